@@ -1,0 +1,1 @@
+"""Bucketcast: the bucket notifications of MinIO and Ceph RGW for Amazon S3."""
