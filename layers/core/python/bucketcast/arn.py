@@ -1,0 +1,31 @@
+"""MinIO's ARN of a notification target: `arn:minio:sqs:<region>:<id>:<type>`."""
+
+from dataclasses import dataclass
+from typing import Self
+
+PREFIX = "arn:minio:sqs:"
+
+
+@dataclass(frozen=True, slots=True)
+class Arn:
+    """A configured target as rules name it; `region` is usually empty, as in MinIO's own default."""
+
+    id: str
+    type: str
+    region: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read an ARN.
+
+        Raises:
+            ValueError: the text is not six fields that begin with `arn:minio:sqs:`, or its id or
+                type is empty.
+        """
+        fields = text.split(":")
+        if not text.startswith(PREFIX) or len(fields) != 6 or not fields[4] or not fields[5]:  # noqa: PLR2004
+            raise ValueError(f"invalid ARN '{text}': the form is {PREFIX}<region>:<id>:<type>")
+        return cls(id=fields[4], type=fields[5], region=fields[3])
+
+    def __str__(self) -> str:
+        return f"{PREFIX}{self.region}:{self.id}:{self.type}"

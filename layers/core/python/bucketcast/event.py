@@ -1,0 +1,64 @@
+"""An event as everything behind the sources sees it."""
+
+import hashlib
+
+import msgspec
+
+SEQUENCER_DIGITS = 32
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One thing that happened to one object.
+
+    `name` is MinIO's (`s3:ObjectCreated:Put`), `key` is decoded, `time` is UTC with exactly three
+    decimals (`2026-01-02T03:04:05.678Z`), `sequencer` is as the source sent it and "" where it
+    sent none. `size`, `etag` and `version_id` are None where the source says nothing: absent is
+    not zero. `record` is the record as it came, byte for byte.
+    """
+
+    name: str
+    bucket: str
+    key: str
+    time: str
+    sequencer: str
+    record: msgspec.Raw
+    size: int | None = None
+    etag: str | None = None
+    version_id: str | None = None
+    region: str = ""
+    principal: str = ""
+    owner: str = ""
+    source_ip: str = ""
+    request_id: str = ""
+    host_id: str = ""
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """Later events of the same bucket and key compare greater; never compare across keys.
+
+        S3 says to pad the shorter sequencer on the left, which is comparing the numbers.
+        """
+        return (padded(self.sequencer), self.time)
+
+    @property
+    def id(self) -> str:
+        """The same for every delivery of the same event, on whichever path it came.
+
+        One DeleteObjects call gives all its records one request id, hence the key and version.
+        """
+        what = self.request_id or self.sequencer.lower().lstrip("0") or self.time
+        parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, what))
+        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def padded(sequencer: str) -> str:
+    """A sequencer as 32 lower-case hex digits, which compare as text; "" stays ""."""
+    return sequencer.lower().rjust(SEQUENCER_DIGITS, "0") if sequencer else ""
+
+
+def to_millis(time: str) -> str:
+    """An ISO 8601 UTC time with exactly three decimals, so that times compare as text."""
+    if len(time) == 24 and time[19] == ".":  # noqa: PLR2004 - what S3 sends is already in form
+        return time
+    whole, _, fraction = time.removesuffix("Z").partition(".")
+    return f"{whole}.{fraction[:3]:0<3}Z"

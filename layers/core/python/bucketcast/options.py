@@ -1,0 +1,236 @@
+"""Options: declared once as the typed fields of a dataclass, read, checked and explained from there.
+
+A declaration::
+
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(Common):
+        endpoint: Url = option("where events are posted", example="https://example.org/hook")
+        timeout: Duration = option("how long one request may take", default="10s")
+
+The field's type says what text is allowed (`TYPES`), `default` is text too, as a user would write
+it, and an option without one is required. Any option may hold `secret:NAME`, a reference that is
+resolved where the value is used.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NewType, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
+
+from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+
+REFERENCE = "secret:"
+
+Address = NewType("Address", str)
+Csv = NewType("Csv", tuple)  # type: ignore[type-arg]  # of str
+Duration = NewType("Duration", float)
+OnOff = NewType("OnOff", bool)
+Pem = NewType("Pem", str)
+Seconds = Duration
+Url = NewType("Url", str)
+T = TypeVar("T")
+
+
+class Secret:
+    """Text that must not be seen: only `reveal()` gives it away."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "***" if self._text else "''"
+
+
+class SecretPem(Secret):
+    """A private key in PEM, as text or as the path of a file that holds it."""
+
+
+def on_off(text: str) -> OnOff:
+    words = {"on": True, "true": True, "off": False, "false": False}
+    if text.lower() not in words:
+        raise ValueError("on or off")
+    return OnOff(words[text.lower()])
+
+
+def integer(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError("a whole number, 0 or more")
+    return int(text)
+
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> Duration:
+    """Seconds of a Go duration such as `10s`, `1m30s` or `500ms`."""
+    if text == "0":
+        return Duration(0.0)
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)", text)
+    if not parts or "".join(map("".join, parts)) != text:
+        raise ValueError("a duration with its unit, such as 10s, 1m30s or 500ms")
+    return Duration(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def csv(text: str) -> Csv:
+    return Csv(tuple(part.strip() for part in text.split(",") if part.strip()))
+
+
+def url(text: str) -> Url:
+    """An http or https URL without a login, which would be a secret in plain sight."""
+    try:
+        parts = urlsplit(text)
+        ok = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        ok = False
+    if not ok or re.search(r"[\s\x00-\x1f]", text):
+        raise ValueError("an http:// or https:// URL with a host")
+    if parts.username or parts.password:
+        raise ValueError(
+            "a URL without user and password: put the login where the target has an option for "
+            f"it, or the whole URL into a secret and {REFERENCE}NAME here"
+        )
+    return Url(text)
+
+
+def address(text: str) -> Address:
+    host, _, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
+    if not text or (port and not port.isdigit()) or re.search(r"[\s/@]", host or text):
+        raise ValueError("host:port, such as localhost:6379")
+    return Address(text)
+
+
+def pem(text: str) -> Pem:
+    if text and "-----BEGIN " not in text:
+        raise ValueError("PEM text that begins with -----BEGIN, or the path of such a file")
+    return Pem(text)
+
+
+def pem_key(text: str) -> SecretPem:
+    return SecretPem(pem(text))
+
+
+TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
+    str: ("string", str),
+    int: ("number", integer),
+    Address: ("address", address),
+    Csv: ("csv", csv),
+    Duration: ("duration", duration),
+    OnOff: ("on|off", on_off),
+    Pem: ("pem", pem),
+    Secret: ("secret", Secret),
+    SecretPem: ("secret pem", pem_key),
+    Url: ("url", url),
+}
+"""What each type is called in help and docs, and how its text is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One declared option: its MinIO key, its type's name, and what a reader should know."""
+
+    key: str
+    type: str
+    help: str
+    default: str
+    required: bool
+    example: str
+    secret: bool
+    pem: bool
+    parse: Callable[[str], Any]
+
+
+def option(help: str, *, default: str | None = None, example: str = "") -> Any:  # noqa: A002
+    """Declare an option; without a default it is required."""
+    return dataclasses.field(metadata={"help": help, "default": default, "example": example})
+
+
+@lru_cache
+def options_of(declared: type) -> Mapping[str, Option]:
+    """The options of a dataclass by key, in the order of their declaration."""
+    hints = get_type_hints(declared)
+    return {
+        field.name: _option(field.name, hints[field.name], field.metadata)
+        for field in dataclasses.fields(declared)
+    }
+
+
+def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
+    if get_origin(hint) is Literal:
+        choices = get_args(hint)
+        name, parse = "|".join(choices), _choice(choices)
+    else:
+        name, parse = TYPES[hint]
+    secret = isinstance(hint, type) and issubclass(hint, Secret)
+    return Option(
+        key=key,
+        type=name,
+        help=metadata["help"],
+        default=metadata["default"] or "",
+        required=metadata["default"] is None,
+        example=metadata["example"],
+        secret=secret,
+        pem="pem" in name,
+        parse=parse,
+    )
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(f"{did_you_mean(text.lower(), choices)}one of {', '.join(choices)}")
+        return text.lower()
+
+    return parse
+
+
+def mistakes(declared: type, values: Mapping[str, str], where: str) -> Iterator[ConfigError]:
+    """Everything that is wrong with these values; `where` stands before each key."""
+    options = options_of(declared)
+    for key, text in values.items():
+        if key not in options:
+            allowed = f"{did_you_mean(key, options)}allowed are {', '.join(options)}"
+            yield ConfigError(f"{where}{key}", "unknown key", allowed)
+        elif text and not text.startswith(REFERENCE):
+            try:
+                options[key].parse(text)
+            except ValueError as error:
+                found = "***" if options[key].secret else repr(text)
+                yield ConfigError(f"{where}{key}", f"found {found}", f"allowed is {error}")
+    for key, known in options.items():
+        if known.required and not values.get(key):
+            example = f", for example {known.example}" if known.example else ""
+            allowed = f"a {known.type} is needed{example}"
+            yield ConfigError(f"{where}{key}", "missing", allowed)
+
+
+def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
+    """The declared dataclass, filled from text; an empty text counts as unset.
+
+    Raises:
+        ConfigErrors: with every mistake.
+    """
+    if errors := list(mistakes(declared, values, where)):
+        raise ConfigErrors(errors)
+    texts = {key: values.get(key) or known.default for key, known in options_of(declared).items()}
+    return declared(**{key: _value(options_of(declared)[key], text) for key, text in texts.items()})
+
+
+def _value(known: Option, text: str) -> Any:
+    return known.parse(text) if text or known.type in ("string", "csv") or known.secret else None

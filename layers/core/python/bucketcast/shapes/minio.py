@@ -1,0 +1,127 @@
+"""MinIO's record and its wrappings, as its targets send them.
+
+Source: the payload schema in AIStor's list of bucket notifications, and bodies captured from a
+running MinIO (`tests/events/minio`). MinIO escapes the record's key and leaves the `Key` beside
+it plain; it leaves out `size` when that is 0, and size and eTag after a removal. S3's records
+know neither `contentType` nor `userMetadata` nor the caller's user agent.
+"""
+
+import re
+from urllib.parse import quote_plus
+
+import msgspec
+
+from bucketcast.event import Event
+from bucketcast.names import REMOVALS
+
+encode = msgspec.json.Encoder().encode
+_needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
+
+
+class _Identity(msgspec.Struct, gc=False):
+    principalId: str
+
+
+class _Bucket(msgspec.Struct, gc=False):
+    name: str
+    ownerIdentity: _Identity
+    arn: str
+
+
+class _Object(msgspec.Struct, gc=False, omit_defaults=True):
+    key: str
+    size: int | None = 0
+    eTag: str | None = ""
+    versionId: str | None = None
+    sequencer: str = msgspec.UNSET  # type: ignore[assignment]  # always there, also when it is ""
+
+
+class _S3(msgspec.Struct, gc=False):
+    s3SchemaVersion: str
+    configurationId: str
+    bucket: _Bucket
+    object: _Object
+
+
+class _Request(msgspec.Struct, gc=False):
+    principalId: str
+    region: str
+    sourceIPAddress: str
+
+
+class _Response(msgspec.Struct, gc=False):
+    host_id: str = msgspec.field(name="x-amz-id-2")
+    request_id: str = msgspec.field(name="x-amz-request-id")
+
+
+class _Source(msgspec.Struct, gc=False):
+    host: str
+    port: str
+    userAgent: str
+
+
+class Record(msgspec.Struct, gc=False):
+    """One event in MinIO's own words; the fields stand in the order in which MinIO writes them."""
+
+    eventVersion: str
+    eventSource: str
+    awsRegion: str
+    eventTime: str
+    eventName: str
+    userIdentity: _Identity
+    requestParameters: _Request
+    responseElements: _Response
+    s3: _S3
+    source: _Source
+
+
+class _Records(msgspec.Struct, gc=False):
+    Records: tuple[Record]
+
+
+class _Log(msgspec.Struct, gc=False):
+    EventName: str
+    Key: str
+    Records: tuple[Record]
+
+
+def record(event: Event) -> Record:
+    """The event as MinIO would have recorded it."""
+    key, name, principal = event.key, event.name, event.principal
+    escaped = key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
+    if name in REMOVALS:
+        size, etag = 0, ""
+    else:
+        size, etag = event.size or 0, event.etag or ""
+    return Record(
+        "2.0",
+        "minio:s3",
+        event.region,
+        event.time,
+        name,
+        _Identity(principal),
+        _Request(principal, event.region, event.source_ip),
+        _Response(event.host_id, event.request_id),
+        _S3(
+            "1.0",
+            "Config",
+            _Bucket(event.bucket, _Identity(event.owner), "arn:aws:s3:::" + event.bucket),
+            _Object(escaped, size, etag, event.version_id, event.sequencer),
+        ),
+        _Source(event.source_ip, "", ""),
+    )
+
+
+def path(event: Event) -> str:
+    """`bucket/key`, decoded: MinIO's `Key`, row key, hash field and message key."""
+    return f"{event.bucket}/{event.key}"
+
+
+def log(event: Event) -> bytes:
+    """`{"EventName", "Key", "Records": [one]}`: what brokers and webhooks get."""
+    return encode(_Log(event.name, path(event), (record(event),)))
+
+
+def records(event: Event) -> bytes:
+    """`{"Records": [one]}`: what tables, hashes and documents hold."""
+    return encode(_Records((record(event),)))

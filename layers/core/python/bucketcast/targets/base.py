@@ -1,0 +1,99 @@
+"""What a target is: settings, and how a batch of events gets there.
+
+A kind is one module with a class `Target` that derives from this one. It holds only what is
+particular to the product: queueing, retries, secrets, logs and metrics are done around it. It
+opens its connection on first use and keeps it; whoever catches a `NotConnected` closes it.
+"""
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar, Self
+
+from bucketcast.errors import DeliveryError
+from bucketcast.event import Event
+from bucketcast.options import OnOff, Pem, SecretPem, option
+
+Failures = Mapping[int, DeliveryError]
+"""What did not arrive, by its place in the batch; empty when everything did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """The options that every kind has in MinIO."""
+
+    enable: OnOff = option("whether the target is there at all", default="on")
+    comment: str = option("a sentence for whoever reads the configuration", default="")
+    queue_dir: str = option(
+        "accepted and not used: the target's SQS queue keeps what waits", default=""
+    )
+    queue_limit: int = option(
+        "accepted and not used: an SQS queue has no such limit", default="0", example="100000"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """The options of a verified connection; PEM text, or the path of a file at deploy."""
+
+    cert_authority: Pem = option("the CA that signed the server's certificate", default="")
+    client_cert: Pem = option("this client's certificate, for mutual TLS", default="")
+    client_key: SecretPem = option("the private key of client_cert", default="")
+
+
+class Target(abc.ABC):
+    """One configured target."""
+
+    type: ClassVar[str]
+    """The last field of its ARN, as MinIO names the kind."""
+    client: ClassVar[str]
+    """The client library's module, imported while the function starts."""
+    Settings: ClassVar[type[Any]]
+    """The dataclass that declares its options."""
+    batch_size: ClassVar[int] = 1000
+    """How many events one `send` takes at most."""
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @classmethod
+    def preload(cls) -> None:
+        """Import the client library, which belongs into a function's start."""
+        import_module(cls.client)
+
+    @classmethod
+    def check(cls, settings: Any) -> Sequence[tuple[str, str, str]]:  # noqa: ARG003
+        """What no single option shows: (key, what was found, what is allowed) for each mistake."""
+        return ()
+
+    @property
+    @abc.abstractmethod
+    def where(self) -> str:
+        """Where events go, for people; never a secret."""
+
+    @abc.abstractmethod
+    def send(self, events: Sequence[Event]) -> Failures:
+        """Deliver a batch; what is neither in the answer nor covered by a raised error arrived.
+
+        Raises:
+            DeliveryError: it is about every event of the batch.
+        """
+
+    @abc.abstractmethod
+    def probe(self) -> None:
+        """See whether events could be delivered now, leaving nothing behind.
+
+        Raises:
+            DeliveryError: they could not.
+        """
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Drop the connection, if there is one; the next `send` opens another."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
