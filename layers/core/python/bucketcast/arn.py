@@ -8,7 +8,7 @@ PREFIX = "arn:minio:sqs:"
 
 @dataclass(frozen=True, slots=True)
 class Arn:
-    """A configured target as rules name it; `region` is usually empty, as in MinIO's own default."""
+    """A configured target as rules name it; `region` is usually empty, as MinIO's default is."""
 
     id: str
     type: str

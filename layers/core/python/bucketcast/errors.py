@@ -3,8 +3,8 @@
 ::
 
     BucketcastError
-    ├── ConfigError(key, found, allowed)  a setting that cannot be; ConfigErrors holds all of one reading
-    ├── BadEvent(reason)                  a body on the ingress queue that is no event: buried with its reason
+    ├── ConfigError(key, found, allowed)  a setting that cannot be; ConfigErrors: all of them
+    ├── BadEvent(reason)                  a body that is no event: buried with its reason
     └── DeliveryError                     what a target answers for one event
         ├── Retryable                     the target's trouble: the event stays in the queue
         │   ├── NotConnected              the connection is of no use any more: it is closed

@@ -1,4 +1,4 @@
-"""Options: declared once as the typed fields of a dataclass, read, checked and explained from there.
+"""Options: declared once, as typed fields of a dataclass; all else comes from there.
 
 A declaration::
 
@@ -16,7 +16,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any, Literal, NewType, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
@@ -29,7 +29,6 @@ Csv = NewType("Csv", tuple)  # type: ignore[type-arg]  # of str
 Duration = NewType("Duration", float)
 OnOff = NewType("OnOff", bool)
 Pem = NewType("Pem", str)
-Seconds = Duration
 Url = NewType("Url", str)
 T = TypeVar("T")
 
@@ -161,8 +160,8 @@ def option(help: str, *, default: str | None = None, example: str = "") -> Any: 
     return dataclasses.field(metadata={"help": help, "default": default, "example": example})
 
 
-@lru_cache
-def options_of(declared: type) -> Mapping[str, Option]:
+@cache
+def options_of(declared: type[Any]) -> Mapping[str, Option]:
     """The options of a dataclass by key, in the order of their declaration."""
     hints = get_type_hints(declared)
     return {
@@ -228,8 +227,9 @@ def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
     """
     if errors := list(mistakes(declared, values, where)):
         raise ConfigErrors(errors)
-    texts = {key: values.get(key) or known.default for key, known in options_of(declared).items()}
-    return declared(**{key: _value(options_of(declared)[key], text) for key, text in texts.items()})
+    options = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
+    texts = {key: values.get(key) or known.default for key, known in options.items()}
+    return declared(**{key: _value(options[key], text) for key, text in texts.items()})
 
 
 def _value(known: Option, text: str) -> Any:

@@ -22,6 +22,7 @@ def events(body: str) -> list[Event]:
         raise BadEvent(f"the message is no JSON object: {error}") from None
     for dialect in _DIALECTS:
         if dialect.recognises(fields):
-            return dialect.events(fields)
+            found: list[Event] = dialect.events(fields)
+            return found
     known = ", ".join(sorted(fields)[:8])[:200]
     raise BadEvent(f"no known event: neither Records nor s3:TestEvent among its fields ({known})")

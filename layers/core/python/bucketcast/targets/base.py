@@ -45,7 +45,7 @@ class Tls:
 class Target(abc.ABC):
     """One configured target."""
 
-    type: ClassVar[str]
+    arn_type: ClassVar[str]
     """The last field of its ARN, as MinIO names the kind."""
     client: ClassVar[str]
     """The client library's module, imported while the function starts."""

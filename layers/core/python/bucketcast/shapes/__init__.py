@@ -1,0 +1,1 @@
+"""The dialects in which events are sent, one module each."""

@@ -1,0 +1,1 @@
+"""What is kept in AWS: the rules in force, the secrets, and what is deployed."""
