@@ -1,0 +1,57 @@
+"""Write every pinned file anew from pyproject.toml: `make lock`.
+
+One resolution (dev.txt) decides all versions; the other files are cuts of it, so what the tests ran
+with is what the layers carry. The local AWS alone resolves by itself: it pins its own botocore.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HEADER = "# Pinned from pyproject.toml by `make lock`; change that file, not this one.\n"
+DEV = Path("requirements/dev.txt")
+
+
+def main() -> int:
+    """Compile dev.txt first: the others take it as their constraint."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras: dict[str, list[str]] = project["project"]["optional-dependencies"]
+    everything = ["pyproject.toml", "--all-extras", "-"]
+    # The build backend too, so that installing bucketcast itself fetches nothing unpinned.
+    build = [*project["build-system"]["requires"], "editables"]
+    compile_to(DEV, [*everything, "--group", "dev"], stdin=build)
+    deploy = Path("requirements/deploy.txt")
+    compile_to(deploy, [*everything, "--group", "deploy"], within=DEV, stdin=build)
+    compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
+    for kind, wanted in extras.items():
+        client = Path(f"layers/clients/{kind}/requirements.txt")
+        compile_to(client, ["-"], within=DEV, stdin=wanted)
+    compile_to(Path("localstack/requirements.txt"), ["--group", "localstack"])
+    return 0
+
+
+def compile_to(
+    target: Path, source: list[str], within: Path | None = None, stdin: list[str] | None = None
+) -> None:
+    """Resolve `source` for every platform and Python from the floor up, with hashes, no addresses."""
+    command = [sys.executable, "-m", "uv", "pip", "compile", *source]
+    command += ["--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade"]
+    command += ["--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"]
+    command += ["--quiet", "--constraints", str(within)] if within else ["--quiet"]
+    answer = subprocess.run(
+        command, cwd=ROOT, input="\n".join(stdin or []), capture_output=True, text=True, check=False
+    )
+    if answer.returncode:
+        sys.exit(f"{target}: the requirements do not fit together\n{answer.stderr}")
+    path = ROOT / target
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(HEADER + answer.stdout)
+    print(target, f"{answer.stdout.count('==')} packages")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
