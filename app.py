@@ -1,0 +1,60 @@
+"""The CDK app: one configuration makes one stack. Synthesis calls no AWS.
+
+Context: `config` (path, default `bucketcast.toml`), `stack` (name, default `Bucketcast`) and
+`local` (`true`: the functions run on this machine, so they are bundled for its interpreter, plain
+secrets are allowed, and nothing outlives the stack).
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from aws_cdk import App, Environment, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from bucketcast.config import load
+from bucketcast.errors import ConfigErrors
+from stacks.bucketcast import Bucketcast
+
+ROOT = Path(__file__).resolve().parent
+MISUSE = 2
+
+
+def build(app: App) -> Bucketcast:
+    """Make the stack that the app's context and the environment ask for.
+
+    Raises:
+        ConfigErrors: all that is wrong with the configuration.
+    """
+    local = str(app.node.try_get_context("local")).lower() == "true"
+    path = Path(app.node.try_get_context("config") or ROOT / "bucketcast.toml")
+    name = app.node.try_get_context("stack") or "Bucketcast"
+    stack = Bucketcast(
+        app,
+        name,
+        config=load(path, os.environ, local=local),
+        root=ROOT,
+        local=local,
+        description="Bucket notifications for Amazon S3",
+        env=Environment(
+            account=os.environ.get("CDK_DEFAULT_ACCOUNT"),
+            region=os.environ.get("CDK_DEFAULT_REGION"),
+        ),
+    )
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    return stack
+
+
+def main() -> int:
+    app = App()
+    try:
+        build(app)
+    except ConfigErrors as errors:
+        sys.stderr.write(f"{errors}\n")
+        return MISUSE
+    app.synth()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

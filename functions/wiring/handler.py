@@ -1,0 +1,130 @@
+"""Ties one bucket to the ingress queue, as a CloudFormation custom resource.
+
+Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
+and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). Created
+and attached buckets are treated alike: what else stands in the bucket's notifications stays.
+
+CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
+every error is answered, with its reason.
+"""
+
+import json
+import logging
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from bucketcast import wiring
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = 60.0  # seconds for a new queue or role policy to be known everywhere
+PAUSE: Final = 3.0
+REASON_LIMIT: Final = 1_000  # CloudFormation takes 4 KB of answer in all
+
+_s3: "S3Client" = boto3.client(
+    "s3",
+    config=Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3}),
+)
+
+
+def handler(event: Mapping[str, Any], context: Any) -> None:
+    status, reason = "SUCCESS", ""
+    try:
+        apply(_s3, event["RequestType"], event["ResourceProperties"])
+    except Exception as error:  # unanswered, it would block the deploy
+        log.exception("wiring failed")
+        status, reason = "FAILED", f"{type(error).__name__}: {error}"
+    answer(event, status, reason or f"see log stream {context.log_stream_name}")
+
+
+def apply(
+    s3: "S3Client",
+    request: str,
+    properties: Mapping[str, str],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Bring the bucket's notifications to what the request wants.
+
+    Raises:
+        Overlap: another entry takes our events.
+        ClientError: S3 refused, also after `PATIENCE` seconds where waiting could have helped.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            _write(s3, request, properties)
+        except ClientError as error:
+            if request == "Delete" and error.response["Error"]["Code"] == "NoSuchBucket":
+                return
+            if not _may_settle(error) or time.monotonic() > deadline:
+                raise
+            sleep(PAUSE)
+        else:
+            return
+
+
+def _write(s3: "S3Client", request: str, properties: Mapping[str, str]) -> None:
+    bucket, owner, ours = properties["Bucket"], properties["Account"], properties["Id"]
+    found = s3.get_bucket_notification_configuration(Bucket=bucket, ExpectedBucketOwner=owner)
+    before = {key: value for key, value in found.items() if key != "ResponseMetadata"}
+    if request == "Delete":
+        after = wiring.detach(before, ours)
+    elif properties["Via"] == "eventbridge":
+        after = wiring.to_eventbridge(wiring.detach(before, ours))
+    else:
+        after = wiring.attach(before, ours, properties["QueueArn"])
+    if after == before:
+        return
+    s3.put_bucket_notification_configuration(
+        Bucket=bucket,
+        ExpectedBucketOwner=owner,
+        NotificationConfiguration=after,  # type: ignore[arg-type] # the shape S3 gave us
+        # To take our entry out must not fail because somebody else's destination is gone.
+        SkipDestinationValidation=request == "Delete",
+    )
+
+
+def _may_settle(error: ClientError) -> bool:
+    """A fresh queue policy or role takes seconds to be known; until then S3 answers like this."""
+    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+    return code == "AccessDenied" or (code == "InvalidArgument" and "validate" in message)
+
+
+def answer(event: Mapping[str, Any], status: str, reason: str) -> None:
+    """Put the outcome where CloudFormation waits for it.
+
+    Raises:
+        OSError: the address could not be reached three times over.
+    """
+    properties = event["ResourceProperties"]
+    body = json.dumps(
+        {
+            "Status": status,
+            "Reason": reason[:REASON_LIMIT],
+            "PhysicalResourceId": event.get("PhysicalResourceId")
+            or f"{properties.get('Bucket')}/{properties.get('Id')}",
+            **{key: event[key] for key in ("StackId", "RequestId", "LogicalResourceId")},
+        }
+    ).encode()
+    # The URL is signed for an empty content type.
+    request = urllib.request.Request(  # noqa: S310 - CloudFormation's own URL
+        event["ResponseURL"], data=body, method="PUT", headers={"Content-Type": ""}
+    )
+    for left in (2, 1, 0):
+        try:
+            with urllib.request.urlopen(request, timeout=10):  # noqa: S310
+                return
+        except OSError:
+            if not left:
+                raise
+            log.warning("CloudFormation did not take the answer; trying again")
+            time.sleep(PAUSE)

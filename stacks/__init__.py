@@ -1,0 +1,1 @@
+"""The infrastructure: one stack, made of one construct an idea."""

@@ -1,0 +1,76 @@
+"""The stack: ingest, one delivery a configured target, and the configured buckets' wiring."""
+
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import Annotations, CfnOutput, Stack, Tags
+from constructs import Construct
+
+from bucketcast.config import Deployment
+from bucketcast.errors import ConfigError, ConfigErrors
+from stacks.assets import Assets
+from stacks.delivery import Delivery
+from stacks.ingest import Ingest
+from stacks.platform import LAMBDA, local_platform
+from stacks.wiring import Wiring
+
+
+class Bucketcast(Stack):
+    """Everything that one configuration asks for.
+
+    Raises:
+        ConfigErrors: the configuration reaches a limit of AWS, or what is not built yet.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Deployment,
+        root: Path,
+        local: bool = False,
+        **stack: Any,
+    ) -> None:
+        super().__init__(scope, construct_id, **stack)
+        _refuse_what_is_not_built(config)
+        assets = Assets(self, "Assets", root, local_platform() if local else LAMBDA)
+        if assets.lacks_bytecode:
+            Annotations.of(self).add_warning_v2(
+                "bucketcast:no-bytecode",
+                f"no python{assets.platform.python} on this machine to compile the layers with: "
+                "cold starts take two to three times as long",
+            )
+        ingest = Ingest(self, "Ingest", config=config, assets=assets, local=local)
+        deliveries = [
+            Delivery(
+                self,
+                f"Target-{target.kind}-{target.id}",
+                target=target,
+                sync_events=config.sync_events,
+                assets=assets,
+            )
+            for target in config.targets
+        ]
+        ingest.feeds([delivery.queue for delivery in deliveries])
+        Wiring(self, "Wiring", buckets=config.buckets, ingest=ingest, assets=assets, local=local)
+        Tags.of(self).add("application", "bucketcast")
+        self._outputs(ingest)
+
+    def _outputs(self, ingest: Ingest) -> None:
+        CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
+        CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
+
+
+def _refuse_what_is_not_built(config: Deployment) -> None:
+    wrong = [
+        ConfigError(
+            f"bucket.{name}.access_events",
+            'found "on"',
+            'events of reads by way of CloudTrail are not built yet: leave it "off"',
+        )
+        for name, bucket in config.buckets.items()
+        if bucket.access_events
+    ]
+    if wrong:
+        raise ConfigErrors(wrong)

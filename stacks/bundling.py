@@ -1,0 +1,157 @@
+"""The folders that become layers and functions: built once per content, without Docker.
+
+A bundle is named by a hash of all that goes into it and appears under its name only when complete,
+so a second synth builds nothing and an interrupted one leaves nothing half made. Why this is not
+CDK's own bundling: `docs/adr/0003-bundles-are-built-beside-cdk.md`.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from packaging.markers import Marker
+
+from bucketcast.errors import ConfigError, ConfigErrors
+from stacks.platform import Platform
+
+# Part of every hash: to be raised when the way of building changes.
+_RECIPE: Final = "1"
+_IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
+# `name==1.0 ; marker \` and the hashes after it
+_MARKER: Final = re.compile(r"^(?P<pin>[^;#\s][^;#]*?)\s*;\s*(?P<marker>[^\\#]+?)\s*(?P<rest>\\?)$")
+
+
+class Bundles:
+    """Builds bundles for one platform into `root/.local/bundles`."""
+
+    def __init__(self, root: Path, platform: Platform) -> None:
+        self._root = root
+        self._platform = platform
+        self._cache = root / ".local" / "bundles"
+        self._interpreter = platform.interpreter()
+
+    @property
+    def has_bytecode(self) -> bool:
+        """Whether cold starts are spared the compiling: Lambda's file system keeps none of it."""
+        return self._interpreter is not None
+
+    def core(self) -> Path:
+        """Build the layer of first-party code."""
+        source = self._root / "layers" / "core" / "python"
+        return self._copy("core", source, Path("python"))
+
+    def function(self, name: str) -> Path:
+        """Build a function's own folder, in which its dotted path is what it is here."""
+        inside = Path("functions") / name
+        return self._copy(f"function-{name}", self._root / inside, inside)
+
+    def packages(self, label: str, requirements: Path) -> Path | None:
+        """Build a layer of the wheels that a requirements file pins; None when it pins none.
+
+        Raises:
+            ConfigErrors: pip found no wheels for the platform, or could not get them.
+        """
+        wanted = for_platform(requirements.read_text(), self._platform)
+        if not any(line and not line.startswith(("#", " ")) for line in wanted.splitlines()):
+            return None
+
+        def fill(out: Path) -> None:
+            sys.stderr.write(f"Bundling {label} for python{self._platform.python} ...\n")
+            pinned = out / "requirements.txt"
+            pinned.write_text(wanted)
+            self._install(requirements, pinned, out / "python")
+            pinned.unlink()
+
+        inputs = (wanted, *self._platform.pip_options, self._platform.machine)
+        return self._build(label, inputs, fill)
+
+    def _install(self, requirements: Path, pinned: Path, target: Path) -> None:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
+        command += ["--disable-pip-version-check", "--no-input", "--require-hashes"]
+        command += ["--only-binary=:all:", *self._platform.pip_options]
+        command += ["--target", str(target), "--requirement", str(pinned)]
+        # The requirements come from this repository, with hashes.
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise ConfigErrors(
+                [
+                    ConfigError(
+                        str(requirements.relative_to(self._root)),
+                        f"pip could not install it for python{self._platform.python} "
+                        f"on {self._platform.machine}:\n{done.stderr.strip()[-1_000:]}\n",
+                        "each line needs a wheel for it, and the package index must be reachable",
+                    )
+                ]
+            )
+        shutil.rmtree(target / "bin", ignore_errors=True)
+
+    def _copy(self, label: str, source: Path, inside: Path) -> Path:
+        def fill(out: Path) -> None:
+            shutil.copytree(source, out / inside, ignore=_IGNORED)
+
+        return self._build(label, _contents(source), fill)
+
+    def _build(self, label: str, inputs: Iterable[str], fill: Callable[[Path], None]) -> Path:
+        digest = hashlib.sha256(_RECIPE.encode())
+        bytecode = self._platform.python if self.has_bytecode else "none"
+        for part in (bytecode, *inputs):
+            digest.update(b"\0" + part.encode())
+        done = self._cache / f"{label}-{digest.hexdigest()[:20]}"
+        if done.exists():
+            return done
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
+            out = Path(scratch) / "bundle"
+            out.mkdir()
+            fill(out)
+            self._compile(out)
+            try:
+                out.rename(done)
+            except OSError:  # another synth was first
+                if not done.exists():
+                    raise
+        return done
+
+    def _compile(self, out: Path) -> None:
+        """Add bytecode that is never compared with its source: zip files carry no true times."""
+        if self._interpreter is None:
+            return
+        command = [self._interpreter, "-m", "compileall", "-q", "-j", "0"]
+        command += ["--invalidation-mode", "unchecked-hash", "-s", str(out), str(out)]
+        # Not checked: a package may hold templates that are no Python, and bytecode is a nicety.
+        subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+
+
+def for_platform(requirements: str, platform: Platform) -> str:
+    """Drop what the platform does not need: pip asks the running interpreter's markers instead."""
+    kept: list[str] = []
+    wanted = True
+    for line in requirements.splitlines():
+        if not line.startswith((" ", "\t")):
+            found = _MARKER.match(line)
+            wanted = found is None or Marker(found["marker"]).evaluate(platform.markers)
+            if found and wanted:
+                kept.append(f"{found['pin']} {found['rest']}".rstrip())
+                continue
+        if wanted:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _contents(folder: Path) -> list[str]:
+    """Names and hashes of the files that a copy of the folder would hold."""
+    found: list[str] = []
+    for path, folders, files in os.walk(folder):
+        skipped = _IGNORED(path, [*folders, *files])
+        folders[:] = sorted(name for name in folders if name not in skipped)
+        for name in sorted(name for name in files if name not in skipped):
+            file = Path(path) / name
+            found += [str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()]
+    return found

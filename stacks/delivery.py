@@ -1,0 +1,168 @@
+"""One configured target: its queue, its dead letters and the function that dispatches to it."""
+
+import json
+from typing import Final
+
+from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as sources
+from constructs import Construct
+
+from bucketcast.config import TargetConfig
+from bucketcast.errors import ConfigError, ConfigErrors
+from stacks import limits, nag
+from stacks.assets import Assets
+from stacks.function import Function
+from stacks.queues import QueuePair, queue_names
+
+# SQS's maximum. Dispatch itself spaces the tries out and buries what grows too old.
+_TRIES: Final = 1_000
+_WINDOW: Final = Duration.seconds(1)  # below that Lambda takes no more than 10 messages a call
+_NETWORK: Final = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+)
+
+
+class Delivery(Construct):
+    """What one target needs, shared with no other: a dead target starves nobody."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        target: TargetConfig,
+        sync_events: bool,
+        assets: Assets,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._target = target
+        self._fifo = sync_events
+        self._bulk = target.deploy.profile == "throughput" and not sync_events
+        self._name = f"{Stack.of(self).stack_name}-{target.kind}-{target.id}"
+        timeout = Duration.seconds(target.deploy.timeout)
+        window = _WINDOW.to_seconds() if self._bulk else 0
+        queues = QueuePair(
+            self,
+            "Queues",
+            name=self._name,
+            fifo=sync_events,
+            visibility=Duration.seconds(6 * timeout.to_seconds() + window),
+            max_receive_count=_TRIES,
+        )
+        self.queue, self.dead = queues.queue, queues.dead
+        environment = self._environment()
+        self._check(environment)
+        client = assets.client(target.kind)
+        made = Function(
+            self,
+            "Dispatch",
+            name=self._name,
+            folder="dispatch",
+            assets=assets,
+            layers=[assets.core(), assets.runtime(), *([client] if client else [])],
+            environment=environment,
+            memory=target.deploy.memory,
+            timeout=timeout,
+        )
+        self._grant(made.role)
+        self._listen(made.function)
+        if target.deploy.subnets:
+            self._join_network(made)
+        CfnOutput(self, "Output", value=self._summary())
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "BUCKETCAST_KIND": self._target.kind,
+            "BUCKETCAST_ID": self._target.id,
+            "BUCKETCAST_SETTINGS": json.dumps(
+                dict(self._target.settings), ensure_ascii=False, separators=(",", ":")
+            ),
+            "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
+            "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
+            "BUCKETCAST_SYNC_EVENTS": "on" if self._fifo else "off",
+        }
+
+    def _check(self, environment: dict[str, str]) -> None:
+        target, deploy = self._target, self._target.deploy
+        key = f"notify_{target.kind}.{target.id}"
+        names = queue_names(self._name, fifo=self._fifo)
+        wrong = limits.check_names(key, queues=names, function=self._name)
+        wrong += limits.check_environment(key, environment)
+        if bool(deploy.subnets) != bool(deploy.security_groups) or (
+            deploy.vpc and not deploy.subnets
+        ):
+            wrong.append(
+                ConfigError(
+                    f"{key}.deploy",
+                    "only a part of vpc, subnets and security_groups is set",
+                    "a function in a VPC needs both subnets and security_groups",
+                )
+            )
+        if wrong:
+            raise ConfigErrors(wrong)
+
+    def _grant(self, role: iam.Role) -> None:
+        # Backing off moves a message's visibility; the part of a message that failed goes back
+        # alone; what is refused or too old is buried with its reason.
+        self.queue.grant(role, "sqs:ChangeMessageVisibility", "sqs:SendMessage")
+        self.dead.grant(role, "sqs:SendMessage")
+        if not self._target.secret_names:
+            return
+        stack = Stack.of(self)
+        # Secrets Manager appends a hyphen and six characters to a secret's name.
+        role.add_to_policy(
+            iam.PolicyStatement(
+                actions=["secretsmanager:GetSecretValue"],
+                resources=[
+                    f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}"
+                    f":secret:{name}-??????"
+                    for name in sorted(self._target.secret_names)
+                ],
+            )
+        )
+
+    def _listen(self, function: lambda_.Function) -> None:
+        function.add_event_source(
+            sources.SqsEventSource(
+                self.queue,
+                batch_size=10_000 if self._bulk else 10,
+                max_batching_window=_WINDOW if self._bulk else None,
+                max_concurrency=self._target.deploy.max_concurrency,
+                report_batch_item_failures=True,
+            )
+        )
+        # A part that failed goes back to the queue it came from: Lambda would take the sixteenth
+        # time for a mistake and stop it, but here the retries of a long outage look like that.
+        cfn = function.node.default_child
+        if isinstance(cfn, lambda_.CfnFunction):
+            cfn.recursive_loop = "Allow"
+
+    def _join_network(self, made: Function) -> None:
+        """Use the ids as given: to look a VPC up would need AWS at synth."""
+        made.role.add_to_policy(iam.PolicyStatement(actions=list(_NETWORK), resources=["*"]))
+        nag.accept_network_interfaces(made.role)
+        cfn = made.function.node.default_child
+        if isinstance(cfn, lambda_.CfnFunction):
+            cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+                subnet_ids=list(self._target.deploy.subnets),
+                security_group_ids=list(self._target.deploy.security_groups),
+            )
+
+    def _summary(self) -> str:
+        return Stack.of(self).to_json_string(
+            {
+                "arn": str(self._target.arn),
+                "kind": self._target.kind,
+                "id": self._target.id,
+                "function": self._name,
+                "queue": self.queue.queue_url,
+                "dead": self.dead.queue_url,
+            }
+        )

@@ -1,0 +1,64 @@
+"""A Lambda function with a role and a log group of its own, and no more rights than given."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from stacks import nag
+from stacks.assets import Assets
+
+_NAMESPACE: Final = "Bucketcast"
+
+
+class Function(Construct):
+    """A function called `name` whose handler is `functions.<folder>.handler.handler`."""
+
+    def __init__(  # noqa: PLR0913 - what a function is made of
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        folder: str,
+        assets: Assets,
+        layers: Sequence[lambda_.ILayerVersion],
+        environment: Mapping[str, str],
+        memory: int,
+        timeout: Duration,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        log_group = logs.LogGroup(
+            self,
+            "Logs",
+            log_group_name=f"/aws/lambda/{name}",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        log_group.grant_write(self.role)
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            function_name=name,
+            handler=f"functions.{folder}.handler.handler",
+            code=assets.function(folder),
+            runtime=assets.platform.runtime,
+            architecture=assets.platform.architecture,
+            layers=list(layers),
+            environment={
+                "POWERTOOLS_SERVICE_NAME": folder,
+                "POWERTOOLS_METRICS_NAMESPACE": _NAMESPACE,
+                "POWERTOOLS_LOG_LEVEL": "INFO",
+                **environment,
+            },
+            memory_size=memory,
+            timeout=timeout,
+            role=self.role,
+            log_group=log_group,
+        )
+        nag.accept_runtime(self.function)

@@ -1,0 +1,120 @@
+"""From the ingress queue to the targets' queues: the queues, the rules' table and the function."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from aws_cdk import Duration, Fn, RemovalPolicy, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from bucketcast.config import Deployment
+from stacks.assets import Assets
+from stacks.function import Function
+from stacks.queues import QueuePair
+
+_MEMORY: Final = 512
+_TIMEOUT: Final = Duration.seconds(30)
+# Ingest buries what it cannot read by itself. What comes back is an outage of ours: with the
+# visibility below a hundred tries are five hours, and the alarm on age speaks after 15 minutes.
+_TRIES: Final = 100
+
+
+class Ingest(Construct):
+    """One queue that every source writes to, one function that asks the rules and fans out."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Deployment,
+        assets: Assets,
+        local: bool,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._stack = Stack.of(self).stack_name
+        bulk = bool(config.targets) and all(
+            target.deploy.profile == "throughput" for target in config.targets
+        )
+        window = Duration.seconds(1 if bulk else 0)
+        queues = QueuePair(
+            self,
+            "Ingress",
+            name=f"{self._stack}-ingress",
+            fifo=False,
+            visibility=Duration.seconds(6 * _TIMEOUT.to_seconds() + window.to_seconds()),
+            max_receive_count=_TRIES,
+        )
+        self.queue, self.dead = queues.queue, queues.dead
+        self._let_s3_write()
+        self.rules = self._table(local=local)
+        made = Function(
+            self,
+            "Ingest",
+            name=f"{self._stack}-ingest",
+            folder="ingest",
+            assets=assets,
+            layers=[assets.core(), assets.runtime()],
+            environment={
+                "BUCKETCAST_RULES_TABLE": self.rules.table_name,
+                "BUCKETCAST_QUEUE_PREFIX": self._prefix(),
+                "BUCKETCAST_SYNC_EVENTS": "on" if config.sync_events else "off",
+                "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
+            },
+            memory=_MEMORY,
+            timeout=_TIMEOUT,
+        )
+        self._role = made.role
+        self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+        self.dead.grant(made.role, "sqs:SendMessage")
+        made.function.add_event_source(
+            sources.SqsEventSource(
+                self.queue,
+                batch_size=1_000 if bulk else 10,
+                max_batching_window=window if bulk else None,
+                report_batch_item_failures=True,
+            )
+        )
+
+    def feeds(self, queues: Sequence[sqs.IQueue]) -> None:
+        """Let ingest write to the targets' queues, and to no other."""
+        for queue in queues:
+            queue.grant(self._role, "sqs:SendMessage")
+
+    def _let_s3_write(self) -> None:
+        stack = Stack.of(self)
+        self.queue.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="BucketsOfThisAccount",
+                principals=[iam.ServicePrincipal("s3.amazonaws.com")],
+                actions=["sqs:SendMessage"],
+                resources=[self.queue.queue_arn],
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": stack.account},
+                    "ArnLike": {"aws:SourceArn": f"arn:{stack.partition}:s3:::*"},
+                },
+            )
+        )
+
+    def _table(self, *, local: bool) -> dynamodb.Table:
+        return dynamodb.Table(
+            self,
+            "Rules",
+            partition_key=dynamodb.Attribute(name="bucket", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="rule", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            deletion_protection=not local,
+            removal_policy=RemovalPolicy.DESTROY if local else RemovalPolicy.RETAIN,
+        )
+
+    def _prefix(self) -> str:
+        """The URL of every queue of this stack up to its own part: `https://…/Bucketcast-`."""
+        before = Fn.select(0, Fn.split(f"/{self._stack}-ingress", self.queue.queue_url))
+        return f"{before}/{self._stack}-"

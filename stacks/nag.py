@@ -1,0 +1,37 @@
+"""The findings of cdk-nag's AwsSolutions pack that stand, each with its reason."""
+
+from aws_cdk import Acknowledgment, Validations
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from constructs import IConstruct
+
+
+def accept_runtime(function: lambda_.Function) -> None:
+    _accept(
+        function,
+        "AwsSolutions-L1",
+        "The Python version is chosen by the wheels of the clients, and the Glue jobs run on the "
+        "same one; it is supported by Lambda and moved forward on purpose, not by a default.",
+    )
+
+
+def accept_network_interfaces(role: IConstruct) -> None:
+    _accept(
+        role,
+        "AwsSolutions-IAM5[Resource::*]",
+        "Lambda makes and removes network interfaces in the VPC with the function's role; their "
+        "names are not known before, and EC2's describing actions take no resource at all.",
+    )
+
+
+def accept_no_access_log(bucket: s3.Bucket) -> None:
+    _accept(
+        bucket,
+        "AwsSolutions-S1",
+        "Who read what is answered by CloudTrail's data events, which access_events switches on; a "
+        "log bucket beside each bucket would be one more thing to pay for and to empty.",
+    )
+
+
+def _accept(construct: IConstruct, finding: str, reason: str) -> None:
+    Validations.of(construct).acknowledge(Acknowledgment(id=finding, reason=reason))
