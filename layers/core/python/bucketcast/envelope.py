@@ -22,9 +22,9 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 
 if sys.version_info >= (3, 14):
-    from compression import zstd
+    from compression import zstd as zstd  # noqa: PLC0414 - queues packs its large bodies with it
 else:
-    from backports import zstd
+    from backports import zstd as zstd  # noqa: PLC0414
 
 MAX_BYTES = 1_048_576 - 4_096
 """An SQS message is 1 MiB at most, its attributes included; these take some of it."""

@@ -233,4 +233,6 @@ def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
 
 
 def _value(known: Option, text: str) -> Any:
+    if text.startswith(REFERENCE) and not known.secret:
+        return text  # a checked configuration, not yet resolved
     return known.parse(text) if text or known.type in ("string", "csv") or known.secret else None

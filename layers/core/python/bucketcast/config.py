@@ -1,0 +1,344 @@
+"""The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
+
+Tables are `[bucket.NAME]`, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what
+the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`.
+A target that only the environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in
+MinIO. An empty variable counts as unset.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+from bucketcast.options import (
+    REFERENCE,
+    Csv,
+    Duration,
+    OnOff,
+    mistakes,
+    on_off,
+    option,
+    options_of,
+    read,
+)
+
+NOT_FOR_THE_FUNCTION = frozenset({"enable", "comment", "queue_dir", "queue_limit"})
+_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_ENABLED = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
+_DISABLED = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """A bucket that the deploy wires to the ingress queue."""
+
+    create: OnOff = option("make the bucket, or take one that is there", default="on")
+    via: Literal["sqs", "eventbridge"] = option("how S3 sends its events", default="sqs")
+    access_events: OnOff = option("also Get, Head and the like, from CloudTrail", default="off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployOptions:
+    """What the target's function needs; Bucketcast's own, not MinIO's."""
+
+    profile: Literal["latency", "throughput"] = option(
+        "latency: 10 messages at once, without waiting; throughput: thousands, after up to 1 s",
+        default="latency",
+    )
+    memory: int = option("MB of the function, 128 to 10240", default="512")
+    timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
+    max_concurrency: int = option(
+        "how many batches at once, 2 to 1000; 0 is no limit of its own", default="0"
+    )
+    vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
+    subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
+    security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """`DeployOptions`, checked: MB, seconds, and None where there is no limit or VPC."""
+
+    profile: str
+    memory: int
+    timeout: int
+    max_concurrency: int | None
+    vpc: str | None
+    subnets: tuple[str, ...]
+    security_groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetConfig:
+    """One configured target; `settings` holds references in place of secrets."""
+
+    kind: str
+    id: str
+    settings: Mapping[str, str]
+    deploy: Deploy
+    plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def arn(self) -> Arn:
+        return Arn(id=self.id, type=targets.load(self.kind).arn_type)
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """The secrets that its function must be allowed to read."""
+        return frozenset(
+            text.removeprefix(REFERENCE).partition("#")[0]
+            for text in self.settings.values()
+            if text.startswith(REFERENCE)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A whole configuration. `notes` are for the reader: what was accepted and does nothing."""
+
+    sync_events: bool
+    buckets: Mapping[str, Bucket]
+    targets: tuple[TargetConfig, ...]
+    notes: tuple[str, ...] = ()
+
+
+def load(path: Path, environ: Mapping[str, str], *, local: bool) -> Deployment:
+    """Read and check a configuration; plain secrets are allowed only where `local`.
+
+    Raises:
+        ConfigErrors: with every mistake of file and environment.
+    """
+    return _Reading(path, environ, local=local).deployment()
+
+
+class _Reading:
+    """One reading of one configuration: it collects mistakes and goes on."""
+
+    def __init__(self, path: Path, environ: Mapping[str, str], *, local: bool) -> None:
+        self._folder = path.parent
+        self._local = local
+        self._errors: list[ConfigError] = []
+        self._notes: list[str] = []
+        self._environ = {name: text.strip() for name, text in environ.items() if text.strip()}
+        self._document = self._parse(path)
+
+    def deployment(self) -> Deployment:
+        document = self._document
+        sync = self._environ.get("MINIO_API_SYNC_EVENTS") or _text(
+            document.get("sync_events", "off")
+        )
+        try:
+            sync_events = bool(on_off(sync))
+        except ValueError as error:
+            self._wrong("sync_events", f"found {sync!r}", f"allowed is {error}")
+            sync_events = False
+        tables = {f"notify_{kind}" for kind in targets.kinds()}
+        for key in document.keys() - tables - {"sync_events", "bucket"}:
+            known = sorted({"sync_events", "bucket"} | tables)
+            allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
+            self._wrong(key, "unknown key", allowed)
+        buckets = dict(self._buckets(self._table(document, "bucket")))
+        found = tuple(self._targets())
+        if self._errors:
+            raise ConfigErrors(self._errors)
+        return Deployment(sync_events, buckets, found, tuple(dict.fromkeys(self._notes)))
+
+    def _parse(self, path: Path) -> dict[str, Any]:
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            self._wrong(str(path), "no such file", "the path of a bucketcast.toml")
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            self._wrong(str(path), f"no TOML: {error}", "a TOML file in UTF-8")
+        raise ConfigErrors(self._errors)
+
+    def _buckets(self, tables: Mapping[str, Any]) -> Iterator[tuple[str, Bucket]]:
+        for name, table in tables.items():
+            where = f"bucket.{name}"
+            if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
+                self._wrong(where, "found no bucket name", "3 to 63 of a-z, 0-9, '.' and '-'")
+            bucket = self._read(Bucket, self._values(table, where), where)
+            if bucket is None:
+                continue
+            if bucket.access_events:
+                self._wrong(
+                    f"{where}.access_events",
+                    "found on",
+                    "only off so far: events from CloudTrail are not read yet",
+                )
+            yield name, bucket
+
+    def _targets(self) -> Iterator[TargetConfig]:
+        for kind in targets.kinds():
+            options = options_of(targets.load(kind).Settings)
+            tables = dict(self._table(self._document, f"notify_{kind}"))
+            overrides = self._overrides(kind, tuple(options))
+            for id in dict.fromkeys((*tables, *overrides)):  # noqa: A001 - MinIO's word
+                where = f"notify_{kind}.{id}"
+                table = tables.get(id, {})
+                if id not in tables and "enable" not in overrides[id]:
+                    variable = f"MINIO_NOTIFY_{kind.upper()}_ENABLE{'' if id == '_' else '_' + id}"
+                    self._wrong(
+                        where,
+                        "found in the environment only",
+                        f"a table [{where}], or {variable}=on as in MinIO",
+                    )
+                    continue
+                deploy = table.pop("deploy", {}) if isinstance(table, dict) else {}
+                values = {**self._values(table, where), **overrides.get(id, {})}
+                target = self._target(kind, id, values, deploy)
+                if target is not None:
+                    yield target
+
+    def _target(
+        self,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        values: dict[str, str],
+        deploy: Any,
+    ) -> TargetConfig | None:
+        where = f"notify_{kind}.{id}"
+        target = targets.load(kind)
+        if not _ID.fullmatch(id):
+            self._wrong(where, f"found the id {id!r}", "1 to 32 of A-Z, a-z, 0-9, '_' and '-'")
+        enable = values.get("enable", "on").lower()
+        values["enable"] = _ENABLED.get(enable) or _DISABLED.get(enable) or enable
+        if values["enable"] == "off":
+            return None
+        if values.get("queue_dir") or values.get("queue_limit", "0") != "0":
+            self._notes.append(
+                "queue_dir and queue_limit do nothing here: each target's SQS queue is the store"
+            )
+        plain = self._secrets(kind, id, values, where)
+        settings = self._read(target.Settings, values, where)
+        made = self._deploy(deploy, where, getattr(settings, "max_open_connections", 0))
+        if settings is None or made is None:
+            return None
+        for key, found, allowed in target.check(settings):
+            self._wrong(f"{where}.{key}", found, allowed)
+        kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
+        return TargetConfig(kind, id, kept, made, plain)
+
+    def _secrets(
+        self,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        values: dict[str, str],
+        where: str,
+    ) -> dict[str, str]:
+        """Replace files by their text and plain secrets by references; give the plain ones."""
+        plain: dict[str, str] = {}
+        for key, known in options_of(targets.load(kind).Settings).items():
+            text = values.get(key, "")
+            if not text or text.startswith(REFERENCE):
+                continue
+            if known.pem and "-----BEGIN " not in text:
+                try:
+                    text = values[key] = (self._folder / text).read_text(encoding="ascii")
+                except (OSError, UnicodeDecodeError) as error:
+                    self._wrong(f"{where}.{key}", f"found no file: {error}", "PEM text or its path")
+                    del values[key]
+                    continue
+            if not known.secret:
+                continue
+            if self._local:
+                name = f"bucketcast/{kind}-{id}/{key}"
+                plain[name] = text
+                values[key] = REFERENCE + name
+            else:
+                self._wrong(
+                    f"{where}.{key}",
+                    "found plain text",
+                    f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local "
+                    "deploy only",
+                )
+        return plain
+
+    def _deploy(self, table: Any, where: str, connections: int) -> Deploy | None:
+        where = f"{where}.deploy"
+        options = self._read(DeployOptions, self._values(table, where), where)
+        if options is None:
+            return None
+        most = options.max_concurrency or connections
+        limits = (
+            ("memory", options.memory, 128, 10_240),
+            ("timeout", options.timeout, 1, 900),
+            ("max_concurrency", most or 2, 2, 1_000),
+        )
+        for key, found, low, high in limits:
+            if not low <= found <= high:
+                self._wrong(f"{where}.{key}", f"found {found:g}", f"allowed is {low} to {high}")
+        if bool(options.subnets) != bool(options.vpc):
+            key, other = ("vpc", "subnets") if options.subnets else ("subnets", "vpc")
+            self._wrong(f"{where}.{key}", "missing", f"a function in a VPC needs it beside {other}")
+        return Deploy(
+            options.profile,
+            options.memory,
+            round(options.timeout),
+            most or None,
+            options.vpc or None,
+            options.subnets,
+            options.security_groups,
+        )
+
+    def _overrides(self, kind: str, keys: tuple[str, ...]) -> dict[str, dict[str, str]]:
+        """What the environment says, by id and key."""
+        prefix = f"MINIO_NOTIFY_{kind.upper()}_"
+        found: dict[str, dict[str, str]] = {}
+        for name, text in self._environ.items():
+            if not name.startswith(prefix):
+                continue
+            rest = name.removeprefix(prefix)
+            for key in sorted(keys, key=len, reverse=True):
+                if rest == key.upper() or rest.startswith(key.upper() + "_"):
+                    found.setdefault(rest[len(key) + 1 :] or "_", {})[key] = text
+                    break
+            else:
+                known = [prefix + key.upper() for key in keys]
+                allowed = (
+                    f"{did_you_mean(name, known)}allowed are {', '.join(known)}, each with _ID"
+                )
+                self._wrong(name, "unknown variable", allowed)
+        return found
+
+    def _read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
+        errors = list(mistakes(declared, values, f"{where}."))
+        self._errors += errors
+        return None if errors else read(declared, values)
+
+    def _table(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        inner = table.get(key, {})
+        if isinstance(inner, dict):
+            return inner
+        self._wrong(key, f"found {inner!r}", f"a table such as [{key}.NAME]")
+        return {}
+
+    def _values(self, table: Any, where: str) -> dict[str, str]:
+        if not isinstance(table, dict):
+            self._wrong(where, f"found {table!r}", f"a table [{where}]")
+            return {}
+        values = {}
+        for key, value in table.items():
+            if isinstance(value, dict | float) or (
+                isinstance(value, list) and not all(isinstance(item, str) for item in value)
+            ):
+                self._wrong(f"{where}.{key}", f"found {value!r}", "text, a number or true|false")
+            else:
+                values[key] = _text(value)
+        return values
+
+    def _wrong(self, key: str, found: str, allowed: str) -> None:
+        self._errors.append(ConfigError(key, found, allowed))
+
+
+def _text(value: Any) -> str:
+    """A TOML value as it would stand in MinIO's configuration."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ",".join(value) if isinstance(value, list) else str(value).strip()

@@ -1,0 +1,200 @@
+"""SQS: names, sending in batches, burying with a reason, and pushing a retry out.
+
+Limits from the SQS API: 10 entries and 1 MiB a batch, attributes included; a batch call answers
+200 even where single entries failed.
+"""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast.dispatch import Dead, Message
+from bucketcast.envelope import MAX_BYTES, Delivery, Envelope, TooLarge, pack, zstd
+from bucketcast.telemetry import logger
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+BATCH = 10
+REASON_LENGTH = 1_000
+LONGEST_DELAY = 900
+
+
+class Outgoing(NamedTuple):
+    """A message to send; `group` and `token` are for a FIFO queue only."""
+
+    body: str
+    delay: int = 0
+    attributes: Mapping[str, str] | None = None
+    group: str = ""
+    token: str = ""
+
+    @property
+    def size(self) -> int:
+        names = self.attributes or {}
+        extra = sum(len(k) + len("String") + len(v.encode()) for k, v in names.items())
+        return len(self.body.encode()) + extra
+
+
+class _Refusal(NamedTuple):
+    reason: str
+    ours: bool
+
+
+def queue_name(stack: str, kind: str, id: str, *, dead: bool = False, fifo: bool = False) -> str:  # noqa: A002
+    """The name of a target's queue, or of its dead-letter queue."""
+    return f"{stack}-{kind}-{id}{'-dead' if dead else ''}{'.fifo' if fifo else ''}"
+
+
+class Queue:
+    """One queue by its URL."""
+
+    def __init__(self, url: str, client: "SQSClient") -> None:
+        self.url = url
+        self._client = client
+
+    def send(self, messages: Sequence[Outgoing]) -> dict[int, str]:
+        """Send all; what SQS did not take is answered by its place, with SQS's reason.
+
+        An entry that fails by SQS's own fault is sent once more, its neighbours are not.
+        """
+        failed: dict[int, str] = {}
+        for places in _batches(messages):
+            refused = self._send(messages, places)
+            again = [place for place, refusal in refused.items() if not refusal.ours]
+            if again:
+                repeated = self._send(messages, again)
+                refused = {p: r for p, r in refused.items() if r.ours} | repeated
+            failed |= {place: refusal.reason for place, refusal in refused.items()}
+        return failed
+
+    def _send(self, messages: Sequence[Outgoing], places: Sequence[int]) -> dict[int, _Refusal]:
+        entries: list[Any] = [_entry(place, messages[place]) for place in places]
+        answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
+        return {
+            int(entry["Id"]): _Refusal(
+                f"{entry['Code']}: {entry.get('Message', '')}", ours=entry["SenderFault"]
+            )
+            for entry in answer.get("Failed", ())
+        }
+
+    def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
+        """Set when messages in flight are seen again; it is a courtesy, so a failure is no loss."""
+        pairs = list(seconds_by_receipt.items())
+        for start in range(0, len(pairs), BATCH):
+            self._client.change_message_visibility_batch(
+                QueueUrl=self.url,
+                Entries=[
+                    {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
+                    for place, (receipt, seconds) in enumerate(pairs[start : start + BATCH])
+                ],
+            )
+
+
+class TargetQueue:
+    """A target's queue and its dead-letter queue, as `dispatch.Way` wants them.
+
+    Where SQS does not answer, everything stays as it is: the message is seen again.
+    """
+
+    def __init__(self, target: str, own: Queue, dead: Queue, *, fifo: bool) -> None:
+        self._target = target
+        self._own = own
+        self._dead = dead
+        self._fifo = fifo
+
+    def bury(self, dead: Sequence[Dead]) -> set[int]:
+        graves = []
+        for one in dead:
+            envelope = Envelope(one.envelope.since, events=[one.delivery])
+            body = msgspec.json.encode(envelope).decode()
+            event = one.delivery.event
+            about = {"error": type(one.reason).__name__, "rule": one.delivery.rule}
+            graves.append(self._grave(body, str(one.reason), event.id, **about))
+        return self._try(self._dead, graves)
+
+    def bury_message(self, message: Message, reason: str) -> bool:
+        return not self._try(self._dead, [self._grave(message.body, reason, message.id)])
+
+    def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
+        try:
+            packed = list(pack(part, envelope.since, attempts=envelope.attempts))
+        except TooLarge:
+            return False
+        return not self._try(
+            self._own, [Outgoing(one.body, delay=min(pause, LONGEST_DELAY)) for one in packed]
+        )
+
+    def postpone(self, pauses: dict[str, int]) -> None:
+        try:
+            self._own.postpone(pauses)
+        except (BotoCoreError, ClientError) as error:
+            logger.warning("retries come at the queue's own pace", reason=str(error))
+
+    def _grave(self, body: str, reason: str, token: str, **about: str) -> Outgoing:
+        grave = buried(body, reason, target=self._target, **about)
+        return grave._replace(group=self._target, token=token) if self._fifo else grave
+
+    @staticmethod
+    def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:
+        try:
+            failed = queue.send(messages)
+        except (BotoCoreError, ClientError) as error:
+            logger.error("SQS did not take messages", queue=queue.url, reason=str(error))
+            return set(range(len(messages)))
+        return set(failed)
+
+
+def buried(body: str, reason: str, **about: str) -> Outgoing:
+    """A message for a dead-letter queue: the original, with why it lies there as attributes.
+
+    A body that leaves no room for the reason goes in compressed: `{"zstd": "base64 of it"}`.
+    """
+    attributes = {"reason": _legal(reason)[:REASON_LENGTH]}
+    attributes |= {name: text for name, text in about.items() if text}
+    message = Outgoing(body, attributes=attributes)
+    if message.size <= MAX_BYTES:
+        return message
+    packed = b64encode(zstd.compress(body.encode())).decode("ascii")
+    return Outgoing(json.dumps({"zstd": packed}), attributes=attributes)
+
+
+def _legal(text: str) -> str:
+    """SQS takes the characters that XML 1.0 allows, and no others."""
+    return "".join(
+        c if c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff" else "?"
+        for c in text
+    )
+
+
+def _entry(place: int, message: Outgoing) -> dict[str, Any]:
+    entry: dict[str, Any] = {"Id": str(place), "MessageBody": message.body}
+    if message.delay:
+        entry["DelaySeconds"] = message.delay
+    if message.group:
+        entry["MessageGroupId"] = message.group
+        entry["MessageDeduplicationId"] = message.token
+    if message.attributes:
+        entry["MessageAttributes"] = {
+            name: {"DataType": "String", "StringValue": text}
+            for name, text in message.attributes.items()
+        }
+    return entry
+
+
+def _batches(messages: Sequence[Outgoing]) -> Iterator[list[int]]:
+    batch: list[int] = []
+    room = MAX_BYTES
+    for place, message in enumerate(messages):
+        size = message.size
+        if batch and (len(batch) == BATCH or size > room):
+            yield batch
+            batch, room = [], MAX_BYTES
+        batch.append(place)
+        room -= size
+    if batch:
+        yield batch

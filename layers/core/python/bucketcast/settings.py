@@ -1,0 +1,55 @@
+"""What a function reads from its environment, once, while it starts."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from bucketcast.errors import ConfigError, ConfigErrors
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """`queue_prefix` is the URL of every target's queue up to its kind."""
+
+    rules_table: str
+    queue_prefix: str
+    ingress_dead_queue_url: str
+    sync_events: bool
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        names = ("RULES_TABLE", "QUEUE_PREFIX", "INGRESS_DEAD_QUEUE_URL", "SYNC_EVENTS")
+        table, prefix, dead, sync = _variables(environ, names)
+        return cls(table, prefix, dead, sync == "on")
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchSettings:
+    """`settings` are the target's own, with references in place of secrets."""
+
+    kind: str
+    id: str
+    settings: Mapping[str, str]
+    queue_url: str
+    dead_queue_url: str
+    sync_events: bool
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        names = ("KIND", "ID", "SETTINGS", "QUEUE_URL", "DEAD_QUEUE_URL", "SYNC_EVENTS")
+        kind, id_, settings, queue, dead, sync = _variables(environ, names)
+        return cls(kind, id_, json.loads(settings), queue, dead, sync == "on")
+
+
+def _variables(environ: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
+    """The `BUCKETCAST_*` variables in this order.
+
+    Raises:
+        ConfigErrors: with the name of every variable that is not set.
+    """
+    full = [f"BUCKETCAST_{name}" for name in names]
+    if missing := [name for name in full if not environ.get(name)]:
+        errors = [ConfigError(name, "not set", "the stack sets it") for name in missing]
+        raise ConfigErrors(errors)
+    return [environ[name] for name in full]

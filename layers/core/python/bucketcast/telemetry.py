@@ -1,0 +1,25 @@
+"""Logs and metrics, as Powertools for AWS Lambda writes them: JSON lines and EMF on stdout."""
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+__all__ = ["count", "flush", "logger"]
+
+logger = Logger()
+_metrics = Metrics()
+
+
+def count(target: str = "", **numbers: int) -> None:
+    """Add counts of events, by target where there is one; a zero is not written."""
+    if not any(numbers.values()):
+        return
+    if target:
+        _metrics.add_dimension(name="target", value=target)
+    for name, number in numbers.items():
+        if number:
+            _metrics.add_metric(name=name, unit=MetricUnit.Count, value=number)
+
+
+def flush() -> None:
+    """Write what was counted since the last flush."""
+    _metrics.flush_metrics()
