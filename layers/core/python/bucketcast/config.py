@@ -176,9 +176,9 @@ class _Reading:
 
     def _targets(self) -> Iterator[TargetConfig]:
         for kind in targets.kinds():
-            options = options_of(targets.load(kind).Settings)
+            declared: Any = targets.load(kind).Settings
             tables = dict(self._table(self._document, f"notify_{kind}"))
-            overrides = self._overrides(kind, tuple(options))
+            overrides = self._overrides(kind, tuple(options_of(declared)))
             for id in dict.fromkeys((*tables, *overrides)):  # noqa: A001 - MinIO's word
                 where = f"notify_{kind}.{id}"
                 table = tables.get(id, {})
@@ -234,7 +234,8 @@ class _Reading:
     ) -> dict[str, str]:
         """Replace files by their text and plain secrets by references; give the plain ones."""
         plain: dict[str, str] = {}
-        for key, known in options_of(targets.load(kind).Settings).items():
+        declared: Any = targets.load(kind).Settings
+        for key, known in options_of(declared).items():
             text = values.get(key, "")
             if not text or text.startswith(REFERENCE):
                 continue

@@ -35,7 +35,11 @@ _LEVEL = 1
 
 
 class TooLarge(BucketcastError):
-    """One event alone does not fit into a message."""
+    """One event alone does not fit into a message; `place` is where it stood."""
+
+    def __init__(self, reason: str, place: int) -> None:
+        super().__init__(reason)
+        self.place = place
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
@@ -92,7 +96,7 @@ def _pack(
     if len(body) <= MAX_BYTES:
         yield Packed(body.decode(), start, stop)
     elif len(part) == 1:
-        raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}")
+        raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)
     else:
         middle = (start + stop) // 2
         yield from _pack(deliveries, start, middle, since, attempts)

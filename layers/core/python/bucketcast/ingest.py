@@ -20,6 +20,11 @@ class Outbox:
     deliveries: list[Delivery] = field(default_factory=list)
     origins: list[str] = field(default_factory=list)
 
+    def without(self, place: int) -> "Outbox":
+        """The same but for one delivery."""
+        left = [kept for kept in range(len(self.deliveries)) if kept != place]
+        return Outbox([self.deliveries[i] for i in left], [self.origins[i] for i in left])
+
 
 @dataclass(slots=True)
 class Routed:

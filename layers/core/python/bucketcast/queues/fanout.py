@@ -1,0 +1,79 @@
+"""The targets' queues, from the side of ingest."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack
+from bucketcast.ingest import Outbox
+from bucketcast.queues import Outgoing, Queue, queue_name
+from bucketcast.telemetry import logger
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+class Fanout:
+    """Sends outboxes; `prefix` is the URL of every target's queue up to its kind."""
+
+    def __init__(self, prefix: str, client: "SQSClient", *, fifo: bool) -> None:
+        self._base, _, self._stack = prefix.removesuffix("-").rpartition("/")
+        self._client = client
+        self._fifo = fifo
+
+    def send(self, arn: str, outbox: Outbox) -> set[str]:
+        """The ids of the messages whose events SQS did not take: they must be read again.
+
+        A rule may name a target that is not deployed any more; its events go nowhere, as in
+        MinIO, and the log says so.
+        """
+        most = 1 if self._fifo else MAX_EVENTS
+        try:
+            packed = list(pack(outbox.deliveries, round(time.time() * 1000), most=most))
+        except TooLarge as error:
+            logger.error("an event is too large", target=arn, reason=str(error))
+            return {outbox.origins[error.place]} | self.send(arn, outbox.without(error.place))
+        messages = list(self._messages(arn, outbox, packed))
+        try:
+            failed = self._queue(Arn.parse(arn)).send(messages)
+        except self._client.exceptions.QueueDoesNotExist:
+            logger.warning("a rule names a target that is not deployed", target=arn)
+            return set()
+        except (BotoCoreError, ClientError) as error:
+            logger.error("SQS did not take events", target=arn, reason=str(error))
+            return set(outbox.origins)
+        for place, reason in failed.items():
+            logger.error("SQS did not take a message", target=arn, reason=reason, place=place)
+        return {
+            origin
+            for place in failed
+            for origin in outbox.origins[packed[place].start : packed[place].stop]
+        }
+
+    def _queue(self, arn: Arn) -> Queue:
+        name = queue_name(self._stack, kind_of(arn), arn.id, fifo=self._fifo)
+        return Queue(f"{self._base}/{name}", self._client)
+
+    def _messages(self, arn: str, outbox: Outbox, packed: list[Packed]) -> Iterator[Outgoing]:
+        for one in packed:
+            if self._fifo:
+                token = outbox.deliveries[one.start].event.id
+                yield Outgoing(one.body, group=arn, token=token)
+            else:
+                yield Outgoing(one.body)
+
+
+def kind_of(arn: Arn) -> str:
+    """The kind behind an ARN's type, which MinIO spells in its own way for PostgreSQL.
+
+    Raises:
+        ValueError: no kind has this type.
+    """
+    for kind in targets.kinds():
+        if targets.load(kind).arn_type == arn.type:
+            return kind
+    raise ValueError(f"{arn}: no kind of target has the type '{arn.type}'")

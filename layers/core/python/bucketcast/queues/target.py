@@ -1,0 +1,67 @@
+"""A target's queue and its dead-letter queue, from the side of dispatch."""
+
+from collections.abc import Sequence
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast.dispatch import Dead, Message
+from bucketcast.envelope import Delivery, Envelope, TooLarge, pack
+from bucketcast.queues import Outgoing, Queue, buried
+from bucketcast.telemetry import logger
+
+LONGEST_DELAY = 900
+
+
+class TargetQueue:
+    """What `dispatch.Way` wants.
+
+    Where SQS does not answer, everything stays as it is: the message is seen again.
+    """
+
+    def __init__(self, target: str, own: Queue, dead: Queue, *, fifo: bool) -> None:
+        self._target = target
+        self._own = own
+        self._dead = dead
+        self._fifo = fifo
+
+    def bury(self, dead: Sequence[Dead]) -> set[int]:
+        graves = []
+        for one in dead:
+            envelope = Envelope(one.envelope.since, events=[one.delivery])
+            body = msgspec.json.encode(envelope).decode()
+            event = one.delivery.event
+            about = {"error": type(one.reason).__name__, "rule": one.delivery.rule}
+            graves.append(self._grave(body, str(one.reason), event.id, **about))
+        return self._try(self._dead, graves)
+
+    def bury_message(self, message: Message, reason: str) -> bool:
+        return not self._try(self._dead, [self._grave(message.body, reason, message.id)])
+
+    def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
+        try:
+            packed = list(pack(part, envelope.since, attempts=envelope.attempts))
+        except TooLarge:
+            return False
+        return not self._try(
+            self._own, [Outgoing(one.body, delay=min(pause, LONGEST_DELAY)) for one in packed]
+        )
+
+    def postpone(self, pauses: dict[str, int]) -> None:
+        try:
+            self._own.postpone(pauses)
+        except (BotoCoreError, ClientError) as error:
+            logger.warning("retries come at the queue's own pace", reason=str(error))
+
+    def _grave(self, body: str, reason: str, token: str, **about: str) -> Outgoing:
+        grave = buried(body, reason, target=self._target, **about)
+        return grave._replace(group=self._target, token=token) if self._fifo else grave
+
+    @staticmethod
+    def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:
+        try:
+            failed = queue.send(messages)
+        except (BotoCoreError, ClientError) as error:
+            logger.error("SQS did not take messages", queue=queue.url, reason=str(error))
+            return set(range(len(messages)))
+        return set(failed)
