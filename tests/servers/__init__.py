@@ -1,0 +1,125 @@
+"""The real servers that tests, demo and benchmarks deliver to: a module a kind, with `start`.
+
+A kind's module is its proof: the contract tests run for each module here that has a `start`.
+Programs come from `tests/servers/install`; a missing one is a failure, never a skip.
+"""
+
+import ast
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, cast
+
+from tests.servers.process import Process
+from tests.servers.tls import Tls
+
+Settings = dict[str, str]
+"""What stands under `[notify_<kind>.<id>]`: MinIO's keys and their text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One event as its consumer finds it.
+
+    `body` is exactly what was written; where the product keeps JSON parsed (PostgreSQL's JSONB) it
+    is what the product prints. `key` is the row's key or the hash's field; empty where the product
+    has none. `time` is the text of the time beside the event: PostgreSQL's `event_time` in UTC, a
+    webhook's time of arrival, both ISO 8601; else empty.
+    """
+
+    body: bytes
+    key: str = ""
+    time: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Server(ABC):
+    """A running server, with how to reach it and what has arrived there.
+
+    The settings are those of a Bucketcast target. `place` is where its events go: table, key or
+    path.
+    """
+
+    kind: str
+    place: str
+
+    def __init__(self, process: Process, tls: Tls) -> None:
+        self.process = process
+        self.tls = tls
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """`host:port` of the plain connection."""
+
+    @abstractmethod
+    def settings(self, **overrides: str) -> Settings:
+        """With the right login, over a plain connection."""
+
+    @abstractmethod
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        """As `settings`, with a login that is refused."""
+
+    @abstractmethod
+    def tls_settings(self, **overrides: str) -> Settings:
+        """With the right login, over TLS, the server's certificate and name verified."""
+
+    @abstractmethod
+    def mtls_settings(self, **overrides: str) -> Settings:
+        """As `tls_settings`, where the server demands a client certificate of its authority."""
+
+    @abstractmethod
+    def received(self, place: str = "") -> list[Arrival]:
+        """What is at `place`, by default its own: by key, or where there is none as it came."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Make the running server as new: nothing arrived, no table, no answer ordered."""
+
+    def stop(self) -> None:
+        """End it in order; what arrived is kept."""
+        self.process.stop()
+
+    def start_again(self) -> None:
+        """Start it on the same ports and data; nothing if it runs."""
+        self.process.start()
+
+    def kill(self) -> None:
+        """End it as `kill -9` does, with all it started."""
+        self.process.kill()
+
+    def pause(self) -> None:
+        """It still accepts connections and answers nothing, until `resume`."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self.process.resume()
+
+
+class Module(Protocol):
+    """What a kind's module offers."""
+
+    def start(self, folder: Path, tls: Tls, *, outlives: bool = False) -> Server:
+        """Start the server with its data in `folder`, or find the one that runs there already.
+
+        It ends with the calling program, unless `outlives`. Raises `process.MissingProgramError`,
+        `process.StartError`.
+        """
+
+
+def kinds() -> list[str]:
+    """The kinds there is a server for, sorted: the modules here that define `start`."""
+    return sorted(file.stem for file in Path(__file__).parent.glob("*.py") if _has_start(file))
+
+
+def load(kind: str) -> Module:
+    """The module of `kind`, with the client library it needs."""
+    return cast("Module", importlib.import_module(f"{__name__}.{kind}"))
+
+
+def _has_start(file: Path) -> bool:
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return any(isinstance(each, ast.FunctionDef) and each.name == "start" for each in body)

@@ -1,0 +1,257 @@
+"""PostgreSQL with SCRAM logins, TLS, and one user who needs a client certificate.
+
+It refuses to run as root; there it runs as the system's user `postgres`, and where that user cannot
+pass a parent of the folder (root's temporary folders are 0700) its data lies elsewhere, behind the
+link `home`.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from datetime import UTC
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.process import Process, find_program, ports
+from tests.servers.tls import CLIENT_NAME, Tls
+
+DATABASE = "bucketcast"
+USER = "alice"
+PASSWORD = "alice-s3cret"
+CLIENT_PASSWORD = "carol-s3cret"
+ADMIN = "postgres"
+ADMIN_PASSWORD = "admin-s3cret"
+
+_PROGRAMS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+)
+
+# The first line that fits decides. The client certificate's user gives a password too, so that a
+# test that leaves the certificate out, and nothing else, is refused for that.
+_LOGINS = f"""\
+hostssl   all {CLIENT_NAME} 127.0.0.1/32 scram-sha-256 clientcert=verify-full
+hostnossl all {CLIENT_NAME} 127.0.0.1/32 reject
+host      all all 127.0.0.1/32 scram-sha-256
+"""
+
+_USERS = (
+    f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'",
+    f"CREATE ROLE {CLIENT_NAME} LOGIN PASSWORD '{CLIENT_PASSWORD}' IN ROLE {USER}",
+    f"CREATE DATABASE {DATABASE} OWNER {USER}",
+)
+
+_AS_NEW = (
+    "SET lock_timeout = '10s'",
+    "DROP SCHEMA IF EXISTS public CASCADE",
+    "CREATE SCHEMA public AUTHORIZATION pg_database_owner",
+    f"GRANT USAGE, CREATE ON SCHEMA public TO {CLIENT_NAME}",
+)
+
+
+class PostgresServer(Server):
+    """Its `place` is a table in the schema public."""
+
+    kind = "postgres"
+    place = "events"
+
+    def __init__(self, process: Process, tls: Tls, port: int) -> None:
+        super().__init__(process, tls)
+        self.port = port
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def connect(self, database: str = DATABASE) -> psycopg.Connection:
+        """A superuser's connection that commits each statement; the caller closes it."""
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user=ADMIN,
+            password=ADMIN_PASSWORD,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=5,
+        )
+
+    def settings(self, **overrides: str) -> Settings:
+        return self._settings(USER, PASSWORD, "disable", overrides)
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self._settings(USER, "wr0ng-s3cret", "disable", overrides)
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        verified = {"cert_authority": self.tls.ca.read_text(), **overrides}
+        return self._settings(USER, PASSWORD, "verify-full", verified)
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        verified = {
+            "cert_authority": self.tls.ca.read_text(),
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+            **overrides,
+        }
+        return self._settings(CLIENT_NAME, CLIENT_PASSWORD, "verify-full", verified)
+
+    def _settings(
+        self, user: str, password: str, sslmode: str, overrides: dict[str, str]
+    ) -> Settings:
+        string = (
+            f"host=127.0.0.1 port={self.port} dbname={DATABASE} user={user} password={password}"
+            f" sslmode={sslmode}"
+        )
+        return {"connection_string": string, "table": self.place, **overrides}
+
+    def received(self, place: str = "") -> list[Arrival]:
+        table = place or self.place
+        with self.connect() as connection:
+            columns = connection.execute(
+                "SELECT column_name FROM information_schema.columns"
+                " WHERE table_schema = 'public' AND table_name = %s",
+                [table],
+            )
+            names = {str(name) for (name,) in columns}
+            source = sql.SQL("FROM public.{}").format(sql.Identifier(table))
+            if "key" in names:
+                rows = connection.execute(
+                    sql.SQL("SELECT key, value::text {} ORDER BY key").format(source)
+                )
+                return [Arrival(key=str(key), body=str(value).encode()) for key, value in rows]
+            if "event_time" in names:
+                rows = connection.execute(
+                    sql.SQL("SELECT event_time, event_data::text {} ORDER BY ctid").format(source)
+                )
+                return [
+                    Arrival(time=time.astimezone(UTC).isoformat(), body=str(data).encode())
+                    for time, data in rows
+                ]
+        return []
+
+    def clear(self) -> None:
+        with self.connect() as connection:
+            for statement in _AS_NEW:
+                connection.execute(statement.encode())
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
+    """Start PostgreSQL with its data below `folder`; see `servers.Module.start`."""
+    initdb = Path(find_program("initdb", *_PROGRAMS))
+    folder.mkdir(parents=True, exist_ok=True)
+    account = _account()
+    home = _home(folder, account)
+    data = home / "data"
+    port = ports(folder, "plain")["plain"]
+    if not (data / "PG_VERSION").exists():
+        _make_cluster(initdb, home, account)
+    options = {
+        "listen_addresses": "127.0.0.1",
+        "port": str(port),
+        "unix_socket_directories": "",  # their paths are limited to about 100 characters
+        "ssl": "on",
+        "ssl_cert_file": _copy(tls.server_cert, home, account),
+        "ssl_key_file": _copy(tls.server_key, home, account),
+        "ssl_ca_file": _copy(tls.ca, home, account),
+        "max_connections": "100",
+    }
+    arguments = [str(initdb.with_name("postgres")), "-D", str(data)]
+    for name, value in options.items():
+        arguments += ["-c", f"{name}={value}"]
+    process = Process(
+        arguments,
+        folder,
+        ready=lambda: server.connect(ADMIN).close(),
+        not_ready_yet=(psycopg.OperationalError,),
+        stop_signal=signal.SIGINT,  # SIGTERM would wait for the clients to leave
+        user=account,
+        outlives=outlives,
+    )
+    server = PostgresServer(process, tls, port)
+    process.start()
+    try:
+        _make_users(server)
+    except BaseException:
+        process.stop()
+        raise
+    return server
+
+
+def _account() -> tuple[int, int] | None:
+    if os.geteuid() != 0:
+        return None
+    found = pwd.getpwnam("postgres")
+    return found.pw_uid, found.pw_gid
+
+
+def _home(folder: Path, account: tuple[int, int] | None) -> Path:
+    """The folder for the server's own files, one that its account can reach and owns."""
+    home = folder / "home"
+    if not home.exists():
+        home.unlink(missing_ok=True)  # a link whose end was cleaned away
+        parents = folder.resolve(), *folder.resolve().parents
+        if account is None or all(each.stat().st_mode & 0o001 for each in parents):
+            home.mkdir(mode=0o700)
+        else:
+            home.symlink_to(tempfile.mkdtemp(prefix="bucketcast-postgres-"))
+        if account is not None:
+            os.chown(home, *account)
+    return home.resolve()
+
+
+def _copy(file: Path, home: Path, account: tuple[int, int] | None) -> str:
+    """A copy that belongs to the server's account; it refuses a key that others may read."""
+    copy = home / file.name
+    shutil.copyfile(file, copy)
+    copy.chmod(0o600)
+    if account is not None:
+        os.chown(copy, *account)
+    return str(copy)
+
+
+def _make_cluster(initdb: Path, home: Path, account: tuple[int, int] | None) -> None:
+    data = home / "data"
+    shutil.rmtree(data, ignore_errors=True)  # what an interrupted one left
+    password = home / "password"
+    password.touch(mode=0o600)
+    password.write_text(ADMIN_PASSWORD)
+    uid, gid = account or (None, None)
+    if account is not None:
+        os.chown(password, *account)
+    made = subprocess.run(
+        [
+            *(initdb, "-D", data, "-U", ADMIN, f"--pwfile={password}"),
+            *("-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"),
+        ],
+        cwd=home,
+        user=uid,
+        group=gid,
+        extra_groups=None if account is None else [],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    password.unlink()
+    if made.returncode != 0:
+        message = f"{initdb} ended with {made.returncode}:\n{made.stdout}{made.stderr}"
+        raise RuntimeError(message)
+    (data / "pg_hba.conf").write_text(_LOGINS)
+
+
+def _make_users(server: PostgresServer) -> None:
+    """Make what is not there yet, the database last, so that it tells whether all is."""
+    with server.connect(ADMIN) as connection:
+        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+        if known.fetchone() is not None:
+            return
+        for statement in _USERS:
+            connection.execute(statement.encode())
+    server.clear()

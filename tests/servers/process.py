@@ -1,0 +1,271 @@
+"""The one way to start, stop, kill and pause the program of a test server.
+
+A server's folder holds `log` (what it printed), `pid` and `ports.json`, so that a server that was
+started from one program can be found and stopped from another, and comes back on the ports it had.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+
+# Kills the group of the process it is told when its standard input ends, which it does when the
+# program that holds the other end is gone, however it went. Linux's parent-death signal would do
+# the same on Linux only, and by thread.
+_GUARD = ("sh", "-c", 'read -r _; kill -KILL -- "-$1" 2>/dev/null', "guard")
+
+
+class MissingProgramError(Exception):
+    """A server's program is not on this machine; says how to get it."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__(f"{program} is not on this machine: run tests/servers/install")
+
+
+class StartError(Exception):
+    """A server ended, or did not answer in time; ends with the last lines of its log."""
+
+
+def find_program(name: str, *patterns: str) -> str:
+    """Path of `name`: on PATH, in /usr/sbin, or the newest in a folder of these glob patterns.
+
+    Raises `MissingProgramError`.
+    """
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
+    if found is None:
+        folders = [folder for each in patterns for folder in Path("/").glob(each.lstrip("/"))]
+        by_version = sorted(folders, key=lambda path: [int(n) for n in _numbers(str(path))])
+        newest_first = os.pathsep.join(str(path) for path in reversed(by_version))
+        found = shutil.which(name, path=newest_first) if newest_first else None
+    if found is None:
+        raise MissingProgramError(name)
+    return found
+
+
+def ports(folder: Path, *names: str) -> dict[str, int]:
+    """A free port for each name, the same ones whenever asked for the same folder.
+
+    They lie below the range that systems hand out for outgoing connections: one of those could take
+    the port of a server that is down, or connect to itself there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "ports.json"
+    if file.exists():
+        kept: dict[str, int] = json.loads(file.read_text())
+        if kept.keys() == set(names):
+            return kept
+    held: dict[str, socket.socket] = {}
+    try:
+        while len(held) < len(names):
+            trial = socket.socket()
+            try:
+                trial.bind(("127.0.0.1", random.randrange(20_000, 32_000)))  # noqa: S311 no secret
+            except OSError:
+                trial.close()
+            else:
+                held[names[len(held)]] = trial
+        chosen = {name: int(each.getsockname()[1]) for name, each in held.items()}
+    finally:
+        for each in held.values():
+            each.close()
+    file.write_text(json.dumps(chosen))
+    return chosen
+
+
+@dataclass
+class Process:
+    """A server's program in a session of its own, with `folder` as its working folder.
+
+    `ready` is a client's first real request; while it raises one of `not_ready_yet` the server is
+    given time. `stop_signal` is the one that makes it end in order at once. `user` is whom to run
+    as, for root only. `environment` is put on top of the caller's. It ends with the program that
+    started it, unless `outlives` is set.
+    """
+
+    arguments: Sequence[str]
+    folder: Path
+    ready: Callable[[], object]
+    not_ready_yet: tuple[type[Exception], ...]
+    stop_signal: signal.Signals = signal.SIGTERM
+    user: tuple[int, int] | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    outlives: bool = False
+    _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _guard: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @property
+    def running(self) -> bool:
+        """Whether there is such a process; it may be paused."""
+        return self._process() is not None
+
+    def start(self) -> None:
+        """Start it and wait until `ready` succeeds; nothing if it runs already."""
+        if self.running:
+            return
+        self._reap()
+        uid, gid = self.user or (None, None)
+        with (self.folder / "log").open("ab") as log:
+            self._child = subprocess.Popen(
+                self.arguments,
+                cwd=self.folder,
+                env={**os.environ, **self.environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=uid,
+                group=gid,
+                extra_groups=None if self.user is None else [],
+            )
+        if not self.outlives:
+            self._guard = subprocess.Popen(
+                [*_GUARD, str(self._child.pid)], stdin=subprocess.PIPE, start_new_session=True
+            )
+        _remember(self.folder, self._child.pid, self.stop_signal)
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """End it in order, or by force when that takes too long."""
+        process = self._process()
+        if process is not None:
+            _resume(_tree(process))
+            _stop(process, self.stop_signal)
+        self._reap()
+
+    def kill(self) -> None:
+        """End it and all that it started at once, as `kill -9` does."""
+        process = self._process()
+        if process is not None:
+            _kill(_tree(process))
+        self._reap()
+
+    def pause(self) -> None:
+        """Stop its clock: connections are still taken by the system, and nothing answers."""
+        for each in _tree(self._required()):
+            each.suspend()
+
+    def resume(self) -> None:
+        """Let it go on after `pause`; nothing if it was not paused."""
+        _resume(_tree(self._required()))
+
+    def _required(self) -> psutil.Process:
+        process = self._process()
+        if process is None:
+            message = f"the server of {self.folder} is not running"
+            raise RuntimeError(message)
+        return process
+
+    def _process(self) -> psutil.Process | None:
+        return _remembered(self.folder)[0]
+
+    def _wait_until_ready(self) -> None:
+        child = self._child
+        assert child is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.ready()
+            except self.not_ready_yet as error:
+                if child.poll() is not None:
+                    why = f"ended with {child.returncode}"
+                elif time.monotonic() > deadline:
+                    why = f"did not answer within {START_SECONDS:.0f} s ({error})"
+                else:
+                    time.sleep(0.02)
+                    continue
+                lines = (self.folder / "log").read_text(errors="replace").splitlines()[-20:]
+                message = "\n".join([f"{self.arguments[0]} {why}", *lines])
+                raise StartError(message) from error
+            else:
+                return
+
+    def _reap(self) -> None:
+        if self._child is not None:
+            self._child.wait()
+            self._child = None
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
+            self._guard = None
+        (self.folder / "pid").unlink(missing_ok=True)
+
+
+def stop_server_of(folder: Path) -> bool:
+    """End in order the server that some program started in `folder`; False if none runs."""
+    process, stop_signal = _remembered(folder)
+    if process is None:
+        return False
+    _resume(_tree(process))
+    _stop(process, stop_signal)
+    (folder / "pid").unlink(missing_ok=True)
+    return True
+
+
+def _remember(folder: Path, pid: int, stop_signal: signal.Signals) -> None:
+    # The time of its start tells it from a later process that was given the same number.
+    created = psutil.Process(pid).create_time()
+    text = json.dumps({"pid": pid, "created": created, "stop_signal": stop_signal.value})
+    (folder / "pid").write_text(text)
+
+
+def _remembered(folder: Path) -> tuple[psutil.Process | None, signal.Signals]:
+    try:
+        kept = json.loads((folder / "pid").read_text())
+        process = psutil.Process(kept["pid"])
+        same = abs(process.create_time() - kept["created"]) < 1
+        alive = same and process.status() != psutil.STATUS_ZOMBIE
+    except (FileNotFoundError, psutil.NoSuchProcess):
+        return None, signal.SIGTERM
+    return (process if alive else None), signal.Signals(kept["stop_signal"])
+
+
+def _tree(process: psutil.Process) -> list[psutil.Process]:
+    """The process and all below it; the parent first, so that it replaces no child it loses.
+
+    Not the process group: PostgreSQL puts each of its children in a group of its own.
+    """
+    return [process, *process.children(recursive=True)]
+
+
+def _resume(tree: Sequence[psutil.Process]) -> None:
+    for each in tree:
+        try:
+            each.resume()
+        except psutil.NoSuchProcess:
+            continue
+
+
+def _kill(tree: Sequence[psutil.Process]) -> None:
+    for each in tree:
+        try:
+            each.kill()
+        except psutil.NoSuchProcess:
+            continue
+    psutil.wait_procs(tree, timeout=STOP_SECONDS)
+
+
+def _stop(process: psutil.Process, stop_signal: signal.Signals) -> None:
+    tree = _tree(process)
+    process.send_signal(stop_signal)
+    _, left = psutil.wait_procs(tree, timeout=STOP_SECONDS)
+    _kill(left)
+
+
+def _numbers(text: str) -> list[str]:
+    return "".join(each if each.isdigit() else " " for each in text).split()

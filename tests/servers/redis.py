@@ -1,0 +1,152 @@
+"""Redis with a password, a user who may only touch `ev:*`, TLS, and no write lost by a kill."""
+
+from pathlib import Path
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.process import Process, find_program, ports
+from tests.servers.tls import Tls
+
+PASSWORD = "default-s3cret"
+LIMITED_USER = "alice"
+LIMITED_PASSWORD = "alice-s3cret"
+"""May use keys that begin with `ev:` and no dangerous command but INFO."""
+
+_USERS = f"""\
+user default on >{PASSWORD} ~* &* +@all
+user {LIMITED_USER} on >{LIMITED_PASSWORD} ~ev:* resetchannels &ev:* +@all -@dangerous +info
+"""
+
+# "everysec" leaves the sync to the disk to another thread, but an answer is sent after the write,
+# so that only a crash of the machine, not of the server, can lose it.
+_CONFIGURATION = """\
+bind 127.0.0.1
+port {plain}
+tls-port {tls}
+tls-cert-file "{cert}"
+tls-key-file "{key}"
+tls-ca-cert-file "{ca}"
+tls-auth-clients optional
+aclfile "{folder}/users.acl"
+dir "{folder}"
+save ""
+appendonly yes
+appendfsync everysec
+daemonize no
+"""
+
+
+class RedisServer(Server):
+    """Its `place` is a key."""
+
+    kind = "redis"
+    place = "ev:events"
+
+    def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
+        super().__init__(process, tls)
+        self.plain = plain
+        self.tls_port = tls_port
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.plain}"
+
+    def connect(self) -> redis.Redis:
+        """The default user's client; the caller closes it."""
+        return redis.Redis(
+            host="127.0.0.1",
+            port=self.plain,
+            password=PASSWORD,
+            socket_timeout=5,
+            retry=Retry(NoBackoff(), 0),
+        )
+
+    def settings(self, **overrides: str) -> Settings:
+        return {
+            "address": self.address,
+            "password": PASSWORD,
+            "key": self.place,
+            **overrides,
+        }
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{"password": "wr0ng-s3cret", **overrides})
+
+    def limited_settings(self, **overrides: str) -> Settings:
+        """As `settings`, with the user who may only touch `ev:*`."""
+        return self.settings(
+            **{"user": LIMITED_USER, "password": LIMITED_PASSWORD, **overrides},
+        )
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        """See `Server`; client certificates are welcome again after `mtls_settings`."""
+        self._client_certificates("optional")
+        return self._tls_settings(overrides)
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        """See `Server`; its one TLS port demands them until `tls_settings` or `clear`."""
+        self._client_certificates("yes")
+        own = {
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+        }
+        return self._tls_settings({**own, **overrides})
+
+    def _tls_settings(self, overrides: dict[str, str]) -> Settings:
+        verified = {
+            "address": f"127.0.0.1:{self.tls_port}",
+            "tls": "on",
+            "cert_authority": self.tls.ca.read_text(),
+        }
+        return self.settings(**{**verified, **overrides})
+
+    def _client_certificates(self, wanted: str) -> None:
+        with self.connect() as client:
+            client.config_set("tls-auth-clients", wanted)
+
+    def received(self, place: str = "") -> list[Arrival]:
+        key = place or self.place
+        with self.connect() as client:
+            if client.type(key) == b"list":
+                return [Arrival(body=entry) for entry in client.lrange(key, 0, -1)]
+            fields = client.hgetall(key)
+        return [Arrival(key=name.decode(), body=fields[name]) for name in sorted(fields)]
+
+    def clear(self) -> None:
+        with self.connect() as client:
+            client.flushall()
+            client.script_flush()
+            client.config_set("tls-auth-clients", "optional")
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> RedisServer:
+    """Start Redis with its data in `folder`; see `servers.Module.start`."""
+    program = find_program("redis-server", "/opt/homebrew/bin", "/usr/local/bin")
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = ports(folder, "plain", "tls")
+    (folder / "users.acl").touch(mode=0o600)
+    (folder / "users.acl").write_text(_USERS)
+    configuration = folder / "redis.conf"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            **chosen, folder=folder, cert=tls.server_cert, key=tls.server_key, ca=tls.ca
+        )
+    )
+
+    def ready() -> None:
+        with server.connect() as client:
+            client.ping()
+
+    process = Process(
+        [program, str(configuration)],
+        folder,
+        ready=ready,
+        not_ready_yet=(redis.ConnectionError, redis.TimeoutError),
+        outlives=outlives,
+    )
+    server = RedisServer(process, tls, chosen["plain"], chosen["tls"])
+    process.start()
+    return server

@@ -1,0 +1,121 @@
+"""A webhook endpoint, plain, with TLS and mutual TLS, that can be told to misbehave."""
+
+import sys
+from datetime import UTC, datetime
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import msgspec
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.process import Process, ports
+from tests.servers.receiver import Answer, Configuration, Request
+from tests.servers.tls import Tls
+
+TOKEN = "webhook-s3cret"
+"""Accepted as `Bearer`."""
+BASIC = "Basic YWxpY2U6YWxpY2UtczNjcmV0"
+"""Accepted too: the login alice, alice-s3cret."""
+
+_ROOT = Path(__file__).parents[2]
+
+
+class WebhookServer(Server):
+    """Its `place` is a path; paths below /open need no login."""
+
+    kind = "webhook"
+    place = "/events"
+
+    def __init__(self, process: Process, tls: Tls, listeners: Configuration) -> None:
+        super().__init__(process, tls)
+        self.listeners = listeners
+        self._file = process.folder / "requests.jsonl"
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.listeners.plain}"
+
+    def settings(self, **overrides: str) -> Settings:
+        endpoint = f"http://{self.address}{self.place}"
+        return {"endpoint": endpoint, "auth_token": TOKEN, **overrides}
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{"auth_token": "wr0ng-s3cret", **overrides})
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        verified = {
+            "endpoint": f"https://127.0.0.1:{self.listeners.tls}{self.place}",
+            "cert_authority": self.tls.ca.read_text(),
+        }
+        return self.settings(**{**verified, **overrides})
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        own = {
+            "endpoint": f"https://127.0.0.1:{self.listeners.mtls}{self.place}",
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+        }
+        return self.tls_settings(**{**own, **overrides})
+
+    def received(self, place: str = "") -> list[Arrival]:
+        """The events that were answered 2xx; `requests` has the others too."""
+        path = place or self.place
+        return [
+            Arrival(
+                body=each.body,
+                headers=each.headers,
+                time=datetime.fromtimestamp(each.at, UTC).isoformat(),
+            )
+            for each in self.requests()
+            if 200 <= each.status < 300 and each.path == path
+        ]
+
+    def requests(self) -> list[Request]:
+        """All since `clear`, refused ones too, in the order they came; also while it is down."""
+        whole = self._file.read_bytes().rpartition(b"\n")[0]  # the last line may be half written
+        return msgspec.json.decode(b"[" + whole.replace(b"\n", b",") + b"]", type=list[Request])
+
+    def answer(self, *answers: Answer) -> None:
+        """Give the first of these that fits, else 200; a restart forgets them."""
+        self.tell("PUT", msgspec.json.encode(answers))
+
+    def clear(self) -> None:
+        self.answer()
+        with self._file.open("r+b") as file:
+            file.truncate()
+
+    def tell(self, method: str, body: bytes = b"") -> None:
+        connection = HTTPConnection("127.0.0.1", self.listeners.control, timeout=5)
+        try:
+            connection.request(method, "/", body)
+            status = connection.getresponse().status
+        finally:
+            connection.close()
+        if status != 200:
+            message = f"the webhook receiver answered {status} to {method} of {body!r}"
+            raise RuntimeError(message)
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> WebhookServer:
+    """Start the receiver with its requests in `folder`; see `servers.Module.start`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    listeners = Configuration(
+        **ports(folder, "plain", "tls", "mtls", "control"),
+        logins=[f"Bearer {TOKEN}", BASIC],
+        cert=str(tls.server_cert),
+        key=str(tls.server_key),
+        ca=str(tls.ca),
+    )
+    (folder / "receiver.json").write_bytes(msgspec.json.encode(listeners))
+    (folder / "requests.jsonl").touch()
+    process = Process(
+        [sys.executable, "-m", "tests.servers.receiver", str(folder)],
+        folder,
+        ready=lambda: server.tell("GET"),
+        not_ready_yet=(OSError, HTTPException),
+        environment={"PYTHONPATH": str(_ROOT)},
+        outlives=outlives,
+    )
+    server = WebhookServer(process, tls, listeners)
+    process.start()
+    return server
