@@ -1,0 +1,1 @@
+"""Every figure that the README quotes comes from here."""

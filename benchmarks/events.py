@@ -1,0 +1,54 @@
+"""The events that all benchmarks use: S3 records of about 0.8 kB, as S3 sends them."""
+
+import json
+from collections.abc import Iterator
+
+from bucketcast.event import Event
+from bucketcast.sources import s3
+
+BUCKET = "uploads"
+
+
+def record(number: int, *, key: str = "", name: str = "ObjectCreated:Put") -> dict[str, object]:
+    """One S3 record; `number` makes its key, sequencer and request id its own."""
+    return {
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": "us-east-1",
+        "eventTime": f"2026-01-02T03:{number // 60_000 % 60:02}:{number // 1_000 % 60:02}"
+        f".{number % 1_000:03}Z",
+        "eventName": name,
+        "userIdentity": {"principalId": "AWS:AIDAJDPLRKLG7UEXAMPLE:uploader"},
+        "requestParameters": {"sourceIPAddress": "10.1.2.3"},
+        "responseElements": {
+            "x-amz-request-id": f"C3D13FE5{number:08X}",
+            "x-amz-id-2": "FMyUVURIY8/IgAtTv8xRjskZQpcIZ9KG4V5Wp6S7S/JRWeUWerMUE5JgHvANOjpD",
+        },
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "configurationId": "bucketcast",
+            "bucket": {
+                "name": BUCKET,
+                "ownerIdentity": {"principalId": "A3NL1KOZZKExample"},
+                "arn": f"arn:aws:s3:::{BUCKET}",
+            },
+            "object": {
+                "key": key or f"photos/2026/{number:08}.jpg",
+                "size": 1024 + number,
+                "eTag": "d41d8cd98f00b204e9800998ecf8427e",
+                "sequencer": f"{0x55AED6DCD90281E5 + number:018X}",
+            },
+        },
+    }
+
+
+def bodies(count: int, **record_of: str) -> Iterator[str]:
+    """Messages of the ingress queue, one record each."""
+    for number in range(count):
+        yield json.dumps({"Records": [record(number, **record_of)]}, separators=(",", ":"))
+
+
+def events(count: int, start: int = 0) -> list[Event]:
+    """The same, read."""
+    texts = (json.dumps(record(start + number)).encode() for number in range(count))
+    return [s3.parse(text) for text in texts]  # type: ignore[arg-type]  # Raw or bytes alike

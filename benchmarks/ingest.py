@@ -1,0 +1,83 @@
+"""Ingest's own work: events a second of one core, and rule matching, at 1 to 10,000 rules.
+
+Each figure is the median of several rounds, and the rounds of the sizes take turns, so that a
+slow moment of the machine hits all of them. Run: `python -m benchmarks.ingest`.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+from benchmarks import events as made
+from bucketcast.ingest import route
+from bucketcast.rules import Rule, RuleIndex
+
+SIZES = (1, 100, 10_000)
+EVENTS = 2_000
+ROUNDS = 15
+
+
+def rules(count: int) -> list[Rule]:
+    """One rule that matches every event, and others of many prefixes and suffixes that do not."""
+    matching = Rule(
+        bucket=made.BUCKET,
+        arn="arn:minio:sqs::primary:webhook",
+        events=("s3:ObjectCreated:*",),
+        prefix="photos/",
+        suffix=".jpg",
+    )
+    pick = random.Random(7)  # noqa: S311 - the same rules in every run
+    others = [
+        Rule(
+            bucket=made.BUCKET,
+            arn=f"arn:minio:sqs::t{number % 50}:webhook",
+            events=("s3:ObjectCreated:*",),
+            prefix="team-" + "x" * pick.randrange(1, 20) + f"/{number}/",
+            suffix=pick.choice(("", ".png", ".jpeg", ".csv.gz")),
+        )
+        for number in range(count - 1)
+    ]
+    return [matching, *others]
+
+
+def main() -> None:
+    bodies = [(str(place), body) for place, body in enumerate(made.bodies(EVENTS))]
+    keys = [event.key for event in made.events(EVENTS)]
+    indexes = {size: RuleIndex(rules(size)) for size in SIZES}
+    matching = _turns(
+        {
+            size: lambda index=index: [index.match("s3:ObjectCreated:Put", key) for key in keys]
+            for size, index in indexes.items()
+        }
+    )
+    whole = _turns(
+        {
+            size: lambda index=index: route(bodies, lambda _: {made.BUCKET: index})
+            for size, index in indexes.items()
+        }
+    )
+    print(
+        f"{'rules':>8} {'matching µs/event':>18} {'x of 1 rule':>12}"
+        f" {'ingest events/s':>16} {'x of 1 rule':>12}"
+    )
+    for size in SIZES:
+        print(
+            f"{size:>8,} {matching[size] * 1e6:>18.2f} {matching[size] / matching[1]:>12.2f}"
+            f" {1 / whole[size]:>16,.0f} {whole[size] / whole[1]:>12.2f}"
+        )
+
+
+def _turns(work: dict[int, Callable[[], object]]) -> dict[int, float]:
+    """Seconds of one core per event, by size."""
+    spent: dict[int, list[float]] = {size: [] for size in work}
+    for _ in range(ROUNDS):
+        for size, run in work.items():
+            start = time.process_time()
+            run()
+            spent[size].append((time.process_time() - start) / EVENTS)
+    return {size: statistics.median(times) for size, times in spent.items()}
+
+
+if __name__ == "__main__":
+    main()
