@@ -28,6 +28,9 @@ def build(app: App) -> Bucketcast:
     """
     local = str(app.node.try_get_context("local")).lower() == "true"
     path = Path(app.node.try_get_context("config") or ROOT / "bucketcast.toml")
+    if local:
+        # A copy into the assembly that is cut short would be taken for whole the next time.
+        app.node.set_context("aws:cdk:disable-asset-staging", True)  # noqa: FBT003 - jsii's signature
     name = app.node.try_get_context("stack") or "Bucketcast"
     stack = Bucketcast(
         app,

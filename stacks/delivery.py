@@ -4,13 +4,14 @@ import json
 from typing import Final
 
 from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
-from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.errors import ConfigErrors
 from stacks import limits, nag
 from stacks.assets import Assets
 from stacks.function import Function
@@ -90,43 +91,34 @@ class Delivery(Construct):
         }
 
     def _check(self, environment: dict[str, str]) -> None:
-        target, deploy = self._target, self._target.deploy
-        key = f"notify_{target.kind}.{target.id}"
+        key = f"notify_{self._target.kind}.{self._target.id}"
         names = queue_names(self._name, fifo=self._fifo)
         wrong = limits.check_names(key, queues=names, function=self._name)
         wrong += limits.check_environment(key, environment)
-        if bool(deploy.subnets) != bool(deploy.security_groups) or (
-            deploy.vpc and not deploy.subnets
-        ):
-            wrong.append(
-                ConfigError(
-                    f"{key}.deploy",
-                    "only a part of vpc, subnets and security_groups is set",
-                    "a function in a VPC needs both subnets and security_groups",
-                )
-            )
         if wrong:
             raise ConfigErrors(wrong)
 
     def _grant(self, role: iam.Role) -> None:
-        # Backing off moves a message's visibility; the part of a message that failed goes back
-        # alone; what is refused or too old is buried with its reason.
-        self.queue.grant(role, "sqs:ChangeMessageVisibility", "sqs:SendMessage")
+        # The part of a message that failed goes back alone; what is refused or too old is buried
+        # with its reason. To back off, by visibility, is a right of the event source already.
+        self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
         if not self._target.secret_names:
             return
-        stack = Stack.of(self)
-        # Secrets Manager appends a hyphen and six characters to a secret's name.
         role.add_to_policy(
             iam.PolicyStatement(
                 actions=["secretsmanager:GetSecretValue"],
-                resources=[
-                    f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}"
-                    f":secret:{name}-??????"
-                    for name in sorted(self._target.secret_names)
-                ],
+                resources=[self._secret_arn(name) for name in sorted(self._target.secret_names)],
             )
         )
+
+    def _secret_arn(self, name: str) -> str:
+        if name.startswith("arn:"):
+            return name
+        stack = Stack.of(self)
+        where = f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}"
+        # Secrets Manager appends a hyphen and six characters of its own to a secret's name.
+        return f"{where}:secret:{name}-??????"
 
     def _listen(self, function: lambda_.Function) -> None:
         function.add_event_source(
@@ -148,11 +140,20 @@ class Delivery(Construct):
         """Use the ids as given: to look a VPC up would need AWS at synth."""
         made.role.add_to_policy(iam.PolicyStatement(actions=list(_NETWORK), resources=["*"]))
         nag.accept_network_interfaces(made.role)
+        deploy = self._target.deploy
+        groups = list(deploy.security_groups)
+        if not groups and deploy.vpc:
+            group = ec2.CfnSecurityGroup(
+                self,
+                "SecurityGroup",
+                vpc_id=deploy.vpc,
+                group_description=f"{self._name}: may connect to anything, is connected to by none",
+            )
+            groups = [group.attr_group_id]
         cfn = made.function.node.default_child
         if isinstance(cfn, lambda_.CfnFunction):
             cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-                subnet_ids=list(self._target.deploy.subnets),
-                security_group_ids=list(self._target.deploy.security_groups),
+                subnet_ids=list(deploy.subnets), security_group_ids=groups
             )
 
     def _summary(self) -> str:
