@@ -44,6 +44,8 @@ class Server(ABC):
 
     kind: str
     place: str
+    refusals: tuple[type[Exception], ...]
+    """What `write` raises where the server or its certificate is at fault, or nobody answers."""
 
     def __init__(self, process: Process, tls: Tls) -> None:
         self.process = process
@@ -69,6 +71,14 @@ class Server(ABC):
     @abstractmethod
     def mtls_settings(self, **overrides: str) -> Settings:
         """As `tls_settings`, where the server demands a client certificate of its authority."""
+
+    @abstractmethod
+    def write(self, settings: Settings, key: str, body: bytes) -> None:
+        """Put one event where `settings` say, in their format, with the product's own client.
+
+        Not the way of the targets: it shows that a server takes and refuses what it should. Raises
+        one of `refusals`, within some seconds.
+        """
 
     @abstractmethod
     def received(self, place: str = "") -> list[Arrival]:

@@ -19,7 +19,7 @@ from psycopg import sql
 
 from tests.servers import Arrival, Server, Settings
 from tests.servers.process import Process, find_program, ports
-from tests.servers.tls import CLIENT_NAME, Tls
+from tests.servers.tls import CLIENT_NAME, Tls, as_files
 
 DATABASE = "bucketcast"
 USER = "alice"
@@ -62,6 +62,7 @@ class PostgresServer(Server):
 
     kind = "postgres"
     place = "events"
+    refusals = (psycopg.OperationalError,)
 
     def __init__(self, process: Process, tls: Tls, port: int) -> None:
         super().__init__(process, tls)
@@ -110,6 +111,31 @@ class PostgresServer(Server):
             f" sslmode={sslmode}"
         )
         return {"connection_string": string, "table": self.place, **overrides}
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:
+        table = sql.Identifier(settings["table"])
+        with (
+            as_files(settings) as files,
+            psycopg.connect(
+                settings["connection_string"],
+                sslrootcert=files.get("cert_authority"),
+                sslcert=files.get("client_cert", ""),
+                sslkey=files.get("client_key", ""),
+                connect_timeout=2,  # libpq's least
+            ) as connection,
+        ):
+            if settings.get("format") == "access":
+                make = "(event_time timestamptz NOT NULL, event_data jsonb)"
+                insert, values = "VALUES (now(), %s::jsonb)", [body.decode()]
+            else:
+                make = "(key varchar PRIMARY KEY, value jsonb)"
+                insert = (
+                    "VALUES (%s, %s::jsonb) ON CONFLICT (key) DO UPDATE SET value = EXCLUDED.value"
+                )
+                values = [key, body.decode()]
+            create = sql.SQL("CREATE TABLE IF NOT EXISTS {} ").format(table) + sql.SQL(make)
+            connection.execute(create)
+            connection.execute(sql.SQL("INSERT INTO {} ").format(table) + sql.SQL(insert), values)
 
     def received(self, place: str = "") -> list[Arrival]:
         table = place or self.place

@@ -24,7 +24,7 @@ STOP_SECONDS = 20.0
 # Kills the group of the process it is told when its standard input ends, which it does when the
 # program that holds the other end is gone, however it went. Linux's parent-death signal would do
 # the same on Linux only, and by thread.
-_GUARD = ("sh", "-c", 'read -r _; kill -KILL -- "-$1" 2>/dev/null', "guard")
+_GUARD = ("sh", "-c", 'read -r _; kill -s KILL -- "-$1" 2>/dev/null', "guard")
 
 
 class MissingProgramError(Exception):

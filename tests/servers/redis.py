@@ -8,7 +8,7 @@ from redis.retry import Retry
 
 from tests.servers import Arrival, Server, Settings
 from tests.servers.process import Process, find_program, ports
-from tests.servers.tls import Tls
+from tests.servers.tls import Tls, as_files
 
 PASSWORD = "default-s3cret"
 LIMITED_USER = "alice"
@@ -19,6 +19,8 @@ _USERS = f"""\
 user default on >{PASSWORD} ~* &* +@all
 user {LIMITED_USER} on >{LIMITED_PASSWORD} ~ev:* resetchannels &ev:* +@all -@dangerous +info
 """
+
+_ONCE = Retry(NoBackoff(), 0)
 
 # "everysec" leaves the sync to the disk to another thread, but an answer is sent after the write,
 # so that only a crash of the machine, not of the server, can lose it.
@@ -44,6 +46,7 @@ class RedisServer(Server):
 
     kind = "redis"
     place = "ev:events"
+    refusals = (redis.RedisError,)
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
         super().__init__(process, tls)
@@ -61,7 +64,7 @@ class RedisServer(Server):
             port=self.plain,
             password=PASSWORD,
             socket_timeout=5,
-            retry=Retry(NoBackoff(), 0),
+            retry=_ONCE,
         )
 
     def settings(self, **overrides: str) -> Settings:
@@ -106,6 +109,27 @@ class RedisServer(Server):
     def _client_certificates(self, wanted: str) -> None:
         with self.connect() as client:
             client.config_set("tls-auth-clients", wanted)
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:
+        host, port = settings["address"].rsplit(":", 1)
+        with as_files(settings) as files:
+            client = redis.Redis(
+                host=host,
+                port=int(port),
+                username=settings.get("user"),
+                password=settings.get("password"),
+                ssl=settings.get("tls") == "on",
+                ssl_ca_certs=files.get("cert_authority"),
+                ssl_certfile=files.get("client_cert"),
+                ssl_keyfile=files.get("client_key"),
+                socket_timeout=2,
+                retry=_ONCE,
+            )
+            with client:
+                if settings.get("format") == "access":
+                    client.rpush(settings["key"], body)
+                else:
+                    client.hset(settings["key"], key, body)
 
     def received(self, place: str = "") -> list[Arrival]:
         key = place or self.place

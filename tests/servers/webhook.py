@@ -1,6 +1,8 @@
 """A webhook endpoint, plain, with TLS and mutual TLS, that can be told to misbehave."""
 
+import ssl
 import sys
+import urllib.request
 from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -10,7 +12,7 @@ import msgspec
 from tests.servers import Arrival, Server, Settings
 from tests.servers.process import Process, ports
 from tests.servers.receiver import Answer, Configuration, Request
-from tests.servers.tls import Tls
+from tests.servers.tls import Tls, as_files
 
 TOKEN = "webhook-s3cret"
 """Accepted as `Bearer`."""
@@ -25,6 +27,7 @@ class WebhookServer(Server):
 
     kind = "webhook"
     place = "/events"
+    refusals = (OSError, HTTPException)
 
     def __init__(self, process: Process, tls: Tls, listeners: Configuration) -> None:
         super().__init__(process, tls)
@@ -56,6 +59,21 @@ class WebhookServer(Server):
             "client_key": self.tls.client_key.read_text(),
         }
         return self.tls_settings(**{**own, **overrides})
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002
+        """See `Server`; a webhook has no place for the key."""
+        request = urllib.request.Request(settings["endpoint"], body, method="POST")  # noqa: S310
+        if settings.get("auth_token"):
+            request.add_header("Authorization", f"Bearer {settings['auth_token']}")
+        with as_files(settings) as files:
+            context = None
+            if "cert_authority" in files:
+                context = ssl.create_default_context(cafile=files["cert_authority"])
+                if "client_cert" in files:
+                    context.load_cert_chain(files["client_cert"], files["client_key"])
+            # Raises HTTPError, an OSError, for what is not 2xx.
+            with urllib.request.urlopen(request, timeout=2, context=context):  # noqa: S310
+                return
 
     def received(self, place: str = "") -> list[Arrival]:
         """The events that were answered 2xx; `requests` has the others too."""

@@ -1,0 +1,230 @@
+"""The servers take and refuse what they should, so that a target's passing test means it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests import servers
+from tests.servers import Server, Settings
+from tests.servers.process import (
+    MissingProgramError,
+    Process,
+    StartError,
+    find_program,
+    ports,
+    stop_server_of,
+)
+from tests.servers.tls import Tls
+
+BODY = b'{"Key": "uploads/a b.jpg", "EventName": "s3:ObjectCreated:Put"}'
+
+Factory = Callable[[str], Server]
+
+
+@pytest.fixture
+def one(kind: str, server: Factory) -> Server:
+    return server(kind)
+
+
+def bodies(server: Server) -> list[object]:
+    return [json.loads(arrival.body) for arrival in server.received()]
+
+
+@pytest.mark.parametrize("login", ["settings", "tls_settings", "mtls_settings"])
+@pytest.mark.parametrize("layout", ["namespace", "access"])
+def test_an_event_arrives_with_the_right_login(one: Server, login: str, layout: str) -> None:
+    settings: Settings = getattr(one, login)(format=layout)
+    one.write(settings, "uploads/a b.jpg", BODY)
+    (arrival,) = one.received()
+    assert json.loads(arrival.body) == json.loads(BODY)
+    assert arrival.key in ("", "uploads/a b.jpg")
+
+
+def test_a_wrong_password_is_refused(one: Server) -> None:
+    with pytest.raises(one.refusals):
+        one.write(one.wrong_password_settings(), "k", BODY)
+    assert one.received() == []
+
+
+def test_a_client_of_another_authority_refuses_the_server(one: Server, tls: Tls) -> None:
+    with pytest.raises(one.refusals):
+        one.write(one.tls_settings(cert_authority=tls.other_ca.read_text()), "k", BODY)
+    assert one.received() == []
+
+
+def test_a_client_certificate_is_demanded(one: Server) -> None:
+    settings = one.mtls_settings()
+    del settings["client_cert"], settings["client_key"]
+    with pytest.raises(one.refusals):
+        one.write(settings, "k", BODY)
+    assert one.received() == []
+
+
+def test_a_client_certificate_of_another_authority_is_refused(one: Server, tls: Tls) -> None:
+    settings = one.mtls_settings(
+        client_cert=tls.other_client_cert.read_text(), client_key=tls.other_client_key.read_text()
+    )
+    with pytest.raises(one.refusals):
+        one.write(settings, "k", BODY)
+    assert one.received() == []
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_what_arrived_is_there_when_it_is_started_again(one: Server, end: str) -> None:
+    settings = one.settings(format="access")
+    for _ in range(20):
+        one.write(settings, "k", BODY)
+    getattr(one, end)()
+    assert not one.process.running
+    with pytest.raises(one.refusals):
+        one.write(settings, "k", BODY)
+    one.start_again()
+    assert bodies(one) == [json.loads(BODY)] * 20
+    one.write(settings, "k", BODY)
+    assert len(one.received()) == 21
+
+
+def test_a_paused_server_does_not_answer(one: Server) -> None:
+    one.write(one.settings(), "k", BODY)
+    one.pause()
+    try:
+        with pytest.raises(one.refusals):
+            one.write(one.settings(), "k", BODY)
+    finally:
+        one.resume()
+    one.write(one.settings(), "k", BODY)
+
+
+def test_a_paused_server_can_be_stopped(one: Server) -> None:
+    one.pause()
+    one.stop()
+    assert not one.process.running
+
+
+def test_cleared_it_is_as_new(one: Server) -> None:
+    one.write(one.settings(format="access"), "k", BODY)
+    one.clear()
+    assert one.received() == []
+    one.write(one.settings(format="namespace"), "k", BODY)
+    assert bodies(one) == [json.loads(BODY)]
+
+
+@pytest.fixture
+def another(kind: str, servers_folder: Path, tls: Tls) -> Iterator[Server]:
+    """A server whose certificate has expired."""
+    server = servers.load(kind).start(servers_folder / f"{kind}-expired", tls.expired())
+    yield server
+    server.stop()
+
+
+def test_an_expired_certificate_is_refused(another: Server) -> None:
+    another.write(another.settings(), "k", BODY)
+    with pytest.raises(another.refusals):
+        another.write(another.tls_settings(), "k", BODY)
+    assert len(another.received()) == 1
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+from tests import servers
+from tests.servers import tls
+folder = Path(sys.argv[2])
+outlives = sys.argv[3:] == ["outlives"]
+servers.load(sys.argv[1]).start(folder, tls.issue(folder / "tls"), outlives=outlives)
+print((folder / "pid").read_text(), flush=True)
+if not outlives:
+    time.sleep(600)
+"""
+
+
+def starter(kind: str, folder: Path, *more: str) -> subprocess.Popen[str]:
+    root = Path(servers.__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", STARTER, kind, folder, *more],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def gone(pid: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if (
+                psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+            ):  # nobody's child, not yet buried
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_killed_program_leaves_no_server_behind(kind: str, servers_folder: Path) -> None:
+    with starter(kind, servers_folder / f"{kind}-left") as program:
+        assert program.stdout is not None
+        pid = json.loads(program.stdout.readline())["pid"]
+        assert psutil.pid_exists(pid)
+        children = [child.pid for child in psutil.Process(pid).children(recursive=True)]
+        program.send_signal(signal.SIGKILL)
+    assert all(gone(each, seconds=10) for each in [pid, *children])
+
+
+def test_a_server_that_outlives_its_starter_is_found_and_stopped(
+    kind: str, servers_folder: Path, tls: Tls
+) -> None:
+    folder = servers_folder / f"{kind}-outlives"
+    with starter(kind, folder, "outlives") as program:
+        assert program.stdout is not None
+        pid = json.loads(program.stdout.readline())["pid"]
+    found = servers.load(kind).start(folder, tls)
+    assert json.loads((folder / "pid").read_text())["pid"] == pid
+    found.write(found.settings(), "k", BODY)
+    assert stop_server_of(folder)
+    assert gone(pid, seconds=10)
+    assert not found.process.running
+    assert not stop_server_of(folder)
+
+
+def test_data_moves_out_of_a_folder_that_others_may_not_pass(
+    kind: str, tmp_path: Path, tls: Tls
+) -> None:
+    tmp_path.chmod(0o700)
+    server = servers.load(kind).start(tmp_path / kind, tls)
+    try:
+        server.write(server.settings(), "k", BODY)
+        assert len(server.received()) == 1
+    finally:
+        server.stop()
+        shutil.rmtree((tmp_path / kind / "home").resolve(), ignore_errors=True)
+
+
+def test_a_missing_program_names_the_cure() -> None:
+    with pytest.raises(MissingProgramError, match=r"no-such-server .* tests/servers/install"):
+        find_program("no-such-server", "/usr/lib/postgresql/*/bin")
+
+
+def test_a_program_that_ends_shows_its_log(tmp_path: Path) -> None:
+    def never() -> None:
+        raise ConnectionRefusedError
+
+    command = ["sh", "-c", "echo bad option; exit 3"]
+    with pytest.raises(StartError, match=r"sh ended with 3\nbad option"):
+        Process(command, tmp_path, ready=never, not_ready_yet=(OSError,)).start()
+
+
+def test_ports_stay_those_of_the_folder(tmp_path: Path) -> None:
+    chosen = ports(tmp_path, "plain", "tls")
+    assert ports(tmp_path, "plain", "tls") == chosen
+    assert len(set(chosen.values())) == 2
