@@ -1,0 +1,128 @@
+"""Programs that outlive the command which starts them, each with a pid file and a log.
+
+Each is the leader of its own session: Ctrl-C in the terminal does not reach it, and ending its
+process group ends its children too (the emulator's function processes are such children).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from localstack.places import LOCAL, LOGS, ROOT
+
+PIDS = LOCAL / "pids"
+GRACE_SECONDS = 5.0
+# The started process writes its own pid: an interrupt right after the start cannot lose it.
+SHELL = 'echo "$$" > "$0.new"; echo "$1" >> "$0.new"; mv "$0.new" "$0"; exec "$@"'
+
+
+def start(name: str, command: list[str], environment: dict[str, str]) -> None:
+    """Start `command` (its first word an absolute path); its output goes to `log(name)`, anew.
+
+    Must not be running already. A program that ends at once is for the caller to notice.
+    """
+    PIDS.mkdir(parents=True, exist_ok=True)
+    LOGS.mkdir(parents=True, exist_ok=True)
+    _pid_file(name).unlink(missing_ok=True)
+    with log(name).open("wb") as output:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", SHELL, str(_pid_file(name)), *command],
+            cwd=LOCAL,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    while process.poll() is None and not _pid_file(name).exists():
+        time.sleep(0.005)
+
+
+def log(name: str) -> Path:
+    """Return the file that holds the program's output."""
+    return LOGS / f"{name}.log"
+
+
+def log_tail(name: str, lines: int = 30) -> str:
+    """Return the last lines of the program's output, or nothing when there is none."""
+    try:
+        return "\n".join(log(name).read_text(errors="replace").splitlines()[-lines:])
+    except OSError:
+        return ""
+
+
+def pid(name: str) -> int | None:
+    """Return the pid of the program while it runs; None also for a file that outlived it.
+
+    A pid may since have been given to another process, so the command line must be the one that
+    was started.
+    """
+    try:
+        number, program = _pid_file(name).read_text().splitlines()
+        found = int(number)
+    except (OSError, ValueError):
+        return None
+    return found if program in _command_line(found) else None
+
+
+def names() -> list[str]:
+    """Return the programs that have a pid file, running or not."""
+    return sorted(path.stem for path in PIDS.glob("*.pid"))
+
+
+def stop(name: str) -> bool:
+    """End the program and all its children; return whether anything was running."""
+    running = pid(name)
+    if running is not None:
+        _end_group(running)
+    _pid_file(name).unlink(missing_ok=True)
+    return running is not None
+
+
+def _end_group(group: int) -> None:
+    """Ask all of the group to end, then make what is left end."""
+    for order, patience in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
+        if not _signalled(group, order):
+            return
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if not _signalled(group, 0):
+                return
+            time.sleep(0.05)
+
+
+def _signalled(group: int, order: int) -> bool:
+    """Send the signal (0 sends none); return whether any process of the group is left."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(group, os.WNOHANG)  # a child of this very process stays a zombie otherwise
+    try:
+        os.killpg(group, order)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _pid_file(name: str) -> Path:
+    return PIDS / f"{name}.pid"
+
+
+def _command_line(number: int) -> str:
+    try:
+        raw = Path(f"/proc/{number}/cmdline").read_bytes()
+        return raw.replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        if Path("/proc/self").exists():
+            return ""
+    answer = subprocess.run(  # macOS has no /proc
+        ["ps", "-o", "command=", "-p", str(number)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return answer.stdout

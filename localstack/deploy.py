@@ -1,0 +1,155 @@
+"""Bring the stack into the local AWS with the ordinary AWS CDK commands.
+
+Nothing is done twice: when neither the inputs of the synthesis nor the emulator's life changed
+since the last deploy, and the stack is whole, there is nothing to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from localstack import background, clients, emulator
+from localstack.commands import Running
+from localstack.places import (
+    ACCOUNT,
+    CDK,
+    LOCAL,
+    REGION,
+    ROOT,
+    STACK,
+    Failure,
+    aws_environment,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.type_defs import StackTypeDef
+
+RECORD = LOCAL / "deployed.json"
+ASSEMBLY = LOCAL / "cdk.out"
+TOOLKIT = "CDKToolkit"
+WHOLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+SYNTH_SECONDS = 300.0
+BOOTSTRAP_SECONDS = 180.0
+# Five minutes: where a function of a custom resource breaks, the deploy would wait for an hour.
+DEPLOY_SECONDS = 300.0
+SETTLE_SECONDS = 60.0
+# What the template and its assets are made of.
+SOURCES = ("app.py", "cdk.json", "pyproject.toml", "stacks", "functions", "layers")
+NOTES = ("--no-notices", "--no-color", "--no-version-reporting")
+
+
+def deploy(life: str, config: Path) -> bool:
+    """Deploy what is not deployed yet; return whether there was anything to do.
+
+    `life` names the emulator's present life. Raises Failure with the logs' ends.
+    """
+    wanted = {"life": life, "inputs": fingerprint(config)}
+    if _record() == wanted and status(STACK) in WHOLE:
+        return False
+    RECORD.unlink(missing_ok=True)
+    synth = Running("synth", _synth_command(config), aws_environment())
+    try:
+        if status(TOOLKIT) not in WHOLE:
+            environment = f"aws://{ACCOUNT}/{REGION}"
+            command = [str(CDK), "bootstrap", environment, "--app", "", *NOTES]
+            Running("bootstrap", command, aws_environment()).finish(BOOTSTRAP_SECONDS)
+        synth.finish(SYNTH_SECONDS)
+    finally:
+        synth.end()
+    _roll_out()
+    RECORD.write_text(json.dumps(wanted))
+    return True
+
+
+def outputs() -> dict[str, str]:
+    """Return the stack's outputs by key; empty when there is no stack."""
+    stack = _describe(STACK)
+    found = stack.get("Outputs", []) if stack else []
+    return {one.get("OutputKey", ""): one.get("OutputValue", "") for one in found}
+
+
+def status(stack: str) -> str:
+    """Return CloudFormation's word for the stack's state; empty when there is none."""
+    found = _describe(stack)
+    return found["StackStatus"] if found else ""
+
+
+def fingerprint(config: Path) -> str:
+    """Return a digest of all that the synthesis reads: sources, configuration, variables."""
+    digest = hashlib.sha256()
+    files = [one for source in SOURCES for one in _files(ROOT / source)]
+    for path in [*files, config]:
+        digest.update(f"\0{path}\0".encode() + path.read_bytes())
+    for name, value in sorted(os.environ.items()):
+        if name.startswith("MINIO_"):
+            digest.update(f"\0{name}={value}".encode())
+    return digest.hexdigest()
+
+
+def _files(source: Path) -> list[Path]:
+    if source.is_file():
+        return [source]
+    return sorted(
+        path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
+
+
+def _synth_command(config: Path) -> list[str]:
+    context = ["--context", "local=true", "--context", f"config={config}"]
+    return [str(CDK), "synth", "--quiet", "--output", str(ASSEMBLY), *context, *NOTES]
+
+
+def _roll_out() -> None:
+    _settle()
+    command = [str(CDK), "deploy", "--all", "--app", str(ASSEMBLY), "--progress", "events"]
+    try:
+        Running(
+            "deploy", [*command, "--require-approval", "never", *NOTES], aws_environment()
+        ).finish(DEPLOY_SECONDS)
+    except Failure as failure:
+        said = background.log_tail(emulator.NAME)
+        raise Failure(f"{failure}\nthe end of {background.log(emulator.NAME)}:\n{said}") from None
+
+
+def _settle() -> None:
+    """Wait for a deploy that was interrupted; refuse a stack that no deploy can mend."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while (state := status(STACK)).endswith("_IN_PROGRESS") and state != "REVIEW_IN_PROGRESS":
+        if time.monotonic() > deadline:
+            raise Broken(state)
+        print(f"an earlier deploy is still at work ({state}) ...", flush=True)
+        time.sleep(2)
+    if state.endswith("_FAILED"):
+        raise Broken(state)
+
+
+class Broken(Failure):
+    """The stack is in a state that a deploy does not lead out of."""
+
+    def __init__(self, state: str) -> None:
+        """Name the state, and what makes a clean start."""
+        super().__init__(f"the stack {STACK} is stuck in {state}: `make stop`, then try again")
+
+
+def _describe(stack: str) -> StackTypeDef | None:
+    try:
+        found = clients.cloudformation().describe_stacks(StackName=stack)["Stacks"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ValidationError":  # how it says "does not exist"
+            return None
+        raise
+    return found[0] if found else None
+
+
+def _record() -> object:
+    try:
+        return json.loads(RECORD.read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,121 @@
+"""The emulator's process: MiniStack in an environment of its own, its state in memory.
+
+It speaks LocalStack's port, so anything else that does works the same way: name it in
+`LOCALSTACK_ENDPOINT` and nothing is started here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from http import HTTPStatus
+from typing import Any
+
+from localstack import background, ports
+from localstack.places import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port
+
+NAME = "ministack"
+RECORD = LOCAL / "emulator.json"
+SCRATCH = LOCAL / "tmp"
+HEALTHY_WITHIN_SECONDS = 60.0
+# Functions inherit the emulator's environment; they get nothing of the caller's but these.
+INHERITED = ("PATH", "HOME", "LANG", "TZ", "SSL_CERT_FILE")
+
+
+def ensure() -> str:
+    """Make the emulator answer and return its life's name: another one means that all is gone.
+
+    Raises Failure when the port is taken, or when it does not come up.
+    """
+    if os.environ.get("LOCALSTACK_ENDPOINT"):
+        if not answers():
+            raise Failure(f"nothing answers at LOCALSTACK_ENDPOINT={endpoint()}: is it running?")
+        return endpoint()
+    if background.pid(NAME) is not None:
+        record = _record()
+        if record.get("port") == port() and answers():
+            return str(record["life"])
+        print("the emulator that runs is not the one asked for: starting it anew", flush=True)
+    return restart()
+
+
+def restart() -> str:
+    """End the emulator with all that is in it, start it empty, and return its life's name."""
+    wanted = port()
+    if background.pid(NAME) is not None and _record().get("port") != wanted:
+        _demand(wanted)  # before anything is ended for it
+    stop()
+    _demand(wanted)
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
+    background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
+    life = str(time.time_ns())
+    RECORD.write_text(json.dumps({"port": wanted, "life": life}))
+    _wait()
+    return life
+
+
+def stop() -> bool:
+    """End the emulator and its functions; return whether it was running."""
+    RECORD.unlink(missing_ok=True)
+    stopped = background.stop(NAME)
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    return stopped
+
+
+def answers() -> bool:
+    """Return whether an emulator is healthy at the address."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"{endpoint()}/_localstack/health", timeout=2) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _demand(wanted: int) -> None:
+    if not ports.is_free(wanted):
+        raise Failure(
+            f"port {wanted} is taken by {ports.holder(wanted)}: end that program,"
+            " or choose another port with MINISTACK_PORT, e.g. make up MINISTACK_PORT=4567"
+        )
+
+
+def _wait() -> None:
+    deadline = time.monotonic() + HEALTHY_WITHIN_SECONDS
+    while not answers():
+        ended = background.pid(NAME) is None
+        if ended or time.monotonic() > deadline:
+            why = "ended at once" if ended else f"was silent for {HEALTHY_WITHIN_SECONDS:.0f} s"
+            tail = background.log_tail(NAME)
+            stop()
+            raise Failure(f"the emulator {why}; its log ends:\n{tail}")
+        time.sleep(0.1)
+
+
+def _variables() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    return kept | {
+        "GATEWAY_PORT": str(port()),
+        "BIND_HOST": "127.0.0.1",
+        "MINISTACK_HOST": "127.0.0.1",
+        "MINISTACK_REGION": REGION,
+        "TMPDIR": str(SCRATCH),
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        # Services with a port of their own, which nobody here asks for.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+    }
+
+
+def _record() -> dict[str, Any]:
+    try:
+        record = json.loads(RECORD.read_text())
+    except (OSError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}

@@ -1,0 +1,67 @@
+"""Where things are: folders of the checkout, the emulator's address, its made-up account.
+
+`BUCKETCAST_LOCAL` moves the state (pid files, logs, `env`) elsewhere and `MINISTACK_PORT` the
+emulator, so that a second system can run beside the first. Installed tools are shared.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+INSTALLED = ROOT / ".local"
+LOCAL = ROOT / os.environ.get("BUCKETCAST_LOCAL", ".local")
+LOGS = LOCAL / "logs"
+ENV_FILE = LOCAL / "env"
+
+PROJECT_VENV = ROOT / ".venv"
+EMULATOR_VENV = INSTALLED / "ministack-venv"
+CDK = ROOT / "node_modules" / ".bin" / "cdk"
+
+STACK = "Bucketcast"
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+DEFAULT_PORT = 4566
+
+
+class Failure(Exception):
+    """What went wrong and what to do about it, in words for whoever typed the command."""
+
+
+def port() -> int:
+    """Return the emulator's port, or raise Failure when MINISTACK_PORT is no port."""
+    text = os.environ.get("MINISTACK_PORT") or str(DEFAULT_PORT)
+    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - the largest port
+        raise Failure(f"MINISTACK_PORT is {text!r}: give a port number from 1 to 65535")
+    return int(text)
+
+
+def endpoint() -> str:
+    """Return the address of the local AWS.
+
+    `LOCALSTACK_ENDPOINT` names one that runs already; it is then used as it is. An IP address, not
+    `localhost`: with a name, AWS clients put the bucket in front of it, which does not resolve.
+    """
+    return os.environ.get("LOCALSTACK_ENDPOINT") or f"http://127.0.0.1:{port()}"
+
+
+def aws_variables() -> dict[str, str]:
+    """Return the variables that point any AWS client at the local AWS."""
+    return {
+        "AWS_ENDPOINT_URL": endpoint(),
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+    }
+
+
+def aws_environment() -> dict[str, str]:
+    """Return this process's environment with every AWS variable replaced by the local ones.
+
+    Nothing of a real account may leak in: a profile or a session token would win over the keys.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    direct = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
+    return kept | direct | aws_variables() | {"AWS_EC2_METADATA_DISABLED": "true"}

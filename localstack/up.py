@@ -1,0 +1,84 @@
+"""`make up`: the local AWS with the stack in it, and the variables to reach it by.
+
+Can be interrupted at any moment and run again: each step looks at what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from bucketcast.config import Deployment, load
+from bucketcast.errors import ConfigErrors
+from localstack import deploy, emulator, seed
+from localstack.places import ENV_FILE, LOCAL, ROOT, Failure, aws_variables, endpoint
+
+MISUSE = 2
+INTERRUPTED = 130
+
+
+def main() -> int:
+    """Return 0 when the system runs, 1 when it does not, 2 for a configuration with mistakes."""
+    parser = argparse.ArgumentParser(prog="make up", description=__doc__.split("\n")[0])
+    parser.add_argument("--config", type=Path, default=ROOT / "bucketcast.toml", metavar="FILE")
+    config: Path = parser.parse_args().config.resolve()
+    try:
+        up(config)
+    except ConfigErrors as errors:
+        print(errors, file=sys.stderr)
+        return MISUSE
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: `make up` goes on from here, `make stop` ends it", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def up(config: Path) -> None:
+    """Start, seed, deploy and write the variables.
+
+    Raises ConfigErrors before anything is touched, Failure when the machine or a step fails.
+    """
+    if not config.is_file():
+        raise Failure(f"no configuration at {config}: name one with CONFIG=path/to/bucketcast.toml")
+    deployment = load(config, os.environ, local=True)
+    began = time.monotonic()
+    LOCAL.mkdir(parents=True, exist_ok=True)
+    try:
+        changed = _deploy(deployment, config)
+    except deploy.Broken as broken:
+        print(f"{broken}\nstarting the emulator empty", flush=True)
+        emulator.restart()
+        changed = _deploy(deployment, config)
+    write_env()
+    what = "deployed" if changed else "nothing changed"
+    print(f"the local AWS is up at {endpoint()} ({what}, {time.monotonic() - began:.1f} s)")
+    print(f"to use it: set -a; . {ENV_FILE.relative_to(ROOT)}; set +a")
+
+
+def write_env() -> None:
+    """Write `.local/env`: shell lines that lead any AWS client, and bucketcast, to the system."""
+    queue = deploy.outputs().get("IngressQueueUrl")
+    if queue is None:
+        raise Failure("the stack is deployed but has no output IngressQueueUrl: a fault of app.py")
+    variables = aws_variables() | {"BUCKETCAST_INGRESS_QUEUE_URL": queue}
+    lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
+    unfinished = ENV_FILE.with_suffix(".new")
+    unfinished.write_text("".join(lines))
+    unfinished.replace(ENV_FILE)
+
+
+def _deploy(deployment: Deployment, config: Path) -> bool:
+    life = emulator.ensure()
+    seed.seed(target.plain_secrets for target in deployment.targets)
+    return deploy.deploy(life, config)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
