@@ -37,7 +37,7 @@ def main() -> int:
 def compile_to(
     target: Path, source: list[str], within: Path | None = None, stdin: list[str] | None = None
 ) -> None:
-    """Resolve `source` for every platform and Python from the floor up, with hashes, no addresses."""
+    """Resolve `source` for every platform and Python from the floor up: hashes, no addresses."""
     command = [sys.executable, "-m", "uv", "pip", "compile", *source]
     command += ["--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade"]
     command += ["--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"]
