@@ -116,7 +116,7 @@ def address(text: str) -> Address:
 
 
 def pem(text: str) -> Pem:
-    if text and "-----BEGIN " not in text:
+    if text and "-----BEGIN " not in text and not text.startswith(REFERENCE):
         raise ValueError("PEM text that begins with -----BEGIN, or the path of such a file")
     return Pem(text)
 
