@@ -21,7 +21,6 @@ from tests.servers.process import (
     StartError,
     find_program,
     ports,
-    stop_server_of,
 )
 from tests.servers.tls import Tls
 
@@ -139,22 +138,11 @@ from pathlib import Path
 from tests import servers
 from tests.servers import tls
 folder = Path(sys.argv[2])
-outlives = sys.argv[3:] == ["outlives"]
-servers.load(sys.argv[1]).start(folder, tls.issue(folder / "tls"), outlives=outlives)
+servers.load(sys.argv[1]).start(folder, tls.issue(folder / "tls"))
 print((folder / "pid").read_text(), flush=True)
-if not outlives:
-    time.sleep(600)
+time.sleep(600)
 """
-
-
-def starter(kind: str, folder: Path, *more: str) -> subprocess.Popen[str]:
-    root = Path(servers.__file__).parents[2]
-    return subprocess.Popen(
-        [sys.executable, "-c", STARTER, kind, folder, *more],
-        env={**os.environ, "PYTHONPATH": str(root)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+ROOT = Path(servers.__file__).parents[2]
 
 
 def gone(pid: int, seconds: float) -> bool:
@@ -172,7 +160,9 @@ def gone(pid: int, seconds: float) -> bool:
 
 
 def test_a_killed_program_leaves_no_server_behind(kind: str, servers_folder: Path) -> None:
-    with starter(kind, servers_folder / f"{kind}-left") as program:
+    command = [sys.executable, "-c", STARTER, kind, str(servers_folder / f"{kind}-left")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
         pid = json.loads(program.stdout.readline())["pid"]
         assert psutil.pid_exists(pid)
@@ -185,16 +175,17 @@ def test_a_server_that_outlives_its_starter_is_found_and_stopped(
     kind: str, servers_folder: Path, tls: Tls
 ) -> None:
     folder = servers_folder / f"{kind}-outlives"
-    with starter(kind, folder, "outlives") as program:
-        assert program.stdout is not None
-        pid = json.loads(program.stdout.readline())["pid"]
+    command = [sys.executable, "-m", "tests.servers"]
+    printed = subprocess.check_output([*command, "start", kind, folder], cwd=ROOT)
+    pid = json.loads((folder / "pid").read_text())["pid"]
     found = servers.load(kind).start(folder, tls)
     assert json.loads((folder / "pid").read_text())["pid"] == pid
-    found.write(found.settings(), "k", BODY)
-    assert stop_server_of(folder)
-    assert gone(pid, seconds=10)
-    assert not found.process.running
-    assert not stop_server_of(folder)
+    assert json.loads(printed)["plain"] == found.settings()
+    found.write(json.loads(printed)["tls"], "k", BODY)
+    for _ in range(2):
+        subprocess.check_call([*command, "stop", folder], cwd=ROOT)
+        assert gone(pid, seconds=10)
+        assert not found.process.running
 
 
 def test_data_moves_out_of_a_folder_that_others_may_not_pass(
