@@ -1,0 +1,115 @@
+"""Templates of made-up configurations, without bundling: no download, no deploy."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+
+from bucketcast.config import load
+from stacks.bucketcast import Bucketcast
+
+ROOT = Path(__file__).resolve().parents[2]
+
+TYPICAL = """
+[bucket.uploads]
+create = true
+
+[bucket.archive]
+create = false
+via = "eventbridge"
+
+[notify_webhook.primary]
+endpoint = "https://example.org/hook"
+auth_token = "secret:webhook-primary"
+
+[notify_postgres.a-b]
+connection_string = "secret:pg#dsn"
+table = "uploads"
+format = "namespace"
+
+[notify_redis.a_b]
+address = "127.0.0.1:6379"
+key = "uploads"
+format = "namespace"
+"""
+
+
+Make = Callable[..., "Synthesised"]
+
+
+class Synthesised:
+    """A template, and the questions that the tests ask it."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.template = Template.from_stack(stack)
+        self.json = dict(self.template.to_json())
+
+    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Logical id -> resource."""
+        found = self.json.get("Resources", {}).items()
+        return {name: resource for name, resource in found if resource["Type"] == kind}
+
+    def properties(self, kind: str, **wanted: Any) -> dict[str, Any]:
+        """Properties of the one resource of a type that has the wanted ones."""
+        (found,) = [
+            resource["Properties"]
+            for resource in self.of_type(kind).values()
+            if wanted.items() <= resource.get("Properties", {}).items()
+        ]
+        return dict(found)
+
+    def function(self, name: str) -> dict[str, Any]:
+        return self.properties("AWS::Lambda::Function", FunctionName=name)
+
+    def queue(self, name: str) -> dict[str, Any]:
+        return self.properties("AWS::SQS::Queue", QueueName=name)
+
+    def mapping(self, function: str) -> dict[str, Any]:
+        """The event source mapping of the function with this name."""
+        (logical_id,) = [
+            logical_id
+            for logical_id, resource in self.of_type("AWS::Lambda::Function").items()
+            if resource["Properties"]["FunctionName"] == function
+        ]
+        return self.properties("AWS::Lambda::EventSourceMapping", FunctionName={"Ref": logical_id})
+
+    def statements(self, kind: str = "AWS::IAM::Policy") -> Iterator[tuple[str, dict[str, Any]]]:
+        """Logical id and each statement of the policies of a type."""
+        for logical_id, resource in self.of_type(kind).items():
+            for statement in resource["Properties"]["PolicyDocument"]["Statement"]:
+                yield logical_id, statement
+
+    def text(self) -> str:
+        return json.dumps(self.json)
+
+
+@pytest.fixture(scope="session")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Make the stack of a configuration's text; the same words give the same object."""
+    made: dict[tuple[Any, ...], Synthesised] = {}
+
+    def _make(
+        text: str = TYPICAL, *, local: bool = False, stack: str = "Bucketcast"
+    ) -> Synthesised:
+        key = (text, local, stack)
+        if key not in made:
+            folder = tmp_path_factory.mktemp("synth")
+            config = folder / "bucketcast.toml"
+            config.write_text(text)
+            app = App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder / "out"))
+            deployment = load(config, {}, local=local)
+            made[key] = Synthesised(
+                Bucketcast(app, stack, config=deployment, root=ROOT, local=local)
+            )
+        return made[key]
+
+    return _make
+
+
+@pytest.fixture(scope="session")
+def typical(make: Make) -> Synthesised:
+    return make()

@@ -1,0 +1,154 @@
+"""Bundles, built for real: each layer holds what it says and nothing of its neighbours."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.errors import ConfigErrors
+from stacks.bundling import Bundles, for_platform
+from stacks.platform import LAMBDA, Platform, local_platform
+from tests.infra.conftest import ROOT
+
+KINDS = targets.kinds()
+
+
+@pytest.fixture(scope="module")
+def here() -> Bundles:
+    return Bundles(ROOT, local_platform())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_client_layer_holds_its_own_client_and_no_other(here: Bundles, kind: str) -> None:
+    layer = _client(here, kind)
+    assert layer is not None
+    for other in KINDS:
+        client = targets.load(other).client
+        assert _imports(client, layer) == (other == kind), f"{client} in the layer of {kind}"
+
+
+def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
+    runtime = here.packages("runtime", ROOT / "layers" / "runtime" / "requirements.txt")
+    assert runtime is not None
+    assert _imports("aws_lambda_powertools, msgspec", runtime)
+    for kind in KINDS:
+        assert not _imports(targets.load(kind).client, runtime)
+
+
+def test_core_layer_holds_the_package_and_its_bytecode(here: Bundles) -> None:
+    core = here.core()
+    assert _imports("bucketcast.wiring", core)
+    assert not list(core.rglob("*.dist-info"))
+    compiled = list((core / "python" / "bucketcast" / "__pycache__").glob("wiring.*.pyc"))
+    (header,) = [path.read_bytes()[4:8] for path in compiled]
+    # PEP 552: the pyc knows its source by hash (1) and is not compared with it (no 2).
+    assert int.from_bytes(header, "little") == 1
+
+
+@pytest.mark.parametrize("name", ["ingest", "dispatch", "wiring"])
+def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
+    assert (here.function(name) / "functions" / name / "handler.py").is_file()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_client_has_wheels_for_lambda(kind: str) -> None:
+    layer = _client(Bundles(ROOT, LAMBDA), kind)
+    assert layer is not None
+    for extension in layer.rglob("*.so"):
+        machine = int.from_bytes(extension.read_bytes()[18:20], "little")
+        assert machine == 183, f"{extension.name} is not for aarch64"
+        assert "x86" not in extension.name
+
+
+def test_a_second_build_is_the_first_one(tmp_path: Path) -> None:
+    _repository(tmp_path)
+    bundles = Bundles(tmp_path, local_platform())
+    first = bundles.core()
+    before = first.stat().st_mtime_ns
+    assert bundles.core() == first
+    assert first.stat().st_mtime_ns == before
+    (tmp_path / "layers/core/python/bucketcast/__init__.py").write_text("CHANGED = True\n")
+    assert bundles.core() != first
+
+
+def test_caches_of_the_source_folder_do_not_matter(tmp_path: Path) -> None:
+    _repository(tmp_path)
+    bundles = Bundles(tmp_path, local_platform())
+    first = bundles.core()
+    cache = tmp_path / "layers/core/python/bucketcast/__pycache__"
+    cache.mkdir()
+    (cache / "stale.cpython-311.pyc").write_bytes(b"stale")
+    assert bundles.core() == first
+    assert not list(first.rglob("stale*"))
+
+
+def test_a_build_that_fails_leaves_nothing_and_says_for_what(tmp_path: Path) -> None:
+    _repository(tmp_path)
+    requirements = tmp_path / "layers" / "requirements.txt"
+    requirements.write_text(f"bucketcast-none==1.0 --hash=sha256:{'0' * 64}\n")
+    no_index = tmp_path / "pip.conf"
+    no_index.write_text("[global]\nno-index = true\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PIP_CONFIG_FILE", str(no_index))
+        with pytest.raises(ConfigErrors, match=r"layers/requirements\.txt: pip could not install"):
+            Bundles(tmp_path, LAMBDA).packages("none", requirements)
+    assert not list((tmp_path / ".local" / "bundles").iterdir())
+
+
+def test_no_requirement_makes_no_layer(tmp_path: Path) -> None:
+    _repository(tmp_path)
+    requirements = tmp_path / "layers" / "requirements.txt"
+    requirements.write_text("# nothing is needed\n")
+    assert Bundles(tmp_path, LAMBDA).packages("none", requirements) is None
+
+
+def test_markers_are_those_of_the_platform_not_of_this_interpreter() -> None:
+    pinned = (
+        "# a comment\n"
+        "old==1.0 ; python_full_version < '3.13' \\\n"
+        "    --hash=sha256:aa\n"
+        "new==2.0 ; python_version >= '3.13' and platform_machine == 'aarch64' \\\n"
+        "    --hash=sha256:bb \\\n"
+        "    --hash=sha256:cc\n"
+        "plain==3.0 \\\n"
+        "    --hash=sha256:dd\n"
+    )
+    assert for_platform(pinned, LAMBDA) == (
+        "# a comment\n"
+        "new==2.0 \\\n"
+        "    --hash=sha256:bb \\\n"
+        "    --hash=sha256:cc\n"
+        "plain==3.0 \\\n"
+        "    --hash=sha256:dd\n"
+    )
+
+
+def test_bytecode_is_left_out_where_no_interpreter_can_make_it(tmp_path: Path) -> None:
+    _repository(tmp_path)
+    bundles = Bundles(tmp_path, Platform(python="3.99", machine="aarch64", here=False))
+    assert not bundles.has_bytecode
+    assert not list(bundles.core().rglob("*.pyc"))
+
+
+def _client(bundles: Bundles, kind: str) -> Path | None:
+    requirements = ROOT / "layers" / "clients" / kind / "requirements.txt"
+    return bundles.packages(f"client-{kind}", requirements)
+
+
+def _imports(modules: str, layer: Path) -> bool:
+    """Whether a bare interpreter, with the layer alone, can import them."""
+    code = f"import sys; sys.path.insert(0, {str(layer / 'python')!r}); import {modules}"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    if done.returncode and "ModuleNotFoundError" not in done.stderr:
+        pytest.fail(done.stderr)
+    return not done.returncode
+
+
+def _repository(root: Path) -> None:
+    package = root / "layers" / "core" / "python" / "bucketcast"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("CHANGED = False\n")

@@ -1,0 +1,54 @@
+"""cdk-nag's AwsSolutions pack finds nothing that is not answered with a reason."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App, Validations
+from aws_cdk import aws_sqs as sqs
+from cdk_nag import AwsSolutionsChecks
+
+from bucketcast.config import load
+from stacks.bucketcast import Bucketcast
+from tests.infra.conftest import ROOT, TYPICAL
+
+IN_VPC = """
+[notify_webhook.inside]
+endpoint = "https://example.org/hook"
+[notify_webhook.inside.deploy]
+vpc = "vpc-0123456789abcdef0"
+subnets = ["subnet-0123456789abcdef0"]
+"""
+
+
+def test_the_stack_is_clean(tmp_path: Path) -> None:
+    assert not _findings(_app(tmp_path), tmp_path)
+
+
+def test_the_check_is_awake(tmp_path: Path) -> None:
+    app = _app(tmp_path)
+    sqs.Queue(app.node.find_child("Bucketcast"), "Bare")  # type: ignore[arg-type] # a stack
+    found = {violation["ruleName"] for violation in _findings(app, tmp_path)}
+    assert found == {"AwsSolutions-SQS3", "AwsSolutions-SQS4"}
+
+
+def _app(folder: Path) -> App:
+    config = folder / "bucketcast.toml"
+    config.write_text(TYPICAL + IN_VPC)
+    app = App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder / "out"))
+    Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    return app
+
+
+def _findings(app: App, folder: Path) -> list[dict[str, Any]]:
+    try:
+        app.synth()
+    except RuntimeError as error:
+        if "ValidationFailed" not in str(error):
+            raise
+    report = folder / "out" / "validation-report.json"
+    if not report.exists():
+        return []
+    plugins = json.loads(report.read_text())["pluginReports"]
+    return [violation for plugin in plugins for violation in plugin["violations"]]

@@ -1,0 +1,118 @@
+"""What a target's `deploy` table, `sync_events` and a local deploy change."""
+
+import json
+
+import pytest
+
+from bucketcast.errors import ConfigErrors
+from tests.infra.conftest import Make
+
+WEBHOOK = """
+[notify_webhook.primary]
+endpoint = "https://example.org/hook"
+[notify_webhook.primary.deploy]
+"""
+REDIS = """
+[notify_redis.cache]
+address = "127.0.0.1:6379"
+key = "uploads"
+format = "namespace"
+"""
+NAME = "Bucketcast-webhook-primary"
+
+
+def test_throughput_takes_thousands_after_a_second(make: Make) -> None:
+    found = make(WEBHOOK + 'profile = "throughput"')
+    mapping = found.mapping(NAME)
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (10_000, 1)
+    assert found.queue(NAME)["VisibilityTimeout"] > 6 * found.function(NAME)["Timeout"]
+
+
+def test_ingest_takes_thousands_only_when_no_target_is_in_a_hurry(make: Make) -> None:
+    bulk = make(WEBHOOK + 'profile = "throughput"').mapping("Bucketcast-ingest")
+    assert (bulk["BatchSize"], bulk["MaximumBatchingWindowInSeconds"]) == (1_000, 1)
+    mixed = make(WEBHOOK + 'profile = "throughput"\n' + REDIS).mapping("Bucketcast-ingest")
+    assert mixed["BatchSize"] == 10
+    assert "MaximumBatchingWindowInSeconds" not in mixed
+
+
+def test_memory_timeout_and_concurrency_reach_the_function(make: Make) -> None:
+    found = make(WEBHOOK + 'memory = 1024\ntimeout = "2m"\nmax_concurrency = 7')
+    function = found.function(NAME)
+    assert (function["MemorySize"], function["Timeout"]) == (1_024, 120)
+    assert found.queue(NAME)["VisibilityTimeout"] == 720
+    assert found.mapping(NAME)["ScalingConfig"] == {"MaximumConcurrency": 7}
+
+
+def test_sync_events_makes_both_queues_fifo_and_nothing_batches_beyond_ten(make: Make) -> None:
+    found = make('sync_events = "on"' + WEBHOOK + 'profile = "throughput"')
+    for name in (f"{NAME}.fifo", f"{NAME}-dead.fifo"):
+        assert found.queue(name)["FifoQueue"] is True
+    mapping = found.mapping(NAME)
+    assert mapping["BatchSize"] == 10
+    assert "MaximumBatchingWindowInSeconds" not in mapping
+    for function in (NAME, "Bucketcast-ingest"):
+        variables = found.function(function)["Environment"]["Variables"]
+        assert variables["BUCKETCAST_SYNC_EVENTS"] == "on"
+    # S3 cannot write to a FIFO queue.
+    assert "FifoQueue" not in found.queue("Bucketcast-ingress")
+
+
+def test_vpc_is_used_by_its_ids_with_a_security_group_made_where_none_is_named(make: Make) -> None:
+    vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
+    alone = make(WEBHOOK + vpc)
+    (group,) = alone.of_type("AWS::EC2::SecurityGroup")
+    assert alone.function(NAME)["VpcConfig"] == {
+        "SubnetIds": ["subnet-0123456789abcdef0"],
+        "SecurityGroupIds": [{"Fn::GetAtt": [group, "GroupId"]}],
+    }
+    named = make(WEBHOOK + vpc + 'security_groups = ["sg-0123456789abcdef0"]')
+    assert not named.of_type("AWS::EC2::SecurityGroup")
+    assert named.function(NAME)["VpcConfig"]["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
+
+
+def test_only_a_function_in_a_vpc_may_touch_interfaces(make: Make) -> None:
+    vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
+    anywhere = [
+        statement
+        for _, statement in make(WEBHOOK + vpc + REDIS).statements()
+        if statement["Resource"] == "*"
+    ]
+    assert len(anywhere) == 1
+    assert all(action.startswith("ec2:") for action in anywhere[0]["Action"])
+
+
+def test_a_plain_secret_of_a_local_deploy_is_not_in_the_template(make: Make) -> None:
+    text = WEBHOOK.replace("[notify_webhook.primary.deploy]", 'auth_token = "0pen-sesame"')
+    found = make(text, local=True)
+    assert "0pen-sesame" not in found.text()
+    variables = found.function(NAME)["Environment"]["Variables"]
+    assert json.loads(variables["BUCKETCAST_SETTINGS"])["auth_token"].startswith("secret:")
+
+
+def test_a_local_stack_leaves_nothing_behind(make: Make) -> None:
+    found = make("[bucket.uploads]\ncreate = true\n", local=True)
+    for kind in ("AWS::S3::Bucket", "AWS::DynamoDB::Table"):
+        (resource,) = found.of_type(kind).values()
+        assert resource["DeletionPolicy"] == "Delete"
+    (table,) = found.of_type("AWS::DynamoDB::Table").values()
+    assert table["Properties"]["DeletionProtectionEnabled"] is False
+
+
+def test_the_stack_name_is_in_every_physical_name(make: Make) -> None:
+    found = make(WEBHOOK, stack="Other")
+    assert found.queue("Other-ingress")
+    assert found.function("Other-webhook-primary")
+    prefix = found.function("Other-ingest")["Environment"]["Variables"]["BUCKETCAST_QUEUE_PREFIX"]
+    assert prefix["Fn::Join"][1][-1] == "/Other-"
+
+
+def test_names_and_settings_beyond_the_limits_of_aws_are_refused_together(make: Make) -> None:
+    text = WEBHOOK.replace("org/hook", "org/" + "x" * 4_100)
+    with pytest.raises(ConfigErrors) as caught:
+        make(text, stack="S" * 60)
+    said = str(caught.value)
+    assert "notify_webhook.primary" in said
+    assert "at most 64" in said
+    assert "Lambda takes 4,096" in said
+    assert "xxxx" not in said

@@ -1,0 +1,225 @@
+"""What every deployment has: queues that lose nothing, functions with no right too many."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.infra.conftest import Synthesised
+
+TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
+QUEUES = ["ingress", *TARGETS]
+FUNCTIONS = ["ingest", *TARGETS]
+CLIENTS = {"webhook-primary": "webhook", "postgres-a-b": "postgres", "redis-a_b": "redis"}
+
+
+def test_each_target_has_one_queue_one_dead_letter_queue_and_one_function(
+    typical: Synthesised,
+) -> None:
+    names = {
+        found["Properties"]["QueueName"] for found in typical.of_type("AWS::SQS::Queue").values()
+    }
+    assert names == {f"Bucketcast-{queue}{dead}" for queue in QUEUES for dead in ("", "-dead")}
+    functions = {
+        found["Properties"]["FunctionName"]
+        for found in typical.of_type("AWS::Lambda::Function").values()
+    }
+    assert functions == {f"Bucketcast-{name}" for name in [*FUNCTIONS, "wiring"]}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_queue_keeps_events_as_long_as_sqs_can_and_then_buries_them(
+    typical: Synthesised, name: str
+) -> None:
+    queue, dead = typical.queue(f"Bucketcast-{name}"), typical.queue(f"Bucketcast-{name}-dead")
+    fortnight = 14 * 24 * 3600
+    assert (queue["MessageRetentionPeriod"], dead["MessageRetentionPeriod"]) == (
+        fortnight,
+        fortnight,
+    )
+    (dead_id,) = [
+        logical_id
+        for logical_id, found in typical.of_type("AWS::SQS::Queue").items()
+        if found["Properties"] == dead
+    ]
+    assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": [dead_id, "Arn"]}
+    # Dispatch buries by itself, after 13 days: SQS must not be quicker.
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == (100 if name == "ingress" else 1_000)
+
+
+def test_every_queue_is_encrypted_and_refuses_plain_http(typical: Synthesised) -> None:
+    queues = typical.of_type("AWS::SQS::Queue")
+    assert all(queue["Properties"]["SqsManagedSseEnabled"] is True for queue in queues.values())
+    refusing = {
+        resource["Properties"]["Queues"][0]["Ref"]
+        for resource in typical.of_type("AWS::SQS::QueuePolicy").values()
+        for statement in resource["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Deny"
+        and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    }
+    assert refusing == set(queues)
+
+
+@pytest.mark.parametrize(("queue", "function"), list(zip(QUEUES, FUNCTIONS, strict=True)))
+def test_function_reads_its_queue_and_reports_failures_one_by_one(
+    typical: Synthesised, queue: str, function: str
+) -> None:
+    mapping = typical.mapping(f"Bucketcast-{function}")
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["BatchSize"] == 10
+    assert "MaximumBatchingWindowInSeconds" not in mapping
+    timeout = typical.function(f"Bucketcast-{function}")["Timeout"]
+    assert typical.queue(f"Bucketcast-{queue}")["VisibilityTimeout"] >= 6 * timeout
+
+
+def test_only_buckets_of_this_account_and_the_rule_may_write_to_the_ingress_queue(
+    typical: Synthesised,
+) -> None:
+    (ingress,) = [
+        logical_id
+        for logical_id, found in typical.of_type("AWS::SQS::Queue").items()
+        if found["Properties"]["QueueName"] == "Bucketcast-ingress"
+    ]
+    (rule,) = typical.of_type("AWS::Events::Rule")
+    allowed = {
+        statement["Principal"]["Service"]: statement["Condition"]
+        for resource in typical.of_type("AWS::SQS::QueuePolicy").values()
+        if resource["Properties"]["Queues"] == [{"Ref": ingress}]
+        for statement in resource["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Allow"
+    }
+    any_bucket = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":s3:::*"]]}
+    assert allowed == {
+        "s3.amazonaws.com": {
+            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
+            "ArnLike": {"aws:SourceArn": any_bucket},
+        },
+        "events.amazonaws.com": {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": [rule, "Arn"]}}},
+    }
+
+
+def test_no_role_may_do_everything_or_to_everything(typical: Synthesised) -> None:
+    for logical_id, statement in typical.statements():
+        actions, resources = _list(statement["Action"]), _list(statement["Resource"])
+        assert not [action for action in actions if "*" in action], logical_id
+        assert not [resource for resource in resources if "*" in json.dumps(resource)], logical_id
+
+
+def test_no_role_has_a_managed_policy(typical: Synthesised) -> None:
+    roles = typical.of_type("AWS::IAM::Role").values()
+    assert not [role for role in roles if "ManagedPolicyArns" in role["Properties"]]
+
+
+def test_a_dispatch_function_reads_its_own_secret_only(typical: Synthesised) -> None:
+    secrets = {
+        logical_id: [text for text in _strings(statement["Resource"]) if ":secret:" in text]
+        for logical_id, statement in typical.statements()
+        if "secretsmanager:GetSecretValue" in _list(statement["Action"])
+    }
+    found = {name[: len("Targetwebhook")]: texts for name, texts in secrets.items()}
+    # Of `secret:pg#dsn` the part after the hash is a field inside the secret.
+    assert found == {
+        "Targetwebhook": [":secret:webhook-primary-??????"],
+        "Targetpostgre": [":secret:pg-??????"],
+    }
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_run_on_arm_with_a_log_that_ends(typical: Synthesised, name: str) -> None:
+    function = typical.function(f"Bucketcast-{name}")
+    assert function["Architectures"] == ["arm64"]
+    assert function["Runtime"] == "python3.13"
+    log = typical.properties("AWS::Logs::LogGroup", LogGroupName=f"/aws/lambda/Bucketcast-{name}")
+    assert log["RetentionInDays"] == 30
+
+
+@pytest.mark.parametrize(("name", "kind"), CLIENTS.items())
+def test_dispatch_carries_the_client_of_its_kind_and_no_other(
+    typical: Synthesised, name: str, kind: str
+) -> None:
+    function = typical.function(f"Bucketcast-{name}")
+    layers = [layer["Ref"] for layer in function["Layers"]]
+    assert [layer[: -len("01234567")] for layer in layers] == [
+        "AssetsCore",
+        "AssetsRuntime",
+        f"AssetsClient{kind}",
+    ]
+    assert function["Handler"] == "functions.dispatch.handler.handler"
+
+
+def test_dispatch_is_told_its_target_and_its_queues(typical: Synthesised) -> None:
+    variables = typical.function("Bucketcast-webhook-primary")["Environment"]["Variables"]
+    assert variables["BUCKETCAST_KIND"] == "webhook"
+    assert variables["BUCKETCAST_ID"] == "primary"
+    assert variables["BUCKETCAST_SYNC_EVENTS"] == "off"
+    settings = json.loads(variables["BUCKETCAST_SETTINGS"])
+    assert settings["endpoint"] == "https://example.org/hook"
+    assert settings["auth_token"] == "secret:webhook-primary"
+    assert {"BUCKETCAST_QUEUE_URL", "BUCKETCAST_DEAD_QUEUE_URL"} <= variables.keys()
+
+
+def test_a_long_outage_is_not_taken_for_an_endless_loop(typical: Synthesised) -> None:
+    for name in TARGETS:
+        assert typical.function(f"Bucketcast-{name}")["RecursiveLoop"] == "Allow"
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_an_alarm_tells_of_dead_letters_and_one_of_waiting(typical: Synthesised, name: str) -> None:
+    alarms = [
+        found["Properties"]
+        for found in typical.of_type("AWS::CloudWatch::Alarm").values()
+        if f"Bucketcast-{name}"
+        in found["Properties"]["AlarmDescription"].replace("-dead", "").split(":")[0].split()
+    ]
+    assert sorted((alarm["MetricName"], alarm["Threshold"]) for alarm in alarms) == [
+        ("ApproximateAgeOfOldestMessage", 900),
+        ("ApproximateNumberOfMessagesVisible", 0),
+    ]
+
+
+def test_rules_outlive_a_mistake(typical: Synthesised) -> None:
+    (table,) = typical.of_type("AWS::DynamoDB::Table").values()
+    properties = table["Properties"]
+    keys = [(key["AttributeName"], key["KeyType"]) for key in properties["KeySchema"]]
+    assert keys == [("bucket", "HASH"), ("rule", "RANGE")]
+    assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
+    assert properties["DeletionProtectionEnabled"] is True
+    assert properties["BillingMode"] == "PAY_PER_REQUEST"
+    assert properties["SSESpecification"]["SSEEnabled"] is True
+    assert table["DeletionPolicy"] == "Retain"
+
+
+def test_outputs_name_what_the_command_needs(typical: Synthesised) -> None:
+    outputs = typical.json["Outputs"]
+    assert {"IngressQueueUrl", "RulesTable"} <= outputs.keys()
+    targets = {name: output for name, output in outputs.items() if name.startswith("Target")}
+    assert len(targets) == len(TARGETS)
+    seen = [json.loads(_filled(output["Value"])) for output in targets.values()]
+    assert {target["arn"] for target in seen} == {
+        "arn:minio:sqs::primary:webhook",
+        "arn:minio:sqs::a-b:postgresql",
+        "arn:minio:sqs::a_b:redis",
+    }
+    assert all(
+        target.keys() == {"arn", "kind", "id", "function", "queue", "dead"} for target in seen
+    )
+    assert {target["function"] for target in seen} == {f"Bucketcast-{name}" for name in TARGETS}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _strings(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value
+    return [text for item in inner for text in _strings(item)]
+
+
+def _filled(value: Any) -> str:
+    """A joined output, with a word in place of what only the deploy knows."""
+    if isinstance(value, str):
+        return value
+    separator, parts = value["Fn::Join"]
+    return str(separator).join(part if isinstance(part, str) else "URL" for part in parts)

@@ -1,0 +1,85 @@
+"""Buckets that are made, buckets that are found, and the two ways from them to the queue."""
+
+import pytest
+
+from tests.infra.conftest import Make, Synthesised
+
+CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
+
+
+def test_a_bucket_that_is_made_is_closed_encrypted_and_kept(typical: Synthesised) -> None:
+    (bucket,) = typical.of_type("AWS::S3::Bucket").values()
+    properties = bucket["Properties"]
+    assert properties["BucketName"] == "uploads"
+    assert all(properties["PublicAccessBlockConfiguration"].values())
+    assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"] == [
+        {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
+    ]
+    assert bucket["DeletionPolicy"] == "Retain"
+    # What others write into the bucket's notifications is not CloudFormation's to reset.
+    assert "NotificationConfiguration" not in properties
+
+
+def test_made_and_found_buckets_are_wired_by_the_same_resource(typical: Synthesised) -> None:
+    wired = [
+        found["Properties"] for found in typical.of_type("Custom::BucketNotification").values()
+    ]
+    assert {(each["Bucket"], each["Via"], each["Id"]) for each in wired} == {
+        ("uploads", "sqs", "Bucketcast-ingress"),
+        ("archive", "eventbridge", "Bucketcast-ingress"),
+    }
+    # Should the function never answer, the deploy fails within minutes, not after an hour.
+    assert all(int(each["ServiceTimeout"]) <= 300 for each in wired)
+
+
+def test_an_entry_waits_for_queue_policy_and_rights_and_leaves_before_them(
+    typical: Synthesised,
+) -> None:
+    for name, found in typical.of_type("Custom::BucketNotification").items():
+        bucket = found["Properties"]["Bucket"]
+        needed = [typical.json["Resources"][before] for before in found["DependsOn"]]
+        types = {before["Type"] for before in needed}
+        assert {"AWS::SQS::QueuePolicy", "AWS::IAM::Policy"} <= types, name
+        assert ("AWS::S3::Bucket" in types) == (bucket == "uploads")
+
+
+def test_each_bucket_has_a_policy_of_its_own(typical: Synthesised) -> None:
+    granted = [
+        statement["Resource"]["Fn::Join"][1][-1]
+        for _, statement in typical.statements()
+        if "s3:PutBucketNotification" in statement["Action"]
+    ]
+    assert sorted(granted) == [":s3:::archive", ":s3:::uploads"]
+
+
+def test_eventbridge_has_a_rule_for_the_bucket_with_retries_and_dead_letters(
+    typical: Synthesised,
+) -> None:
+    (rule,) = [found["Properties"] for found in typical.of_type("AWS::Events::Rule").values()]
+    assert rule["EventPattern"] == {
+        "source": ["aws.s3"],
+        "detail": {"bucket": {"name": ["archive"]}},
+    }
+    (target,) = rule["Targets"]
+    assert target["RetryPolicy"] == {
+        "MaximumEventAgeInSeconds": 86_400,
+        "MaximumRetryAttempts": 185,
+    }
+    assert "Arn" in target["DeadLetterConfig"]
+
+
+@pytest.mark.parametrize(("via", "rules"), [("sqs", 0), ("eventbridge", 1)])
+def test_only_eventbridge_needs_a_rule(make: Make, via: str, rules: int) -> None:
+    found = make(CREATED.format(name="uploads", via=via))
+    assert len(found.of_type("AWS::Events::Rule")) == rules
+    assert len(found.of_type("Custom::BucketNotification")) == 1
+
+
+def test_without_buckets_and_targets_there_is_still_a_queue_to_write_to(make: Make) -> None:
+    found = make("")
+    assert len(found.of_type("AWS::SQS::Queue")) == 2
+    assert [
+        each["Properties"]["FunctionName"]
+        for each in found.of_type("AWS::Lambda::Function").values()
+    ] == ["Bucketcast-ingest"]
+    assert found.mapping("Bucketcast-ingest")["BatchSize"] == 10

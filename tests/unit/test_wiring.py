@@ -1,0 +1,115 @@
+"""Our entry comes and goes; what others wrote into the bucket's notifications stays."""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast import wiring
+
+QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
+OURS = "Bucketcast-ingress"
+
+THUMBS = {
+    "Id": "thumbs",
+    "LambdaFunctionArn": "arn:aws:lambda:eu-west-1:111122223333:function:thumbs",
+    "Events": ["s3:ObjectCreated:Put"],
+    "Filter": {"Key": {"FilterRules": [{"Name": "Prefix", "Value": "in/"}]}},
+}
+RESTORED = {
+    "Id": "restored",
+    "TopicArn": "arn:aws:sns:eu-west-1:111122223333:restored",
+    "Events": ["s3:ObjectRestore:*"],
+}
+
+
+def test_entry_joins_those_of_others() -> None:
+    before = {"TopicConfigurations": [RESTORED], "EventBridgeConfiguration": {}}
+    after = wiring.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
+    assert after == {
+        "TopicConfigurations": [RESTORED],
+        "QueueConfigurations": [
+            {"Id": OURS, "QueueArn": QUEUE, "Events": ["s3:ObjectCreated:*"]},
+        ],
+        "EventBridgeConfiguration": {},
+    }
+
+
+def test_entry_asks_for_every_event() -> None:
+    (entry,) = wiring.attach({}, OURS, QUEUE)["QueueConfigurations"]
+    assert entry["Events"] == list(wiring.EVENTS)
+    assert "Filter" not in entry
+
+
+def test_attaching_again_replaces_the_entry() -> None:
+    once = wiring.attach({}, OURS, "arn:aws:sqs:eu-west-1:111122223333:older")
+    twice = wiring.attach(once, OURS, QUEUE)
+    assert [entry["QueueArn"] for entry in twice["QueueConfigurations"]] == [QUEUE]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("s3:ObjectCreated:*", "s3:ObjectCreated:*"),
+        ("s3:ObjectCreated:Put", "s3:ObjectCreated:*"),
+        ("s3:ObjectCreated:*", "s3:ObjectCreated:Put"),
+        ("s3:LifecycleTransition", "s3:LifecycleTransition"),
+    ],
+)
+def test_an_event_of_somebody_else_is_refused_by_name(theirs: str, ours: str) -> None:
+    before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
+    with pytest.raises(wiring.Overlap) as caught:
+        wiring.attach(before, OURS, QUEUE, [ours])
+    for part in ("'thumbs'", "function:thumbs", "prefix 'in/'", ours, 'via = "eventbridge"'):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"),
+        ("s3:ObjectRestore:*", "s3:ObjectRemoved:*"),
+        ("s3:LifecycleTransition", "s3:LifecycleExpiration:*"),
+    ],
+)
+def test_other_events_are_no_overlap(theirs: str, ours: str) -> None:
+    before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
+    assert wiring.attach(before, OURS, QUEUE, [ours])["QueueConfigurations"]
+
+
+def test_every_event_of_s3_overlaps_with_anything() -> None:
+    for event in wiring.EVENTS:
+        with pytest.raises(wiring.Overlap):
+            wiring.attach({"TopicConfigurations": [{**RESTORED, "Events": [event]}]}, OURS, QUEUE)
+
+
+def test_detaching_what_is_not_there_changes_nothing() -> None:
+    before = {"LambdaFunctionConfigurations": [THUMBS], "EventBridgeConfiguration": {}}
+    assert wiring.detach(before, OURS) == before
+
+
+def test_switch_keeps_entries_and_is_never_switched_off() -> None:
+    before = {"LambdaFunctionConfigurations": [THUMBS]}
+    switched = wiring.to_eventbridge(before)
+    assert switched == {**before, "EventBridgeConfiguration": {}}
+    assert wiring.detach(switched, OURS) == switched
+    assert wiring.to_eventbridge(switched) == switched
+
+
+_ids = st.sampled_from(["a", "b", "c", OURS])
+
+
+@given(ids=st.lists(_ids, unique=True), switched=st.booleans())
+def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched: bool) -> None:
+    before = wiring.detach(
+        {
+            "TopicConfigurations": [{**RESTORED, "Id": id_} for id_ in ids],
+            **({"EventBridgeConfiguration": {}} if switched else {}),
+        },
+        OURS,
+    )
+    untouched = copy.deepcopy(before)
+    attached = wiring.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
+    assert before == untouched
+    assert wiring.detach(attached, OURS) == before

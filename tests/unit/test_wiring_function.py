@@ -1,0 +1,231 @@
+"""The custom resource: what it writes to S3, and that CloudFormation always gets its answer."""
+
+import copy
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.wiring import Overlap
+
+QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
+OTHERS = {
+    "TopicConfigurations": [
+        {"Id": "theirs", "TopicArn": "arn:aws:sns:::t", "Events": ["s3:ObjectRestore:*"]}
+    ]
+}
+CONTEXT = SimpleNamespace(log_stream_name="2026/11/21/[$LATEST]abc")
+
+
+class Bucket:
+    """A bucket's notifications, behind the two calls of S3 that the function makes."""
+
+    def __init__(self, document: dict[str, Any] | None = None, *errors: ClientError) -> None:
+        self.document = copy.deepcopy(document or {})
+        self.errors = list(errors)
+        self.writes: list[dict[str, Any]] = []
+
+    def get_bucket_notification_configuration(self, **_: Any) -> dict[str, Any]:
+        return {**copy.deepcopy(self.document), "ResponseMetadata": {"HTTPStatusCode": 200}}
+
+    def put_bucket_notification_configuration(self, **call: Any) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.document = call["NotificationConfiguration"]
+        self.writes.append(call)
+
+
+@pytest.fixture(scope="module")
+def function() -> Any:
+    """The handler's module; it makes its client on import, which needs a region."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+        from functions.wiring import handler  # noqa: PLC0415 - after the region is set
+    return handler
+
+
+def properties(via: str = "sqs") -> dict[str, str]:
+    return {
+        "Account": "111122223333",
+        "Bucket": "uploads",
+        "Id": "Bucketcast-ingress",
+        "QueueArn": QUEUE,
+        "Via": via,
+    }
+
+
+def error(code: str, message: str = "no") -> ClientError:
+    answer: Any = {"Error": {"Code": code, "Message": message}}
+    return ClientError(answer, "PutBucketNotificationConfiguration")
+
+
+def no_sleep(_: float) -> None:
+    pass
+
+
+def test_create_adds_our_entry_and_delete_takes_it_out(function: Any) -> None:
+    other = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
+    bucket = Bucket(other)
+    function.apply(bucket, "Create", properties(), no_sleep)
+    assert bucket.document["QueueConfigurations"][0]["QueueArn"] == QUEUE
+    assert bucket.writes[0]["ExpectedBucketOwner"] == "111122223333"
+    function.apply(bucket, "Delete", properties(), no_sleep)
+    assert bucket.document == other
+    # A destination of somebody else that is gone must not keep our entry in.
+    assert bucket.writes[1]["SkipDestinationValidation"] is True
+
+
+def test_going_over_to_eventbridge_leaves_the_queue(function: Any) -> None:
+    bucket = Bucket()
+    function.apply(bucket, "Create", properties(), no_sleep)
+    function.apply(bucket, "Update", properties("eventbridge"), no_sleep)
+    assert bucket.document == {"EventBridgeConfiguration": {}}
+    function.apply(bucket, "Delete", properties("eventbridge"), no_sleep)
+    assert bucket.document == {"EventBridgeConfiguration": {}}
+
+
+def test_what_is_there_already_is_not_written_again(function: Any) -> None:
+    bucket = Bucket()
+    for _ in range(2):
+        function.apply(bucket, "Create", properties(), no_sleep)
+    assert len(bucket.writes) == 1
+
+
+def test_an_overlap_writes_nothing(function: Any) -> None:
+    bucket = Bucket(OTHERS)
+    with pytest.raises(Overlap, match="'theirs'"):
+        function.apply(bucket, "Create", properties(), no_sleep)
+    assert bucket.document == OTHERS
+
+
+def test_a_policy_that_is_not_known_yet_is_waited_for(function: Any) -> None:
+    refusals = [
+        error("AccessDenied"),
+        error("InvalidArgument", "Unable to validate the following destination configurations"),
+    ]
+    bucket, pauses = Bucket({}, *refusals), list[float]()
+    function.apply(bucket, "Create", properties(), pauses.append)
+    assert len(pauses) == 2
+    assert bucket.writes
+
+
+def test_what_waiting_cannot_cure_is_raised_at_once(function: Any) -> None:
+    bucket, pauses = Bucket({}, error("NoSuchBucket")), list[float]()
+    with pytest.raises(ClientError):
+        function.apply(bucket, "Create", properties(), pauses.append)
+    assert not pauses
+
+
+def test_a_bucket_that_is_gone_needs_no_taking_out(function: Any) -> None:
+    attached = Bucket()
+    function.apply(attached, "Create", properties(), no_sleep)
+    function.apply(
+        Bucket(attached.document, error("NoSuchBucket")), "Delete", properties(), no_sleep
+    )
+
+
+class Answers(HTTPServer):
+    """Takes what CloudFormation would be told; refuses the first `refusals` times."""
+
+    refusals = 0
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Take)
+        self.taken: list[dict[str, Any]] = []
+        self.types: list[str | None] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/answer?signature=x"
+
+
+class _Take(BaseHTTPRequestHandler):
+    server: Answers
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.refusals -= 1
+        if self.server.refusals >= 0:
+            self.send_error(503)
+            return
+        self.server.taken.append(json.loads(body))
+        self.server.types.append(self.headers["Content-Type"])
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answers() -> Iterator[Answers]:
+    with Answers() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def event(answers: Answers, request: str, **more: Any) -> dict[str, Any]:
+    return {
+        "RequestType": request,
+        "ResponseURL": answers.url,
+        "StackId": "stack",
+        "RequestId": "request",
+        "LogicalResourceId": "Notification",
+        "ResourceProperties": properties(),
+        **more,
+    }
+
+
+def test_success_is_answered(
+    function: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(function, "_s3", Bucket())
+    function.handler(event(answers, "Create"), CONTEXT)
+    assert answers.taken == [
+        {
+            "Status": "SUCCESS",
+            "Reason": f"see log stream {CONTEXT.log_stream_name}",
+            "PhysicalResourceId": "uploads/Bucketcast-ingress",
+            "StackId": "stack",
+            "RequestId": "request",
+            "LogicalResourceId": "Notification",
+        }
+    ]
+    # The address is signed for an empty type.
+    assert answers.types == [""]
+
+
+def test_failure_is_answered_with_its_reason(
+    function: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(function, "_s3", Bucket(OTHERS))
+    function.handler(event(answers, "Update", PhysicalResourceId="uploads/older"), CONTEXT)
+    (answer,) = answers.taken
+    assert answer["Status"] == "FAILED"
+    assert "'theirs'" in answer["Reason"]
+    assert answer["PhysicalResourceId"] == "uploads/older"
+
+
+def test_even_a_malformed_request_is_answered(function: Any, answers: Answers) -> None:
+    function.handler(event(answers, "Create", ResourceProperties={}), CONTEXT)
+    (answer,) = answers.taken
+    assert answer["Status"] == "FAILED"
+    assert "Bucket" in answer["Reason"]
+
+
+def test_an_answer_that_is_not_taken_is_given_again(
+    function: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(function, "_s3", Bucket())
+    monkeypatch.setattr(function, "PAUSE", 0)
+    answers.refusals = 2
+    function.handler(event(answers, "Create"), CONTEXT)
+    assert len(answers.taken) == 1
