@@ -1,0 +1,159 @@
+"""`bucketcast config`: is the configuration right, and what does it amount to."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast import targets
+from bucketcast.cli import page
+from bucketcast.cli.screen import Screen, shared
+from bucketcast.config import (
+    NOT_FOR_THE_FUNCTION,
+    Bucket,
+    Deployment,
+    DeployOptions,
+    TargetConfig,
+    load,
+)
+from bucketcast.options import REFERENCE, Option, options_of
+
+_COLUMNS = ("TABLE", "KEY", "VALUE", "")
+_PEM_BEGIN = "-----BEGIN "
+
+
+class _WithEveryOption(click.Command):
+    """A command whose help ends with every option of every kind, from their declarations."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        _section(formatter, "[bucket.NAME]", options_of(Bucket))
+        for kind in targets.kinds():
+            declared: Any = targets.load(kind).Settings
+            variable = f"MINIO_NOTIFY_{kind.upper()}_"
+            _section(
+                formatter, f"[notify_{kind}.ID], variables {variable}KEY_ID", options_of(declared)
+            )
+        _section(formatter, "[notify_KIND.ID.deploy]", options_of(DeployOptions))
+
+
+def _section(formatter: click.HelpFormatter, title: str, options: Mapping[str, Option]) -> None:
+    with formatter.section(title):
+        formatter.write_dl(
+            [(f"{key} ({known.type})", page.sentence(known)) for key, known in options.items()]
+        )
+
+
+@click.command(cls=_WithEveryOption)
+@click.argument("kind", required=False, type=click.Choice(targets.kinds()))
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default="bucketcast.toml",
+    show_default=True,
+    help="The configuration.",
+)
+@click.option(
+    "--local/--aws",
+    default=False,
+    help="What it is for; only a local deploy takes secrets in plain text. [default: --aws]",
+)
+@click.option("--markdown", is_flag=True, help="Print the documentation page of KIND instead.")
+@shared
+@click.pass_obj
+def command(screen: Screen, kind: str | None, *, path: Path, local: bool, markdown: bool) -> None:
+    """Check the configuration and show what it amounts to, of one KIND or of all.
+
+    Mistakes are listed all at once, one a line, and the exit code is 2. Variables of the
+    environment, MINIO_NOTIFY_<KIND>_<KEY>[_<ID>] and MINIO_API_SYNC_EVENTS, override the file, as
+    they do in a deploy. Secrets are not shown.
+
+    \b
+    Example:
+      bucketcast config webhook --file bucketcast.toml --local
+    """  # noqa: D301 - click reads the character
+    if markdown:
+        if kind is None:
+            raise click.UsageError("--markdown needs a KIND")
+        screen.answer({"kind": kind, "page": page.of(kind)}, page.of(kind).rstrip("\n"))
+        return
+    deployment = load(path, os.environ, local=local)
+    for note in deployment.notes:
+        if not screen.json:
+            screen.note(f"note: {note}")
+    chosen = tuple(each for each in deployment.targets if kind in (None, each.kind))
+    screen.table(
+        _document(path, deployment, chosen),
+        _COLUMNS,
+        list(_rows(deployment, chosen, whole=kind is None)),
+        f"no target of kind {kind} is configured" if kind else "nothing is configured",
+    )
+
+
+def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "sync_events": config.sync_events,
+        "buckets": {
+            name: {key: getattr(bucket, key) for key in options_of(Bucket)}
+            for name, bucket in config.buckets.items()
+        },
+        "targets": [
+            {
+                "arn": str(target.arn),
+                "kind": target.kind,
+                "id": target.id,
+                "settings": {key: text for key, text, _ in _settings(target)},
+                "deploy": {key: getattr(target.deploy, key) for key in options_of(DeployOptions)},
+            }
+            for target in chosen
+        ],
+        "notes": list(config.notes),
+    }
+
+
+def _rows(
+    config: Deployment, chosen: tuple[TargetConfig, ...], *, whole: bool
+) -> Iterator[tuple[str, str, str, str]]:
+    if whole:
+        yield "", "sync_events", _shown(config.sync_events), ""
+        for name, bucket in config.buckets.items():
+            for key in options_of(Bucket):
+                yield f"bucket.{name}", key, _shown(getattr(bucket, key)), ""
+    for target in chosen:
+        where = f"notify_{target.kind}.{target.id}"
+        yield where, "", str(target.arn), "(its ARN)"
+        for key, text, note in _settings(target):
+            yield where, key, _short(text), note
+        for key in options_of(DeployOptions):
+            yield f"{where}.deploy", key, _shown(getattr(target.deploy, key)), ""
+
+
+def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
+    """Key, value and a remark for each option; of a secret at most its reference is seen."""
+    declared: Any = targets.load(target.kind).Settings
+    for key, known in options_of(declared).items():
+        if key in NOT_FOR_THE_FUNCTION:
+            continue
+        text = target.settings.get(key)
+        if text is None:
+            yield key, known.default, "(default)"
+        elif text.removeprefix(REFERENCE) in target.plain_secrets:
+            yield key, "***", ""
+        else:
+            yield key, text, ""
+
+
+def _short(text: str) -> str:
+    return f"{text.splitlines()[0]} ..." if text.startswith(_PEM_BEGIN) else text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return "" if value is None else str(value)

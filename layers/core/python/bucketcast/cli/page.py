@@ -1,0 +1,121 @@
+"""The documentation page of a kind, made from its module's docstring and its declared options.
+
+`docs/targets/<kind>.md` are these pages; `python -m bucketcast.cli.page docs/targets` writes them.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.options import Option, options_of
+
+_SECRETS = (
+    "Every option may hold `secret:NAME`, which is read from AWS Secrets Manager, or "
+    "`secret:NAME#FIELD` for one field of a secret that is JSON. A secret in plain text is for "
+    "a local deploy only. `bucketcast config` checks it all."
+)
+
+
+def sentence(known: Option) -> str:
+    """What an option is, and what holds without it."""
+    notes = []
+    if known.required:
+        notes.append("required")
+    elif known.default:
+        notes.append(f"default {known.default}")
+    if known.example:
+        notes.append(f"such as {known.example}")
+    return f"{known.help} ({'; '.join(notes)})" if notes else known.help
+
+
+def of(kind: str) -> str:
+    """The page as Markdown; it ends with a line's end."""
+    target = targets.load(kind)
+    docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
+    first, _, rest = docstring.partition("\n")
+    declared: Any = target.Settings
+    options = options_of(declared)
+    arn = str(Arn("primary", target.arn_type))
+    parts = [
+        f"# {first.rstrip('.')}",
+        rest.strip(),
+        "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->",
+        "## 1. Configure",
+        f"In `bucketcast.toml`; `primary` is the target's id, and its ARN is `{arn}`:",
+        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(options.values())]),
+        "Or in the environment of the deploy, where `_primary` is the id:",
+        _fenced("sh", _variables(kind, options.values())),
+        _table(kind, options.values()),
+        _SECRETS,
+        "## 2. Deploy",
+        _fenced("sh", ["make up           # the local AWS", "npx cdk deploy    # AWS"]),
+        "## 3. Send events there",
+        _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
+        "## 4. Try it",
+        _fenced(
+            "sh",
+            [
+                "aws s3 cp photo.jpg s3://uploads/",
+                "bucketcast target ls     # is it online, and does anything wait for it",
+            ],
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _toml(options: Any) -> Iterator[str]:
+    for known in _shown(options):
+        yield f'{known.key} = "{_example(known)}"'
+
+
+def _variables(kind: str, options: Any) -> Iterator[str]:
+    yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
+    for known in _shown(options):
+        yield f"export {_variable(kind, known)}_primary='{_example(known)}'"
+
+
+def _shown(options: Any) -> Iterator[Option]:
+    """What an example holds: all that is required, and nothing else."""
+    return (known for known in options if known.required)
+
+
+def _example(known: Option) -> str:
+    return f"secret:{known.key}" if known.secret else known.example or f"the-{known.key}"
+
+
+def _table(kind: str, options: Any) -> str:
+    lines = ["| key | variable | type | default | what it does |", "|---|---|---|---|---|"]
+    for known in options:
+        default = "**required**" if known.required else f"`{known.default}`" * bool(known.default)
+        cells = (
+            f"`{known.key}`",
+            f"`{_variable(kind, known)}`",
+            known.type,
+            default,
+            known.help + (f", such as `{known.example}`" if known.example else ""),
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def _variable(kind: str, known: Option) -> str:
+    return f"MINIO_NOTIFY_{kind.upper()}_{known.key.upper()}"
+
+
+def _fenced(language: str, lines: Any) -> str:
+    return "\n".join([f"```{language}", *lines, "```"])
+
+
+def write(folder: Path) -> None:
+    """Write the page of every kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in targets.kinds():
+        (folder / f"{kind}.md").write_text(of(kind), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,130 @@
+"""What the commands share: `--json`, `--stack`, and how answers look.
+
+A table is drawn on a terminal, and is plain text in columns where it is piped.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import click
+
+from bucketcast.errors import ConfigErrors
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Screen:
+    """Where a command's answer goes, and which deployment it is about."""
+
+    json: bool = False
+    stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
+
+    def answer(self, document: Mapping[str, Any], *lines: str) -> None:
+        """A finished command: the document for programs, the lines for people."""
+        if self.json:
+            _write({"status": "success", **document})
+            return
+        for line in lines:
+            click.echo(line)
+
+    def table(
+        self,
+        document: Mapping[str, Any],
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        nothing: str,
+    ) -> None:
+        """As `answer`, with a table for people; `nothing` is said when it has no row."""
+        if self.json or not rows:
+            self.answer(document)
+            if not rows:
+                self.note(nothing)
+        elif sys.stdout.isatty():
+            _draw(columns, rows)
+        else:
+            click.echo(plain(columns, rows))
+
+    def note(self, text: str) -> None:
+        """Something that the reader should know; the command goes on."""
+        click.echo(text, err=True)
+
+    def failed(self, text: str, cure: str = "") -> None:
+        """The command ends with this."""
+        if self.json:
+            _write({"status": "error", "error": text})
+            return
+        click.echo(f"bucketcast: {text}", err=True)
+        if cure:
+            click.echo(cure, err=True)
+
+    def misconfigured(self, errors: ConfigErrors) -> None:
+        """All mistakes of a configuration, one a line."""
+        if self.json:
+            mistakes = [
+                {"key": each.key, "found": each.found, "allowed": each.allowed}
+                for each in errors.errors
+            ]
+            _write({"status": "error", "error": str(errors), "mistakes": mistakes})
+            return
+        click.echo(str(errors), err=True)
+
+
+def shared(command: F) -> F:
+    """Give a command `--stack` and `--json`; both may also stand before its name."""
+    stack = click.option(
+        "--stack",
+        metavar="NAME",
+        expose_value=False,
+        callback=_remember_stack,
+        help="The stack of the deployment, by default BUCKETCAST_STACK or Bucketcast.",
+    )
+    as_json = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_json,
+        help="Answer with one JSON document.",
+    )
+    return stack(as_json(command))
+
+
+def _remember_stack(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Screen).stack = value
+
+
+def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        context.ensure_object(Screen).json = True
+
+
+def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows under their headings, columns aligned by blanks."""
+    lines = [columns, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _write(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,0 +1,155 @@
+"""The way to AWS from a terminal: clients made when wanted, and errors that say what to do."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bucketcast.errors import BucketcastError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+CONNECT_SECONDS = 5
+READ_SECONDS = 20
+LOCAL_CURE = "for the local AWS: `make up`, then `set -a; . .local/env; set +a`"
+LOGIN_CURE = f"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; {LOCAL_CURE}"
+
+_LOGIN_ERRORS = {
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "CredentialRetrievalError",
+    "ProfileNotFound",
+}
+_SSO_ERRORS = {"UnauthorizedSSOTokenError", "SSOTokenLoadError", "TokenRetrievalError"}
+_SILENT_ERRORS = {
+    "EndpointConnectionError",
+    "ConnectTimeoutError",
+    "ConnectionClosedError",
+    "ProxyConnectionError",
+    "ReadTimeoutError",
+    "SSLError",
+}
+_UNKNOWN_LOGIN = {
+    "AuthFailure",
+    "IncompleteSignature",
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+_EXPIRED_LOGIN = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
+_DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"}
+
+
+class AwsError(BucketcastError):
+    """AWS could not be asked, or refused; the text says the cure.
+
+    `silent`: no answer in time. `denied`: it is a permission that lacks.
+    """
+
+    def __init__(self, text: str, *, silent: bool = False, denied: bool = False) -> None:
+        super().__init__(text)
+        self.silent = silent
+        self.denied = denied
+
+
+class Aws:
+    """Clients with the ordinary AWS environment, each made on first use."""
+
+    def __init__(self, *, read_seconds: float = READ_SECONDS) -> None:
+        self._read_seconds = read_seconds
+
+    @cached_property
+    def cloudformation(self) -> "CloudFormationClient":
+        client: CloudFormationClient = self._client("cloudformation")
+        return client
+
+    @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        client: DynamoDBClient = self._client("dynamodb")
+        return client
+
+    @cached_property
+    def functions(self) -> "LambdaClient":
+        # A probe that is not answered in time is an answer; asking again would only take longer.
+        client: LambdaClient = self._client("lambda", attempts=1)
+        return client
+
+    @cached_property
+    def s3(self) -> "S3Client":
+        client: S3Client = self._client("s3")
+        return client
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        client: SQSClient = self._client("sqs")
+        return client
+
+    def _client(self, service: str, *, attempts: int = 3) -> Any:
+        import boto3  # noqa: PLC0415 - takes longer than all that needs no AWS
+        from botocore.config import Config  # noqa: PLC0415 - as boto3
+
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=self._read_seconds,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+            max_pool_connections=32,
+        )
+        with explained():
+            # boto3 knows AWS_DEFAULT_REGION only; all other tools of AWS read AWS_REGION.
+            region = os.environ.get("AWS_REGION") or None
+            return boto3.client(service, region_name=region, config=config)  # type: ignore[call-overload]
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what botocore raises within into an `AwsError`."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as boto3
+
+    try:
+        yield
+    except ClientError as error:
+        raise _refused(error) from error
+    except BotoCoreError as error:
+        raise _unreached(error) from error
+
+
+def _refused(error: Any) -> AwsError:
+    code = error.response.get("Error", {}).get("Code", "")
+    text = error.response.get("Error", {}).get("Message", "") or str(error)
+    if code in _EXPIRED_LOGIN:
+        return AwsError(f"the AWS login has expired: log in again ({code})")
+    if code in _UNKNOWN_LOGIN:
+        return AwsError(f"AWS does not accept this login ({code}): {LOGIN_CURE}")
+    if code in _DENIED:
+        return AwsError(
+            f"not allowed: {error.operation_name}: {text}; ask for this permission, "
+            "or use another login with AWS_PROFILE",
+            denied=True,
+        )
+    return AwsError(f"AWS refused {error.operation_name}: {code}: {text}")
+
+
+def _unreached(error: Exception) -> AwsError:
+    kind = type(error).__name__
+    if kind in _LOGIN_ERRORS:
+        return AwsError(f"no AWS login: {error}; {LOGIN_CURE}")
+    if kind in _SSO_ERRORS:
+        return AwsError(f"the AWS login has expired: `aws sso login`, then again ({error})")
+    if kind == "NoRegionError":
+        return AwsError(f"no AWS region: set AWS_REGION; {LOCAL_CURE}")
+    if kind in _SILENT_ERRORS:
+        own = os.environ.get("AWS_ENDPOINT_URL")
+        cure = (
+            f"AWS_ENDPOINT_URL is {own}: is the local AWS up? `make up` starts it"
+            if own
+            else "is there a way to the network?"
+        )
+        return AwsError(f"no answer from AWS: {error}; {cure}", silent=True)
+    return AwsError(f"AWS cannot be asked: {error}")

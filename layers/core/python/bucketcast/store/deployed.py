@@ -1,0 +1,202 @@
+"""What is deployed, found by the outputs of its stack, and how it fares."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from bucketcast.arn import Arn
+from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.store.access import LOCAL_CURE, Aws, AwsError, explained
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+_COUNTS: "Sequence[QueueAttributeNameType]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+_AT_ONCE = 16
+
+
+class NotDeployedError(BucketcastError):
+    """There is no such stack, or it is none of Bucketcast's."""
+
+
+class NoSuchTargetError(BucketcastError):
+    """The deployment has no target with this ARN; the text lists those that it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedTarget:
+    """One target of the stack; `queue` and `dead` are URLs, `function` is a name."""
+
+    arn: str
+    kind: str
+    id: str
+    function: str
+    queue: str
+    dead: str
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a target fares; None is not known, and `why` says why. Counts are SQS messages."""
+
+    where: str
+    online: bool | None
+    why: str
+    waiting: int | None
+    dead: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack's outputs."""
+
+    stack: str
+    ingress_queue: str
+    rules_table: str
+    targets: tuple[DeployedTarget, ...]
+
+    def target(self, arn: Arn) -> DeployedTarget:
+        """The target of an ARN, whatever its region: MinIO too puts its own in its place.
+
+        Raises:
+            NoSuchTargetError: there is none.
+        """
+        wanted = str(Arn(arn.id, arn.type))
+        known = [target.arn for target in self.targets]
+        for target in self.targets:
+            if target.arn == wanted:
+                return target
+        near = did_you_mean(wanted, known)
+        there = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
+        raise NoSuchTargetError(f"no target {wanted} in the stack {self.stack}: {near}has {there}")
+
+
+def find(stack: str, aws: Aws) -> Deployed:
+    """The deployment of a stack.
+
+    Raises:
+        NotDeployedError: there is no such stack, or it is not one of Bucketcast's.
+        AwsError: AWS cannot be asked.
+    """
+    outputs = _outputs(stack, aws)
+    if "IngressQueueUrl" not in outputs or "RulesTable" not in outputs:
+        raise NotDeployedError(
+            f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
+            "RulesTable; deploy it again, or name another with --stack"
+        )
+    targets = [
+        DeployedTarget(**{name: summary[name] for name in DeployedTarget.__slots__})
+        for summary in (json.loads(outputs[key]) for key in outputs if key.startswith("Target"))
+    ]
+    return Deployed(
+        stack,
+        outputs["IngressQueueUrl"],
+        outputs["RulesTable"],
+        tuple(sorted(targets, key=lambda target: target.arn)),
+    )
+
+
+def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
+    client = aws.cloudformation
+    with explained():
+        try:
+            found = client.describe_stacks(StackName=stack)["Stacks"]
+        except client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] != "ValidationError":  # its word for "not there"
+                raise
+            found = []
+    if not found:
+        raise NotDeployedError(
+            f"no stack {stack} in {client.meta.region_name} at {client.meta.endpoint_url}: deploy "
+            f"it, or name another with --stack or BUCKETCAST_STACK; {LOCAL_CURE}"
+        )
+    return {each["OutputKey"]: each["OutputValue"] for each in found[0].get("Outputs", ())}
+
+
+def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
+    """Ask each target's function and queues, all at the same time."""
+    if not targets:
+        return []
+    _ = aws.functions, aws.sqs  # making a client is not safe among threads, using one is
+    with ThreadPoolExecutor(min(_AT_ONCE, 3 * len(targets))) as pool:
+        asked = [
+            (
+                pool.submit(_probe, target.function, aws),
+                pool.submit(_depth, target.queue, aws),
+                pool.submit(_depth, target.dead, aws),
+            )
+            for target in targets
+        ]
+        return [
+            _health(probed.result(), waiting.result(), dead.result())
+            for probed, waiting, dead in asked
+        ]
+
+
+def _health(
+    probed: tuple[bool | None, str, str],
+    waiting: tuple[int | None, str],
+    dead: tuple[int | None, str],
+) -> Health:
+    online, why, where = probed
+    whys = dict.fromkeys(filter(None, (why, waiting[1], dead[1])))
+    return Health(where, online, "; ".join(whys), waiting[0], dead[0])
+
+
+def _probe(function: str, aws: Aws) -> tuple[bool | None, str, str]:
+    """Online or not or unknown, why, and where to."""
+    try:
+        with explained():
+            answer = aws.functions.invoke(FunctionName=function, Payload=b'{"probe": true}')
+            body: Any = json.loads(answer["Payload"].read())
+    except AwsError as error:
+        if error.silent:
+            return False, f"the function {function} did not answer in time", ""
+        return None, str(error), ""
+    if "FunctionError" in answer:
+        said = body.get("errorMessage", "") if isinstance(body, dict) else body
+        return False, f"the function {function} failed: {said}", ""
+    return bool(body["online"]), str(body["why"]), str(body["where"])
+
+
+def _depth(queue: str, aws: Aws) -> tuple[int | None, str]:
+    """How many messages are in a queue, those in flight and delayed too; else why not known."""
+    try:
+        with explained():
+            answer = aws.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)
+    except AwsError as error:
+        return None, str(error)
+    return sum(map(int, answer["Attributes"].values())), ""
+
+
+def why_not_wired(bucket: str, deployed: Deployed, aws: Aws) -> str:
+    """What keeps this bucket's events from the stack, and its cure; empty when they come.
+
+    A lack of permission to see it is said too: nothing is known then.
+    """
+    try:
+        with explained():
+            found = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
+    except AwsError as error:
+        if "NoSuchBucket" in str(error):
+            return f"there is no bucket {bucket} yet"
+        return f"whether events of {bucket} reach Bucketcast could not be seen: {error}"
+    if _is_wired(found, deployed.ingress_queue):
+        return ""
+    return f"events of {bucket} do not reach Bucketcast"
+
+
+def _is_wired(found: "NotificationConfigurationResponseTypeDef", ingress_queue: str) -> bool:
+    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
+    ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
+    entries = found.get("QueueConfigurations", ())
+    by_queue = any(entry["QueueArn"].endswith(ending) for entry in entries)
+    # EventBridge's own rule cannot be seen from here: the switch must do.
+    return by_queue or "EventBridgeConfiguration" in found
