@@ -6,6 +6,7 @@ the sequencer on tagging and ACL events, and the key is form-encoded.
 """
 
 from collections.abc import Mapping
+from typing import Annotated
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -15,6 +16,13 @@ from bucketcast.event import Event, to_millis
 from bucketcast.names import from_aws
 
 DIALECT = "s3"
+
+# What is looked up, compared or stored as text further on must be in form here already: one broken
+# record would otherwise be refused later, together with its neighbours.
+_BucketName = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+_Sequencer = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f]{0,32}\Z")]
+_Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Time = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z")]
 
 
 class _Identity(msgspec.Struct, gc=False):
@@ -31,16 +39,16 @@ class _Response(msgspec.Struct, gc=False):
 
 
 class _Bucket(msgspec.Struct, gc=False):
-    name: str
+    name: _BucketName
     owner: _Identity | None = msgspec.field(default=None, name="ownerIdentity")
 
 
 class _Object(msgspec.Struct, gc=False):
     key: str
-    size: int | None = None
+    size: _Size | None = None
     etag: str | None = msgspec.field(default=None, name="eTag")
     version_id: str | None = msgspec.field(default=None, name="versionId")
-    sequencer: str = ""
+    sequencer: _Sequencer = ""
 
 
 class _S3(msgspec.Struct, gc=False):
@@ -50,7 +58,7 @@ class _S3(msgspec.Struct, gc=False):
 
 class _Record(msgspec.Struct, gc=False):
     version: str = msgspec.field(name="eventVersion")
-    time: str = msgspec.field(name="eventTime")
+    time: _Time = msgspec.field(name="eventTime")
     name: str = msgspec.field(name="eventName")
     s3: _S3
     region: str = msgspec.field(default="", name="awsRegion")
