@@ -32,6 +32,8 @@ MAX_EVENTS = 1_000
 """One message is the unit of a retry, and of what a function holds in memory."""
 COMPRESS_PAST_BYTES = 4_096
 _LEVEL = 1
+_MAYBE_ILLEGAL = b"\xef\xbf"
+"""How U+FFFE and U+FFFF begin, which a key may hold and SQS refuses; base64 hides them."""
 
 
 class TooLarge(BucketcastError):
@@ -90,9 +92,11 @@ def _pack(
 ) -> Iterator[Packed]:
     part = list(deliveries[start:stop])
     body = _encode(Envelope(since, attempts=attempts, events=part))
-    if len(body) > COMPRESS_PAST_BYTES:
+    illegal = _MAYBE_ILLEGAL in body
+    if illegal or len(body) > COMPRESS_PAST_BYTES:
         text = b64encode(zstd.compress(_encode(part), _LEVEL)).decode("ascii")
-        body = _encode(Envelope(since, attempts=attempts, count=len(part), zstd=text))
+        packed = _encode(Envelope(since, attempts=attempts, count=len(part), zstd=text))
+        body = packed if illegal else min(packed, body, key=len)
     if len(body) <= MAX_BYTES:
         yield Packed(body.decode(), start, stop)
     elif len(part) == 1:
@@ -116,5 +120,5 @@ def unpack(body: str) -> tuple[Envelope, list[Delivery]]:
         if not envelope.zstd:
             return envelope, envelope.events or []
         return envelope, _deliveries.decode(zstd.decompress(b64decode(envelope.zstd)))
-    except (msgspec.MsgspecError, zstd.ZstdError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, zstd.ZstdError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"no envelope of Bucketcast: {error}") from None
