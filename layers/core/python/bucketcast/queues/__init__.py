@@ -5,8 +5,9 @@ Limits from the SQS API: 10 entries and 1 MiB a batch, attributes included; a ba
 """
 
 import json
+import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bucketcast.envelope import MAX_BYTES, zstd
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 BATCH = 10
 REASON_LENGTH = 1_000
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Outgoing(NamedTuple):
@@ -54,10 +56,15 @@ class Queue:
     def send(self, messages: Sequence[Outgoing]) -> dict[int, str]:
         """Send all; what SQS did not take is answered by its place, with SQS's reason.
 
-        An entry that fails by SQS's own fault is sent once more, its neighbours are not.
+        An entry that fails by SQS's own fault is sent once more, its neighbours are not. One that
+        is too large is not sent at all: SQS would refuse its neighbours with it.
         """
-        failed: dict[int, str] = {}
-        for places in _batches(messages):
+        failed = {
+            place: f"a message of {message.size} bytes; SQS takes {MAX_BYTES}"
+            for place, message in enumerate(messages)
+            if message.size > MAX_BYTES
+        }
+        for places in _batches(messages, failed):
             refused = self._send(messages, places)
             again = [place for place, refusal in refused.items() if not refusal.ours]
             if again:
@@ -94,7 +101,7 @@ def buried(body: str, reason: str, **about: str) -> Outgoing:
 
     A body that leaves no room for the reason goes in compressed: `{"zstd": "base64 of it"}`.
     """
-    attributes = {"reason": _legal(reason)[:REASON_LENGTH]}
+    attributes = {"reason": _legal(reason)[:REASON_LENGTH] or "unknown"}
     attributes |= {name: text for name, text in about.items() if text}
     message = Outgoing(body, attributes=attributes)
     if message.size <= MAX_BYTES:
@@ -105,10 +112,7 @@ def buried(body: str, reason: str, **about: str) -> Outgoing:
 
 def _legal(text: str) -> str:
     """SQS takes the characters that XML 1.0 allows, and no others."""
-    return "".join(
-        c if c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff" else "?"
-        for c in text
-    )
+    return _ILLEGAL.sub("?", text)
 
 
 def _entry(place: int, message: Outgoing) -> dict[str, Any]:
@@ -126,10 +130,12 @@ def _entry(place: int, message: Outgoing) -> dict[str, Any]:
     return entry
 
 
-def _batches(messages: Sequence[Outgoing]) -> Iterator[list[int]]:
+def _batches(messages: Sequence[Outgoing], without: Container[int]) -> Iterator[list[int]]:
     batch: list[int] = []
     room = MAX_BYTES
     for place, message in enumerate(messages):
+        if place in without:
+            continue
         size = message.size
         if batch and (len(batch) == BATCH or size > room):
             yield batch

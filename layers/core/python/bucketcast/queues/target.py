@@ -1,6 +1,7 @@
 """A target's queue and its dead-letter queue, from the side of dispatch."""
 
 from collections.abc import Sequence
+from uuid import uuid4
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
@@ -30,13 +31,12 @@ class TargetQueue:
         for one in dead:
             envelope = Envelope(one.envelope.since, events=[one.delivery])
             body = msgspec.json.encode(envelope).decode()
-            event = one.delivery.event
             about = {"error": type(one.reason).__name__, "rule": one.delivery.rule}
-            graves.append(self._grave(body, str(one.reason), event.id, **about))
+            graves.append(self._grave(body, str(one.reason), **about))
         return self._try(self._dead, graves)
 
     def bury_message(self, message: Message, reason: str) -> bool:
-        return not self._try(self._dead, [self._grave(message.body, reason, message.id)])
+        return not self._try(self._dead, [self._grave(message.body, reason)])
 
     def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
         try:
@@ -53,9 +53,13 @@ class TargetQueue:
         except (BotoCoreError, ClientError) as error:
             logger.warning("retries come at the queue's own pace", reason=str(error))
 
-    def _grave(self, body: str, reason: str, token: str, **about: str) -> Outgoing:
+    def _grave(self, body: str, reason: str, **about: str) -> Outgoing:
         grave = buried(body, reason, target=self._target, **about)
-        return grave._replace(group=self._target, token=token) if self._fifo else grave
+        if not self._fifo:
+            return grave
+        # A token of the event's own would make SQS drop an event that was taken out of its grave
+        # and is buried again within five minutes.
+        return grave._replace(group=self._target, token=uuid4().hex)
 
     @staticmethod
     def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:
