@@ -38,14 +38,17 @@ class Fanout:
             logger.error("an event is too large", target=arn, reason=str(error))
             return {outbox.origins[error.place]} | self.send(arn, outbox.without(error.place))
         messages = list(self._messages(arn, outbox, packed))
+        queue = self._queue(arn)
         try:
-            failed = self._queue(Arn.parse(arn)).send(messages)
+            failed = queue.send(messages) if queue else None
         except self._client.exceptions.QueueDoesNotExist:
-            logger.warning("a rule names a target that is not deployed", target=arn)
-            return set()
+            failed = None
         except (BotoCoreError, ClientError) as error:
             logger.error("SQS did not take events", target=arn, reason=str(error))
             return set(outbox.origins)
+        if failed is None:
+            logger.warning("a rule names a target that is not deployed", target=arn)
+            return set()
         for place, reason in failed.items():
             logger.error("SQS did not take a message", target=arn, reason=reason, place=place)
         return {
@@ -54,8 +57,12 @@ class Fanout:
             for origin in outbox.origins[packed[place].start : packed[place].stop]
         }
 
-    def _queue(self, arn: Arn) -> Queue:
-        name = queue_name(self._stack, kind_of(arn), arn.id, fifo=self._fifo)
+    def _queue(self, text: str) -> Queue | None:
+        try:
+            arn = Arn.parse(text)
+            name = queue_name(self._stack, kind_of(arn), arn.id, fifo=self._fifo)
+        except ValueError:
+            return None
         return Queue(f"{self._base}/{name}", self._client)
 
     def _messages(self, arn: str, outbox: Outbox, packed: list[Packed]) -> Iterator[Outgoing]:
