@@ -187,8 +187,11 @@ class Dispatcher:
         if len(events) == 1:
             return {0: reason}
         half = len(events) // 2
-        second = self._narrow(events[half:], fresh=fresh)
         failures = dict(self._narrow(events[:half], fresh=fresh))
+        gone = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
+        if gone is not None:
+            return failures | dict.fromkeys(everything[half:], gone)
+        second = self._narrow(events[half:], fresh=fresh)
         return failures | {half + place: error for place, error in second.items()}
 
     def _bury(self, failed: Sequence[_Open], outcome: Outcome, now: int) -> None:
@@ -237,6 +240,6 @@ def _pause(error: DeliveryError, tries: int) -> int:
     The spread keeps messages that failed together from coming back together.
     """
     if isinstance(error, Throttled):
-        return min(round(error.after), LONGEST_PAUSE)
+        return max(0, min(round(error.after), LONGEST_PAUSE))
     longest = min(2.0 ** min(tries - 1, 11), LONGEST_PAUSE)
     return max(1, round(longest * random.uniform(0.5, 1)))  # noqa: S311 - spread, not secrecy
