@@ -29,6 +29,7 @@ from bucketcast.options import (
 )
 
 NOT_FOR_THE_FUNCTION = frozenset({"enable", "comment", "queue_dir", "queue_limit"})
+_WORDS = {dict: "a table", float: "a number with decimals"}
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _ENABLED = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
 _DISABLED = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
@@ -139,8 +140,8 @@ class _Reading:
             self._wrong("sync_events", f"found {sync!r}", f"allowed is {error}")
             sync_events = False
         tables = {f"notify_{kind}" for kind in targets.kinds()}
-        for key in document.keys() - tables - {"sync_events", "bucket"}:
-            known = sorted({"sync_events", "bucket"} | tables)
+        known = sorted({"sync_events", "bucket"} | tables)
+        for key in (key for key in document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._wrong(key, "unknown key", allowed)
         buckets = dict(self._buckets(self._table(document, "bucket")))
@@ -182,6 +183,13 @@ class _Reading:
             for id in dict.fromkeys((*tables, *overrides)):  # noqa: A001 - MinIO's word
                 where = f"notify_{kind}.{id}"
                 table = tables.get(id, {})
+                if not isinstance(table, dict):
+                    self._wrong(
+                        where,
+                        "found outside a target's table",
+                        f"the keys of a target stand below [notify_{kind}.ID], its id being yours",
+                    )
+                    continue
                 if id not in tables and "enable" not in overrides[id]:
                     variable = f"MINIO_NOTIFY_{kind.upper()}_ENABLE{'' if id == '_' else '_' + id}"
                     self._wrong(
@@ -190,7 +198,7 @@ class _Reading:
                         f"a table [{where}], or {variable}=on as in MinIO",
                     )
                     continue
-                deploy = table.pop("deploy", {}) if isinstance(table, dict) else {}
+                deploy = table.pop("deploy", {})
                 values = {**self._values(table, where), **overrides.get(id, {})}
                 target = self._target(kind, id, values, deploy)
                 if target is not None:
@@ -242,8 +250,10 @@ class _Reading:
             if known.pem and "-----BEGIN " not in text:
                 try:
                     text = values[key] = (self._folder / text).read_text(encoding="ascii")
-                except (OSError, UnicodeDecodeError) as error:
-                    self._wrong(f"{where}.{key}", f"found no file: {error}", "PEM text or its path")
+                except (OSError, ValueError) as error:
+                    # What stands for the path may be the key itself, so it is not shown.
+                    why = getattr(error, "strerror", None) or "no ASCII text"
+                    self._wrong(f"{where}.{key}", f"found no file: {why}", "PEM text or its path")
                     del values[key]
                     continue
             if not known.secret:
@@ -262,19 +272,20 @@ class _Reading:
         return plain
 
     def _deploy(self, table: Any, where: str, connections: int) -> Deploy | None:
-        where = f"{where}.deploy"
+        where, by_connections = f"{where}.deploy", f"{where}.max_open_connections"
         options = self._read(DeployOptions, self._values(table, where), where)
         if options is None:
             return None
         most = options.max_concurrency or connections
+        given = f"{where}.max_concurrency" if options.max_concurrency else by_connections
         limits = (
-            ("memory", options.memory, 128, 10_240),
-            ("timeout", options.timeout, 1, 900),
-            ("max_concurrency", most or 2, 2, 1_000),
+            (f"{where}.memory", options.memory, 128, 10_240),
+            (f"{where}.timeout", options.timeout, 1, 900),
+            (given, most or 2, 2, 1_000),
         )
         for key, found, low, high in limits:
             if not low <= found <= high:
-                self._wrong(f"{where}.{key}", f"found {found:g}", f"allowed is {low} to {high}")
+                self._wrong(key, f"found {found:g}", f"allowed is {low} to {high}")
         if bool(options.subnets) != bool(options.vpc):
             key, other = ("vpc", "subnets") if options.subnets else ("subnets", "vpc")
             self._wrong(f"{where}.{key}", "missing", f"a function in a VPC needs it beside {other}")
@@ -329,7 +340,8 @@ class _Reading:
             if isinstance(value, dict | float) or (
                 isinstance(value, list) and not all(isinstance(item, str) for item in value)
             ):
-                self._wrong(f"{where}.{key}", f"found {value!r}", "text, a number or true|false")
+                found = f"found {_WORDS.get(type(value), 'a list of other than text')}"
+                self._wrong(f"{where}.{key}", found, "text, a whole number or true|false")
             else:
                 values[key] = _text(value)
         return values
@@ -342,4 +354,4 @@ def _text(value: Any) -> str:
     """A TOML value as it would stand in MinIO's configuration."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    return ",".join(value) if isinstance(value, list) else str(value).strip()
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value).strip()

@@ -102,8 +102,7 @@ def url(text: str) -> Url:
         raise ValueError("an http:// or https:// URL with a host")
     if parts.username or parts.password:
         raise ValueError(
-            "a URL without user and password: put the login where the target has an option for "
-            f"it, or the whole URL into a secret and {REFERENCE}NAME here"
+            "a URL without user and password: the login goes where the target has an option for it"
         )
     return Url(text)
 
@@ -210,13 +209,17 @@ def mistakes(declared: type, values: Mapping[str, str], where: str) -> Iterator[
             try:
                 options[key].parse(text)
             except ValueError as error:
-                found = "***" if options[key].secret else repr(text)
+                found = "***" if options[key].secret else repr(_without_login(text))
                 yield ConfigError(f"{where}{key}", f"found {found}", f"allowed is {error}")
     for key, known in options.items():
         if known.required and not values.get(key):
             example = f", for example {known.example}" if known.example else ""
             allowed = f"a {known.type} is needed{example}"
             yield ConfigError(f"{where}{key}", "missing", allowed)
+
+
+def _without_login(text: str) -> str:
+    return re.sub(r"(^|://)\S*@", r"\1***@", text)
 
 
 def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
@@ -233,6 +236,6 @@ def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
 
 
 def _value(known: Option, text: str) -> Any:
-    if text.startswith(REFERENCE) and not known.secret:
-        return text  # a checked configuration, not yet resolved
+    if text.startswith(REFERENCE):  # a checked configuration, not yet resolved
+        return Secret(text) if known.secret else text
     return known.parse(text) if text or known.type in ("string", "csv") or known.secret else None
