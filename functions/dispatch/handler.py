@@ -10,7 +10,7 @@ import boto3
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
 from bucketcast.dispatch import Dispatcher, Message
-from bucketcast.errors import DeliveryError
+from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.options import read
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
@@ -19,7 +19,7 @@ from bucketcast.store import secrets
 from bucketcast.targets.base import Target
 
 SPARE_MS = 5_000
-"""What is left of the function's time for saying what was not sent."""
+"""What is left of the function's time for saying what was not sent, a quarter of it at most."""
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -38,17 +38,23 @@ def build(environ: Mapping[str, str]) -> Handler:
     )
 
     def connect(fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by place
-        return kind(read(kind.Settings, secrets.resolve(settings.settings, fresh=fresh)))
+        try:
+            return kind(read(kind.Settings, secrets.resolve(settings.settings, fresh=fresh)))
+        except ConfigErrors as wrong:
+            # What was found may be what a secret holds, so only keys and rules are said.
+            reasons = "; ".join(f"{error.key}: {error.allowed}" for error in wrong.errors)
+            raise NotAuthorized(f"the settings or a secret in them: {reasons}") from None
 
     dispatcher = Dispatcher(connect, way, batch_size=kind.batch_size, in_order=settings.sync_events)
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):
             return probe(connect)
+        spare = min(SPARE_MS, context.get_remaining_time_in_millis() // 4)
         outcome = dispatcher(
             map(_message, event["Records"]),
             now=round(time.time() * 1000),
-            out_of_time=lambda: context.get_remaining_time_in_millis() < SPARE_MS,
+            out_of_time=lambda: context.get_remaining_time_in_millis() < spare,
         )
         if outcome.reason is not None:
             telemetry.logger.warning(

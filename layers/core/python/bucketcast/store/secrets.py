@@ -32,10 +32,12 @@ def _secret(key: str, reference: str, *, fresh: bool) -> str:
     name, _, member = reference.removeprefix(REFERENCE).partition("#")
     try:
         text = parameters.get_secret(name, max_age=MAX_AGE_SECONDS, force_fetch=fresh)
+        if isinstance(text, bytes):
+            text = text.decode()
     except GetParameterError as error:
         raise NotAuthorized(f"{key}: the secret '{name}' cannot be read: {error}") from None
-    if isinstance(text, bytes):
-        text = text.decode()
+    except UnicodeDecodeError:
+        raise NotAuthorized(f"{key}: the secret '{name}' is no text in UTF-8") from None
     if not member:
         return str(text)
     try:
