@@ -12,9 +12,13 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bucketcast.event import Event
-from bucketcast.names import REMOVALS
+from bucketcast.names import NOTHING_HAPPENED
 
 encode = msgspec.json.Encoder().encode
+_WITHOUT_OBJECT = frozenset(
+    {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
+)
+"""MinIO says nothing of the object in these, and does in the removals by lifecycle."""
 _needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 
 
@@ -89,7 +93,7 @@ def record(event: Event) -> Record:
     """The event as MinIO would have recorded it."""
     key, name, principal = event.key, event.name, event.principal
     escaped = key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
-    if name in REMOVALS:
+    if name in _WITHOUT_OBJECT:
         size, etag = 0, ""
     else:
         size, etag = event.size or 0, event.etag or ""
@@ -106,7 +110,7 @@ def record(event: Event) -> Record:
             "1.0",
             "Config",
             _Bucket(event.bucket, _Identity(event.owner), "arn:aws:s3:::" + event.bucket),
-            _Object(escaped, size, etag, event.version_id, event.sequencer),
+            _Object(escaped, size, etag, event.version_id or None, event.sequencer),
         ),
         _Source(event.source_ip, "", ""),
     )
