@@ -21,5 +21,6 @@ def count(target: str = "", **numbers: int) -> None:
 
 
 def flush() -> None:
-    """Write what was counted since the last flush."""
-    _metrics.flush_metrics()
+    """Write what was counted since the last flush, if anything was."""
+    if _metrics.provider.metric_set:
+        _metrics.flush_metrics()
