@@ -10,7 +10,7 @@ import pytest
 from tests import servers
 from tests.servers import Server
 from tests.servers import tls as certificates
-from tests.servers.process import MissingProgramError
+from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
 
 

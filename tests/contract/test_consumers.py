@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers.process import ports
+from tests.servers.machine import ports
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "consumers"
 EVENT = {

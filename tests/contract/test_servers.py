@@ -15,13 +15,8 @@ import pytest
 
 from tests import servers
 from tests.servers import Server, Settings
-from tests.servers.process import (
-    MissingProgramError,
-    Process,
-    StartError,
-    find_program,
-    ports,
-)
+from tests.servers.machine import MissingProgramError, find_program, ports
+from tests.servers.process import Process, StartError
 from tests.servers.tls import Tls
 
 BODY = b'{"Key": "uploads/a b.jpg", "EventName": "s3:ObjectCreated:Put"}'

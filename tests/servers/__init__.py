@@ -115,7 +115,7 @@ class Module(Protocol):
     def start(self, folder: Path, tls: Tls, *, outlives: bool = False) -> Server:
         """Start the server with its data in `folder`, or find the one that runs there already.
 
-        It ends with the calling program, unless `outlives`. Raises `process.MissingProgramError`,
+        It ends with the calling program, unless `outlives`. Raises `machine.MissingProgramError`,
         `process.StartError`.
         """
 

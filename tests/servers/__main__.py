@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tests import servers
 from tests.servers import tls
-from tests.servers.process import MissingProgramError, StartError, stop_server_of
+from tests.servers.machine import MissingProgramError
+from tests.servers.process import StartError, stop_server_of
 
 
 def main() -> int:

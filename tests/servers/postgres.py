@@ -1,24 +1,15 @@
-"""PostgreSQL with SCRAM logins, TLS, and one user who needs a client certificate.
+"""PostgreSQL with SCRAM logins, TLS, and one user who needs a client certificate."""
 
-It refuses to run as root; there it runs as the system's user `postgres`, and where that user cannot
-pass a parent of the folder (root's temporary folders are 0700) its data lies elsewhere, behind the
-link `home`.
-"""
-
-import os
-import pwd
-import shutil
 import signal
-import subprocess
-import tempfile
 from datetime import UTC
 from pathlib import Path
 
 import psycopg
 from psycopg import sql
 
-from tests.servers import Arrival, Server, Settings
-from tests.servers.process import Process, find_program, ports
+from tests.servers import Arrival, Server, Settings, cluster
+from tests.servers.machine import ports
+from tests.servers.process import Process
 from tests.servers.tls import CLIENT_NAME, Tls, as_files
 
 DATABASE = "bucketcast"
@@ -27,21 +18,6 @@ PASSWORD = "alice-s3cret"
 CLIENT_PASSWORD = "carol-s3cret"
 ADMIN = "postgres"
 ADMIN_PASSWORD = "admin-s3cret"
-
-_PROGRAMS = (
-    "/usr/lib/postgresql/*/bin",
-    "/usr/pgsql-*/bin",
-    "/opt/homebrew/opt/postgresql@*/bin",
-    "/usr/local/opt/postgresql@*/bin",
-)
-
-# The first line that fits decides. The client certificate's user gives a password too, so that a
-# test that leaves the certificate out, and nothing else, is refused for that.
-_LOGINS = f"""\
-hostssl   all {CLIENT_NAME} 127.0.0.1/32 scram-sha-256 clientcert=verify-full
-hostnossl all {CLIENT_NAME} 127.0.0.1/32 reject
-host      all all 127.0.0.1/32 scram-sha-256
-"""
 
 _USERS = (
     f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'",
@@ -170,22 +146,22 @@ class PostgresServer(Server):
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
     """Start PostgreSQL with its data below `folder`; see `servers.Module.start`."""
-    initdb = Path(find_program("initdb", *_PROGRAMS))
+    initdb = cluster.initdb()
     folder.mkdir(parents=True, exist_ok=True)
-    account = _account()
-    home = _home(folder, account)
+    account = cluster.account()
+    home = cluster.home(folder, account)
     data = home / "data"
     port = ports(folder, "plain")["plain"]
     if not (data / "PG_VERSION").exists():
-        _make_cluster(initdb, home, account)
+        cluster.make(initdb, home, account, ADMIN, ADMIN_PASSWORD)
     options = {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
         "unix_socket_directories": "",  # their paths are limited to about 100 characters
         "ssl": "on",
-        "ssl_cert_file": _copy(tls.server_cert, home, account),
-        "ssl_key_file": _copy(tls.server_key, home, account),
-        "ssl_ca_file": _copy(tls.ca, home, account),
+        "ssl_cert_file": cluster.copy(tls.server_cert, home, account),
+        "ssl_key_file": cluster.copy(tls.server_key, home, account),
+        "ssl_ca_file": cluster.copy(tls.ca, home, account),
         "max_connections": "100",
     }
     arguments = [str(initdb.with_name("postgres")), "-D", str(data)]
@@ -208,68 +184,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
         process.stop()
         raise
     return server
-
-
-def _account() -> tuple[int, int] | None:
-    if os.geteuid() != 0:
-        return None
-    found = pwd.getpwnam("postgres")
-    return found.pw_uid, found.pw_gid
-
-
-def _home(folder: Path, account: tuple[int, int] | None) -> Path:
-    """The folder for the server's own files, one that its account can reach and owns."""
-    home = folder / "home"
-    if not home.exists():
-        home.unlink(missing_ok=True)  # a link whose end was cleaned away
-        parents = folder.resolve(), *folder.resolve().parents
-        if account is None or all(each.stat().st_mode & 0o001 for each in parents):
-            home.mkdir(mode=0o700)
-        else:
-            home.symlink_to(tempfile.mkdtemp(prefix="bucketcast-postgres-"))
-        if account is not None:
-            os.chown(home, *account)
-    return home.resolve()
-
-
-def _copy(file: Path, home: Path, account: tuple[int, int] | None) -> str:
-    """A copy that belongs to the server's account; it refuses a key that others may read."""
-    copy = home / file.name
-    shutil.copyfile(file, copy)
-    copy.chmod(0o600)
-    if account is not None:
-        os.chown(copy, *account)
-    return str(copy)
-
-
-def _make_cluster(initdb: Path, home: Path, account: tuple[int, int] | None) -> None:
-    data = home / "data"
-    shutil.rmtree(data, ignore_errors=True)  # what an interrupted one left
-    password = home / "password"
-    password.touch(mode=0o600)
-    password.write_text(ADMIN_PASSWORD)
-    uid, gid = account or (None, None)
-    if account is not None:
-        os.chown(password, *account)
-    made = subprocess.run(
-        [
-            *(initdb, "-D", data, "-U", ADMIN, f"--pwfile={password}"),
-            *("-A", "scram-sha-256", "-E", "UTF8", "--locale=C", "--no-sync"),
-        ],
-        cwd=home,
-        user=uid,
-        group=gid,
-        extra_groups=None if account is None else [],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    password.unlink()
-    if made.returncode != 0:
-        message = f"{initdb} ended with {made.returncode}:\n{made.stdout}{made.stderr}"
-        raise RuntimeError(message)
-    (data / "pg_hba.conf").write_text(_LOGINS)
 
 
 def _make_users(server: PostgresServer) -> None:

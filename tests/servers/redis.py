@@ -7,7 +7,8 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.servers import Arrival, Server, Settings
-from tests.servers.process import Process, find_program, ports
+from tests.servers.machine import find_program, ports
+from tests.servers.process import Process
 from tests.servers.tls import Tls, as_files
 
 PASSWORD = "default-s3cret"

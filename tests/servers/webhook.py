@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from tests.servers import Arrival, Server, Settings
-from tests.servers.process import Process, ports
+from tests.servers.machine import ports
+from tests.servers.process import Process
 from tests.servers.receiver import Answer, Configuration, Request
 from tests.servers.tls import Tls, as_files
 
