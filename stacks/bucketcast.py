@@ -8,6 +8,7 @@ from constructs import Construct
 
 from bucketcast.config import Deployment
 from bucketcast.errors import ConfigError, ConfigErrors
+from stacks import limits
 from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.ingest import Ingest
@@ -33,7 +34,9 @@ class Bucketcast(Stack):
         **stack: Any,
     ) -> None:
         super().__init__(scope, construct_id, **stack)
-        _refuse_what_is_not_built(config)
+        wrong = [*_not_built(config), *limits.mistakes(config, self.stack_name)]
+        if wrong:
+            raise ConfigErrors(wrong)
         assets = Assets(self, "Assets", root, local_platform() if local else LAMBDA)
         if assets.lacks_bytecode:
             Annotations.of(self).add_warning_v2(
@@ -62,8 +65,8 @@ class Bucketcast(Stack):
         CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
 
 
-def _refuse_what_is_not_built(config: Deployment) -> None:
-    wrong = [
+def _not_built(config: Deployment) -> list[ConfigError]:
+    return [
         ConfigError(
             f"bucket.{name}.access_events",
             'found "on"',
@@ -72,5 +75,3 @@ def _refuse_what_is_not_built(config: Deployment) -> None:
         for name, bucket in config.buckets.items()
         if bucket.access_events
     ]
-    if wrong:
-        raise ConfigErrors(wrong)

@@ -1,6 +1,5 @@
 """One configured target: its queue, its dead letters and the function that dispatches to it."""
 
-import json
 from typing import Final
 
 from aws_cdk import CfnOutput, Duration, Stack
@@ -11,11 +10,10 @@ from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
-from bucketcast.errors import ConfigErrors
 from stacks import limits, nag
 from stacks.assets import Assets
 from stacks.function import Function
-from stacks.queues import QueuePair, queue_names
+from stacks.queues import QueuePair
 
 # SQS's maximum. Dispatch itself spaces the tries out and buries what grows too old.
 _TRIES: Final = 1_000
@@ -46,7 +44,7 @@ class Delivery(Construct):
         self._target = target
         self._fifo = sync_events
         self._bulk = target.deploy.profile == "throughput" and not sync_events
-        self._name = f"{Stack.of(self).stack_name}-{target.kind}-{target.id}"
+        self._name = limits.physical_name(Stack.of(self).stack_name, target)
         timeout = Duration.seconds(target.deploy.timeout)
         window = _WINDOW.to_seconds() if self._bulk else 0
         queues = QueuePair(
@@ -58,8 +56,6 @@ class Delivery(Construct):
             max_receive_count=_TRIES,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        environment = self._environment()
-        self._check(environment)
         client = assets.client(target.kind)
         made = Function(
             self,
@@ -68,7 +64,7 @@ class Delivery(Construct):
             folder="dispatch",
             assets=assets,
             layers=[assets.core(), assets.runtime(), *([client] if client else [])],
-            environment=environment,
+            environment=self._environment(),
             memory=target.deploy.memory,
             timeout=timeout,
         )
@@ -82,21 +78,11 @@ class Delivery(Construct):
         return {
             "BUCKETCAST_KIND": self._target.kind,
             "BUCKETCAST_ID": self._target.id,
-            "BUCKETCAST_SETTINGS": json.dumps(
-                dict(self._target.settings), ensure_ascii=False, separators=(",", ":")
-            ),
+            "BUCKETCAST_SETTINGS": limits.settings_text(self._target),
             "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
             "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
             "BUCKETCAST_SYNC_EVENTS": "on" if self._fifo else "off",
         }
-
-    def _check(self, environment: dict[str, str]) -> None:
-        key = f"notify_{self._target.kind}.{self._target.id}"
-        names = queue_names(self._name, fifo=self._fifo)
-        wrong = limits.check_names(key, queues=names, function=self._name)
-        wrong += limits.check_environment(key, environment)
-        if wrong:
-            raise ConfigErrors(wrong)
 
     def _grant(self, role: iam.Role) -> None:
         # The part of a message that failed goes back alone; what is refused or too old is buried

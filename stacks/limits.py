@@ -1,45 +1,54 @@
-"""AWS's limits that a configuration can reach, checked before anything is deployed."""
+"""What a configuration asks of AWS in vain, found before anything is made."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator
 from typing import Final
 
-from aws_cdk import Token
-
+from bucketcast.config import Deployment, TargetConfig
 from bucketcast.errors import ConfigError
+from stacks.queues import queue_names
 
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
-_ENVIRONMENT: Final = 4_096  # bytes of all names and values together
-_UNKNOWN: Final = 160  # bytes reserved for a value that only the deploy knows, a queue's URL say
+# Lambda takes 4,096 bytes of variables; names, two queue URLs and Powertools' share need the rest.
+_SETTINGS: Final = 4_096 - 1_024
 
 
-def check_names(key: str, *, queues: tuple[str, ...], function: str) -> list[ConfigError]:
-    """Find the physical names of `key`'s resources that AWS would refuse as too long."""
-    names = [("queue", name, _QUEUE_NAME) for name in queues]
-    names.append(("function", function, _FUNCTION_NAME))
-    return [
-        ConfigError(
-            key,
-            f"its {what} would be called '{name}', {len(name)} characters",
-            f"at most {limit}: choose a shorter id or stack name",
-        )
-        for what, name, limit in names
-        if len(name) > limit
-    ]
+def physical_name(stack: str, target: TargetConfig) -> str:
+    """Give the name of a target's function, and of its queues without their suffixes."""
+    return f"{stack}-{target.kind}-{target.id}"
 
 
-def check_environment(key: str, environment: Mapping[str, str]) -> list[ConfigError]:
-    """Find out whether a function's variables pass Lambda's limit; their values are not shown."""
-    size = sum(
-        len(name.encode()) + (_UNKNOWN if Token.is_unresolved(value) else len(value.encode()))
-        for name, value in environment.items()
-    )
-    if size <= _ENVIRONMENT:
-        return []
-    return [
-        ConfigError(
-            key,
-            f"its settings make {size:,} bytes of environment variables",
-            f"Lambda takes {_ENVIRONMENT:,}: move long values into a secret and refer to it",
-        )
-    ]
+def settings_text(target: TargetConfig) -> str:
+    """Give a target's settings as its function reads them."""
+    return json.dumps(dict(target.settings), ensure_ascii=False, separators=(",", ":"))
+
+
+def mistakes(config: Deployment, stack: str) -> list[ConfigError]:
+    """Find all that AWS would refuse; values are not shown."""
+    found = list(_names("stack", f"{stack}-ingress", f"{stack}-ingest", fifo=False))
+    for target in config.targets:
+        key = f"notify_{target.kind}.{target.id}"
+        name = physical_name(stack, target)
+        found += _names(key, name, name, fifo=config.sync_events)
+        size = len(settings_text(target).encode())
+        if size > _SETTINGS:
+            found.append(
+                ConfigError(
+                    key,
+                    f"its settings make {size:,} bytes of environment variables",
+                    f"Lambda has room for {_SETTINGS:,}: keep long values in a secret",
+                )
+            )
+    return found
+
+
+def _names(key: str, queue: str, function: str, *, fifo: bool) -> Iterator[ConfigError]:
+    names = [("queue", name, _QUEUE_NAME) for name in queue_names(queue, fifo=fifo)]
+    for what, name, limit in [*names, ("function", function, _FUNCTION_NAME)]:
+        if len(name) > limit:
+            yield ConfigError(
+                key,
+                f"its {what} would be called '{name}', {len(name)} characters",
+                f"at most {limit}: choose a shorter stack name or id",
+            )

@@ -114,5 +114,6 @@ def test_names_and_settings_beyond_the_limits_of_aws_are_refused_together(make: 
     said = str(caught.value)
     assert "notify_webhook.primary" in said
     assert "at most 64" in said
-    assert "Lambda takes 4,096" in said
+    assert "Lambda has room for 3,072" in said
+    assert said.startswith("stack: its function")
     assert "xxxx" not in said
