@@ -1,0 +1,326 @@
+r"""Redis 5 or newer, or Valkey: a hash that mirrors the bucket, or a list that grows by each event.
+
+Options are MinIO's, in `RedisSettings`, and `tls` with `tls_skip_verify`. A connection takes 5 s at the
+most, a command 30 s. What is under `key` must be of the format's type, or nothing: it is made.
+
+* `namespace`: the hash `key`, a field `bucket/key` for each object in the bucket, the value
+  `{"Records": [event]}`. Any order, split and repetition of deliveries, over any number of
+  connections, ends in the same fields (`bucketcast.namespace` has the rules); fields that MinIO
+  wrote are guarded by their own sequencer and go on being used. What it takes stands beside the
+  hash, under names that begin with the key: `<key>:guard`, a hash, for keys that saw a removal or
+  an event without sequencer, and `<key>:guard:aged`, a sorted set of the removals by their
+  arrival: 14 days after it they are forgotten, some with each batch.
+* `access`: the list `key`, an item `["2026-01-02T03:04:05.678Z", {"Records": [event]}]` for each
+  event, only ever appended to; a repeated delivery is a second item.
+
+Fields are written by a script, some hundred events a call. What a call left undone, should the
+server end in the middle of it, is failed as a whole and comes again; a repetition changes nothing.
+
+The user needs `~<key>*` and `+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem
++zrangebyscore` for `namespace`, or `+rpush +ping +type` for `access`. On a Redis Cluster the key
+must hold a tag, such as `{events}`, so that all of its names share a slot, and the address must be
+that slot's server or a proxy.
+"""
+
+import socket
+import ssl
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.namespace import DAYS_TO_REMEMBER, Register, fold
+from bucketcast.options import Address, OnOff, Secret, option
+from bucketcast.shapes.minio import encode, records
+from bucketcast.targets import base
+from bucketcast.targets._redis_script import SCRIPT
+
+if TYPE_CHECKING:
+    import redis
+
+CONNECT_SECONDS = 5
+COMMAND_SECONDS = 30
+EVENTS_A_CALL = 250
+"""Few enough that other users of the server wait some ms only, and Lua's stack of 8,000 holds."""
+LARGEST_VALUE = 512 * 1024 * 1024 - 1024 * 1024
+"""Redis takes a command's argument up to 512 MB."""
+
+_pack = msgspec.msgpack.Encoder().encode
+_Call = tuple[list[int], tuple[str | bytes | int, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedisSettings(base.Common, base.Tls):
+    """MinIO's options of `notify_redis`, and TLS, which MinIO has not."""
+
+    address: Address = option("the server, port 6379 unless given", example="localhost:6379")
+    key: str = option("the hash or list that events go to", example="bucketevents")
+    format: Literal["namespace", "access"] = option(
+        "namespace: a hash that mirrors the bucket; access: a list of all events",
+        default="namespace",
+    )
+    user: str = option("the ACL user; the default user unless given", default="")
+    password: Secret = option("the password of the user", default="")
+    tls: OnOff = option("whether the connection is encrypted", default="off")
+    tls_skip_verify: OnOff = option(
+        "take whatever certificate the server shows; for tests only", default="off"
+    )
+
+
+class Target(base.Target):
+    """One hash or list on one server; a connection for each thread that sends."""
+
+    arn_type: ClassVar[str] = "redis"
+    client: ClassVar[str] = "redis"
+    Settings = RedisSettings
+    settings: RedisSettings
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(settings)
+        parts = urlsplit(f"//{settings.address}")
+        self._host, self._port = parts.hostname or "localhost", parts.port or 6379
+        self._type = "hash" if settings.format == "namespace" else "list"
+        self._pool: redis.ConnectionPool | None = None
+        self._lock = Lock()
+
+    @classmethod
+    def check(cls, settings: RedisSettings) -> Sequence[tuple[str, str, str]]:
+        given = settings
+        mistakes = [
+            (key, "given while tls is off", "allowed is tls = on beside it")
+            for key in ("cert_authority", "client_cert", "client_key", "tls_skip_verify")
+            if getattr(given, key) and not given.tls
+        ]
+        if bool(given.client_cert) != bool(given.client_key):
+            missing = "client_key" if given.client_cert else "client_cert"
+            mistakes.append((missing, "missing", "client_cert and client_key come as a pair"))
+        if given.user and not given.password:
+            mistakes.append(("password", "missing", "a user needs a password"))
+        return mistakes
+
+    @property
+    def where(self) -> str:
+        return f"{self._host}:{self._port}, {self._type} {self.settings.key}"
+
+    def send(self, events: Sequence[Event]) -> base.Failures:
+        """Write the batch; the server works on one part of it while the next is made.
+
+        A part that the server refuses fails alone; when the connection breaks, all whose part was
+        not confirmed fail.
+        """
+        from redis.exceptions import RedisError, ResponseError  # noqa: PLC0415
+
+        calls = self._scripts if self._type == "hash" else self._pushes
+        failures: dict[int, DeliveryError] = {}
+        unconfirmed = set(range(len(events)))
+        sent: list[list[int]] = []
+        try:
+            with self._connection() as connection:
+                for places, command in calls(events, failures):
+                    connection.send_command(*command)  # type: ignore[no-untyped-call]
+                    sent.append(places)
+                for places in sent:
+                    try:
+                        connection.read_response()
+                    except ResponseError as error:
+                        failures.update(dict.fromkeys(places, self._translated(error)))
+                    unconfirmed.difference_update(places)
+        except (RedisError, OSError) as error:
+            unconfirmed.difference_update(failures)
+            failures.update(dict.fromkeys(unconfirmed, self._translated(error)))
+        return failures
+
+    def probe(self) -> None:
+        from redis.exceptions import RedisError  # noqa: PLC0415
+
+        try:
+            with self._connection() as connection:
+                for command in (("PING",), ("TYPE", self.settings.key)):
+                    connection.send_command(*command)  # type: ignore[no-untyped-call]
+                connection.read_response()
+                found = str(connection.read_response(), "utf-8")
+        except (RedisError, OSError) as error:
+            raise self._translated(error) from None
+        if found not in ("none", self._type):
+            raise Retryable(f"{self.where}: {_CURES['WRONGTYPE'].format(**self._names)}")
+
+    def close(self) -> None:
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.disconnect()
+
+    def _scripts(
+        self, events: Sequence[Event], failures: dict[int, DeliveryError]
+    ) -> Iterator[_Call]:
+        key, now = self.settings.key, int(time.time())
+        keys = (3, key, f"{key}:guard", f"{key}:guard:aged")
+        entries = fold(events)
+        for start in range(0, len(entries), EVENTS_A_CALL):
+            puts: list[str] = []
+            overlays: list[str] = []
+            removals: list[str] = []
+            places: list[int] = []
+            for entry in entries[start : start + EVENTS_A_CALL]:
+                register = entry.register
+                try:
+                    if register is Register.REMOVAL:
+                        entry.key.encode()
+                        removals += (entry.key, entry.version, entry.sequencer, entry.time)
+                    else:
+                        text = _fitting(records(entry.event)).decode()
+                        flat = puts if register is Register.PUT else overlays
+                        flat += (entry.key, text)
+                except (UnicodeEncodeError, Rejected) as error:
+                    failures.update(dict.fromkeys(entry.places, Rejected(str(error))))
+                else:
+                    places += entry.places
+            batch = _pack((puts, overlays, removals, now, now - DAYS_TO_REMEMBER * 86_400))
+            yield places, ("EVAL", SCRIPT, *keys, batch)
+
+    def _pushes(
+        self, events: Sequence[Event], failures: dict[int, DeliveryError]
+    ) -> Iterator[_Call]:
+        for start in range(0, len(events), EVENTS_A_CALL):
+            items: list[bytes] = []
+            places: list[int] = []
+            for place, event in enumerate(events[start : start + EVENTS_A_CALL], start):
+                try:
+                    items.append(_fitting(b"[%b,%b]" % (encode(event.time), records(event))))
+                except (UnicodeEncodeError, Rejected) as error:
+                    failures[place] = Rejected(str(error))
+                else:
+                    places.append(place)
+            if items:
+                yield places, ("RPUSH", self.settings.key, *items)
+
+    @contextmanager
+    def _connection(self) -> Iterator["redis.Connection"]:
+        pool = self._connections()
+        connection = pool.get_connection()
+        try:
+            yield connection
+        except BaseException:
+            # An answer that nobody read must not be taken for that of the next command.
+            connection.disconnect()  # type: ignore[no-untyped-call]
+            raise
+        finally:
+            pool.release(connection)
+
+    def _connections(self) -> "redis.ConnectionPool":
+        """Threads share the pool; a pool in use by others is left to them by `close`."""
+        from redis import Connection, ConnectionPool  # noqa: PLC0415
+        from redis.driver_info import DriverInfo  # noqa: PLC0415
+
+        given = self.settings
+        with self._lock:
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    connection_class=_encrypted(given) if given.tls else Connection,
+                    host=self._host,
+                    port=self._port,
+                    # MinIO logs in with a user only where there is a password.
+                    username=(given.user or None) if given.password else None,
+                    password=given.password.reveal() or None,
+                    socket_connect_timeout=CONNECT_SECONDS,
+                    socket_timeout=COMMAND_SECONDS,
+                    protocol=2,
+                    driver_info=DriverInfo("bucketcast", None),
+                )
+            return self._pool
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return {"key": self.settings.key, "type": self._type, "needs": _NEEDS[self._type]}
+
+    def _translated(self, error: Exception) -> DeliveryError:
+        """What the client raised, as an outcome that says what to do."""
+        from redis import exceptions  # noqa: PLC0415
+
+        code = getattr(error, "status_code", None)
+        found = f"{code} {error}" if code else str(error)
+        cure = next((cure for word, cure in _CURES.items() if word in found), "")
+        reason = f"{self.where}: {found}"
+        if cure:
+            reason = f"{reason}; {cure.format(**self._names)}"
+        if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
+            return NotAuthorized(reason)
+        if "READONLY" in found or not isinstance(
+            error, exceptions.ResponseError | exceptions.BusyLoadingError
+        ):
+            return NotConnected(reason)
+        return Retryable(reason)
+
+
+_NEEDS = {
+    "hash": "+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
+    "list": "+rpush +ping +type",
+}
+_CURES = {
+    "WRONGTYPE": "'{key}' must hold a {type} or nothing: rename what is there, or set another key",
+    "NOPERM": "the user needs ~{key}* {needs}",
+    "CROSSSLOT": "on a cluster the key needs a tag, such as {{{key}}}",
+    "MOVED": "address must be the server that holds the key's slot, or a proxy",
+    "READONLY": "address must be the primary's",
+    "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the server's "
+    "certificate, and address to a name that stands in it",
+    "WRONG_VERSION_NUMBER": "does this port speak TLS?",
+    "CERTIFICATE_REQUIRED": "the server asks for client_cert and client_key",
+    "closed by server": "if this port speaks TLS, set tls to on",
+}
+"""What to do, by a word of the answer."""
+
+
+def _fitting(value: bytes) -> bytes:
+    """The value itself.
+
+    Raises:
+        Rejected: it is larger than Redis takes.
+    """
+    if len(value) > LARGEST_VALUE:
+        raise Rejected(f"the event takes {len(value)} bytes; Redis takes {LARGEST_VALUE}")
+    return value
+
+
+def _encrypted(given: RedisSettings) -> type["redis.SSLConnection"]:
+    """A connection with a context of our own: the client's takes files only, at each connect."""
+    from redis import SSLConnection  # noqa: PLC0415
+
+    context = _context(given)
+
+    class Encrypted(SSLConnection):
+        def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
+            return context.wrap_socket(sock, server_hostname=self.host)
+
+    return Encrypted
+
+
+def _context(given: RedisSettings) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cadata=given.cert_authority or None)
+        if given.cert_authority:
+            # Python 3.13 refuses authorities made by hand for want of optional fields.
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if given.tls_skip_verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if given.client_cert:
+            with TemporaryDirectory() as folder:  # which only this user may open
+                pair = Path(folder) / "pair.pem"
+                pair.touch(mode=0o600)
+                pair.write_text(f"{given.client_key.reveal()}\n{given.client_cert}")
+                context.load_cert_chain(pair)
+    except ssl.SSLError as error:
+        raise NotConnected(
+            f"cert_authority, client_cert or client_key cannot be used: {error}"
+        ) from None
+    return context
