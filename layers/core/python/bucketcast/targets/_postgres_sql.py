@@ -1,0 +1,259 @@
+r"""What the PostgreSQL target says to the server: tables, rows as COPY text, and the join.
+
+The guard has a row for each key that saw a removal or an overlay (version ""), and one for each
+version that a removal named::
+
+    put           the moment of the newest put of the key, shown or hidden
+    removed       the newest moment of its removals
+    removed_at    the newest time of its removals without sequencer
+    overlay       the newest record without sequencer, and overlay_time, its time
+
+A *moment* is a sequencer of 32 digits and a time behind it, which compares as text in collation C;
+times have no Z. A key without a row in the guard was only ever put: its moment is read from the
+visible row itself, so that a put costs one upsert and nothing else.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, LiteralString, NamedTuple, Self
+
+from bucketcast.namespace import DAYS_TO_REMEMBER, Entry
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+GUARD = "_guard"
+COLUMNS = {
+    "namespace": {"key": "character varying", "value": "jsonb"},
+    "access": {"event_time": "timestamp with time zone", "event_data": "jsonb"},
+}
+RIGHTS = {"namespace": ("SELECT", "INSERT", "UPDATE", "DELETE"), "access": ("INSERT",)}
+CREATE = {
+    "namespace": "(key varchar primary key, value jsonb)",
+    "access": "(event_time timestamp with time zone not null, event_data jsonb)",
+}
+START = b"""
+select set_config('statement_timeout', '15s', false)
+where current_setting('statement_timeout') = '0';
+select set_config('idle_in_transaction_session_timeout', '60s', false)
+where current_setting('idle_in_transaction_session_timeout') = '0'
+"""
+ALONE = b"select pg_advisory_xact_lock(hashtext('bucketcast makes tables'))"
+JOIN = b"select pg_temp.bucketcast_join(); commit"
+STAGED = b"""
+create temporary table if not exists bucketcast_staged (
+    register text, version text, moment text collate "C", time text collate "C", key varchar,
+    value jsonb
+) on commit delete rows
+"""
+STAGE = b"copy pg_temp.bucketcast_staged from stdin"
+
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+_special = re.compile(r"[\\\n\r\t]").search
+
+
+def row(fields: Iterable[str], json: bytes) -> bytes:
+    """A row in COPY's text format; JSON has no raw control character, only backslashes."""
+    head = "\t".join(field.translate(_ESCAPES) if _special(field) else field for field in fields)
+    return b"%b\t%b\n" % (head.encode(), json.replace(b"\\", rb"\\"))
+
+
+def staged(entry: Entry) -> tuple[str, str, str, str, str]:
+    """The columns of `bucketcast_staged` before the value."""
+    at = entry.time.removesuffix("Z")
+    moment = entry.sequencer + at if entry.sequencer else ""
+    return entry.register.value, entry.version, moment, at, entry.key
+
+
+class Names(NamedTuple):
+    """A table and its guard as they stand in SQL; `schema` is "" while it is not known."""
+
+    schema: str
+    table: str
+    guard: str
+
+    @classmethod
+    def of(cls, table: str, schema: str = "") -> Self:
+        """Names of a table as MinIO's option has it: quoted, or plain and folded by the server."""
+        guard = f'{table[:-1]}{GUARD}"' if table.endswith('"') else table + GUARD
+        within = '"{}".'.format(schema.replace('"', '""')) if schema else ""
+        return cls(schema, within + table, within + guard)
+
+
+def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
+    """The schema and the columns with their types of a table; nothing if it does not exist."""
+    found = connection.execute(
+        "select relnamespace::regnamespace::text, attname, format_type(atttypid, null)"
+        " from pg_attribute join pg_class c on c.oid = attrelid"
+        " where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped",
+        [name],
+    ).fetchall()
+    return (found[0][0] if found else ""), {column: kind for _, column, kind in found}
+
+
+def lacking(connection: "Connection", table: str, rights: Iterable[str]) -> list[str]:
+    """The rights that the user lacks on a table, or CREATE on the schema where it is to be."""
+    found = connection.execute(
+        "select wanted || ' on ' || %(table)s from unnest(%(rights)s::text[]) wanted"
+        " where not has_table_privilege(to_regclass(%(table)s), wanted)"
+        " union all select 'CREATE on the schema for ' || %(table)s"
+        " where to_regclass(%(table)s) is null"
+        " and not coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)",
+        {"table": table, "rights": list(rights)},
+    )
+    return [lacks for (lacks,) in found]
+
+
+def table(name: str, form: str) -> bytes:
+    """Make a table as MinIO makes it."""
+    return f"create table {name} {CREATE[form]}".encode()
+
+
+def append(names: Names) -> bytes:
+    """Copy into the table of the format `access`."""
+    return f"copy {names.table} (event_time, event_data) from stdin".encode()
+
+
+def guard(names: Names) -> bytes:
+    """Make the guard."""
+    return f"""
+create table {names.guard} (
+    key varchar not null,
+    version text not null,
+    put text collate "C" not null default '',
+    removed text collate "C" not null default '',
+    removed_at text collate "C" not null default '',
+    overlay jsonb,
+    overlay_time text collate "C" not null default '',
+    noted_at timestamp with time zone not null default now(),
+    primary key (key, version)
+);
+create index on {names.guard} (noted_at)
+""".encode()
+
+
+def sweep(names: Names) -> bytes:
+    """Forget what is too old to matter, a bounded part of it, past those who hold a row."""
+    return f"""
+delete from {names.guard} where (key, version) in (
+    select key, version from {names.guard}
+    where noted_at < now() - interval '{DAYS_TO_REMEMBER} days'
+    order by noted_at limit 10000 for update skip locked
+)
+""".encode()  # noqa: S608 - names are checked, and nothing else is put in
+
+
+def join(names: Names) -> bytes:
+    """Make the function that joins the staged rows into both tables, within one transaction.
+
+    Its locks are what lets connections work side by side. Keys share 64 slots, which a batch takes
+    in one order: shared where it only puts, alone where it removes or overlays, so that a put and
+    a newer removal of a key never pass each other unseen. Two batches that put the same key meet
+    at its rows, which both lock by order of the key.
+    """
+    unless_hidden = f"""and not exists (
+    select from {names.guard} known where known.key = s.key and (known.put > s.moment
+      or known.version in ('', s.version)
+      and (known.removed > s.moment or known.removed_at > s.time)))"""
+    body = f"""
+begin
+  perform case
+    when alone then pg_advisory_xact_lock(class, slot)
+    else pg_advisory_xact_lock_shared(class, slot)
+  end
+  from (
+    select ({_literal(names.guard)}::regclass::oid::bigint & 2147483647)::int as class,
+           hashtext(key) & 63 as slot, bool_or(register <> 'put') as alone
+    from pg_temp.bucketcast_staged group by 2 order by 2
+  ) slots;
+
+  insert into {names.guard} as known (key, version, put, removed, removed_at)
+  select s.key, s.version, coalesce(max({_moment("shown.value")}), ''), max(s.moment), max(s.time)
+  from (
+    select key, version, moment, case moment when '' then time else '' end as time
+    from pg_temp.bucketcast_staged where register = 'removal'
+    union all
+    select key, '', '', '' from pg_temp.bucketcast_staged where register <> 'put'
+  ) s left join {names.table} shown on shown.key = s.key and s.version = ''
+  group by s.key, s.version
+  on conflict (key, version) do update set
+    removed = greatest(known.removed, excluded.removed),
+    removed_at = greatest(known.removed_at, excluded.removed_at),
+    noted_at = excluded.noted_at;
+
+  perform from {names.guard} known
+  where exists (select from pg_temp.bucketcast_staged s where s.key = known.key)
+  order by known.key collate "C", known.version collate "C" for update;
+  if not found then
+    {_put(names)}
+    return;
+  end if;
+
+  update {names.guard} known set overlay = s.value, overlay_time = s.time
+  from pg_temp.bucketcast_staged s
+  where s.register = 'overlay' and known.key = s.key and known.version = ''
+    and s.time > known.overlay_time;
+
+  update {names.guard} known set put = s.moment, noted_at = now()
+  from pg_temp.bucketcast_staged s
+  where s.register = 'put' and known.key = s.key and known.version = '' and s.moment > known.put;
+
+  {_put(names, unless_hidden)}
+
+  delete from {names.table} shown using {names.guard} known, pg_temp.bucketcast_staged s
+  where known.key = shown.key and known.version = '' and s.key = shown.key
+    and ({_moment("shown.value")} < known.put or s.register = 'removal' and (known.put = ''
+      or s.version in ('', coalesce({_text("shown.value", "s3,object,versionId")}, 'null'))
+      and (s.moment > known.put or s.moment = '' and s.time > substr(known.put, 33))));
+
+  insert into {names.table} as shown (key, value)
+  select known.key, known.overlay from {names.guard} known
+  where known.version = '' and known.overlay is not null
+    and known.key in (select key from pg_temp.bucketcast_staged)
+    and known.overlay_time > substr(known.put, 33)
+    and (exists (select from {names.table} shown where shown.key = known.key)
+      or known.put = '' and not exists (
+        select from {names.guard} gone
+        where gone.key = known.key and (gone.removed <> '' or gone.removed_at <> '')))
+  on conflict (key) do update set value = case {_moment("shown.value")}
+    when '' then excluded.value
+    else jsonb_set(excluded.value, '{{Records,0,s3,object}}',
+                   shown.value #> '{{Records,0,s3,object}}')
+  end
+  where {_time("shown.value")} < {_time("excluded.value")};
+end
+"""  # noqa: S608
+    return f"""
+create or replace function pg_temp.bucketcast_join() returns void language plpgsql
+as {_literal(body)}
+""".encode()
+
+
+def _put(names: Names, condition: str = "") -> str:
+    return f"""
+  insert into {names.table} as shown (key, value)
+  select s.key, s.value from pg_temp.bucketcast_staged s
+  where s.register = 'put' {condition}
+  order by s.key collate "C"
+  on conflict (key) do update set value = excluded.value
+  where {_moment("excluded.value")} > {_moment("shown.value")};
+"""  # noqa: S608
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _text(value: str, path: LiteralString) -> str:
+    """A text of a visible row's event; null where it is absent or empty."""
+    return f"nullif({value} #>> '{{Records,0,{path}}}', '')"
+
+
+def _time(value: str) -> str:
+    return f"""(coalesce(rtrim({_text(value, "eventTime")}, 'Z'), '') collate "C")"""
+
+
+def _moment(value: str) -> str:
+    """The moment of the put that a visible row shows; "" where it shows an overlay alone."""
+    sequencer = f"lpad(lower({_text(value, 's3,object,sequencer')}), 32, '0')"
+    return f"""(coalesce({sequencer} || rtrim({_text(value, "eventTime")}, 'Z'), '') collate "C")"""

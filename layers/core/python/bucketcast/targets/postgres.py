@@ -1,0 +1,267 @@
+"""PostgreSQL 10 or newer: a table that mirrors the bucket, or one that grows by a row an event.
+
+Options are MinIO's, in `PostgresSettings`. The login is libpq's: `host=… dbname=… user=…` or a
+`postgresql://` URL, whose every parameter works. Unless it says otherwise, `sslmode` is `require`,
+as with MinIO (a server without TLS needs `disable`), or `verify-full` once `cert_authority` is set,
+which accepts nothing less than `verify-ca`; `verify-full` without it trusts the system's
+authorities. `connect_timeout` is 5 s and `statement_timeout` 15 s. A pooler between must keep
+sessions (PgBouncer: `pool_mode = session`).
+
+Tables are made when absent, as MinIO makes them; those that MinIO filled are carried on:
+
+* `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, a row for each object in the bucket, its
+  value `{"Records": [event]}`. Any order, split and repetition of deliveries, over any number of
+  connections, ends in the same rows (`bucketcast.namespace` has the rules). What that takes stands
+  beside, in `<table>_guard`: what is known of a key since it saw a removal or an event without
+  sequencer, for 14 days from the last one.
+* `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`, only ever appended
+  to. A repeated delivery is a second row.
+
+A batch is one transaction, so nothing is ever half done. An event that the database will never
+take (a NUL in its key, a constraint) is rejected alone, its neighbours are delivered.
+
+The user needs CONNECT and TEMPORARY on the database; INSERT on the table, for `namespace` SELECT,
+UPDATE and DELETE too, on the guard as well; CREATE on the schema where a table is to be made. The
+guard is looked for and made in the schema of its table.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import RLock
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.namespace import fold
+from bucketcast.options import Secret, option
+from bucketcast.shapes.minio import records
+from bucketcast.targets import _postgres_connection as link
+from bucketcast.targets import _postgres_sql as sql
+from bucketcast.targets import base
+
+if TYPE_CHECKING:
+    import psycopg
+
+SWEEP_EVERY = 3600.0
+_LONGEST_NAME = 63  # bytes; PostgreSQL cuts what is longer
+_NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
+_ABOUT_A_ROW = ("22", "23", "54", "P0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresSettings(base.Common, base.Tls):
+    """MinIO's `notify_postgres`."""
+
+    connection_string: Secret = option(
+        "the login, as libpq reads it: a key=value list or a URL; sslmode is require unless it "
+        "says otherwise",
+        example='"host=localhost port=5432 dbname=minio_events user=postgres password=…"',
+    )
+    table: str = option("the table to fill; made when absent", example="bucketevents")
+    format: Literal["namespace", "access"] = option(
+        "namespace: a row an object, changed and deleted with it; access: a row an event",
+        default="namespace",
+    )
+    max_open_connections: int = option(
+        "connections at most, one for each running instance of the function; 0 for no limit",
+        default="2",
+    )
+
+
+class Target(base.Target):
+    """One connection, one transaction a batch."""
+
+    arn_type: ClassVar[str] = "postgresql"
+    client: ClassVar[str] = "psycopg"
+    Settings = PostgresSettings
+    patience: ClassVar[float] = 20.0
+    """Seconds until a server that says nothing at all is given up."""
+    settings: PostgresSettings
+
+    def __init__(self, settings: PostgresSettings) -> None:
+        super().__init__(settings)
+        self._connection: psycopg.Connection | None = None
+        self._names: sql.Names | None = None
+        self._sweep_at = 0.0
+        self._lock = RLock()
+
+    @classmethod
+    def check(cls, settings: PostgresSettings) -> Sequence[tuple[str, str, str]]:
+        wrong: list[tuple[str, str, str]] = []
+        found = _NAME.fullmatch(settings.table)
+        guard = sql.GUARD if settings.format == "namespace" else ""
+        longest = _LONGEST_NAME - len(guard)
+        if not found:
+            allowed = 'letters, digits, _ and $ after a letter or _, or any text in "quotes"'
+            wrong.append(("table", f"found {settings.table!r}", f"allowed are {allowed}"))
+        elif len((found[1] or found[2]).encode()) > longest:
+            why = f" (PostgreSQL's {_LONGEST_NAME} less those of {guard})" if guard else ""
+            wrong.append(("table", f"found {settings.table!r}", f"at most {longest} bytes{why}"))
+        if bool(settings.client_cert) != bool(settings.client_key):
+            missing = "client_key" if settings.client_cert else "client_cert"
+            wrong.append((missing, "missing", "client_cert and client_key go together"))
+        return wrong
+
+    @property
+    def where(self) -> str:
+        return f"{link.where(self.settings.connection_string)} table {self.settings.table}"
+
+    def send(self, events: Sequence[Event]) -> base.Failures:
+        failures: dict[int, DeliveryError] = {}
+        places = list(range(len(events)))
+        if self._mirrors:
+            nul = Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
+            failures.update((place, nul) for place in places if "\0" in events[place].key)
+            places = [place for place in places if place not in failures]
+        with self._lock:
+            self._deliver(events, places, failures)
+        return failures
+
+    def probe(self) -> None:
+        with self._lock, self._session() as connection:
+            connection.execute(b"select 1")
+            names = _found(connection, self.settings) or sql.Names.of(self.settings.table)
+            lacks = sql.lacking(connection, names.table, sql.RIGHTS[self.settings.format])
+            if self._mirrors:
+                lacks += sql.lacking(connection, names.guard, sql.RIGHTS["namespace"])
+        if lacks:
+            raise Retryable(f"the user of connection_string lacks {', '.join(lacks)}: grant it")
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = self._names = None
+
+    @property
+    def _mirrors(self) -> bool:
+        return self.settings.format == "namespace"
+
+    def _deliver(
+        self, events: Sequence[Event], places: list[int], failures: dict[int, DeliveryError]
+    ) -> None:
+        """Write what stands at these places, halving where a row is refused until it is alone."""
+        try:
+            self._write([events[place] for place in places])
+        except _RowRefusedError as refused:
+            if len(places) == 1:
+                failures[places[0]] = refused.reason
+                return
+            half = len(places) // 2
+            self._deliver(events, places[:half], failures)
+            self._deliver(events, places[half:], failures)
+        except DeliveryError as error:
+            if len(places) == len(events):
+                raise
+            failures.update(dict.fromkeys(places, error))
+
+    def _write(self, events: Sequence[Event]) -> None:
+        """One transaction."""
+        try:
+            if self._mirrors:
+                rows = [sql.row(sql.staged(each), records(each.event)) for each in fold(events)]
+            else:
+                rows = [sql.row((event.time,), records(event)) for event in events]
+        except UnicodeEncodeError as error:
+            raise _RowRefusedError(Rejected(f"its text is not Unicode: {error}")) from None
+        if not rows:
+            return
+        with self._session() as connection:
+            names = self._prepared(connection)
+        with self._session(writes=True) as connection, connection.cursor() as cursor:
+            if self._mirrors:
+                cursor.execute(b"begin")
+            with cursor.copy(sql.STAGE if self._mirrors else sql.append(names)) as copy:
+                copy.write(b"".join(rows))
+            if self._mirrors:
+                cursor.execute(sql.JOIN)
+
+    def _prepared(self, connection: "psycopg.Connection") -> sql.Names:
+        """The tables, made where absent, and what a connection needs once; swept now and then."""
+        if self._names is None:
+            connection.execute(sql.START)
+            names = _found(connection, self.settings) or _made(connection, self.settings)
+            if self._mirrors:
+                connection.execute(sql.STAGED)
+                connection.execute(sql.join(names))
+            self._names = names
+        if self._mirrors and time.monotonic() > self._sweep_at:
+            connection.execute(sql.sweep(self._names))
+            self._sweep_at = time.monotonic() + SWEEP_EVERY
+        return self._names
+
+    @contextmanager
+    def _session(self, *, writes: bool = False) -> "Iterator[psycopg.Connection]":
+        """The connection. What goes wrong with it is said in our words, and nothing stays open.
+
+        Raises:
+            _RowRefusedError: what it `writes` holds a row that was refused.
+        """
+        from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client
+
+        try:
+            if self._connection is not None and link.has_ended(self._connection):
+                self.close()
+            if self._connection is None:
+                login = self.settings.connection_string
+                self._connection = link.connect(login, self.settings)
+            with link.watched(self._connection, self.patience):
+                yield self._connection
+        except Error as error:
+            reason = link.translated(error)
+            about_a_row = (error.sqlstate or "")[:2] in _ABOUT_A_ROW
+            if self._connection is not None and about_a_row and writes:
+                with suppress(Error):  # if that fails too, the next to use it finds it closed
+                    self._connection.rollback()
+                raise _RowRefusedError(reason) from error
+            self.close()
+            raise Retryable(str(reason)) if isinstance(reason, Rejected) else reason from error
+        except DeliveryError:
+            self.close()
+            raise
+
+
+class _RowRefusedError(Exception):
+    """The server refused a row of a batch, and not the batch."""
+
+    def __init__(self, reason: DeliveryError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:
+    """The tables by their full names, if all that the format needs are there.
+
+    Raises:
+        Retryable: the table has other columns.
+    """
+    wanted = sql.COLUMNS[settings.format]
+    schema, columns = sql.columns(connection, settings.table)
+    if not schema:
+        return None
+    if not wanted.items() <= columns.items():
+        has, needs = (", ".join(map(" ".join, each.items())) for each in (columns, wanted))
+        raise Retryable(
+            f"table {settings.table} has the columns {has}, while format {settings.format} needs "
+            f"{needs}: set the other format, name another table or move this one away"
+        )
+    names = sql.Names.of(settings.table, schema)
+    guarded = settings.format != "namespace" or sql.columns(connection, names.guard)[0]
+    return names if guarded else None
+
+
+def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names:
+    """The tables, made where absent: by one connection at a time, as two would collide."""
+    with connection.transaction():
+        connection.execute(sql.ALONE)
+        schema, _ = sql.columns(connection, settings.table)
+        if not schema:
+            connection.execute(sql.table(settings.table, settings.format))
+            schema, _ = sql.columns(connection, settings.table)
+        names = sql.Names.of(settings.table, schema)
+        if settings.format == "namespace" and not sql.columns(connection, names.guard)[0]:
+            connection.execute(sql.guard(names))
+    return names
