@@ -54,13 +54,15 @@ def newer(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 def fold(events: Iterable[Event]) -> list[Entry]:
     """The registers a batch moves, sorted by key so that every writer locks in one order."""
-    entries: dict[tuple[str, str, str], Entry] = {}
+    entries: dict[tuple[str, str, str, bool], Entry] = {}
     for place, event in enumerate(events):
         if event.name == NOTHING_HAPPENED or not event.key:
             continue
         register, version = _register(event)
         key = path(event)
-        slot = (key, register, version if register is Register.REMOVAL else ANY)
+        about = version if register is Register.REMOVAL else ANY
+        # Apart, because "newer" is no order over removals with and without a sequencer together.
+        slot = (key, register, about, not event.sequencer)
         order = event.order
         held = entries.get(slot)
         if held is None:
