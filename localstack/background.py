@@ -113,7 +113,11 @@ def _pid_file(name: str) -> Path:
 
 def _command_line(number: int) -> str:
     try:
-        raw = Path(f"/proc/{number}/cmdline").read_bytes()
+        file = Path(f"/proc/{number}/cmdline")
+        raw = file.read_bytes()
+        if not raw:  # at the moment of its exec, or a zombie
+            time.sleep(0.01)
+            raw = file.read_bytes()
         return raw.replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         if Path("/proc/self").exists():

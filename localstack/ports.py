@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import subprocess
@@ -20,6 +21,16 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def free() -> int:
+    """Return a free port below the range of outgoing connections.
+
+    One of those could take it while its server is down.
+    """
+    while not is_free(port := random.randrange(20_000, 32_000)):  # noqa: S311 - no secret
+        pass
+    return port
 
 
 def holder(port: int) -> str:

@@ -1,0 +1,269 @@
+"""PostgreSQL and Redis for the demo, where their programs are on the machine.
+
+Each runs on a port and with a password of its own that stay the same from run to run, so that a
+second demo finds the deployed stack unchanged. `make stop` ends them; their data stay.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import psycopg
+import redis
+
+from localstack import background, ports
+from localstack.places import LOCAL, Failure
+
+FOLDER = LOCAL / "demo"
+ID = "demo"
+PLACE = "bucket_events"
+"""The table, and the hash."""
+READY_SECONDS = 30.0
+POSTGRES_FOLDERS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+)
+# PostgreSQL waits for its clients when asked to end with SIGTERM, which the emulator's functions
+# are; after SIGINT it does not.
+END_AT_ONCE = '"$@" & pid=$!; trap "kill -INT $pid" TERM; wait $pid; wait $pid'
+
+
+class Database(ABC):
+    """One database of the demo's own; `missing` says what the machine lacks, or is empty."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    cure: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.folder = FOLDER / self.kind
+        self.name = f"demo-{self.kind}"
+        self.program = self._program()
+        self.missing = "" if self.program else f"not on this machine ({self.cure})"
+        self.port = 0
+        self.password = ""
+
+    def ensure(self) -> None:
+        """Start it, or find it running; raise Failure with its log's end when it does not come."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        running = background.pid(self.name) is not None
+        self.port, self.password = self._kept(running=running)
+        if not running:
+            self._start()
+        deadline = time.monotonic() + READY_SECONDS
+        while not self._answers():
+            if background.pid(self.name) is None or time.monotonic() > deadline:
+                tail = background.log_tail(self.name)
+                background.stop(self.name)
+                raise Failure(f"{self.title} does not come up; its log ends:\n{tail}")
+            time.sleep(0.05)
+
+    @abstractmethod
+    def variables(self) -> Mapping[str, str]:
+        """MinIO's variables that make it a target of the deploy."""
+
+    @abstractmethod
+    def keys(self, prefix: str) -> set[str]:
+        """The rows' keys, or the hash's fields, that begin so; empty before the first event."""
+
+    @abstractmethod
+    def look(self) -> str:
+        """A command that shows what is in it."""
+
+    @abstractmethod
+    def _program(self) -> str | None: ...
+
+    @abstractmethod
+    def _start(self) -> None: ...
+
+    @abstractmethod
+    def _answers(self) -> bool: ...
+
+    def _kept(self, *, running: bool) -> tuple[int, str]:
+        """Port and password: those of the last time, with another port where that is taken."""
+        file = self.folder / "login.json"
+        try:
+            kept: dict[str, Any] = json.loads(file.read_text())
+        except (OSError, ValueError):
+            kept = {"port": ports.free(), "password": secrets.token_urlsafe(12)}
+        if not running and not ports.is_free(kept["port"]):
+            kept["port"] = ports.free()
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(kept))
+        return kept["port"], kept["password"]
+
+
+class Postgres(Database):
+    """A cluster with one user, who must give a password."""
+
+    kind = "postgres"
+    title = "PostgreSQL"
+    cure = "apt install postgresql, brew install postgresql@17"
+
+    def variables(self) -> Mapping[str, str]:
+        login = (
+            f"host=127.0.0.1 port={self.port} user=bucketcast password={self.password} "
+            "dbname=postgres sslmode=disable"
+        )
+        return variables(self.kind, connection_string=login, table=PLACE, format="namespace")
+
+    def keys(self, prefix: str) -> set[str]:
+        with self._connect() as connection:
+            if connection.execute("SELECT to_regclass(%s)", [PLACE]).fetchone() == (None,):
+                return set()
+            query = f"SELECT key FROM {PLACE} WHERE starts_with(key, %s)"  # noqa: S608 - a constant
+            return {str(key) for (key,) in connection.execute(query.encode(), [prefix])}
+
+    def look(self) -> str:
+        login = f"PGPASSFILE={_shown(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
+        return f"{login} -U bucketcast -c 'TABLE {PLACE}' postgres"
+
+    def _program(self) -> str | None:
+        if os.geteuid() == 0 and shutil.which("setpriv") is None:
+            return None  # it refuses to run as root
+        places = [str(each) for pattern in POSTGRES_FOLDERS for each in Path("/").glob(pattern[1:])]
+        places.sort(key=lambda place: [int(part) for part in re.findall(r"\d+", place)])
+        return shutil.which("initdb", path=os.pathsep.join(reversed(places))) or shutil.which(
+            "initdb"
+        )
+
+    def _start(self) -> None:
+        initdb = Path(str(self.program)).resolve()
+        data = self._home() / "data"
+        if not (data / "PG_VERSION").exists():
+            self._make(initdb, data)
+        self._passfile().touch(mode=0o600)
+        self._passfile().write_text(f"127.0.0.1:{self.port}:*:bucketcast:{self.password}\n")
+        server = [str(initdb.with_name("postgres")), "-D", str(data), "-p", str(self.port)]
+        server += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
+        command = ["/bin/sh", "-c", END_AT_ONCE, "sh", *_unprivileged(), *server]
+        background.start(self.name, command, dict(os.environ))
+
+    def _make(self, initdb: Path, data: Path) -> None:
+        """Make the cluster beside its place, so that an interrupted one is not taken for whole."""
+        unfinished = data.with_name("data.new")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        password = data.with_name("password")
+        password.write_text(self.password)
+        command = [*_unprivileged(), str(initdb), "-D", str(unfinished), "-U", "bucketcast"]
+        command += ["-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8", "--no-sync"]
+        answer = subprocess.run(
+            command, cwd=data.parent, capture_output=True, text=True, check=False
+        )
+        password.unlink()
+        if answer.returncode:
+            raise Failure(f"initdb failed:\n{answer.stdout}{answer.stderr}")
+        unfinished.rename(data)
+
+    def _home(self) -> Path:
+        """A folder that the account it runs as owns and can reach."""
+        if os.geteuid() != 0:
+            return self.folder
+        link = self.folder / "home"
+        if not link.exists():
+            link.unlink(missing_ok=True)
+            home = tempfile.mkdtemp(prefix="bucketcast-demo-")
+            shutil.chown(home, "postgres", "postgres")
+            link.symlink_to(home)
+        return link.resolve()
+
+    def _answers(self) -> bool:
+        try:
+            self._connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user="bucketcast",
+            password=self.password,
+            dbname="postgres",
+            connect_timeout=5,
+        )
+
+    def _passfile(self) -> Path:
+        return self.folder / "pgpass"
+
+
+class Redis(Database):
+    """A server with a password for its one user."""
+
+    kind = "redis"
+    title = "Redis"
+    cure = "apt install redis-server, brew install redis"
+
+    def variables(self) -> Mapping[str, str]:
+        address = f"127.0.0.1:{self.port}"
+        return variables(
+            self.kind, address=address, password=self.password, key=PLACE, format="namespace"
+        )
+
+    def keys(self, prefix: str) -> set[str]:
+        with self._connect() as client:
+            fields: Any = client.hkeys(PLACE)
+        return {key for key in (field.decode() for field in fields) if key.startswith(prefix)}
+
+    def look(self) -> str:
+        password = f"$(cat {_shown(self.folder / 'password')})"
+        return f'REDISCLI_AUTH="{password}" redis-cli -p {self.port} hgetall {PLACE}'
+
+    def _program(self) -> str | None:
+        return shutil.which("redis-server")
+
+    def _start(self) -> None:
+        for file in (self.folder / "redis.conf", self.folder / "password"):
+            file.touch(mode=0o600)
+        (self.folder / "password").write_text(self.password)
+        (self.folder / "redis.conf").write_text(
+            f'bind 127.0.0.1\nport {self.port}\nrequirepass "{self.password}"\n'
+            f'dir "{self.folder}"\nappendonly yes\nsave ""\nset-proc-title no\n'
+        )
+        command = [str(self.program), str(self.folder / "redis.conf")]
+        background.start(self.name, command, dict(os.environ))
+
+    def _answers(self) -> bool:
+        try:
+            with self._connect() as client:
+                client.ping()
+        except (redis.ConnectionError, redis.TimeoutError):
+            return False
+        return True
+
+    def _connect(self) -> redis.Redis:
+        return redis.Redis(
+            host="127.0.0.1", port=self.port, password=self.password, socket_timeout=5
+        )
+
+
+def variables(kind: str, **settings: str) -> Mapping[str, str]:
+    """MinIO's variables of the demo's own target of a kind."""
+    named = {f"MINIO_NOTIFY_{kind}_{key}".upper(): text for key, text in settings.items()}
+    enable = {f"MINIO_NOTIFY_{kind}_ENABLE".upper(): "on"}
+    return {f"{name}_{ID}": text for name, text in (enable | named).items()}
+
+
+def _unprivileged() -> list[str]:
+    """Begin a command of root's so: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return []
+    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+
+
+def _shown(path: Path) -> str:
+    return os.path.relpath(path)

@@ -1,0 +1,123 @@
+"""The demo's webhook receiver: `examples/consumers/webhook.py`, in the background.
+
+Its output is read while it grows: an event has arrived when the receiver printed it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from bucketcast.config import Deployment, TargetConfig
+from bucketcast.options import REFERENCE
+from localstack import background, databases, ports
+from localstack.places import ROOT, Failure
+
+NAME = "demo-receiver"
+WATCHED_ID = "primary"
+LOOPBACK = ("127.0.0.1", "localhost")
+PROGRAM = ROOT / "examples" / "consumers" / "webhook.py"
+LISTENING_SECONDS = 15.0
+POLL_SECONDS = 0.005
+_LINE = re.compile(r"(?P<time>\S+)  +(?P<name>\S+)  +(?P<path>.+)  (?P<size>\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One printed event; `latency` is the seconds from the event's own time to its line."""
+
+    name: str
+    path: str
+    line: str
+    latency: float
+
+
+def watched(deployment: Deployment) -> TargetConfig | None:
+    """The webhook that the receiver stands behind: `primary` if it is here, or the demo's own.
+
+    All other webhooks are somebody's; the demo sends there and does not look.
+    """
+    for target in deployment.targets:
+        if target.kind == "webhook" and target.id in (WATCHED_ID, databases.ID):
+            parts = urlsplit(target.settings["endpoint"])
+            if parts.scheme == "http" and parts.hostname in LOOPBACK and parts.port:
+                return target
+    return None
+
+
+def own_variables() -> Mapping[str, str]:
+    """MinIO's variables that make the demo's own webhook a target, where there is no other."""
+    file = databases.FOLDER / "receiver-port"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(str(ports.free()))
+    endpoint = f"http://127.0.0.1:{file.read_text()}/events"
+    return databases.variables("webhook", endpoint=endpoint)
+
+
+def start(target: TargetConfig) -> None:
+    """Run the receiver at the target's endpoint; raise Failure when its port is another's."""
+    port = urlsplit(target.settings["endpoint"]).port
+    record = background.PIDS / f"{NAME}.port"
+    if background.pid(NAME) is not None:
+        if record.exists() and record.read_text() == str(port):
+            return
+        background.stop(NAME)
+    if port is None or not ports.is_free(port):
+        raise Failure(
+            f"port {port}, where [notify_webhook.{target.id}] sends events, is taken by "
+            f"{ports.holder(port or 0)}: end that program, or give that target another port. "
+            "A receiver of your own goes into a table of its own, such as [notify_webhook.mine]"
+        )
+    command = [sys.executable, str(PROGRAM), "--port", str(port)]
+    background.start(NAME, command, os.environ | {"AUTH_TOKEN": _token(target)})
+    record.write_text(str(port))
+    deadline = time.monotonic() + LISTENING_SECONDS
+    while ports.is_free(port):
+        if background.pid(NAME) is None or time.monotonic() > deadline:
+            raise Failure(f"the receiver does not come up:\n{background.log_tail(NAME)}")
+        time.sleep(0.05)
+
+
+def _token(target: TargetConfig) -> str:
+    reference = target.settings.get("auth_token", "")
+    return target.plain_secrets.get(reference.removeprefix(REFERENCE), "")
+
+
+class Output:
+    """What the receiver prints from now on."""
+
+    def __init__(self) -> None:
+        self._file = background.log(NAME).open(encoding="utf-8", errors="replace")
+        self._file.seek(0, os.SEEK_END)
+        self._rest = ""
+
+    def arrivals(self, within: float) -> list[Arrival]:
+        """Wait at most so many seconds for the next events; empty when none came."""
+        deadline = time.monotonic() + within
+        while True:
+            text = self._rest + self._file.read()
+            now = time.time()
+            lines = text.split("\n")
+            self._rest = lines.pop()
+            found = [arrival for line in lines if (arrival := _arrival(line, now))]
+            if found or time.monotonic() > deadline:
+                return found
+            time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _arrival(line: str, now: float) -> Arrival | None:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    happened = datetime.fromisoformat(match["time"]).timestamp()
+    return Arrival(match["name"], match["path"], line, now - happened)

@@ -1,0 +1,103 @@
+"""What the demo does to the bucket, and what must come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from localstack.places import ROOT
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+PHOTO = ROOT / "examples" / "photo.jpg"
+SUFFIX = ".jpg"
+PART_BYTES = 5 << 20
+"""The least that S3 takes as a part that is not the last."""
+_COMMENT = b"\xff\xfe"
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One operation; `event` is the name it is reported under, empty where no rule asks for it."""
+
+    said: str
+    key: str
+    event: str
+    do: Callable[[], object]
+
+
+def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
+    """All operations on the photo, in their order; keys begin with `folder`."""
+    jpeg = PHOTO.read_bytes()
+    photo, copy, large, notes = (
+        f"{folder}/{name}" for name in ("photo.jpg", "copy.jpg", "large.jpg", "notes.txt")
+    )
+    newer = with_comments(jpeg, len(jpeg) + 1)
+    big = with_comments(jpeg, PART_BYTES + 1_000_000)
+
+    def put(key: str, body: bytes, type_: str = "image/jpeg") -> Callable[[], object]:
+        return lambda: s3.put_object(Bucket=bucket, Key=key, Body=body, ContentType=type_)
+
+    yield Act(f"put {len(jpeg):,} bytes", photo, "s3:ObjectCreated:Put", put(photo, jpeg))
+    yield Act("overwrite it", photo, "s3:ObjectCreated:Put", put(photo, newer))
+    yield Act(
+        "copy it",
+        copy,
+        "s3:ObjectCreated:Copy",
+        lambda: s3.copy_object(
+            Bucket=bucket, Key=copy, CopySource={"Bucket": bucket, "Key": photo}
+        ),
+    )
+    text = b"No rule asks for this one.\n"
+    yield Act("put a text, which no rule asks for", notes, "", put(notes, text, "text/plain"))
+    yield Act(
+        f"upload {len(big):,} bytes in two parts",
+        large,
+        "s3:ObjectCreated:CompleteMultipartUpload",
+        lambda: in_parts(s3, bucket, large, big),
+    )
+    yield Act(
+        "delete it",
+        photo,
+        "s3:ObjectRemoved:Delete",
+        lambda: s3.delete_object(Bucket=bucket, Key=photo),
+    )
+
+
+def left(bucket: str, folder: str) -> set[str]:
+    """What namespace tables hold after all: `bucket/key` of the JPEGs that are still there."""
+    return {f"{bucket}/{folder}/copy{SUFFIX}", f"{bucket}/{folder}/large{SUFFIX}"}
+
+
+def in_parts(s3: S3Client, bucket: str, key: str, body: bytes) -> None:
+    """Upload as large files are: in parts, then completed."""
+    upload = s3.create_multipart_upload(Bucket=bucket, Key=key, ContentType="image/jpeg")
+    parts = []
+    for number, start in enumerate(range(0, len(body), PART_BYTES), start=1):
+        part = s3.upload_part(
+            Bucket=bucket,
+            Key=key,
+            UploadId=upload["UploadId"],
+            PartNumber=number,
+            Body=body[start : start + PART_BYTES],
+        )
+        parts.append({"PartNumber": number, "ETag": part["ETag"]})
+    s3.complete_multipart_upload(
+        Bucket=bucket,
+        Key=key,
+        UploadId=upload["UploadId"],
+        MultipartUpload={"Parts": parts},  # type: ignore[typeddict-item]  # the stubs want a literal
+    )
+
+
+def with_comments(jpeg: bytes, least: int) -> bytes:
+    """The same picture in a file of at least so many bytes: comments follow its first marker."""
+    pieces = [jpeg[:2]]
+    missing = least - len(jpeg)
+    while missing > 0:
+        filling = min(missing, 65_533)  # what two bytes of length leave
+        pieces.append(_COMMENT + (filling + 2).to_bytes(2) + b" " * filling)
+        missing -= len(pieces[-1])
+    return b"".join([*pieces, jpeg[2:]])
