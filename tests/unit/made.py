@@ -1,0 +1,54 @@
+"""Made-up records, messages and events, each with only what a test is about."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bucketcast.event import Event
+
+RECORDED = Path(__file__).parent.parent / "events"
+TIME = "2026-03-14T09:26:53.589Z"
+
+
+def recorded(name: str) -> str:
+    """A recorded body, by its path below `tests/events` without `.json`."""
+    return (RECORDED / f"{name}.json").read_text(encoding="utf-8")
+
+
+def event(
+    key: str = "photos/cat.jpg",
+    *,
+    name: str = "s3:ObjectCreated:Put",
+    sequencer: str = "1",
+    **more: Any,
+) -> Event:
+    fields: dict[str, Any] = {"bucket": "uploads", "time": TIME, "record": msgspec.Raw(b"{}")}
+    return Event(name=name, key=key, sequencer=sequencer, **(fields | more))
+
+
+def record(key: str = "photos/cat.jpg", **changes: Any) -> dict[str, Any]:
+    """One S3 record; `changes` go by dotted path with `__` for the dots, None removes."""
+    made: dict[str, Any] = {
+        "eventVersion": "2.1",
+        "eventTime": TIME,
+        "eventName": "ObjectCreated:Put",
+        "s3": {"bucket": {"name": "uploads"}, "object": {"key": key, "sequencer": "1"}},
+    }
+    for path, value in changes.items():
+        *parents, last = path.split("__")
+        place = made
+        for parent in parents:
+            place = place[parent]
+        if value is None:
+            del place[last]
+        else:
+            place[last] = value
+    return made
+
+
+def message(*records: Mapping[str, Any]) -> str:
+    """The body of a message with these records."""
+    return json.dumps({"Records": records or (record(),)})

@@ -1,0 +1,96 @@
+"""The order of events, and what makes two of them the same."""
+
+import pytest
+
+from bucketcast.event import padded, to_millis
+from tests.unit.made import event
+
+
+@pytest.mark.parametrize(
+    ("sequencer", "text"),
+    [
+        ("0055AED6DCD90281E5", "0" * 14 + "0055aed6dcd90281e5"),
+        ("617f08299329d189", "0" * 16 + "617f08299329d189"),
+        ("F", "0" * 31 + "f"),
+        ("f" * 32, "f" * 32),
+        ("", ""),
+    ],
+)
+def test_sequencer_is_padded_on_the_left(sequencer: str, text: str) -> None:
+    assert padded(sequencer) == text
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("9", "A"),
+        ("FF", "100"),
+        ("0055AED6DCD90281E5", "55aed6dcd90281e6"),
+        ("000000000000000000FF", "0100"),
+    ],
+)
+def test_sequencers_compare_as_the_numbers_they_are(earlier: str, later: str) -> None:
+    first = event(sequencer=earlier, time="2026-03-14T10:00:00.000Z")
+    second = event(sequencer=later, time="2026-03-14T09:00:00.000Z")
+    assert first.order < second.order
+
+
+def test_time_decides_where_sequencers_are_the_same_number() -> None:
+    put = event(sequencer="00AB", time="2026-03-14T09:00:00.000Z")
+    tagged = event(sequencer="ab", time="2026-03-14T09:00:00.001Z")
+    assert put.order < tagged.order
+
+
+@pytest.mark.parametrize(
+    ("time", "millis"),
+    [
+        ("2026-03-14T09:26:53.589Z", "2026-03-14T09:26:53.589Z"),
+        ("2026-03-14T09:26:53Z", "2026-03-14T09:26:53.000Z"),
+        ("2026-03-14T09:26:53.5Z", "2026-03-14T09:26:53.500Z"),
+        ("2026-03-14T09:26:53.58Z", "2026-03-14T09:26:53.580Z"),
+        ("2026-03-14T09:26:53.589999Z", "2026-03-14T09:26:53.589Z"),
+        ("2026-03-14T09:26:53.000000001Z", "2026-03-14T09:26:53.000Z"),
+    ],
+)
+def test_time_has_three_decimals(time: str, millis: str) -> None:
+    assert to_millis(time) == millis
+
+
+def test_id_stays_the_same_over_releases() -> None:
+    """A change of this value lets every repeat across an update through."""
+    fixed = event(request_id="D82B88E5F771F645", version_id="v1")
+    assert fixed.id == "14402bf4bb1d7afaa3c133c777337352"
+
+
+def test_id_is_the_same_on_every_path() -> None:
+    one = event(request_id="D82B88E5F771F645", sequencer="0055AED6DCD90281E5", size=1)
+    other = event(request_id="D82B88E5F771F645", sequencer="55aed6dcd90281e5", region="eu")
+    assert one.id == other.id
+
+
+def test_id_without_request_is_that_of_the_sequencer_as_a_number() -> None:
+    assert event(sequencer="00AB").id == event(sequencer="ab").id
+    assert event(sequencer="AB").id != event(sequencer="AC").id
+
+
+def test_id_without_request_and_sequencer_is_that_of_the_time() -> None:
+    one = event(sequencer="", time="2026-03-14T09:26:53.000Z")
+    other = event(sequencer="", time="2026-03-14T09:26:54.000Z")
+    assert one.id == event(sequencer="", time="2026-03-14T09:26:53.000Z").id
+    assert one.id != other.id
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"key": "b"},
+        {"bucket": "other"},
+        {"name": "s3:ObjectRemoved:Delete"},
+        {"version_id": "v2"},
+        {"request_id": "another"},
+    ],
+)
+def test_records_of_one_request_differ(change: dict[str, str]) -> None:
+    """One DeleteObjects call gives up to 1,000 records with one request id."""
+    same = {"key": "a", "request_id": "D82B88E5F771F645", "version_id": "v1"}
+    assert event(**same).id != event(**(same | change)).id

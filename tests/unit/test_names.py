@@ -1,0 +1,158 @@
+"""Event names: MinIO's families, `mc`'s words, Amazon's names."""
+
+import pytest
+
+from bucketcast.names import FAMILIES, SINGLES, WORDS, expand, from_aws, from_words
+
+
+@pytest.mark.parametrize(
+    ("family", "singles"),
+    [
+        (
+            "s3:ObjectAccessed:*",
+            {
+                "s3:ObjectAccessed:Get",
+                "s3:ObjectAccessed:Head",
+                "s3:ObjectAccessed:GetRetention",
+                "s3:ObjectAccessed:GetLegalHold",
+                "s3:ObjectAccessed:Attributes",
+            },
+        ),
+        (
+            "s3:ObjectCreated:*",
+            {
+                "s3:ObjectCreated:Put",
+                "s3:ObjectCreated:Post",
+                "s3:ObjectCreated:Copy",
+                "s3:ObjectCreated:CompleteMultipartUpload",
+                "s3:ObjectCreated:PutRetention",
+                "s3:ObjectCreated:PutLegalHold",
+                "s3:ObjectCreated:PutTagging",
+                "s3:ObjectCreated:DeleteTagging",
+            },
+        ),
+        (
+            "s3:ObjectRemoved:*",
+            {
+                "s3:ObjectRemoved:Delete",
+                "s3:ObjectRemoved:DeleteMarkerCreated",
+                "s3:ObjectRemoved:NoOP",
+                "s3:ObjectRemoved:DeleteAllVersions",
+            },
+        ),
+        (
+            "s3:Replication:*",
+            {
+                "s3:Replication:OperationFailedReplication",
+                "s3:Replication:OperationCompletedReplication",
+                "s3:Replication:OperationNotTracked",
+                "s3:Replication:OperationMissedThreshold",
+                "s3:Replication:OperationReplicatedAfterThreshold",
+            },
+        ),
+        ("s3:ObjectTransition:*", {"s3:ObjectTransition:Failed", "s3:ObjectTransition:Complete"}),
+        ("s3:ObjectCreated:Put", {"s3:ObjectCreated:Put"}),
+    ],
+)
+def test_family_expands_to_its_members_once(family: str, singles: set[str]) -> None:
+    assert sorted(expand(family)) == sorted(singles)
+
+
+def test_restore_also_covers_the_expiry_that_only_s3_reports() -> None:
+    assert set(expand("s3:ObjectRestore:*")) == {
+        "s3:ObjectRestore:Post",
+        "s3:ObjectRestore:Completed",
+        "s3:ObjectRestore:Delete",
+    }
+
+
+@pytest.mark.parametrize(
+    ("aws", "minio"),
+    [
+        ("ObjectCreated:Put", "s3:ObjectCreated:Put"),
+        ("ObjectCreated:Post", "s3:ObjectCreated:Post"),
+        ("ObjectCreated:Copy", "s3:ObjectCreated:Copy"),
+        (
+            "ObjectCreated:CompleteMultipartUpload",
+            "s3:ObjectCreated:CompleteMultipartUpload",
+        ),
+        ("ObjectTagging:Put", "s3:ObjectCreated:PutTagging"),
+        ("ObjectTagging:Delete", "s3:ObjectCreated:DeleteTagging"),
+        ("ObjectRetention:Put", "s3:ObjectCreated:PutRetention"),
+        ("ObjectRemoved:Delete", "s3:ObjectRemoved:Delete"),
+        ("LifecycleExpiration:Delete", "s3:ObjectRemoved:Delete"),
+        ("ObjectRemoved:DeleteMarkerCreated", "s3:ObjectRemoved:DeleteMarkerCreated"),
+        ("LifecycleExpiration:DeleteMarkerCreated", "s3:ObjectRemoved:DeleteMarkerCreated"),
+        (
+            "Replication:OperationFailedReplication",
+            "s3:Replication:OperationFailedReplication",
+        ),
+        (
+            "s3:Replication:OperationFailedReplication",
+            "s3:Replication:OperationFailedReplication",
+        ),
+        ("Replication:OperationMissedThreshold", "s3:Replication:OperationMissedThreshold"),
+        (
+            "Replication:OperationReplicatedAfterThreshold",
+            "s3:Replication:OperationReplicatedAfterThreshold",
+        ),
+        ("Replication:OperationNotTracked", "s3:Replication:OperationNotTracked"),
+        ("ObjectRestore:Post", "s3:ObjectRestore:Post"),
+        ("ObjectRestore:Completed", "s3:ObjectRestore:Completed"),
+        ("ObjectRestore:Delete", "s3:ObjectRestore:Delete"),
+        ("LifecycleTransition", "s3:ObjectTransition:Complete"),
+        ("IntelligentTiering", "s3:IntelligentTiering"),
+        ("ObjectAcl:Put", "s3:ObjectAcl:Put"),
+        ("ObjectAnnotation:Put", "s3:ObjectAnnotation:Put"),
+        ("ObjectAnnotation:Delete", "s3:ObjectAnnotation:Delete"),
+        ("ReducedRedundancyLostObject", "s3:ReducedRedundancyLostObject"),
+    ],
+)
+def test_every_name_of_s3_has_one_that_a_rule_can_ask_for(aws: str, minio: str) -> None:
+    assert from_aws(aws) == minio
+    assert minio in SINGLES
+
+
+def test_unknown_name_of_s3_passes_through() -> None:
+    assert from_aws("ObjectHologram:Put") == "s3:ObjectHologram:Put"
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("put", ("s3:ObjectCreated:*",)),
+        ("delete", ("s3:ObjectRemoved:*",)),
+        ("get", ("s3:ObjectAccessed:*",)),
+        ("replica", ("s3:Replication:*",)),
+        ("ilm", ("s3:ObjectRestore:*", "s3:ObjectTransition:*")),
+        ("scanner", ("s3:Scanner:ManyVersions", "s3:Scanner:BigPrefix")),
+        (" put , delete,", ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")),
+        ("put,put,s3:ObjectCreated:*", ("s3:ObjectCreated:*",)),
+        ("s3:ObjectCreated:Copy,get", ("s3:ObjectCreated:Copy", "s3:ObjectAccessed:*")),
+    ],
+)
+def test_words_of_mc_ask_for_names(words: str, names: tuple[str, ...]) -> None:
+    assert from_words(words) == names
+
+
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        ("putt", "did you mean 'put'"),
+        ("put,delet", "did you mean 'delete'"),
+        ("s3:ObjectCreated:Putt", "did you mean 's3:ObjectCreated:Put'"),
+        ("s3:objectcreated:put", "did you mean"),
+        ("%%%", "allowed are put, delete"),
+        ("", "name at least one of put"),
+        (" , ", "name at least one of put"),
+    ],
+)
+def test_wrong_word_is_answered_with_the_right_one(words: str, near: str) -> None:
+    with pytest.raises(ValueError, match=r"unknown event|no event") as refused:
+        from_words(words)
+    assert near in str(refused.value)
+
+
+def test_words_and_families_lead_only_to_known_names() -> None:
+    asked = {name for names in WORDS.values() for name in names} | set(FAMILIES)
+    assert {single for name in asked for single in expand(name)} <= SINGLES

@@ -1,0 +1,274 @@
+"""What arrives on the ingress queue from Amazon S3, and what only looks like it."""
+
+import json
+import random
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast import sources
+from bucketcast.errors import BadEvent
+from tests.unit.made import RECORDED, message, record, recorded
+
+CAT = "photos/cat.jpg"
+ETAG = "b94d27b9934d3e08a52e52d7da7dabfa"
+VERSION = "096fKKXTRTtl3on89fVO.nfljtsv6qko"
+
+EXPECTED: dict[str, dict[str, Any]] = {
+    "put-2.0": {"name": "s3:ObjectCreated:Put", "key": CAT, "size": 1305107, "etag": ETAG},
+    "put-2.1": {"sequencer": "0055AED6DCD90281E5", "version_id": None, "region": "eu-central-1"},
+    "put-2.6-generated-tags": {"version_id": VERSION, "size": 1305107},
+    "put-empty-object": {"size": 0, "etag": "d41d8cd98f00b204e9800998ecf8427e"},
+    "put-bare": {"principal": "", "owner": "", "source_ip": "", "request_id": "", "region": ""},
+    "post": {"name": "s3:ObjectCreated:Post", "source_ip": "2001:db8::17"},
+    "copy-encoded-key": {"key": "copies/a b+c% é😀\"'&.txt", "name": "s3:ObjectCreated:Copy"},
+    "complete-multipart": {
+        "name": "s3:ObjectCreated:CompleteMultipartUpload",
+        "size": 5_368_709_120,
+    },
+    "delete": {"name": "s3:ObjectRemoved:Delete", "size": None, "etag": None},
+    "delete-version": {"version_id": "null", "size": None},
+    "delete-marker": {
+        "name": "s3:ObjectRemoved:DeleteMarkerCreated",
+        "size": None,
+        "version_id": "UIORUnfndfiufdisojhr398493jfdkjF",
+    },
+    "tagging-put": {"name": "s3:ObjectCreated:PutTagging", "sequencer": "", "size": None},
+    "tagging-delete": {"name": "s3:ObjectCreated:DeleteTagging", "sequencer": ""},
+    "acl-put": {"name": "s3:ObjectAcl:Put", "sequencer": ""},
+    "lifecycle-expiration-delete": {
+        "name": "s3:ObjectRemoved:Delete",
+        "principal": "s3.amazonaws.com",
+    },
+    "lifecycle-expiration-marker": {"name": "s3:ObjectRemoved:DeleteMarkerCreated"},
+    "lifecycle-transition": {"name": "s3:ObjectTransition:Complete", "size": 4096},
+    "intelligent-tiering": {"name": "s3:IntelligentTiering"},
+    "restore-post": {"name": "s3:ObjectRestore:Post", "size": 9001},
+    "restore-completed": {"name": "s3:ObjectRestore:Completed"},
+    "restore-delete": {"name": "s3:ObjectRestore:Delete", "size": None},
+    "replication-failed-with-prefix": {
+        "name": "s3:Replication:OperationFailedReplication",
+        "key": "object-key-one",
+    },
+    "replication-after-threshold": {"name": "s3:Replication:OperationReplicatedAfterThreshold"},
+    "reduced-redundancy-lost": {"name": "s3:ReducedRedundancyLostObject", "size": None},
+    "annotation-put": {"name": "s3:ObjectAnnotation:Put", "sequencer": ""},
+    "retention-put": {"name": "s3:ObjectCreated:PutRetention", "version_id": VERSION},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_recorded_notification_becomes_one_event(name: str) -> None:
+    body = recorded(f"s3/{name}")
+    (event,) = sources.events(body)
+    found = {field: getattr(event, field) for field in EXPECTED[name]}
+    assert found == EXPECTED[name]
+    assert (event.bucket, event.time) == ("uploads", "2026-03-14T09:26:53.589Z")
+    assert json.loads(bytes(event.record)) == json.loads(body)["Records"][0]
+
+
+def test_every_recorded_notification_is_expected() -> None:
+    several = {"multi-delete-three-records", "test-event"}
+    assert {path.stem for path in (RECORDED / "s3").glob("*.json")} == EXPECTED.keys() | several
+
+
+def test_who_and_where_are_taken_over() -> None:
+    (event,) = sources.events(recorded("s3/put-2.1"))
+    assert event.principal == "AWS:AIDAJDPLRKLG7UEXAMPLE:anna"
+    assert event.owner == "A3NL1KOZZKExample"
+    assert event.source_ip == "192.0.2.17"
+    assert event.request_id == "D82B88E5F771F645"
+    assert event.host_id.startswith("vlR7PnpV2Ce81l0PRw6jlUpck7Jo5ZsQ")
+
+
+def test_message_of_three_records_gives_three_events_in_order() -> None:
+    events = sources.events(recorded("s3/multi-delete-three-records"))
+    assert [event.key for event in events] == ["batch/1.txt", "batch/2.txt", "batch/3.txt"]
+    assert len({event.id for event in events}) == 3
+
+
+def test_test_event_is_dropped() -> None:
+    assert sources.events(recorded("s3/test-event")) == []
+
+
+def test_record_of_minio_is_read_like_one_of_s3() -> None:
+    (event,) = sources.events(recorded("minio/object-created-put-key-space"))
+    assert (event.name, event.key) == ("s3:ObjectCreated:Put", "docs/my report 1.txt")
+
+
+@pytest.mark.parametrize(
+    ("encoded", "key"),
+    [
+        ("plain-key_1.txt", "plain-key_1.txt"),
+        ("a+b", "a b"),
+        ("a%2Bb", "a+b"),
+        ("a%20b", "a b"),
+        ("100%25", "100%"),
+        ("%2525", "%25"),
+        ("a%2Fb/c", "a/b/c"),
+        ("%F0%9F%98%80", "😀"),
+        ("%EF%BF%BF", "\uffff"),
+        ("a%00b", "a\0b"),
+        ("%0A", "\n"),
+        ("é", "é"),
+        ("%C3%A9" * 512, "é" * 512),
+        ("a%zz", "a%zz"),
+    ],
+)
+def test_key_is_decoded_once(encoded: str, key: str) -> None:
+    (event,) = sources.events(message(record(encoded)))
+    assert event.key == key
+
+
+def test_fields_of_later_versions_are_ignored_and_kept_in_the_record() -> None:
+    newer = record(eventVersion="2.99", s3__object__colour={"deep": [1, {"er": None}]})
+    (event,) = sources.events(message(newer))
+    assert json.loads(bytes(event.record)) == newer
+
+
+NO_JSON = {
+    "empty": "",
+    "text": "hello",
+    "cut": message()[:-2],
+    "two": message() + message(),
+    "raw zero byte": '{"Records": "\0"}',
+    "lone surrogate": message(record("\udead")),
+    "lone surrogate, unescaped": message(record("x")).replace('"x"', '"\udead"'),
+    "swapped surrogates": message(record("\ude00\ud83d")),
+    "bottomless list": '{"Records":' + "[" * 200_000,
+    "bottomless object": '{"Records":' + '{"a":' * 200_000,
+    "deep in an unknown field": message(record(s3__object__x="?")).replace(
+        '"?"', "[" * 50_000 + "]" * 50_000
+    ),
+    "array": "[]",
+    "array of records": json.dumps([record()]),
+    "string": json.dumps(message()),
+    "number": "1",
+    "null": "null",
+    "1 MiB of one letter": "x" * 1_048_576,
+    "1 MiB of an unfinished string": '{"Records": "' + "x" * 1_048_576,
+}
+
+
+@pytest.mark.parametrize("body", NO_JSON.values(), ids=NO_JSON)
+def test_what_is_no_json_object_is_called_so(body: str) -> None:
+    with pytest.raises(BadEvent, match=r"the message is no JSON object: .+"):
+        sources.events(body)
+
+
+def test_1_mib_of_rubbish_is_no_event() -> None:
+    rubbish = random.Random(7).randbytes(700_000).decode("latin-1")  # noqa: S311 - repeatable
+    with pytest.raises(BadEvent):
+        sources.events(rubbish)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("{}", "neither Records nor s3:TestEvent among its fields ()"),
+        ('{"b": 1, "a": 2}', "among its fields (a, b)"),
+        ('{"Event": "s3:OtherEvent"}', "among its fields (Event)"),
+        ('{"Event": {"x": 1}}', "among its fields (Event)"),
+        ('{"records": []}', "among its fields (records)"),
+    ],
+)
+def test_unknown_object_is_refused_with_its_fields(body: str, said: str) -> None:
+    with pytest.raises(BadEvent) as refused:
+        sources.events(body)
+    assert said in str(refused.value)
+
+
+def test_a_thousand_unknown_fields_are_not_all_said() -> None:
+    with pytest.raises(BadEvent) as refused:
+        sources.events(json.dumps({"x" * 50 + str(n): n for n in range(1000)}))
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("records", ["null", "{}", '"text"', "1", "true"])
+def test_records_that_are_no_list_are_refused(records: str) -> None:
+    with pytest.raises(BadEvent, match="Records is no list"):
+        sources.events(f'{{"Records": {records}}}')
+
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"eventVersion": None}, "eventVersion"),
+    ({"eventVersion": 2.1}, "$.eventVersion"),
+    ({"eventVersion": "3.0"}, "eventVersion is '3.0'; only 2.x is known"),
+    ({"eventVersion": "20.1"}, "eventVersion is '20.1'"),
+    ({"eventVersion": ""}, "eventVersion is ''"),
+    ({"eventTime": None}, "eventTime"),
+    ({"eventTime": 1767323045}, "$.eventTime"),
+    ({"eventTime": "yesterday"}, "$.eventTime"),
+    ({"eventTime": ""}, "$.eventTime"),
+    ({"eventTime": "2026-03-14T09:26:53.589+02:00"}, "$.eventTime"),
+    ({"eventTime": "2026-03-14T09:26:53.589Z\n"}, "$.eventTime"),
+    ({"eventName": None}, "eventName"),
+    ({"eventName": ["ObjectCreated:Put"]}, "$.eventName"),
+    ({"awsRegion": 1}, "$.awsRegion"),
+    ({"userIdentity": "anna"}, "$.userIdentity"),
+    ({"userIdentity": {"principalId": 7}}, "$.userIdentity.principalId"),
+    ({"requestParameters": []}, "$.requestParameters"),
+    ({"responseElements": {"x-amz-request-id": 1}}, "$.responseElements"),
+    ({"s3": None}, "s3"),
+    ({"s3": "uploads/photos/cat.jpg"}, "$.s3"),
+    ({"s3": {}}, "$.s3"),
+    ({"s3__bucket": None}, "$.s3"),
+    ({"s3__bucket": "uploads"}, "$.s3.bucket"),
+    ({"s3__bucket__name": None}, "$.s3.bucket"),
+    ({"s3__bucket__name": 1}, "$.s3.bucket.name"),
+    ({"s3__bucket__name": ""}, "$.s3.bucket.name"),
+    ({"s3__bucket__name": "b" * 256}, "$.s3.bucket.name"),
+    ({"s3__object": None}, "$.s3"),
+    ({"s3__object": []}, "$.s3.object"),
+    ({"s3__object__key": None}, "$.s3.object"),
+    ({"s3__object__key": 1}, "$.s3.object.key"),
+    ({"s3__object__size": "1024"}, "$.s3.object.size"),
+    ({"s3__object__size": 1.5}, "$.s3.object.size"),
+    ({"s3__object__size": -1}, "$.s3.object.size"),
+    ({"s3__object__size": 2**63}, "$.s3.object.size"),
+    ({"s3__object__size": 10**4000}, "$.s3.object.size"),
+    ({"s3__object__eTag": 1}, "$.s3.object.eTag"),
+    ({"s3__object__versionId": {}}, "$.s3.object.versionId"),
+    ({"s3__object__sequencer": 1}, "$.s3.object.sequencer"),
+    ({"s3__object__sequencer": "not hex"}, "$.s3.object.sequencer"),
+    ({"s3__object__sequencer": "0" * 33}, "$.s3.object.sequencer"),
+]
+
+
+@pytest.mark.parametrize(("change", "path"), BROKEN)
+def test_broken_record_is_refused_with_the_path(change: dict[str, Any], path: str) -> None:
+    with pytest.raises(BadEvent) as refused:
+        sources.events(message(record(**change)))
+    assert path in str(refused.value)
+
+
+@pytest.mark.parametrize("broken", ["null", "1", '"text"', "[]", "{}"])
+def test_record_of_another_type_is_refused(broken: str) -> None:
+    with pytest.raises(BadEvent, match="broken S3 record"):
+        sources.events(f'{{"Records": [{broken}]}}')
+
+
+def test_one_broken_record_breaks_the_message() -> None:
+    """Half a message cannot be acknowledged: its good records would come again and again."""
+    with pytest.raises(BadEvent):
+        sources.events(message(record(), record(s3=None)))
+
+
+def test_message_without_records_is_no_mistake() -> None:
+    assert sources.events('{"Records": []}') == []
+
+
+@given(st.booleans() | st.integers() | st.text() | st.lists(st.text(), max_size=2))
+def test_whatever_stands_in_a_field_is_an_event_or_a_bad_one(value: Any) -> None:
+    body = message(record(s3__object__versionId=value, s3__object__size=value, awsRegion=value))
+    with suppress(BadEvent):
+        assert len(sources.events(body)) == 1
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with suppress(BadEvent):
+        assert isinstance(sources.events(text), list)
