@@ -1,0 +1,262 @@
+"""Which rules an event matches, and that the others cost nothing."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast.names import expand
+from bucketcast.rules import Rule, RuleIndex, wildcard
+
+PUT = "s3:ObjectCreated:Put"
+HOOK = "arn:minio:sqs::hook:webhook"
+TABLE = "arn:minio:sqs::table:postgresql"
+
+
+def rule(
+    prefix: str = "", suffix: str = "", events: Iterable[str] = (PUT,), arn: str = HOOK
+) -> Rule:
+    return Rule(bucket="uploads", arn=arn, events=tuple(events), prefix=prefix, suffix=suffix)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "suffix", "key", "matches"),
+    [
+        ("", "", "anything/at all", True),
+        ("", "", "", True),
+        ("images/", "", "images/cat.jpg", True),
+        ("images/", "", "images/", True),
+        ("images/", "", "images", False),
+        ("images/", "", "my/images/cat.jpg", False),
+        ("images/", "", "Images/cat.jpg", False),
+        ("", ".jpg", "cat.jpg", True),
+        ("", ".jpg", ".jpg", True),
+        ("", ".jpg", "cat.jpeg", False),
+        ("", ".jpg", "cat.jpg/more", False),
+        ("images/", ".jpg", "images/cat.jpg", True),
+        ("images/", ".jpg", "images/.jpg", True),
+        ("images/", ".jpg", "images/cat.png", False),
+        ("images/", ".jpg", "films/cat.jpg", False),
+        # Prefix and suffix may not share a character of the key.
+        ("ab", "bc", "abc", False),
+        ("ab", "bc", "abbc", True),
+        ("ab", "bc", "abXbc", True),
+        ("aa", "aa", "aaa", False),
+        ("aa", "aa", "aaaa", True),
+        ("abc", "abc", "abc", False),
+        # Wildcards live in both ends.
+        ("*", "", "x", True),
+        ("", "*", "x", True),
+        ("images/*/2026", "", "images/a/2026/cat.jpg", True),
+        ("images/*/2026", "", "images/a/b/2026", True),
+        ("images/*/2026", "", "images/a/2025/cat.jpg", False),
+        ("", "*.jpg", "a.jpg", True),
+        ("", ".j*g", "a.jpeg", True),
+        ("", ".j*g", "a.jpeg.txt", False),
+        ("im?ges/", "", "images/cat", True),
+        ("im?ges/", "", "imges/cat", False),
+        ("im?ges/", "", "imaages/cat", False),
+        ("", "?.jpg", "a.jpg", True),
+        ("", "?.jpg", ".jpg", False),
+        ("?", "", "", False),
+        ("a?", "?b", "axxb", True),
+        ("a?", "?b", "axb", False),
+        ("a*", "*b", "ab", True),
+        ("**", "**", "x", True),
+        ("*x*", "", "aaxbb", True),
+        ("*x*", "", "aabb", False),
+        # Nothing else is special.
+        ("[", "", "[draft] a", True),
+        ("[ab]", "", "[ab]/c", True),
+        ("[ab]", "", "a/c", False),
+        ("", "[!a].txt", "x[!a].txt", True),
+        ("", "[!a].txt", "xb.txt", False),
+        ("a*[", "", "ax[y", True),
+        ("a.c", "", "abc", False),
+        ("a\\", "", "a\\b", True),
+        ("(a|b)", "", "(a|b)c", True),
+        ("a*$^", "", "a-$^", True),
+        # A key may hold anything.
+        ("a*c", "", "a\nc", True),
+        ("?", "", "\n", True),
+        ("?", "", "😀", True),
+        ("é", "é", "éé", True),
+        ("😀/", ".txt", "😀/a.txt", True),
+        ("x" * 1024, "", "x" * 1024, True),
+        ("x" * 1024, "", "x" * 1023, False),
+    ],
+)
+def test_prefix_and_suffix(prefix: str, suffix: str, key: str, *, matches: bool) -> None:
+    made = rule(prefix, suffix)
+    assert RuleIndex([made]).match(PUT, key) == ({HOOK: made.id} if matches else {})
+
+
+@pytest.mark.parametrize(
+    ("asked", "happened", "matches"),
+    [
+        ("s3:ObjectCreated:*", "s3:ObjectCreated:Put", True),
+        ("s3:ObjectCreated:*", "s3:ObjectCreated:DeleteTagging", True),
+        ("s3:ObjectCreated:*", "s3:ObjectRemoved:Delete", False),
+        ("s3:ObjectCreated:Put", "s3:ObjectCreated:Put", True),
+        ("s3:ObjectCreated:Put", "s3:ObjectCreated:PutTagging", False),
+        ("s3:ObjectRemoved:*", "s3:ObjectRemoved:DeleteMarkerCreated", True),
+        ("s3:ObjectRemoved:*", "s3:LifecycleDelMarkerExpiration:Delete", False),
+        ("s3:ObjectAcl:Put", "s3:ObjectAcl:Put", True),
+        ("s3:ObjectCreated:Put", "s3:objectcreated:put", False),
+    ],
+)
+def test_events(asked: str, happened: str, *, matches: bool) -> None:
+    assert bool(RuleIndex([rule(events=[asked])]).match(happened, "a")) == matches
+
+
+def test_no_rules_match_nothing() -> None:
+    assert RuleIndex([]).match(PUT, "a") == {}
+
+
+def test_rule_with_several_families_matches_each_of_them_once() -> None:
+    made = rule(events=["s3:ObjectCreated:*", "s3:ObjectCreated:Put", "s3:ObjectRemoved:*"])
+    index = RuleIndex([made])
+    assert index.match("s3:ObjectCreated:Put", "a") == {HOOK: made.id}
+    assert index.match("s3:ObjectRemoved:Delete", "a") == {HOOK: made.id}
+    assert index.match("s3:ObjectAccessed:Get", "a") == {}
+
+
+def test_each_target_gets_an_event_once_however_many_rules_send_it_there() -> None:
+    to_hook = [rule(), rule("images/"), rule("", ".jpg"), rule("images/", ".jpg")]
+    to_table = rule("im*", arn=TABLE)
+    found = RuleIndex([*to_hook, to_table]).match(PUT, "images/cat.jpg")
+    assert found.keys() == {HOOK, TABLE}
+    assert found[HOOK] in {each.id for each in to_hook}
+    assert found[TABLE] == to_table.id
+
+
+def test_same_rules_in_any_order_give_the_same_answer() -> None:
+    rules = [rule("a"), rule("", "z"), rule("a", "z"), rule("a*"), rule(arn=TABLE)]
+    assert RuleIndex(rules).match(PUT, "abcz") == RuleIndex(rules[::-1]).match(PUT, "abcz")
+
+
+def test_id_is_that_of_the_rule_and_not_of_the_order_of_its_events() -> None:
+    one = rule("a", events=["s3:ObjectCreated:*", "s3:ObjectRemoved:*"])
+    assert one.id == rule("a", events=["s3:ObjectRemoved:*", "s3:ObjectCreated:*"]).id
+    others = [
+        rule("b"),
+        rule("", "a"),
+        rule("a", arn=TABLE),
+        rule("a", events=["s3:ObjectCreated:*"]),
+    ]
+    assert len({one.id, *(other.id for other in others)}) == 5
+
+
+def naive(rules: Iterable[Rule], name: str, key: str) -> set[str]:
+    """Every rule is tried, every character is compared."""
+    return {
+        each.arn
+        for each in rules
+        if any(name in expand(given) for given in each.events)
+        and _matches(f"{each.prefix}*{each.suffix}", key)
+    }
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """Wildcards by the book: all places of the pattern that the text so far may have reached."""
+    reached = {0}
+    for character in (*text, None):
+        for place in sorted(reached):
+            following = place
+            while following < len(pattern) and pattern[following] == "*":
+                following += 1
+                reached.add(following)
+        if character is None:
+            break
+        reached = {place for place in reached if pattern[place : place + 1] == "*"} | {
+            place + 1 for place in reached if pattern[place : place + 1] in ("?", character)
+        }
+    return len(pattern) in reached
+
+
+AFFIX = st.text("ab*?[", max_size=4)
+RULES = st.lists(
+    st.builds(
+        rule,
+        AFFIX,
+        AFFIX,
+        st.sampled_from([("s3:ObjectCreated:*",), (PUT,), ("s3:ObjectRemoved:Delete",)]),
+        st.sampled_from([HOOK, TABLE, "arn:minio:sqs::third:redis"]),
+    ),
+    max_size=8,
+)
+
+
+@given(RULES, st.text("ab[", max_size=7))
+def test_index_finds_what_trying_every_rule_finds(rules: list[Rule], key: str) -> None:
+    assert RuleIndex(rules).match(PUT, key).keys() == naive(rules, PUT, key)
+
+
+@given(st.text("ab*?[]!\\.", max_size=6), st.text("ab[]!\\.\n", max_size=6))
+def test_wildcards_are_those_two_and_no_others(pattern: str, text: str) -> None:
+    assert bool(wildcard(pattern)(text)) == _matches(pattern, text)
+
+
+class Counted(dict[str, Any]):
+    """A dictionary that counts how often it is asked."""
+
+    asked = 0
+
+    def __getitem__(self, name: str) -> Any:
+        type(self).asked += 1
+        return super().__getitem__(name)
+
+
+def lookups(index: RuleIndex, key: str) -> int:
+    """How many look-ups an event costs."""
+    by_head = index._names[PUT]
+    by_head._nodes = Counted(by_head._nodes)
+    for by_tail in filter(None, by_head._nodes.values()):
+        by_tail._nodes = Counted(by_tail._nodes)
+    Counted.asked = 0
+    index.match(PUT, key)
+    return Counted.asked
+
+
+@pytest.mark.parametrize("count", [10, 10_000])
+def test_rules_that_do_not_match_cost_nothing(count: int) -> None:
+    """Ten thousand tenants, a prefix each: an event asks as often as beside ten."""
+    wanted = rule("tenants/wanted-0/", ".jpg")
+    others = [rule(f"tenants/{number:08}/", ".jpg") for number in range(count)]
+    index = RuleIndex([wanted, *others])
+    assert index.match(PUT, "tenants/wanted-0/cat.jpg") == {HOOK: wanted.id}
+    assert lookups(index, "tenants/wanted-0/cat.jpg") == 2
+    assert lookups(index, "elsewhere/cat.jpg") == 1
+
+
+def test_many_suffixes_cost_no_more_than_their_lengths() -> None:
+    index = RuleIndex([rule("", f".{number:05}") for number in range(10_000)])
+    assert index.match(PUT, "a.00007").keys() == {HOOK}
+    assert lookups(index, "a.00007") == 2
+
+
+def test_ten_thousand_rules_each_find_their_own_events() -> None:
+    rules = [
+        rule(f"p{number % 100}/", f".s{number // 100}", arn=f"arn:minio:sqs::{number}:webhook")
+        for number in range(10_000)
+    ]
+    index = RuleIndex(rules)
+    for number in (0, 1, 99, 100, 4_242, 9_999):
+        found = index.match(PUT, f"p{number % 100}/x.s{number // 100}")
+        assert found == {rules[number].arn: rules[number].id}
+
+
+def test_pattern_with_many_stars_answers_at_once() -> None:
+    """A matcher that goes back over the text for every star would not end here."""
+    made = rule("*a" * 30, "b")
+    assert RuleIndex([made]).match(PUT, "a" * 1_000) == {}
+    assert RuleIndex([made]).match(PUT, "a" * 1_000 + "b") == {HOOK: made.id}
+
+
+def test_rule_survives_being_written_and_read() -> None:
+    made = rule("é*", "?😀", events=["s3:ObjectCreated:*", PUT])
+    assert msgspec.json.decode(json.dumps(msgspec.to_builtins(made)), type=Rule) == made
