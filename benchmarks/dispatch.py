@@ -1,0 +1,186 @@
+"""Dispatch into each real server, beside the same client's raw bulk write of the same rows.
+
+The whole handler is timed, from the invocation's JSON to its answer: 20 messages of 1,000 events,
+as the throughput profile gets them. Raw writes and ours take turns over new rows, after one round
+that warms both up. CPU is that of this process, so the server's is not in it. The ratio is the
+figure: it holds where the machine does not. Run: `python -m benchmarks.dispatch [KIND ...]`.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from benchmarks import events as made
+from benchmarks import nginx, raw
+from bucketcast import targets
+from bucketcast.envelope import Delivery, pack
+from bucketcast.event import Event
+from tests import servers
+from tests.servers.machine import ports
+from tests.servers.tls import issue
+
+EVENTS = 20_000
+BATCH = 1_000
+ROUNDS = 5
+SLOW_EVENTS = 4_000
+MINIO = {"webhook": 4_670, "redis": 6_350, "postgres": 2_510}
+"""Events a second of MinIO draining its queue_dir on such a machine: its figures to beat."""
+MINIO_SLOW = 89
+
+
+class Figure(NamedTuple):
+    """Events a second, and this process's CPU in ms per 1,000 events."""
+
+    rate: float
+    cpu: float
+
+
+def main() -> None:
+    os.environ |= {
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "none",
+        "AWS_SECRET_ACCESS_KEY": "none",
+        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
+        "POWERTOOLS_SERVICE_NAME": "benchmark",
+        "POWERTOOLS_METRICS_DISABLED": "true",
+    }
+    print(
+        f"{'target':<16} {'events/s':>9} {'raw/s':>9} {'ratio':>6} {'CPU ms/1,000':>13}"
+        f" {'raw CPU':>8} {'MinIO/s':>8} {'times MinIO':>12}"
+    )
+    for kind in sys.argv[1:] or targets.kinds():
+        with server(kind) as settings:
+            ours, bare = _compare(kind, settings)
+        _print(kind, ours, bare, MINIO[kind])
+        if kind == "webhook":
+            with slow() as settings:
+                ours, bare = _compare(kind, settings, SLOW_EVENTS, rounds=2)
+            _print("webhook, 10 ms", ours, bare, MINIO_SLOW)
+
+
+@contextmanager
+def server(kind: str) -> Iterator[dict[str, str]]:
+    """The settings of a target at a real server that is there for as long."""
+    if kind == "webhook":
+        with nginx.receiver() as settings:
+            yield settings
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        running = servers.load(kind).start(folder / kind, issue(folder / "tls"))
+        try:
+            yield running.settings()
+        finally:
+            running.stop()
+
+
+@contextmanager
+def slow() -> Iterator[dict[str, str]]:
+    """An endpoint that answers after 10 ms."""
+    with tempfile.TemporaryDirectory() as name:
+        port = str(ports(Path(name), "http")["http"])
+    command = [sys.executable, "-m", "benchmarks.slow", port, "0.010"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as receiver:
+        try:
+            assert receiver.stdout is not None  # noqa: S101 - Popen was asked for it
+            receiver.stdout.readline()
+            yield {"endpoint": f"http://127.0.0.1:{port}/"}
+        finally:
+            receiver.terminate()
+
+
+def _compare(
+    kind: str, settings: Mapping[str, str], count: int = EVENTS, rounds: int = ROUNDS
+) -> tuple[Figure, Figure]:
+    """Ours and the raw client's, each the median of its rounds."""
+    handle = _handler(kind, settings)
+    write = raw.WRITERS[kind](dict(settings))
+    ours: list[Figure] = []
+    bare: list[Figure] = []
+    for turn in range(rounds + 1):
+        first, second = turn * 2 * count, (turn * 2 + 1) * count
+        batches = [raw.rows(kind, part) for part in _batches(made.events(count, first))]
+        invocation = _invocation(made.events(count, second))
+        bare.append(_timed(count, lambda batches=batches: [write(batch) for batch in batches]))
+        ours.append(_timed(count, lambda invocation=invocation: handle(invocation)))
+    return _median(ours[1:]), _median(bare[1:])
+
+
+def _handler(kind: str, settings: Mapping[str, str]) -> Callable[[Any], None]:
+    url = "http://127.0.0.1:1/000000000000/Bucketcast-"
+    environ = {
+        "BUCKETCAST_KIND": kind,
+        "BUCKETCAST_ID": "_",
+        "BUCKETCAST_SETTINGS": json.dumps(settings),
+        "BUCKETCAST_QUEUE_URL": url + kind,
+        "BUCKETCAST_DEAD_QUEUE_URL": f"{url}{kind}-dead",
+        "BUCKETCAST_SYNC_EVENTS": "off",
+    }
+    os.environ |= environ
+    from functions.dispatch.handler import build  # noqa: PLC0415 - it reads the environment
+
+    handler = build(environ)
+    context = SimpleNamespace(get_remaining_time_in_millis=lambda: 60_000)
+
+    def handle(invocation: Any) -> None:
+        answer = handler(invocation, context)
+        if answer["batchItemFailures"]:
+            raise RuntimeError(f"{kind} did not take everything")
+
+    return handle
+
+
+def _invocation(events: list[Event]) -> dict[str, Any]:
+    now = round(time.time() * 1000)
+    attributes = {"SentTimestamp": str(now), "ApproximateReceiveCount": "1"}
+    return {
+        "Records": [
+            {
+                "messageId": str(packed.start),
+                "receiptHandle": "",
+                "body": packed.body,
+                "attributes": attributes,
+            }
+            for packed in pack([Delivery("rule", event) for event in events], now, most=BATCH)
+        ]
+    }
+
+
+def _batches(events: list[Event]) -> Iterator[list[Event]]:
+    for start in range(0, len(events), BATCH):
+        yield events[start : start + BATCH]
+
+
+def _timed(count: int, run: Callable[[], object]) -> Figure:
+    cpu, start = time.process_time(), time.perf_counter()
+    run()
+    spent, used = time.perf_counter() - start, time.process_time() - cpu
+    return Figure(count / spent, used / count * 1e6)
+
+
+def _median(figures: list[Figure]) -> Figure:
+    return Figure(
+        statistics.median(figure.rate for figure in figures),
+        statistics.median(figure.cpu for figure in figures),
+    )
+
+
+def _print(name: str, ours: Figure, bare: Figure, minio: int) -> None:
+    print(
+        f"{name:<16} {ours.rate:>9,.0f} {bare.rate:>9,.0f} {ours.rate / bare.rate:>6.2f}"
+        f" {ours.cpu:>13.1f} {bare.cpu:>8.1f} {minio:>8,} {ours.rate / minio:>12.1f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
