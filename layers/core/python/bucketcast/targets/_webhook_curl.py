@@ -102,10 +102,13 @@ def broken(settings: Endpoint, code: int, text: str) -> NotConnected:
         pycurl.E_PEER_FAILED_VERIFICATION: "see cert_authority",
         pycurl.E_SSL_CACERT_BADFILE: "see cert_authority",
     }
-    if code == pycurl.E_SSL_CERTPROBLEM or "alert" in text:
-        return NotAuthorized(f"{where(settings)}: {text} (see client_cert and client_key)")
-    cure = f" ({cures[code]})" if code in cures else ""
-    return NotConnected(f"{where(settings)}: {text}{cure}")
+    dropped = (pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR, pycurl.E_GOT_NOTHING)
+    encrypted = settings.endpoint.startswith("https:")
+    reason = f"{where(settings)}: {text}"
+    # TLS 1.3 refuses a client's certificate only after the handshake, by an alert or a hang-up.
+    if any(word in text for word in ("alert", "private key")) or (encrypted and code in dropped):
+        return NotAuthorized(f"{reason} (if it asks for a client's certificate: see client_cert)")
+    return NotConnected(f"{reason} ({cures[code]})" if code in cures else reason)
 
 
 def handshake(settings: Endpoint) -> None:

@@ -32,15 +32,15 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
-from bucketcast.errors import NotAuthorized, Rejected
+from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
 from bucketcast.options import REFERENCE, Duration, Secret, Url, option
-from bucketcast.shapes import minio
 from bucketcast.targets import _webhook_curl as curl
 from bucketcast.targets import base
 from bucketcast.targets._webhook_outcome import Batch, refusal
 
 MOST_IN_FLIGHT = 256
+NO_MORE: tuple[int, bytes, list[str]] = (0, b"", [])
 LONGEST_TIMEOUT = 300
 """Seconds."""
 
@@ -122,7 +122,7 @@ class _Connections:
         self._requests = {request.handle: request for request in self._idle}
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        batch = Batch(events, self._settings.timeout)
+        batch = Batch(events, self._headers, self._settings.timeout)
         multi = self._multi
         while True:
             if batch.goes_on():
@@ -146,23 +146,18 @@ class _Connections:
         import pycurl  # noqa: PLC0415 - only its own function carries it
 
         fields, header = pycurl.POSTFIELDS, pycurl.HTTPHEADER
-        idle, add, headers = self._idle, self._multi.add_handle, self._headers
-        if not idle:
-            return
-        for place, event in batch.waiting:
-            try:
-                body = minio.log(event)
-            except UnicodeEncodeError as error:
-                batch.failed(place, Rejected(f"no JSON can hold it: {error}"))
-                continue
+        idle, add = self._idle, self._multi.add_handle
+        while idle:
+            place, body, headers = next(batch.posts, NO_MORE)
+            if not body:
+                return
             request = idle.pop()
             request.place = place
             request.body.clear()
             request.setopt(fields, body)
-            request.setopt(header, [*headers, "webhook-id: " + event.id])
+            request.setopt(header, headers)
             add(request.handle)
-            if not idle:
-                return
+            batch.started = place + 1
 
     def _take(self, batch: Batch, finished: Sequence[Any]) -> None:
         import pycurl  # noqa: PLC0415 - only its own function carries it
@@ -181,10 +176,9 @@ class _Connections:
                 batch.failed(request.place, refusal(settings, request, status))
 
     def close(self) -> None:
-        for handle in self._requests:
-            self._multi.remove_handle(handle)
-            handle.close()
         self._multi.close()
+        for handle in self._requests:
+            handle.close()
 
 
 def _login(settings: WebhookSettings) -> str:

@@ -1,0 +1,437 @@
+"""What is particular to webhooks."""
+
+import email.utils
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import msgspec
+import pytest
+
+from bucketcast import __version__, options
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    Throttled,
+)
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+from bucketcast.targets.webhook import Target
+from tests.servers.receiver import Answer
+from tests.servers.tls import Tls
+from tests.servers.webhook import TOKEN, WebhookServer
+
+Make = Callable[..., Target]
+
+
+def event(key: str, **more: Any) -> Event:
+    fields = {"time": "2026-01-02T03:04:05.678Z", "sequencer": "1", "record": msgspec.Raw(b"{}")}
+    return Event(name="s3:ObjectCreated:Put", bucket="uploads", key=key, **{**fields, **more})
+
+
+def events(count: int) -> list[Event]:
+    return [event(f"photo-{number:04}") for number in range(count)]
+
+
+@pytest.fixture
+def webhook(server: Callable[[str], Any]) -> WebhookServer:
+    found: WebhookServer = server("webhook")
+    return found
+
+
+@pytest.fixture
+def make(webhook: WebhookServer) -> Iterator[Make]:
+    """Targets with these settings, closed in the end."""
+    made: list[Target] = []
+
+    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
+        texts = webhook.settings(**overrides) if texts is None else texts
+        made.append(Target(options.read(Target.Settings, texts)))
+        return made[-1]
+
+    yield make
+    for target in made:
+        target.close()
+
+
+def open_path(webhook: WebhookServer) -> str:
+    return f"http://{webhook.address}/open"
+
+
+def keys(webhook: WebhookServer) -> list[str]:
+    return [msgspec.json.decode(arrival.body)["Key"] for arrival in webhook.received()]
+
+
+@contextmanager
+def endpoint(answer: bytes, context: ssl.SSLContext | None = None) -> Iterator[str]:
+    """`host:port` of something that reads a request, says `answer` and holds the connection."""
+    over = threading.Event()
+
+    def serve() -> None:
+        peer = listener.accept()[0]
+        with suppress(OSError):  # a client that refuses us goes away
+            if context:
+                peer = context.wrap_socket(peer, server_side=True, do_handshake_on_connect=False)
+            peer.recv(65_536)
+            peer.sendall(answer)
+            over.wait(10)
+        peer.close()
+
+    with socket.create_server(("127.0.0.2", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"127.0.0.2:{listener.getsockname()[1]}"
+        finally:
+            over.set()
+            thread.join()
+
+
+def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Make) -> None:
+    one = event("a b.jpg", version_id="v1", size=7)
+    assert make().send([one]) == {}
+    (request,) = webhook.requests()
+    assert (request.method, request.path) == ("POST", "/events")
+    assert request.body == minio.log(one)
+    assert request.headers == {
+        "host": webhook.address,
+        "user-agent": f"bucketcast/{__version__}",
+        "content-type": "application/json",
+        "content-length": str(len(request.body)),
+        "authorization": f"Bearer {TOKEN}",
+        "webhook-id": one.id,
+    }
+
+
+@pytest.mark.parametrize(
+    ("token", "header"),
+    [
+        ("", None),
+        ("   ", None),
+        ("one", "Bearer one"),
+        (" one\n", "Bearer one"),
+        ("Basic YTpi", "Basic YTpi"),
+        ("Basic   YTpi ", "Basic YTpi"),
+    ],
+)
+def test_authorization_by_the_tokens_words(
+    webhook: WebhookServer, make: Make, token: str, header: str | None
+) -> None:
+    assert not make(endpoint=open_path(webhook), auth_token=token).send(events(1))
+    (request,) = webhook.requests()
+    assert request.headers.get("authorization") == header
+
+
+@pytest.mark.parametrize("token", ["Bearer of news", "a\nb", "a\x00", "schlüssel"])
+def test_a_token_that_cannot_be_sent_is_refused_unseen(
+    webhook: WebhookServer, make: Make, token: str
+) -> None:
+    target = make(auth_token=token)
+    ((key, found, _allowed),) = Target.check(target.settings)
+    assert (key, found) == ("auth_token", "found ***")
+    for attempt in (lambda: target.send(events(1)), target.probe):
+        with pytest.raises(NotAuthorized, match="auth_token") as refused:
+            attempt()
+        assert token not in str(refused.value)
+    assert webhook.requests() == []
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        *((status, None) for status in (200, 201, 202, 204, 299)),
+        *((status, Rejected) for status in (400, 413, 415, 422)),
+        *((status, NotAuthorized) for status in (401, 403, 407)),
+        *((status, Retryable) for status in (300, 304, 404, 405, 408, 409, 410, 425, 429)),
+        *((status, Retryable) for status in (402, 418, 500, 501, 502, 503, 504, 599)),
+    ],
+)
+def test_the_status_decides(
+    webhook: WebhookServer, make: Make, status: int, outcome: type[DeliveryError] | None
+) -> None:
+    webhook.answer(Answer(status=status))
+    failures = make().send(events(1))
+    assert {place: type(error) for place, error in failures.items()} == (
+        {0: outcome} if outcome else {}
+    )
+
+
+def test_neighbours_of_a_rejected_event_arrive(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(status=422, body="no such\ncustomer", match="photo-0007"))
+    failures = make().send(events(50))
+    assert failures.keys() == {7}
+    assert str(failures[7]) == f"http://{webhook.address}/events answered 422: no such customer"
+    assert len(webhook.received()) == 49
+
+
+def test_a_reason_is_short_and_without_the_token(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(status=500, body=f"you said Bearer {TOKEN} " + "x" * 100_000))
+    target = make(endpoint=f"http://{webhook.address}/events?key=s3cret#part")
+    (error,) = target.send(events(1)).values()
+    assert "you said Bearer *** xxx" in str(error)
+    assert len(str(error)) < 300
+    for text in (str(error), target.where, repr(target.settings)):
+        assert TOKEN not in text
+    assert "s3cret" not in str(error) + target.where
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_in_seconds_as_a_date_and_beyond_reason(
+    webhook: WebhookServer, make: Make, status: int
+) -> None:
+    soon = email.utils.formatdate(time.time() + 90, usegmt=True)
+    for text, low, high in (("7", 7, 7), (soon, 85, 90), ("999999", 900, 900)):
+        webhook.answer(Answer(status=status, headers={"Retry-After": text}))
+        (error,) = make().send(events(1)).values()
+        assert isinstance(error, Throttled)
+        assert low <= error.after <= high
+
+
+def test_who_asks_for_a_pause_gets_it(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(status=429, headers={"Retry-After": "5"}))
+    failures = make(in_flight="4").send(events(100))
+    assert len(failures) == 100
+    assert {type(error) for error in failures.values()} == {Throttled}
+    assert len(webhook.requests()) <= 8
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_named_and_not_followed(
+    webhook: WebhookServer, make: Make, status: int
+) -> None:
+    webhook.answer(Answer(status=status, headers={"Location": "/elsewhere"}))
+    (error,) = make().send(events(1)).values()
+    assert isinstance(error, Retryable)
+    assert f"set endpoint to http://{webhook.address}/elsewhere" in str(error)
+    assert len(webhook.requests()) == 1
+
+
+def test_a_wrong_token_is_not_shown_around(webhook: WebhookServer, make: Make) -> None:
+    failures = make(webhook.wrong_password_settings(in_flight="4")).send(events(100))
+    assert len(failures) == 100
+    assert {type(error) for error in failures.values()} == {NotAuthorized}
+    assert len(webhook.requests()) <= 16
+
+
+@pytest.mark.parametrize("in_flight", ["1", "32"])
+def test_a_403_for_one_event_holds_nobody_up(
+    webhook: WebhookServer, make: Make, in_flight: str
+) -> None:
+    webhook.answer(Answer(status=403, match="photo-000[012]"))
+    failures = make(in_flight=in_flight).send(events(100))
+    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+        range(3), Retryable
+    )
+
+
+def test_nobody_there_is_said_at_once_for_all(webhook: WebhookServer, make: Make) -> None:
+    target = make()
+    assert not target.send(events(40))
+    webhook.stop()
+    began = time.monotonic()
+    failures = target.send(events(1000))
+    with pytest.raises(NotConnected, match="see endpoint"):
+        target.probe()
+    assert time.monotonic() - began < 2
+    assert len(failures) == 1000
+    assert {type(error) for error in failures.values()} == {NotConnected}
+    webhook.start_again()
+    assert not target.send(events(40))
+
+
+def test_a_host_without_an_address(make: Make) -> None:
+    failures = make({"endpoint": "http://nowhere.invalid/"}).send(events(3))
+    assert [type(failures[place]) for place in range(3)] == [NotConnected] * 3
+
+
+def test_one_that_hangs_costs_nobody_else(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(delay=5, match="photo-0003"))
+    began = time.monotonic()
+    failures = make(timeout="500ms", in_flight="8").send(events(200))
+    assert time.monotonic() - began < 3
+    assert failures.keys() == {3}
+    assert isinstance(failures[3], NotConnected)
+    assert "see timeout" in str(failures[3])
+
+
+def test_a_dead_endpoint_costs_one_timeout(webhook: WebhookServer, make: Make) -> None:
+    webhook.pause()
+    began = time.monotonic()
+    failures = make(timeout="300ms", in_flight="4").send(events(100))
+    assert time.monotonic() - began < 2
+    assert len(failures) == 100
+    assert all(isinstance(error, NotConnected) for error in failures.values())
+
+
+def test_a_slow_endpoint_gets_what_it_can_take(webhook: WebhookServer, make: Make) -> None:
+    webhook.answer(Answer(delay=0.1))
+    began = time.monotonic()
+    failures = make(timeout="500ms", in_flight="4").send(events(100))
+    assert time.monotonic() - began < 2
+    assert {type(error) for error in failures.values()} == {Throttled}
+    assert 4 <= len(webhook.received()) == 100 - len(failures)
+
+
+def test_a_status_counts_though_its_body_never_ends(make: Make) -> None:
+    with endpoint(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nthanks") as address:
+        assert not make({"endpoint": f"http://{address}/", "timeout": "500ms"}).send(events(1))
+
+
+def test_what_is_no_http_is_no_connection(make: Make) -> None:
+    with endpoint(b"220 mail.example.org ESMTP\r\n") as address:
+        (error,) = (
+            make({"endpoint": f"http://{address}/", "timeout": "1s"}).send(events(1)).values()
+        )
+    assert isinstance(error, NotConnected)
+
+
+def test_connections_are_kept_from_batch_to_batch(webhook: WebhookServer, make: Make) -> None:
+    target = make(in_flight="8")
+    for _ in range(5):
+        assert not target.send(events(100))
+    requests = webhook.requests()
+    assert len(requests) == 500
+    assert len({request.connection for request in requests}) <= 8
+
+
+def test_one_in_flight_keeps_the_order(webhook: WebhookServer, make: Make) -> None:
+    assert not make(in_flight="1").send(events(200))
+    assert keys(webhook) == [minio.path(each) for each in events(200)]
+    assert len({request.connection for request in webhook.requests()}) == 1
+
+
+def test_a_kept_connection_that_was_closed_is_replaced(webhook: WebhookServer, make: Make) -> None:
+    target = make()
+    assert not target.send(events(100))
+    webhook.stop()
+    webhook.start_again()
+    assert not target.send(events(100))
+
+
+def test_a_connection_closed_instead_of_an_answer(webhook: WebhookServer, make: Make) -> None:
+    target = make(in_flight="1")
+    assert not target.send(events(1))
+    webhook.answer(Answer(close=True, times=1))
+    assert not target.send(events(1))  # it was a kept one: curl tries a new one by itself
+    webhook.answer(Answer(close=True))
+    (error,) = target.send(events(1)).values()
+    assert isinstance(error, NotConnected)
+
+
+def test_a_key_that_is_no_unicode_is_rejected_alone(webhook: WebhookServer, make: Make) -> None:
+    batch = events(5)
+    batch[2] = event("\ud800")
+    failures = make().send(batch)
+    assert {place: type(error) for place, error in failures.items()} == {2: Rejected}
+    assert len(webhook.received()) == 4
+
+
+def test_threads_share_a_target(webhook: WebhookServer, make: Make) -> None:
+    target = make()
+    with ThreadPoolExecutor(8) as pool:
+        assert not any(pool.map(target.send, [events(50)] * 16))
+    assert len(webhook.received()) == 800
+
+
+def test_close_is_not_the_end(webhook: WebhookServer, make: Make) -> None:
+    target = make()
+    for _ in range(2):
+        target.close()
+        target.close()
+        assert not target.send(events(3))
+    assert len(webhook.received()) == 6
+
+
+@pytest.mark.parametrize("login", ["tls_settings", "mtls_settings"])
+def test_tls_is_kept_too(webhook: WebhookServer, make: Make, login: str) -> None:
+    target = make(getattr(webhook, login)(in_flight="4"))
+    target.probe()
+    assert webhook.requests() == []
+    for _ in range(3):
+        assert not target.send(events(20))
+    requests = webhook.requests()
+    assert len(requests) == 60
+    assert len({request.connection for request in requests}) <= 4
+
+
+def refusals(target: Target) -> Sequence[DeliveryError]:
+    """How a target is refused: by `probe` and by `send`."""
+    with pytest.raises(NotConnected) as refused:
+        target.probe()
+    return [refused.value, *target.send(events(1)).values()]
+
+
+def test_an_unknown_authority_is_refused(webhook: WebhookServer, make: Make, tls: Tls) -> None:
+    other = tls.other_ca.read_text()
+    for texts in ({"cert_authority": other}, {"cert_authority": ""}):
+        for error in refusals(make(webhook.tls_settings(**texts))):
+            assert "see cert_authority" in str(error)
+    assert webhook.requests() == []
+
+
+def test_without_cert_authority_the_machine_is_asked(
+    webhook: WebhookServer, make: Make, tls: Tls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tls.ca))
+    assert not make(webhook.tls_settings(cert_authority="")).send(events(1))
+
+
+def test_a_certificate_for_another_host_is_refused(make: Make, tls: Tls) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tls.server_cert, tls.server_key)
+    with endpoint(b"HTTP/1.1 200 OK\r\n\r\n", context) as address:
+        texts = {"endpoint": f"https://{address}/", "cert_authority": tls.ca.read_text()}
+        (error,) = make(texts).send(events(1)).values()
+    assert type(error) is NotConnected
+    assert "127.0.0.2" in str(error)
+
+
+def test_a_client_certificate_is_asked_for(webhook: WebhookServer, make: Make, tls: Tls) -> None:
+    other = {
+        "client_cert": tls.other_client_cert.read_text(),
+        "client_key": tls.other_client_key.read_text(),
+    }
+    for texts in ({"client_cert": "", "client_key": ""}, other):
+        for error in refusals(make(webhook.mtls_settings(**texts))):
+            assert isinstance(error, NotAuthorized)
+            assert "see client_cert" in str(error)
+    assert webhook.requests() == []
+
+
+def test_a_key_that_fits_no_certificate(webhook: WebhookServer, make: Make, tls: Tls) -> None:
+    texts = webhook.mtls_settings(client_key=tls.other_client_key.read_text())
+    for error in refusals(make(texts)):
+        assert isinstance(error, NotAuthorized)
+        assert "PRIVATE" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("texts", "key"),
+    [
+        ({"auth_token": "three of them"}, "auth_token"),
+        ({"client_cert": "-----BEGIN CERTIFICATE-----"}, "client_key"),
+        ({"client_key": "-----BEGIN PRIVATE KEY-----"}, "client_cert"),
+        ({"endpoint": "https://example.org/höök"}, "endpoint"),
+        ({"timeout": "0"}, "timeout"),
+        ({"timeout": "1h"}, "timeout"),
+        ({"in_flight": "0"}, "in_flight"),
+        ({"in_flight": "257"}, "in_flight"),
+        ({}, None),
+        (
+            {"auth_token": "secret:a token", "client_cert": "secret:c", "client_key": "secret:k"},
+            None,
+        ),
+        ({"endpoint": "secret:e", "timeout": "secret:t", "in_flight": "secret:n"}, None),
+    ],
+)
+def test_check(texts: dict[str, str], key: str | None) -> None:
+    settings = options.read(Target.Settings, {"endpoint": "https://example.org/", **texts})
+    assert [found[0] for found in Target.check(settings)] == ([key] if key else [])
