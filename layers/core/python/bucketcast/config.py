@@ -153,8 +153,8 @@ class _Reading:
     def _parse(self, path: Path) -> dict[str, Any]:
         try:
             return tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            self._wrong(str(path), "no such file", "the path of a bucketcast.toml")
+        except OSError as error:
+            self._wrong(str(path), f"{error.strerror}".lower(), "the path of a bucketcast.toml")
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self._wrong(str(path), f"no TOML: {error}", "a TOML file in UTF-8")
         raise ConfigErrors(self._errors)

@@ -74,6 +74,7 @@ def integer(text: str) -> int:
     return int(text)
 
 
+_LAST_PORT = 65_535
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -108,8 +109,9 @@ def url(text: str) -> Url:
 
 
 def address(text: str) -> Address:
-    host, _, port = text.rpartition(":") if not text.endswith("]") else (text, "", "")
-    if not text or (port and not port.isdigit()) or re.search(r"[\s/@]", host or text):
+    """A host, or an IPv6 address in brackets, with or without a port."""
+    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]*)(?::([0-9]{1,5}))?", text)
+    if not text or not found or int(found[1] or 0) > _LAST_PORT:
         raise ValueError("host:port, such as localhost:6379")
     return Address(text)
 

@@ -1,0 +1,488 @@
+"""The configuration: every mistake told at once, in words that show the cure."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.config import Deploy, Deployment, load
+from bucketcast.errors import ConfigErrors
+
+HIDDEN = "hunter2"
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n"
+HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+TABLE = (
+    '[notify_postgres.db]\nconnection_string = "secret:db"\ntable = "events"\n'
+    "format = 'namespace'\n"
+)
+
+
+class Folder:
+    """Loads what is written into a folder of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self, text: str, *, local: bool = False, **environ: str) -> Deployment:
+        file = self.path / "bucketcast.toml"
+        file.write_text(text, encoding="utf-8")
+        return load(file, environ, local=local)
+
+    def mistakes(self, text: str, *, local: bool = False, **environ: str) -> list[str]:
+        with pytest.raises(ConfigErrors) as refused:
+            self.load(text, local=local, **environ)
+        assert str(refused.value) == "\n".join(map(str, refused.value.errors))
+        return [str(error) for error in refused.value.errors]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_everything_that_a_file_can_say(folder: Folder) -> None:
+    made = folder.load(
+        """
+        sync_events = "on"
+        [bucket.uploads]
+        [bucket.photos]
+        create = "off"
+        via = "eventbridge"
+        [notify_webhook.primary]
+        endpoint = "https://example.org/hook"
+        auth_token = "secret:webhook-primary#token"
+        [notify_webhook.primary.deploy]
+        profile = "throughput"
+        memory = 1024
+        timeout = "2m"
+        max_concurrency = 5
+        vpc = "vpc-1"
+        subnets = ["subnet-1", "subnet-2"]
+        security_groups = "sg-1,sg-2"
+        [notify_redis._]
+        address = "localhost:6379"
+        key = "events"
+        """
+    )
+    assert made.sync_events
+    assert {name: (each.create, each.via) for name, each in made.buckets.items()} == {
+        "uploads": (True, "sqs"),
+        "photos": (False, "eventbridge"),
+    }
+    redis, webhook = made.targets
+    assert str(webhook.arn) == "arn:minio:sqs::primary:webhook"
+    assert webhook.settings == {
+        "endpoint": "https://example.org/hook",
+        "auth_token": "secret:webhook-primary#token",
+    }
+    assert webhook.secret_names == {"webhook-primary"}
+    assert webhook.plain_secrets == {}
+    assert webhook.deploy == Deploy(
+        "throughput", 1024, 120, 5, "vpc-1", ("subnet-1", "subnet-2"), ("sg-1", "sg-2")
+    )
+    assert str(redis.arn) == "arn:minio:sqs::_:redis"
+    assert redis.deploy == Deploy("latency", 512, 60, None, None, (), ())
+
+
+def test_nothing_is_a_configuration_too(folder: Folder) -> None:
+    assert folder.load("") == Deployment(sync_events=False, buckets={}, targets=())
+
+
+def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
+    (target,) = folder.load(TABLE).targets
+    assert (target.kind, str(target.arn)) == ("postgres", "arn:minio:sqs::db:postgresql")
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (
+            'sync_event = "on"',
+            "sync_event: unknown key; did you mean 'sync_events'? allowed are bucket, ",
+        ),
+        ('sync_events = "yes"', "sync_events: found 'yes'; allowed is on or off"),
+        ("sync_events = [1]", "sync_events: found '1'; allowed is on or off"),
+        ("sync_events = 1", "sync_events: found '1'; allowed is on or off"),
+        (
+            "[notify_webhok.a]\nendpoint='https://example.org'",
+            "notify_webhok: unknown key; did you mean 'notify_webhook'? allowed are bucket, notify",
+        ),
+        ("bucket = 'uploads'", "bucket: found 'uploads'; a table such as [bucket.NAME]"),
+        ("[bucket]\nuploads = 'on'", "bucket.uploads: found 'on'; a table [bucket.uploads]"),
+        (
+            "[bucket.Uploads]",
+            "bucket.Uploads: found no bucket name; 3 to 63 of a-z, 0-9, '.' and '-'",
+        ),
+        ("[bucket.up]", "bucket.up: found no bucket name"),
+        (
+            "[bucket.uploads]\nvai = 'sqs'",
+            "bucket.uploads.vai: unknown key; did you mean 'via'? allowed are create, via",
+        ),
+        (
+            "[bucket.uploads]\nvia = 'sns'",
+            "bucket.uploads.via: found 'sns'; allowed is did you mean 'sqs'? one of sqs, eventb",
+        ),
+        (
+            "[bucket.uploads]\naccess_events = 'on'",
+            "bucket.uploads.access_events: found on; only off so far",
+        ),
+        ("notify_webhook = 1", "notify_webhook: found 1; a table such as [notify_webhook.NAME]"),
+        (
+            "[notify_webhook.primary]",
+            "notify_webhook.primary.endpoint: missing; a url is needed, for example https://",
+        ),
+        (
+            "[notify_webhook.primary]\nendpoint = ''",
+            "notify_webhook.primary.endpoint: missing; a url is needed",
+        ),
+        (
+            HOOK + "endpiont = 'x'",
+            "notify_webhook.primary.endpiont: unknown key; did you mean 'endpoint'? allowed are",
+        ),
+        (
+            HOOK + "timeout = 10",
+            "notify_webhook.primary.timeout: found '10'; allowed is a duration with its unit",
+        ),
+        (
+            HOOK + "timeout = 1.5",
+            "notify_webhook.primary.timeout: found a number with decimals; text, a whole number",
+        ),
+        (
+            HOOK + "comment = {a = 1}",
+            "notify_webhook.primary.comment: found a table; text, a whole number or true|false",
+        ),
+        (
+            HOOK + "comment = [1]",
+            "notify_webhook.primary.comment: found a list of other than text; text, a whole",
+        ),
+        (
+            HOOK + "enable = 'maybe'",
+            "notify_webhook.primary.enable: found 'maybe'; allowed is on or off",
+        ),
+        (
+            "[notify_webhook.'a b']\nendpoint = 'https://example.org'",
+            "notify_webhook.a b: found the id 'a b'; 1 to 32 of A-Z, a-z, 0-9, '_' and '-'",
+        ),
+        (
+            f"[notify_webhook.{'a' * 33}]\nendpoint = 'https://example.org'",
+            "found the id 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'; 1 to 32 of",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nmemroy = 512",
+            "notify_webhook.primary.deploy.memroy: unknown key; did you mean 'memory'?",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nmemory = 127",
+            "notify_webhook.primary.deploy.memory: found 127; allowed is 128 to 10240",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nmemory = 10241",
+            "notify_webhook.primary.deploy.memory: found 10241; allowed is 128 to 10240",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\ntimeout = '500ms'",
+            "notify_webhook.primary.deploy.timeout: found 0.5; allowed is 1 to 900",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\ntimeout = '16m'",
+            "notify_webhook.primary.deploy.timeout: found 960; allowed is 1 to 900",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nmax_concurrency = 1",
+            "notify_webhook.primary.deploy.max_concurrency: found 1; allowed is 2 to 1000",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nprofile = 'fast'",
+            "notify_webhook.primary.deploy.profile: found 'fast'; allowed is one of latency, thr",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nvpc = 'vpc-1'",
+            "notify_webhook.primary.deploy.subnets: missing; a function in a VPC needs it beside",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nsubnets = ['a']",
+            "notify_webhook.primary.deploy.vpc: missing; a function in a VPC needs it beside sub",
+        ),
+        (
+            TABLE + "max_open_connections = 1",
+            "notify_postgres.db.max_open_connections: found 1; allowed is 2 to 1000",
+        ),
+        (
+            "[notify_redis.r]\naddress='localhost'\nkey='k'\nuser='anna'",
+            "notify_redis.r.password: missing; a user needs a password",
+        ),
+    ],
+)
+def test_mistake_is_told_with_its_cure(folder: Folder, text: str, mistake: str) -> None:
+    (told,) = folder.mistakes(text)
+    assert mistake in told
+
+
+def test_all_mistakes_are_told_at_once_and_in_one_order(folder: Folder) -> None:
+    text = "zebra = 1\nsync_events = 'maybe'\napple = 2\n[bucket.X]\n" + HOOK.replace(
+        "https", "ftp"
+    )
+    text += "[notify_webhook.second]\nauth_token = 'plain'\n"
+    text += "[notify_webhook.second.deploy]\nmemory = 1\n"
+    keys = [
+        told.partition(":")[0] for told in folder.mistakes(text, MINIO_NOTIFY_WEBHOOK_COLOR="x")
+    ]
+    assert keys == [
+        "sync_events",
+        "zebra",
+        "apple",
+        "bucket.X",
+        "MINIO_NOTIFY_WEBHOOK_COLOR",
+        "notify_webhook.primary.endpoint",
+        "notify_webhook.second.auth_token",
+        "notify_webhook.second.endpoint",
+        "notify_webhook.second.deploy.memory",
+    ]
+
+
+@pytest.mark.parametrize("key", ["endpoint", "auth_token"])
+def test_key_outside_a_target_is_told_without_its_value(folder: Folder, key: str) -> None:
+    (told,) = folder.mistakes(f"[notify_webhook]\n{key} = '{HIDDEN}'")
+    assert told == (
+        f"notify_webhook.{key}: found outside a target's table; the keys of a target stand below "
+        "[notify_webhook.ID], its id being yours"
+    )
+
+
+def test_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigErrors, match=r"nowhere.toml: no such file or directory; the path of a"
+    ):
+        load(tmp_path / "nowhere.toml", {}, local=True)
+
+
+def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors, match=r"is a directory; the path of a bucketcast.toml"):
+        load(tmp_path, {}, local=True)
+
+
+@pytest.mark.parametrize("text", ["[bucket.uploads", "a = ", "a = 1\na = 2", "[a]\n[a]"])
+def test_syntax_of_the_file_is_told_with_its_line(folder: Folder, text: str) -> None:
+    (told,) = folder.mistakes(text)
+    assert "bucketcast.toml: no TOML: " in told
+    assert told.endswith("; a TOML file in UTF-8")
+    assert "(at " in told
+
+
+def test_file_of_other_bytes(folder: Folder) -> None:
+    file = folder.path / "bucketcast.toml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigErrors, match="a TOML file in UTF-8"):
+        load(file, {}, local=True)
+
+
+# The environment
+
+
+def test_environment_goes_over_the_file(folder: Folder) -> None:
+    made = folder.load(
+        HOOK + "timeout = '1s'",
+        MINIO_NOTIFY_WEBHOOK_TIMEOUT_primary="2s",
+        MINIO_NOTIFY_WEBHOOK_IN_FLIGHT_primary="3",
+        MINIO_API_SYNC_EVENTS="on",
+        UNRELATED="x",
+        MINIO_NOTIFY_NSQ_TOPIC="of a target that is not here",
+    )
+    (target,) = made.targets
+    assert target.settings == {
+        "endpoint": "https://example.org/hook",
+        "timeout": "2s",
+        "in_flight": "3",
+    }
+    assert made.sync_events
+
+
+@pytest.mark.parametrize(
+    ("variable", "id_"), [("", "_"), ("_primary", "primary"), ("_a_b-C", "a_b-C"), ("_", "_")]
+)
+def test_target_of_the_environment_alone_is_enabled_there(
+    folder: Folder, variable: str, id_: str
+) -> None:
+    environ: dict[str, Any] = {
+        f"MINIO_NOTIFY_WEBHOOK_ENABLE{variable}": "on",
+        f"MINIO_NOTIFY_WEBHOOK_ENDPOINT{variable}": "https://example.org/hook",
+    }
+    (target,) = folder.load("", **environ).targets
+    assert (target.kind, target.id) == ("webhook", id_)
+    assert target.settings == {"endpoint": "https://example.org/hook"}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "id_", "enable"),
+    [
+        ("", "_", "MINIO_NOTIFY_WEBHOOK_ENABLE"),
+        ("_primary", "primary", "MINIO_NOTIFY_WEBHOOK_ENABLE_primary"),
+    ],
+)
+def test_target_of_the_environment_alone_must_be_enabled(
+    folder: Folder, suffix: str, id_: str, enable: str
+) -> None:
+    environ: dict[str, Any] = {f"MINIO_NOTIFY_WEBHOOK_ENDPOINT{suffix}": "https://example.org"}
+    (told,) = folder.mistakes("", **environ)
+    assert told == (
+        f"notify_webhook.{id_}: found in the environment only; a table [notify_webhook.{id_}], or "
+        f"{enable}=on as in MinIO"
+    )
+
+
+@pytest.mark.parametrize("off", ["off", "OFF", "false", "0", "disabled"])
+def test_disabled_target_is_not_there_whatever_else_it_says(folder: Folder, off: str) -> None:
+    assert folder.load(f"[notify_webhook.a]\nenable = '{off}'\nendpoint = '?'").targets == ()
+    assert folder.load(HOOK, MINIO_NOTIFY_WEBHOOK_ENABLE_primary=off).targets == ()
+
+
+@pytest.mark.parametrize("on", ["'on'", "'true'", "true", "1", "'enabled'"])
+def test_enable_takes_minios_words(folder: Folder, on: str) -> None:
+    (target,) = folder.load(HOOK + f"enable = {on}").targets
+    assert "enable" not in target.settings
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_empty_variable_counts_as_unset(folder: Folder, empty: str) -> None:
+    made = folder.load(
+        HOOK,
+        MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=empty,
+        MINIO_NOTIFY_WEBHOOK_ENDPOINT=empty,
+        MINIO_API_SYNC_EVENTS=empty,
+    )
+    (target,) = made.targets
+    assert target.settings["endpoint"] == "https://example.org/hook"
+    assert not made.sync_events
+
+
+def test_unknown_variable_is_answered_with_the_right_one(folder: Folder) -> None:
+    (told,) = folder.mistakes(HOOK, MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary="x")
+    assert told.startswith(
+        "MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary: unknown variable; did you mean "
+        "'MINIO_NOTIFY_WEBHOOK_ENDPOINT'?"
+    )
+
+
+def test_longest_key_of_a_variable_wins(folder: Folder) -> None:
+    """`QUEUE_DIR` is a key, not the key `QUEUE` of an id `DIR`; `CLIENT_KEY` is not `CLIENT`."""
+    made = folder.load(HOOK, MINIO_NOTIFY_WEBHOOK_QUEUE_DIR_primary="/tmp/events")  # noqa: S108
+    assert [target.id for target in made.targets] == ["primary"]
+
+
+# Secrets
+
+
+def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> None:
+    (told,) = folder.mistakes(HOOK + f"auth_token = '{HIDDEN}'")
+    assert told == (
+        "notify_webhook.primary.auth_token: found plain text; secret:NAME of a secret in Secrets "
+        "Manager; plain text is for a local deploy only"
+    )
+
+
+def test_plain_secret_of_a_local_deploy_becomes_a_reference(folder: Folder) -> None:
+    made = folder.load(HOOK + f"auth_token = '{HIDDEN}'", local=True)
+    (target,) = made.targets
+    name = "bucketcast/webhook-primary/auth_token"
+    assert target.settings["auth_token"] == f"secret:{name}"
+    assert target.plain_secrets == {name: HIDDEN}
+    assert target.secret_names == {name}
+    assert HIDDEN not in repr(made)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HOOK + f"auth_tokn = '{HIDDEN}'",
+        HOOK + f"auth_token = ['{HIDDEN}', 1]",
+        HOOK + f"auth_token = {{a = '{HIDDEN}'}}",
+        f"[notify_webhook.a]\nendpoint = 'https://u:{HIDDEN}@example.org'",
+        f"[notify_webhook.a]\nendpoint = 'u:{HIDDEN}@example.org'",
+        HOOK + f"client_cert = 'secret:c'\nclient_key = '{HIDDEN}'",
+        f"[notify_redis.a]\naddress = 'u:{HIDDEN}@localhost'\nkey = 'k'",
+    ],
+)
+@pytest.mark.parametrize("local", [False, True])
+def test_mistake_shows_no_secret(folder: Folder, text: str, *, local: bool) -> None:
+    assert HIDDEN not in "".join(folder.mistakes(text, local=local))
+
+
+def test_pem_is_read_from_its_file_beside_the_configuration(folder: Folder) -> None:
+    (folder.path / "tls").mkdir()
+    (folder.path / "tls" / "ca.pem").write_text(CERTIFICATE)
+    (folder.path / "tls" / "key.pem").write_text(KEY)
+    more = f"client_cert = '''{CERTIFICATE}'''\nclient_key = 'tls/key.pem'\n"
+    text = HOOK + "cert_authority = 'tls/ca.pem'\n" + more
+    (target,) = folder.load(text, local=True).targets
+    name = "bucketcast/webhook-primary/client_key"
+    assert target.settings["cert_authority"] == CERTIFICATE
+    assert target.settings["client_cert"].strip() == CERTIFICATE.strip()
+    assert target.settings["client_key"] == f"secret:{name}"
+    assert target.plain_secrets == {name: KEY}
+    told = folder.mistakes(text)
+    assert [line.partition(";")[0] for line in told] == [
+        "notify_webhook.primary.client_key: found plain text"
+    ]
+
+
+def test_reference_is_kept_for_every_type(folder: Folder) -> None:
+    text = HOOK + "client_cert = 'secret:tls#cert'\nclient_key = 'secret:tls#key'\n"
+    text += "auth_token = 'secret:token'\ntimeout = 'secret:slow'"
+    (target,) = folder.load(text).targets
+    assert target.secret_names == {"tls", "token", "slow"}
+    assert target.settings["client_key"] == "secret:tls#key"
+
+
+def test_file_of_a_pem_that_is_not_there(folder: Folder) -> None:
+    (told,) = folder.mistakes(HOOK + "cert_authority = 'nowhere.pem'")
+    assert told == (
+        "notify_webhook.primary.cert_authority: found no file: No such file or directory; "
+        "PEM text or its path"
+    )
+
+
+def test_file_that_is_no_pem(folder: Folder) -> None:
+    (folder.path / "ca.pem").write_text("hello")
+    (folder.path / "ca.der").write_bytes(b"\x30\x82\xff")
+    assert "PEM text" in folder.mistakes(HOOK + "cert_authority = 'ca.pem'")[0]
+    assert "PEM text" in folder.mistakes(HOOK + "cert_authority = 'ca.der'")[0]
+    assert "PEM text" in folder.mistakes(HOOK + "cert_authority = 'a\\u0000b'".replace("'", '"'))[0]
+
+
+# What follows from what is said
+
+
+@pytest.mark.parametrize(
+    ("said", "deploy", "most"),
+    [
+        ("", "", 2),
+        ("max_open_connections = 7", "", 7),
+        ("max_open_connections = 0", "", None),
+        ("max_open_connections = 7", "max_concurrency = 3", 3),
+        ("", "max_concurrency = 1000", 1000),
+    ],
+)
+def test_connections_bound_how_many_functions_run(
+    folder: Folder, said: str, deploy: str, most: int | None
+) -> None:
+    (target,) = folder.load(f"{TABLE}{said}\n[notify_postgres.db.deploy]\n{deploy}\n").targets
+    assert target.deploy.max_concurrency == most
+
+
+def test_store_of_minio_is_accepted_with_one_note(folder: Folder) -> None:
+    more = "queue_dir = '/tmp/events'\nqueue_limit = 1000\ncomment = 'first'\n"
+    made = folder.load(HOOK + more + TABLE + "queue_limit = 5\n")
+    assert made.notes == (
+        "queue_dir and queue_limit do nothing here: each target's SQS queue is the store",
+    )
+    assert all(
+        not {"queue_dir", "queue_limit", "comment"} & each.settings.keys() for each in made.targets
+    )
+    assert folder.load(HOOK + "queue_limit = 0\nqueue_dir = ''").notes == ()
+
+
+def test_every_kind_of_target_can_be_asked_for(folder: Folder) -> None:
+    text = HOOK + TABLE + "[notify_redis.r]\naddress = 'localhost:6379'\nkey = 'events'\n"
+    assert tuple(each.kind for each in folder.load(text).targets) == targets.kinds()

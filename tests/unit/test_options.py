@@ -1,0 +1,235 @@
+"""Options: what each type takes, and what is said of what it does not take."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast import targets
+from bucketcast.errors import ConfigErrors
+from bucketcast.options import (
+    TYPES,
+    Address,
+    Csv,
+    Duration,
+    OnOff,
+    Pem,
+    Secret,
+    SecretPem,
+    Url,
+    duration,
+    mistakes,
+    option,
+    options_of,
+    read,
+)
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
+HIDDEN = "hunter2"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Everything:
+    endpoint: Url = option("an address on the web", example="https://example.org/hook")
+    text: str = option("some words", default="")
+    count: int = option("how many", default="10")
+    host: Address = option("a server", default="localhost:6379")
+    names: Csv = option("several", default="")
+    pause: Duration = option("how long", default="10s")
+    tls: OnOff = option("whether", default="off")
+    ca: Pem = option("whom to trust", default="")
+    token: Secret = option("what nobody sees", default="")
+    key: SecretPem = option("what nobody sees either", default="")
+    format: Literal["namespace", "access"] = option("which", default="namespace")
+    limit: int = option("no limit unless given", default="")
+
+
+NEEDED = {"endpoint": "https://example.org/hook"}
+
+
+def value(key: str, text: str) -> Any:
+    return getattr(read(Everything, NEEDED | {key: text}), key)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "found"),
+    [
+        ("endpoint", "http://localhost:8080", "http://localhost:8080"),
+        ("endpoint", "https://[2001:db8::1]/a?b=c#d", "https://[2001:db8::1]/a?b=c#d"),
+        ("endpoint", "HTTPS://EXAMPLE.org", "HTTPS://EXAMPLE.org"),
+        ("text", " any thing ", " any thing "),
+        ("count", "0", 0),
+        ("count", "007", 7),
+        ("host", "localhost:6379", "localhost:6379"),
+        ("host", "localhost", "localhost"),
+        ("host", "[::1]:6379", "[::1]:6379"),
+        ("host", "[::1]", "[::1]"),
+        ("host", "10.0.0.7:1", "10.0.0.7:1"),
+        ("names", "a", ("a",)),
+        ("names", " a, b ,,c,", ("a", "b", "c")),
+        ("pause", "0", 0.0),
+        ("pause", "500ms", 0.5),
+        ("pause", "1m30s", 90.0),
+        ("pause", "1.5h", 5400.0),
+        ("pause", "250us", 0.00025),
+        ("tls", "on", True),
+        ("tls", "ON", True),
+        ("tls", "true", True),
+        ("tls", "off", False),
+        ("tls", "False", False),
+        ("ca", KEY, KEY),
+        ("token", HIDDEN, Secret(HIDDEN)),
+        ("key", KEY, SecretPem(KEY)),
+        ("format", "access", "access"),
+        ("format", "Access", "access"),
+    ],
+)
+def test_text_is_read_as_its_type(key: str, text: str, found: Any) -> None:
+    assert value(key, text) == found
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "allowed"),
+    [
+        ("endpoint", "example.org", "an http:// or https:// URL with a host"),
+        ("endpoint", "ftp://example.org", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://", "an http:// or https:// URL with a host"),
+        ("endpoint", "https:///hook", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://example.org:port", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://example.org:99999", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://example.org:0", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://exa mple.org", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://example.org/a\nb", "an http:// or https:// URL with a host"),
+        ("endpoint", "https://[::1/", "an http:// or https:// URL with a host"),
+        ("count", "-1", "a whole number, 0 or more"),
+        ("count", "1.5", "a whole number, 0 or more"),
+        ("count", "ten", "a whole number, 0 or more"),
+        ("count", "٣", "a whole number, 0 or more"),
+        ("count", "9" * 19, "a whole number, 0 or more"),
+        ("host", "local host:6379", "host:port, such as localhost:6379"),
+        ("host", "localhost:http", "host:port, such as localhost:6379"),
+        ("host", "localhost:", "host:port, such as localhost:6379"),
+        ("host", "localhost:65536", "host:port, such as localhost:6379"),
+        ("host", "::1:6379", "host:port, such as localhost:6379"),
+        ("host", "[::1]6379", "host:port, such as localhost:6379"),
+        ("host", "redis://localhost:6379", "host:port, such as localhost:6379"),
+        ("pause", "10", "a duration with its unit, such as 10s, 1m30s or 500ms"),
+        ("pause", "10 s", "a duration with its unit"),
+        ("pause", "-1s", "a duration with its unit"),
+        ("pause", "1d", "a duration with its unit"),
+        ("pause", "s", "a duration with its unit"),
+        ("pause", "1s2", "a duration with its unit"),
+        ("tls", "yes", "on or off"),
+        ("tls", "1", "on or off"),
+        ("ca", "MIIEvQ", "PEM text that begins with -----BEGIN"),
+        ("format", "namespaces", "did you mean 'namespace'? one of namespace, access"),
+        ("format", "xml", "one of namespace, access"),
+    ],
+)
+def test_wrong_text_is_shown_with_what_is_allowed(key: str, text: str, allowed: str) -> None:
+    with pytest.raises(ConfigErrors) as refused:
+        value(key, text)
+    (error,) = refused.value.errors
+    assert (error.key, error.found) == (key, f"found {text!r}")
+    assert allowed in error.allowed
+
+
+def test_defaults_are_read_as_a_user_would_write_them() -> None:
+    assert read(Everything, NEEDED) == Everything(
+        endpoint=Url("https://example.org/hook"),
+        text="",
+        count=10,
+        host=Address("localhost:6379"),
+        names=Csv(()),
+        pause=Duration(10.0),
+        tls=OnOff(False),  # noqa: FBT003 - the type's one value
+        ca=None,  # type: ignore[arg-type]
+        token=Secret(""),
+        key=SecretPem(""),
+        format="namespace",
+        limit=None,  # type: ignore[arg-type]
+    )
+
+
+def test_empty_text_counts_as_unset() -> None:
+    assert read(Everything, NEEDED | {"count": "", "format": ""}) == read(Everything, NEEDED)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    given = {"tls": "yes", "cuont": "1", "count": "x"}
+    assert [str(error) for error in mistakes(Everything, given, "notify_x.a.")] == [
+        "notify_x.a.tls: found 'yes'; allowed is on or off",
+        "notify_x.a.cuont: unknown key; did you mean 'count'? allowed are "
+        + ", ".join(options_of(Everything)),
+        "notify_x.a.count: found 'x'; allowed is a whole number, 0 or more",
+        "notify_x.a.endpoint: missing; a url is needed, for example https://example.org/hook",
+    ]
+
+
+@pytest.mark.parametrize("key", [*options_of(Everything)])
+def test_any_option_may_be_a_reference(key: str) -> None:
+    found = value(key, "secret:name#field")
+    if isinstance(found, Secret):
+        found = found.reveal()
+    assert found == "secret:name#field"
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("endpoint", f"https://user:{HIDDEN}@example.org/hook"),
+        ("endpoint", f"https://{HIDDEN}@example.org/hook"),
+        ("endpoint", f"https://user:a/{HIDDEN}@example.org/hook"),
+        ("endpoint", f"amqp://user:{HIDDEN}@example.org"),
+        ("host", f"user:{HIDDEN}@localhost:6379"),
+        ("key", HIDDEN),
+    ],
+)
+def test_what_may_be_a_secret_is_not_shown(key: str, text: str) -> None:
+    with pytest.raises(ConfigErrors) as refused:
+        value(key, text)
+    assert HIDDEN not in str(refused.value)
+    assert HIDDEN not in repr(refused.value.errors)
+    assert key in str(refused.value)
+
+
+@pytest.mark.parametrize("made", [Secret(HIDDEN), SecretPem(HIDDEN)])
+def test_secret_shows_itself_to_nobody_but_who_asks(made: Secret) -> None:
+    shown = [repr(made), str(made), f"{made}", f"{made!r:>30}", repr([made]), repr({"k": made})]
+    shown.append(repr(read(Everything, NEEDED | {"token": HIDDEN})))
+    assert not [text for text in shown if HIDDEN in text]
+    assert made.reveal() == HIDDEN
+
+
+def test_secrets_are_equal_where_their_texts_are() -> None:
+    assert Secret("a") == Secret("a")
+    assert len({Secret("a"), Secret("a"), Secret("b")}) == 2
+    assert Secret("a") != "a"
+    assert bool(Secret("a"))
+    assert not Secret("")
+
+
+def test_every_type_has_a_name_for_the_reader() -> None:
+    names = [name for name, _ in TYPES.values()]
+    assert len(set(names)) == len(names)
+    assert options_of(Everything)["format"].type == "namespace|access"
+    assert options_of(Everything)["key"].secret
+    assert options_of(Everything)["key"].pem
+    assert options_of(Everything)["endpoint"].required
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_every_default_and_example_of_a_target_would_be_accepted(kind: str) -> None:
+    for known in options_of(targets.load(kind).Settings).values():  # type: ignore[arg-type]
+        assert known.help
+        assert known.help[0].islower() or known.help.startswith(("TLS", "ACL"))
+        for text in filter(None, (known.default, known.example)):
+            known.parse(text)
+
+
+@given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
+def test_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int, millis: int) -> None:
+    found = duration(f"{hours}h{minutes}m{seconds}s{millis}ms")
+    assert found == pytest.approx(hours * 3600 + minutes * 60 + seconds + millis / 1000)
