@@ -7,7 +7,7 @@ standard error.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Final
 
@@ -15,6 +15,7 @@ import click
 
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError, ConfigErrors, did_you_mean
+from bucketcast.store.access import Aws
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -72,10 +73,10 @@ def bucketcast() -> None:
     """  # noqa: D301 - click reads the character
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aws) -> int:
     """Run the command line and return its exit code; what is expected leaves no traceback."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    screen = Screen(json="--json" in given)
+    screen = Screen(json="--json" in given, aws=aws)
     try:
         bucketcast.main(given, prog_name="bucketcast", obj=screen, standalone_mode=False)
     except click.exceptions.Exit as wanted:

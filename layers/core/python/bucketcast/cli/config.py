@@ -21,6 +21,10 @@ from bucketcast.config import (
 from bucketcast.options import REFERENCE, Option, options_of
 
 _COLUMNS = ("TABLE", "KEY", "VALUE", "")
+_SYNC_EVENTS = (
+    "the next event of a target goes only after the last was confirmed (default off) "
+    "MINIO_API_SYNC_EVENTS"
+)
 _PEM_BEGIN = "-----BEGIN "
 
 
@@ -29,21 +33,28 @@ class _WithEveryOption(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
+        with formatter.section("At the top of the file"):
+            formatter.write_dl([("sync_events (on|off)", _SYNC_EVENTS)])
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
-            variable = f"MINIO_NOTIFY_{kind.upper()}_"
-            _section(
-                formatter, f"[notify_{kind}.ID], variables {variable}KEY_ID", options_of(declared)
-            )
+            variables = f"MINIO_NOTIFY_{kind.upper()}_"
+            _section(formatter, f"[notify_{kind}.ID]", page.own_first(declared), variables)
         _section(formatter, "[notify_KIND.ID.deploy]", options_of(DeployOptions))
 
 
-def _section(formatter: click.HelpFormatter, title: str, options: Mapping[str, Option]) -> None:
-    with formatter.section(title):
-        formatter.write_dl(
-            [(f"{key} ({known.type})", page.sentence(known)) for key, known in options.items()]
+def _section(
+    formatter: click.HelpFormatter, title: str, options: Mapping[str, Option], variables: str = ""
+) -> None:
+    rows = [
+        (
+            f"{key} ({known.type})",
+            page.sentence(known) + (f" {variables}{key.upper()}_ID" if variables else ""),
         )
+        for key, known in options.items()
+    ]
+    with formatter.section(title):
+        formatter.write_dl(rows)
 
 
 @click.command(cls=_WithEveryOption)
@@ -135,7 +146,7 @@ def _rows(
 def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
     """Key, value and a remark for each option; of a secret at most its reference is seen."""
     declared: Any = targets.load(target.kind).Settings
-    for key, known in options_of(declared).items():
+    for key, known in page.own_first(declared).items():
         if key in NOT_FOR_THE_FUNCTION:
             continue
         text = target.settings.get(key)

@@ -116,7 +116,7 @@ def add(  # noqa: PLR0913 - one parameter an option
       bucketcast event add uploads arn:minio:sqs::primary:webhook \\
         --event put,delete --prefix images/ --suffix .jpg
     """  # noqa: D301 - click reads the character
-    aws = Aws()
+    aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     target = there.target(arn)
     rule = Rule(
@@ -147,7 +147,7 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
     Example:
       bucketcast event ls uploads
     """  # noqa: D301 - click reads the character
-    aws = Aws()
+    aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     known = {target.arn for target in there.targets}
     rules = _of(there, bucket, arn, aws)
@@ -211,7 +211,7 @@ def rm(  # noqa: PLR0913 - one parameter an option
         raise click.UsageError(
             f"this removes rules of {bucket} for every target: name an ARN, or add --force"
         )
-    aws = Aws()
+    aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     rules = _of(there, bucket, arn, aws)
     narrowed = any(given is not None for given in (events, prefix, suffix))

@@ -4,6 +4,7 @@
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.options import Option, options_of
 
+_TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
 _SECRETS = (
     "Every option may hold `secret:NAME`, which is read from AWS Secrets Manager, or "
     "`secret:NAME#FIELD` for one field of a secret that is JSON. A secret in plain text is for "
@@ -32,17 +34,24 @@ def sentence(known: Option) -> str:
     return f"{known.help} ({'; '.join(notes)})" if notes else known.help
 
 
+def own_first(declared: Any) -> dict[str, Option]:
+    """The options of a kind: its own, then those that others have too."""
+    own = declared.__annotations__
+    options = options_of(declared)
+    return {key: options[key] for key in sorted(options, key=lambda key: key not in own)}
+
+
 def of(kind: str) -> str:
     """The page as Markdown; it ends with a line's end."""
     target = targets.load(kind)
     docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
     first, _, rest = docstring.partition("\n")
     declared: Any = target.Settings
-    options = options_of(declared)
+    options = own_first(declared)
     arn = str(Arn("primary", target.arn_type))
     parts = [
         f"# {first.rstrip('.')}",
-        rest.strip(),
+        _tables_fenced(rest.strip()),
         "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->",
         "## 1. Configure",
         f"In `bucketcast.toml`; `primary` is the target's id, and its ARN is `{arn}`:",
@@ -65,6 +74,11 @@ def of(kind: str) -> str:
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _tables_fenced(text: str) -> str:
+    """A docstring's tables, which Markdown would run together, as they stand in the module."""
+    return _TABLE.sub(r"```text\n\g<0>\n```", text)
 
 
 def _toml(options: Any) -> Iterator[str]:

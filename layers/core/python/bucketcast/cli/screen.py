@@ -13,15 +13,17 @@ from typing import Any, TypeVar
 import click
 
 from bucketcast.errors import ConfigErrors
+from bucketcast.store.access import Aws
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass
 class Screen:
-    """Where a command's answer goes, and which deployment it is about."""
+    """Where a command's answer goes, and which deployment it is about; `aws` leads there."""
 
     json: bool = False
+    aws: Callable[..., Aws] = Aws
     stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
 
     def answer(self, document: Mapping[str, Any], *lines: str) -> None:
@@ -119,8 +121,8 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.text import Text  # noqa: PLC0415 - as above
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=place == 0)  # to be copied whole
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

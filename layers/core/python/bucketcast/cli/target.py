@@ -6,7 +6,6 @@ import click
 
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
-from bucketcast.store.access import Aws
 
 WAIT_SECONDS = 15.0
 _COLUMNS = ("ARN", "WHERE", "ONLINE", "MESSAGES WAITING", "MESSAGES DEAD")
@@ -39,7 +38,7 @@ def ls(screen: Screen, *, wait: float) -> None:
     Example:
       bucketcast target ls --json
     """  # noqa: D301 - click reads the character
-    aws = Aws(read_seconds=wait)
+    aws = screen.aws(read_seconds=wait)
     there = deployed.find(screen.stack, aws)
     fares = deployed.health(there.targets, aws)
     both = list(zip(there.targets, fares, strict=True))

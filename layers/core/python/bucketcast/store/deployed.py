@@ -75,7 +75,9 @@ class Deployed:
                 return target
         near = did_you_mean(wanted, known)
         there = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
-        raise NoSuchTargetError(f"no target {wanted} in the stack {self.stack}: {near}has {there}")
+        raise NoSuchTargetError(
+            f"no target {wanted} in the stack {self.stack}: {near}there is {there}"
+        )
 
 
 def find(stack: str, aws: Aws) -> Deployed:

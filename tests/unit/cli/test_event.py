@@ -1,0 +1,176 @@
+import pytest
+
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
+from tests.unit.cli.conftest import Run, cells
+from tests.unit.fake_aws import TABLE, FakeAws, refusal
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+POSTGRES = "arn:minio:sqs::main:postgresql"
+PUT_DELETE = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+
+
+def rules(aws: FakeAws, bucket: str = "uploads") -> list[Rule]:
+    return Rules(TABLE, aws.dynamodb).of(bucket)
+
+
+def test_add_puts_a_rule_in_force(run: Run, aws: FakeAws) -> None:
+    ran = run(
+        *("event", "add", "uploads", WEBHOOK, "--event", "put,delete"),
+        *("--prefix", "images/", "--suffix", ".jpg"),
+    )
+    assert (ran.code, ran.out, ran.err) == (0, f"Successfully added {WEBHOOK}\n", "")
+    assert rules(aws) == [
+        Rule(bucket="uploads", arn=WEBHOOK, events=PUT_DELETE, prefix="images/", suffix=".jpg")
+    ]
+
+
+def test_add_asks_for_put_delete_and_get_unless_told(run: Run, aws: FakeAws) -> None:
+    run("event", "add", "uploads", WEBHOOK)
+    assert rules(aws)[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
+
+
+def test_add_drops_the_region_of_an_arn(run: Run, aws: FakeAws) -> None:
+    assert run("event", "add", "uploads", "arn:minio:sqs:us-east-1:primary:webhook").code == 0
+    assert rules(aws)[0].arn == WEBHOOK
+
+
+def test_add_refuses_an_exact_repeat_unless_told(run: Run, aws: FakeAws) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    again = run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    assert again.code == 1
+    assert "has this rule already" in again.err
+    assert run("event", "add", "uploads", WEBHOOK, "--event", "put", "-p").code == 0
+    assert len(rules(aws)) == 1
+
+
+def test_add_names_the_targets_that_there_are(run: Run, aws: FakeAws) -> None:
+    ran = run("event", "add", "uploads", "arn:minio:sqs::primry:webhook")
+    assert ran.code == 1
+    assert f"did you mean '{WEBHOOK}'?" in ran.err
+    assert POSTGRES in ran.err
+    assert rules(aws) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["uploads", "arn:aws:sqs:x"], "the form is arn:minio:sqs:"),
+        (["Uploads/x", WEBHOOK], "is no bucket's name"),
+        (["uploads", WEBHOOK, "--event", "putt"], "did you mean 'put'?"),
+        (["uploads", WEBHOOK, "--event", ","], "name at least one"),
+        (["uploads", WEBHOOK, "--prefix", "a/../b"], "between its slashes"),
+        (["uploads", WEBHOOK, "--suffix", "."], "between its slashes"),
+        (["uploads", WEBHOOK, "--suffix", "a\\b"], "backslash"),
+        (["uploads", WEBHOOK, "--prefix", "ä" * 513], "1026 bytes"),
+        (["uploads", WEBHOOK, "--prefix", "\udcff"], "not UTF-8"),
+        (["uploads", WEBHOOK, "--sufix", "x"], "--suffix"),
+        (["uploads"], "Missing argument 'ARN'"),
+    ],
+)
+def test_add_tells_misuse(run: Run, aws: FakeAws, words: list[str], said: str) -> None:
+    ran = run("event", "add", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert rules(aws) == []
+
+
+def test_1024_bytes_are_allowed(run: Run) -> None:
+    assert run("event", "add", "uploads", WEBHOOK, "--prefix", "ä" * 512).code == 0
+
+
+@pytest.mark.parametrize(
+    ("notification", "note"),
+    [
+        ({}, "events of uploads do not reach Bucketcast; [bucket.uploads] in bucketcast.toml"),
+        (refusal("NoSuchBucket"), "there is no bucket uploads yet"),
+        (refusal("AccessDenied", "GetBucketNotification"), "could not be seen: not allowed"),
+    ],
+)
+def test_add_notes_a_bucket_that_is_not_wired(
+    run: Run, aws: FakeAws, notification: object, note: str
+) -> None:
+    aws.notification = notification
+    ran = run("event", "add", "uploads", WEBHOOK)
+    assert ran.code == 0
+    assert note in ran.err
+
+
+def test_add_takes_eventbridge_for_wired(run: Run, aws: FakeAws) -> None:
+    aws.notification = {"EventBridgeConfiguration": {}}
+    assert run("event", "add", "uploads", WEBHOOK).err == ""
+
+
+def test_ls_shows_rules_and_what_is_gone(run: Run, aws: FakeAws) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put", "--suffix", ".jpg")
+    Rules(TABLE, aws.dynamodb).add(
+        Rule(bucket="uploads", arn="arn:minio:sqs::old:redis", events=PUT_DELETE)
+    )
+    assert cells(run("event", "ls", "uploads").out) == [
+        ["ARN", "EVENTS", "PREFIX", "SUFFIX"],
+        ["arn:minio:sqs::old:redis (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*"],
+        [WEBHOOK, "s3:ObjectCreated:*", ".jpg"],
+    ]
+    document = run("event", "ls", "uploads", WEBHOOK, "--json").document
+    assert document["status"] == "success"
+    assert [rule | {"id": ""} for rule in document["rules"]] == [
+        {
+            "id": "",
+            "arn": WEBHOOK,
+            "event": ["s3:ObjectCreated:*"],
+            "prefix": "",
+            "suffix": ".jpg",
+            "deployed": True,
+        }
+    ]
+
+
+def test_ls_without_rules_says_so_and_succeeds(run: Run) -> None:
+    ran = run("event", "ls", "uploads")
+    assert (ran.code, ran.out, ran.err) == (0, "", "uploads has no rule\n")
+    assert run("event", "ls", "uploads", "--json").document["rules"] == []
+
+
+@pytest.fixture
+def some(run: Run) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "put")
+    run("event", "add", "uploads", WEBHOOK, "--event", "put", "--suffix", ".jpg")
+    run("event", "add", "uploads", WEBHOOK, "--event", "delete", "--suffix", ".jpg")
+    run("event", "add", "uploads", POSTGRES, "--event", "put,delete")
+
+
+@pytest.mark.usefixtures("some")
+@pytest.mark.parametrize(
+    ("words", "code", "left"),
+    [
+        ([WEBHOOK], 0, 1),
+        ([WEBHOOK, "--event", "put"], 0, 3),
+        ([WEBHOOK, "--event", "put", "--suffix", ".jpg"], 0, 3),
+        ([WEBHOOK, "--suffix", ".jpg"], 1, 4),
+        ([WEBHOOK, "--suffix", ".jpg", "--force"], 0, 2),
+        ([POSTGRES, "--event", "delete,put"], 0, 3),
+        ([POSTGRES, "--event", "put"], 1, 4),
+        ([WEBHOOK, "--prefix", "x"], 1, 4),
+        (["arn:minio:sqs::old:redis"], 1, 4),
+        ([], 2, 4),
+        (["--force"], 0, 0),
+        (["--force", "--suffix", ".jpg"], 0, 2),
+    ],
+)
+def test_rm_removes_what_was_named_and_nothing_else(
+    run: Run, aws: FakeAws, words: list[str], code: int, left: int
+) -> None:
+    ran = run("event", "rm", "uploads", *words)
+    assert (ran.code, len(rules(aws))) == (code, left)
+    assert bool(ran.out) is (code == 0)
+
+
+@pytest.mark.usefixtures("some")
+def test_rm_lists_what_it_did(run: Run) -> None:
+    ran = run("event", "rm", "uploads", POSTGRES)
+    assert ran.out == (
+        f"Successfully removed {POSTGRES} s3:ObjectCreated:*,s3:ObjectRemoved:* "
+        "prefix='' suffix=''\n"
+    )
+    assert len(run("event", "rm", "uploads", WEBHOOK, "--json").document["removed"]) == 3

@@ -1,0 +1,137 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
+
+from bucketcast import cli
+from bucketcast.store.access import Aws, AwsError, explained
+from tests.unit.cli.conftest import Run
+from tests.unit.fake_aws import FakeAws, refusal
+
+
+def test_help_is_there_for_everything(run: Run) -> None:
+    for words in [
+        (),
+        ("event",),
+        ("event", "add"),
+        ("event", "ls"),
+        ("event", "rm"),
+        ("target", "ls"),
+        ("config",),
+    ]:
+        ran = run(*words, "--help")
+        assert ran.code == 0
+        assert "Usage: bucketcast" in ran.out
+        assert "Example" in ran.out or words == ("event",)
+
+
+def test_no_words_show_the_help_and_are_misuse(run: Run) -> None:
+    ran = run()
+    assert ran.code == 2
+    assert "Usage: bucketcast" in ran.err
+
+
+def test_an_unknown_command_is_misuse(run: Run) -> None:
+    ran = run("evnt")
+    assert ran.code == 2
+    assert "did you mean 'event'?" in ran.err
+
+
+def test_misuse_with_json_is_one_document(run: Run) -> None:
+    ran = run("event", "add", "uploads", "--json")
+    assert ran.code == 2
+    assert ran.err == ""
+    assert ran.document == {"status": "error", "error": "Missing argument 'ARN'."}
+
+
+def test_help_and_version_import_neither_boto3_nor_rich() -> None:
+    code = (
+        "import sys; from bucketcast import cli; cli.main(['--help']);"
+        "sys.exit(', '.join({'boto3', 'botocore', 'rich'} & set(sys.modules)) or 0)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "Commands:" in answer.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--stack", "Other", "event", "ls", "uploads"),
+        ("event", "ls", "uploads", "--stack", "Other"),
+    ],
+)
+def test_the_stack_may_stand_before_or_behind(
+    run: Run, aws: FakeAws, words: tuple[str, ...]
+) -> None:
+    assert run(*words).code == 1
+    aws.stack = "Other"
+    assert run(*words).code == 0
+
+
+def test_the_environment_names_the_stack(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUCKETCAST_STACK", "Other")
+    aws.stack = "Other"
+    assert run("event", "ls", "uploads").code == 0
+
+
+def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: FakeAws) -> None:
+    aws.stack = "Other"
+    ran = run("target", "ls", "--json")
+    assert ran.code == 1
+    assert "no stack Bucketcast" in ran.document["error"]
+    assert "make up" in ran.document["error"]
+
+
+def test_a_stack_of_somebody_else_is_told_from_ours(run: Run, aws: FakeAws) -> None:
+    aws.outputs.clear()
+    assert "not a whole Bucketcast" in run("target", "ls").err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (NoCredentialsError(), "no AWS login: Unable to locate credentials; set AWS_PROFILE"),
+        (NoRegionError(), "set AWS_REGION"),
+        (EndpointConnectionError(endpoint_url="http://x"), "is there a way to the network?"),
+        (refusal("ExpiredToken"), "log in again"),
+        (refusal("InvalidClientTokenId"), "does not accept this login"),
+        (refusal("AccessDenied", "DescribeStacks"), "not allowed: DescribeStacks"),
+        (refusal("Throttling", "DescribeStacks"), "AWS refused DescribeStacks: Throttling"),
+    ],
+)
+def test_aws_errors_say_the_cure(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with pytest.raises(AwsError) as raised, explained():
+        raise error
+    assert said in str(raised.value)
+
+
+def test_a_silent_endpoint_of_ones_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+    with pytest.raises(AwsError, match="is the local AWS up"), explained():
+        raise EndpointConnectionError(endpoint_url="x")
+
+
+def test_a_lack_of_credentials_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_PROFILE", "nobody-has-this")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    assert cli.main(["event", "ls", "uploads", "--json"], aws=Aws) == 1
+    assert "nobody-has-this" in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_the_region_may_be_said_as_all_aws_tools_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    assert Aws().sqs.meta.region_name == "eu-central-1"

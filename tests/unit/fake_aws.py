@@ -1,0 +1,114 @@
+"""AWS as the command line meets it: moto's rules table and queues, and functions that answer."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import moto  # noqa: F401 - before any client is made, or it cannot answer for it
+from botocore.exceptions import ClientError
+
+from bucketcast.store.access import Aws
+
+REGION = "us-east-1"
+TABLE = "rules"
+INGRESS = "https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress"
+Invoke = Callable[[str], Any]
+
+
+@cache
+def _client(service: str) -> Any:
+    """Made once, which takes longer than a test; moto answers for it within `mock_aws`."""
+    login = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    return boto3.client(service, region_name=REGION, **login)  # type: ignore[call-overload]
+
+
+def refusal(code: str, operation: str = "Any") -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": f"{code} it said"}}, operation)
+
+
+class FakeAws(Aws):
+    """Targets by kind and id are deployed; `online` gives what a function answers to its probe."""
+
+    def __init__(self, *targets: tuple[str, str, str], stack: str = "Bucketcast") -> None:
+        super().__init__()
+        self.stack = stack
+        self.outputs: dict[str, str] = {"IngressQueueUrl": INGRESS, "RulesTable": TABLE}
+        self.answers: dict[str, Any] = {}
+        self.notification: Any = {"QueueConfigurations": [{"QueueArn": _arn(INGRESS)}]}
+        self.dynamodb = _client("dynamodb")
+        self.sqs = _client("sqs")
+        self.cloudformation: Any = SimpleNamespace(
+            describe_stacks=self._describe,
+            exceptions=SimpleNamespace(ClientError=ClientError),
+            meta=SimpleNamespace(region_name=REGION, endpoint_url="https://cf"),
+        )
+        self.functions: Any = SimpleNamespace(invoke=self._invoke)
+        self.s3: Any = SimpleNamespace(get_bucket_notification_configuration=self._notification)
+        self._make_table()
+        for place, (kind, type_, id_) in enumerate(targets):
+            self._make_target(place, kind, type_, id_)
+
+    def __call__(self, **_: Any) -> "FakeAws":
+        return self
+
+    def queue(self, name: str) -> str:
+        return self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+
+    def _make_table(self) -> None:
+        self.dynamodb.create_table(
+            TableName=TABLE,
+            KeySchema=[
+                {"AttributeName": "bucket", "KeyType": "HASH"},
+                {"AttributeName": "rule", "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[
+                {"AttributeName": "bucket", "AttributeType": "S"},
+                {"AttributeName": "rule", "AttributeType": "S"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+
+    def _make_target(self, place: int, kind: str, type_: str, id_: str) -> None:
+        name = f"{self.stack}-{kind}-{id_}"
+        queue = self.sqs.create_queue(QueueName=name)["QueueUrl"]
+        dead = self.sqs.create_queue(QueueName=f"{name}-dead")["QueueUrl"]
+        self.outputs[f"Target{place}"] = json.dumps(
+            {
+                "arn": f"arn:minio:sqs::{id_}:{type_}",
+                "kind": kind,
+                "id": id_,
+                "function": name,
+                "queue": queue,
+                "dead": dead,
+            }
+        )
+        self.answers[name] = {"online": True, "why": "", "where": f"{kind}.example.org"}
+
+    def _describe(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
+        if self.stack != StackName:
+            raise refusal("ValidationError", "DescribeStacks")
+        outputs = [{"OutputKey": key, "OutputValue": text} for key, text in self.outputs.items()]
+        return {"Stacks": [{"Outputs": outputs}]}
+
+    def _invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: N803 - boto3's names
+        assert json.loads(Payload) == {"probe": True}
+        answer = self.answers[FunctionName]
+        if isinstance(answer, Exception):
+            raise answer
+        failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
+        body = json.dumps(answer).encode()
+        return {"Payload": SimpleNamespace(read=lambda: body), **failed}
+
+    def _notification(self, Bucket: str) -> Any:  # noqa: N803 - boto3's name
+        assert Bucket
+        if isinstance(self.notification, Exception):
+            raise self.notification
+        return self.notification
+
+
+def _arn(queue: str) -> str:
+    account, name = queue.rsplit("/", 2)[1:]
+    return f"arn:aws:sqs:{REGION}:{account}:{name}"
