@@ -17,6 +17,7 @@ from bucketcast.errors import ConfigErrors
 from stacks.bucketcast import Bucketcast
 
 ROOT = Path(__file__).resolve().parent
+FAILED = 1
 MISUSE = 2
 
 
@@ -55,7 +56,13 @@ def main() -> int:
     except ConfigErrors as errors:
         sys.stderr.write(f"{errors}\n")
         return MISUSE
-    app.synth()
+    try:
+        app.synth()
+    except RuntimeError as error:
+        # CDK has printed what it found, so its own traceback would only push that away.
+        if "ValidationFailed" not in str(error):
+            raise
+        return FAILED
     return 0
 
 

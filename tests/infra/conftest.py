@@ -14,6 +14,12 @@ from stacks.bucketcast import Bucketcast
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# As the CDK command hands it to the app, but nothing is bundled.
+CONTEXT = {
+    **json.loads((ROOT / "cdk.json").read_text())["context"],
+    "aws:cdk:bundling-stacks": [],
+}
+
 TYPICAL = """
 [bucket.uploads]
 create = true
@@ -100,7 +106,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
             folder = tmp_path_factory.mktemp("synth")
             config = folder / "bucketcast.toml"
             config.write_text(text)
-            app = App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder / "out"))
+            app = App(context=CONTEXT, outdir=str(folder / "out"))
             deployment = load(config, {}, local=local)
             made[key] = Synthesised(
                 Bucketcast(app, stack, config=deployment, root=ROOT, local=local)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.infra.conftest import ROOT, TYPICAL
+from tests.infra.conftest import CONTEXT, ROOT, TYPICAL
 
 
 def test_all_mistakes_are_printed_without_a_traceback(tmp_path: Path) -> None:
@@ -49,13 +49,28 @@ def test_account_region_and_name_come_from_outside_and_nothing_is_looked_up(
     assert "missing" not in manifest
 
 
+def test_what_cdk_itself_finds_wrong_ends_without_a_traceback(tmp_path: Path) -> None:
+    text = """
+[notify_webhook.inside]
+endpoint = "https://example.org/hook"
+[notify_webhook.inside.deploy]
+vpc = "my-vpc"
+subnets = ["subnet-0123456789abcdef0"]
+"""
+    done = _run(tmp_path, text)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    # The CDK command prints this report.
+    assert "my-vpc" in (tmp_path / "out" / "validation-report.json").read_text()
+
+
 def _run(
     folder: Path, text: str | None, environ: dict[str, str] | None = None, **context: Any
 ) -> subprocess.CompletedProcess[str]:
     config = folder / "bucketcast.toml"
     if text is not None:
         config.write_text(text)
-    words = {"config": str(config), "aws:cdk:bundling-stacks": [], **context}
+    words = {**CONTEXT, "config": str(config), **context}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MINIO_")}
     kept |= {"CDK_CONTEXT_JSON": json.dumps(words), "CDK_OUTDIR": str(folder / "out")}
     return subprocess.run(

@@ -10,7 +10,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from bucketcast.config import load
 from stacks.bucketcast import Bucketcast
-from tests.infra.conftest import ROOT, TYPICAL
+from tests.infra.conftest import CONTEXT, ROOT, TYPICAL
 
 IN_VPC = """
 [notify_webhook.inside]
@@ -35,7 +35,7 @@ def test_the_check_is_awake(tmp_path: Path) -> None:
 def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
     config.write_text(TYPICAL + IN_VPC)
-    app = App(context={"aws:cdk:bundling-stacks": []}, outdir=str(folder / "out"))
+    app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return app
