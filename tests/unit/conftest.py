@@ -1,6 +1,72 @@
-"""Properties are about answers, not about how busy the machine is."""
+"""An AWS that answers inside the process, and properties that do not watch the clock."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
 from hypothesis import settings
+from moto import mock_aws
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
 
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No call leaves the process, and no credentials of the machine are used."""
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.setenv(name, "eu-central-1")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    with mock_aws():
+        yield
+
+
+@pytest.fixture(scope="session")
+def clients() -> boto3.Session:
+    """Clients take long to make and keep nothing from one test to the next."""
+    return boto3.Session("testing", "testing", region_name="eu-central-1")
+
+
+@pytest.fixture(scope="session")
+def sqs_client(clients: boto3.Session) -> "SQSClient":
+    return clients.client("sqs")
+
+
+@pytest.fixture(scope="session")
+def dynamodb_client(clients: boto3.Session) -> "DynamoDBClient":
+    return clients.client("dynamodb")
+
+
+@pytest.fixture
+def sqs(aws: None, sqs_client: "SQSClient") -> "SQSClient":  # noqa: ARG001 - it answers
+    return sqs_client
+
+
+@pytest.fixture
+def dynamodb(aws: None, dynamodb_client: "DynamoDBClient") -> "DynamoDBClient":  # noqa: ARG001
+    return dynamodb_client
+
+
+@pytest.fixture
+def rules_table(dynamodb: "DynamoDBClient") -> str:
+    dynamodb.create_table(
+        TableName="rules",
+        KeySchema=[
+            {"AttributeName": "bucket", "KeyType": "HASH"},
+            {"AttributeName": "rule", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "bucket", "AttributeType": "S"},
+            {"AttributeName": "rule", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return "rules"

@@ -52,3 +52,19 @@ def record(key: str = "photos/cat.jpg", **changes: Any) -> dict[str, Any]:
 def message(*records: Mapping[str, Any]) -> str:
     """The body of a message with these records."""
     return json.dumps({"Records": records or (record(),)})
+
+
+def received(sqs: Any, url: str) -> list[dict[str, Any]]:
+    """All that waits in a queue, with its attributes as plain texts."""
+    found: list[dict[str, Any]] = []
+    while messages := sqs.receive_message(
+        QueueUrl=url,
+        MaxNumberOfMessages=10,
+        MessageAttributeNames=["All"],
+        MessageSystemAttributeNames=["All"],
+    ).get("Messages"):
+        for each in messages:
+            attributes = each.get("MessageAttributes", {})
+            texts = {name: value["StringValue"] for name, value in attributes.items()}
+            found.append({**each, "texts": texts})
+    return found

@@ -1,0 +1,110 @@
+"""From outboxes to the targets' queues: all that was matched, or the messages to read again."""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.envelope import Delivery, unpack
+from bucketcast.ingest import Outbox
+from bucketcast.queues.fanout import Fanout, kind_of
+from tests.unit.made import event, received
+from tests.unit.test_envelope import noise
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+HOOK = "arn:minio:sqs::primary:webhook"
+FIFO = {"FifoQueue": "true"}
+
+
+def made_queue(
+    sqs: "SQSClient", name: str = "Bucketcast-webhook-primary", **attributes: str
+) -> str:
+    return sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
+
+
+def fanout(sqs: "SQSClient", *, fifo: bool = False) -> Fanout:
+    url = sqs.create_queue(QueueName="Bucketcast-ingress")["QueueUrl"]
+    return Fanout(url.removesuffix("ingress"), sqs, fifo=fifo)
+
+
+def outbox(*keys: str, record: bytes = b"{}") -> Outbox:
+    made = [Delivery("rule", event(key, record=msgspec.Raw(record))) for key in keys]
+    return Outbox(made, [f"message of {key}" for key in keys])
+
+
+def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
+    return [[each.event.key for each in unpack(found["Body"])[1]] for found in messages]
+
+
+def test_events_of_a_batch_go_in_one_message(sqs: "SQSClient") -> None:
+    url = made_queue(sqs)
+    assert fanout(sqs).send(HOOK, outbox("a", "b", "c")) == set()
+    assert keys(received(sqs, url)) == [["a", "b", "c"]]
+
+
+def test_ordered_queue_gets_a_message_an_event_in_one_group(sqs: "SQSClient") -> None:
+    url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
+    assert fanout(sqs, fifo=True).send(HOOK, outbox("a", "b", "a")) == set()
+    found = received(sqs, url)
+    assert keys(found) == [["a"], ["b"]], "the repeated event is recognised by SQS"
+    assert {each["Attributes"]["MessageGroupId"] for each in found} == {HOOK}
+    assert found[0]["Attributes"]["MessageDeduplicationId"] == event("a").id
+
+
+@pytest.mark.parametrize("arn", [HOOK, "arn:minio:sqs::x:hologram", "no arn", ""])
+def test_events_of_a_target_that_is_not_there_go_nowhere(sqs: "SQSClient", arn: str) -> None:
+    assert fanout(sqs).send(arn, outbox("a")) == set()
+
+
+def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
+    url = made_queue(sqs, "My-own-stack-postgres-_")
+    ingress = sqs.create_queue(QueueName="My-own-stack-ingress")["QueueUrl"]
+    sender = Fanout(ingress.removesuffix("ingress"), sqs, fifo=False)
+    assert sender.send("arn:minio:sqs::_:postgresql", outbox("a")) == set()
+    assert keys(received(sqs, url)) == [["a"]]
+
+
+def test_event_that_fits_nowhere_stays_and_its_neighbours_go(sqs: "SQSClient") -> None:
+    url = made_queue(sqs)
+    box = outbox("a", "large", "b")
+    large = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
+    box.deliveries[1] = large
+    assert fanout(sqs).send(HOOK, box) == {"message of large"}
+    assert keys(received(sqs, url)) == [["a", "b"]]
+
+
+class Broken:
+    """An SQS that refuses some of the messages, or does not answer."""
+
+    def __init__(self, sqs: "SQSClient", *, refuse: int | None) -> None:
+        self.exceptions = sqs.exceptions
+        self.refuse = refuse
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:  # noqa: N803
+        if self.refuse is None:
+            raise EndpointConnectionError(endpoint_url=QueueUrl)
+        failed = {"Id": str(self.refuse), "Code": "InternalError", "SenderFault": True}
+        return {"Failed": [failed] if failed["Id"] in {each["Id"] for each in Entries} else []}
+
+
+def test_where_sqs_does_not_answer_all_messages_are_read_again(sqs: "SQSClient") -> None:
+    client: Any = Broken(sqs, refuse=None)
+    sender = Fanout("https://sqs/123/Bucketcast-", client, fifo=False)
+    assert sender.send(HOOK, outbox("a", "b")) == {"message of a", "message of b"}
+
+
+def test_only_the_origins_of_a_refused_message_are_read_again(sqs: "SQSClient") -> None:
+    client: Any = Broken(sqs, refuse=1)
+    sender = Fanout("https://sqs/123/Bucketcast-", client, fifo=False)
+    box = outbox(*(f"k{n}" for n in range(2_100)))
+    assert sender.send(HOOK, box) == {f"message of k{n}" for n in range(1_000, 2_000)}
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_every_kind_is_found_by_its_type(kind: str) -> None:
+    assert kind_of(Arn("x", targets.load(kind).arn_type)) == kind

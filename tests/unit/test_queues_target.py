@@ -1,0 +1,139 @@
+"""The way out of dispatch: what leaves a batch other than by being delivered."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from bucketcast.dispatch import Dead, Message
+from bucketcast.envelope import Delivery, Envelope, unpack
+from bucketcast.errors import NotConnected, Rejected
+from bucketcast.queues import Queue
+from bucketcast.queues.target import TargetQueue
+from tests.unit.made import event, received
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+HOOK = "arn:minio:sqs::primary:webhook"
+FIFO = {"FifoQueue": "true"}
+
+
+class Queues:
+    """A target's two queues, and the way to them."""
+
+    def __init__(self, sqs: "SQSClient", *, fifo: bool = False) -> None:
+        end, attributes = (".fifo", FIFO) if fifo else ("", {})
+        self.sqs = sqs
+        self.own, self.dead = (
+            sqs.create_queue(QueueName=f"hook{part}{end}", Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
+            for part in ("", "-dead")
+        )
+        self.way = TargetQueue(HOOK, Queue(self.own, sqs), Queue(self.dead, sqs), fifo=fifo)
+
+
+def dead(key: str, reason: str = "refused", since: int = 7) -> Dead:
+    delivery = Delivery("rule-1", event(key, record=msgspec.Raw(b'{"a":1}')))
+    return Dead(delivery, Envelope(since, attempts=3), Rejected(reason))
+
+
+def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:
+    queues = Queues(sqs)
+    assert queues.way.bury([dead("a", "too long"), dead("b")]) == set()
+    first, second = received(sqs, queues.dead)
+    assert first["texts"] == {
+        "reason": "too long",
+        "error": "Rejected",
+        "rule": "rule-1",
+        "target": HOOK,
+    }
+    envelope, (delivery,) = unpack(first["Body"])
+    assert (envelope.since, envelope.attempts, delivery.event.key) == (7, 0, "a")
+    assert json.loads(first["Body"])["events"][0]["event"]["record"] == {"a": 1}
+    assert unpack(second["Body"])[1][0].event.key == "b"
+
+
+def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:
+    queues = Queues(sqs)
+    assert queues.way.bury_message(Message("id", "r", "rubbish", 0, 1), "no envelope")
+    (found,) = received(sqs, queues.dead)
+    assert found["Body"] == "rubbish"
+    assert found["texts"] == {"reason": "no envelope", "target": HOOK}
+
+
+def test_event_may_be_buried_again_from_an_ordered_queue(sqs: "SQSClient") -> None:
+    """SQS drops for five minutes what has a token it knows; a redriven event has died before."""
+    queues = Queues(sqs, fifo=True)
+    for _ in range(2):
+        assert queues.way.bury([dead("a")]) == set()
+        assert queues.way.bury_message(Message("id", "r", "rubbish", 0, 1), "why")
+    assert len(received(sqs, queues.dead)) == 4
+
+
+def test_part_goes_back_with_its_history(sqs: "SQSClient") -> None:
+    queues = Queues(sqs)
+    part = [dead("a").delivery, dead("b").delivery]
+    assert queues.way.go_back(part, Envelope(7, attempts=4), 0)
+    (found,) = received(sqs, queues.own)
+    envelope, deliveries = unpack(found["Body"])
+    assert (envelope.since, envelope.attempts) == (7, 4)
+    assert [each.event.key for each in deliveries] == ["a", "b"]
+
+
+class Asked:
+    """Remembers what it was asked to send; answers as told."""
+
+    def __init__(self, answer: Any = None) -> None:
+        self.sent: list[Any] = []
+        self.answer = answer or {}
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:  # noqa: N803
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        self.sent += [(QueueUrl, each) for each in Entries]
+        return self.answer
+
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:  # noqa: N803
+        return self.send_message_batch(QueueUrl=QueueUrl, Entries=Entries)
+
+
+def way(client: Any) -> TargetQueue:
+    return TargetQueue(HOOK, Queue("own", client), Queue("dead", client), fifo=False)
+
+
+@pytest.mark.parametrize(("pause", "delay"), [(1, 1), (900, 900), (1_200, 900)])
+def test_pause_of_a_part_is_no_longer_than_sqs_takes(pause: int, delay: int) -> None:
+    client = Asked()
+    assert way(client).go_back([dead("a").delivery], Envelope(1), pause)
+    ((url, entry),) = client.sent
+    assert (url, entry["DelaySeconds"]) == ("own", delay)
+
+
+NO_ANSWER = EndpointConnectionError(endpoint_url="https://sqs")
+REFUSED = {"Failed": [{"Id": "1", "Code": "InternalError", "SenderFault": True}]}
+
+
+def test_what_sqs_did_not_take_is_answered() -> None:
+    assert way(Asked(REFUSED)).bury([dead("a"), dead("b")]) == {1}
+    assert way(Asked(NO_ANSWER)).bury([dead("a"), dead("b")]) == {0, 1}
+    assert not way(Asked(NO_ANSWER)).bury_message(Message("id", "r", "b", 0, 1), "why")
+    assert not way(Asked(NO_ANSWER)).go_back([dead("a").delivery], Envelope(1), 1)
+    assert way(Asked()).bury_message(Message("id", "r", "b", 0, 1), "why")
+
+
+def test_pause_that_sqs_does_not_take_is_no_mishap() -> None:
+    way(Asked(NO_ANSWER)).postpone({"receipt": 5})
+    client = Asked()
+    way(client).postpone({"receipt": 5})
+    ((url, entry),) = client.sent
+    assert (url, entry["VisibilityTimeout"]) == ("own", 5)
+
+
+def test_class_of_the_error_is_said() -> None:
+    client = Asked()
+    one = dead("a")._replace(reason=NotConnected("refused"))
+    assert way(client).bury([one]) == set()
+    ((_, entry),) = client.sent
+    assert entry["MessageAttributes"]["error"]["StringValue"] == "NotConnected"
