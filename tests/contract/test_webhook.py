@@ -5,9 +5,11 @@ import socket
 import ssl
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -103,12 +105,18 @@ def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Ma
     assert request.body == minio.log(one)
     assert request.headers == {
         "host": webhook.address,
+        "accept": "*/*",
         "user-agent": f"bucketcast/{__version__}",
         "content-type": "application/json",
         "content-length": str(len(request.body)),
         "authorization": f"Bearer {TOKEN}",
         "webhook-id": one.id,
     }
+
+
+def test_the_version_is_the_packages() -> None:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert tomllib.loads(project.read_text())["project"]["version"] == __version__
 
 
 @pytest.mark.parametrize(
@@ -245,6 +253,18 @@ def test_nobody_there_is_said_at_once_for_all(webhook: WebhookServer, make: Make
     assert {type(error) for error in failures.values()} == {NotConnected}
     webhook.start_again()
     assert not target.send(events(40))
+
+
+def test_a_proxy_of_the_environment_is_used(
+    webhook: WebhookServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://{webhook.address}")
+    texts = webhook.settings(endpoint="http://nowhere.invalid/open")
+    assert not make(texts).send(events(1))
+    (request,) = webhook.requests()
+    assert request.path == "http://nowhere.invalid/open"
+    monkeypatch.setenv("no_proxy", "nowhere.invalid")
+    assert len(make(texts).send(events(1))) == 1
 
 
 def test_a_host_without_an_address(make: Make) -> None:

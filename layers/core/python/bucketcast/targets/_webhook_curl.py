@@ -5,6 +5,7 @@ TLS is always verified, the host name too: against the CA given, else against wh
 `http_proxy` and `no_proxy`. pycurl is imported where it is used, as only one function carries it.
 """
 
+import os
 import select
 import ssl
 from collections.abc import Sequence
@@ -59,6 +60,8 @@ def handle(settings: Endpoint) -> Any:
         pycurl.SSL_VERIFYPEER: 1,
         pycurl.SSL_VERIFYHOST: 2,
     }
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        options[pycurl.PROXY] = ""  # or curl would search the environment for every request
     if settings.cert_authority:
         options[pycurl.CAINFO_BLOB] = settings.cert_authority
         made.unsetopt(pycurl.CAPATH)

@@ -112,7 +112,7 @@ class _Connections:
         import pycurl  # noqa: PLC0415 - only its own function carries it
 
         self._settings = settings
-        self._headers = ["Content-Type: application/json", "Accept:", "Expect:"]
+        self._headers = ["Content-Type: application/json"]
         if authorization := _login(settings):
             self._headers.append(f"Authorization: {authorization}")
         self._multi = pycurl.CurlMulti()
