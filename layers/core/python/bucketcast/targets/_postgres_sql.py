@@ -17,12 +17,15 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, LiteralString, NamedTuple, Self
 
+from bucketcast.event import Event
 from bucketcast.namespace import DAYS_TO_REMEMBER, Entry
+from bucketcast.shapes.minio import records
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 GUARD = "_guard"
+_BY_BYTES = 'collate "C"'
 COLUMNS = {
     "namespace": {"key": "character varying", "value": "jsonb"},
     "access": {"event_time": "timestamp with time zone", "event_data": "jsonb"},
@@ -39,7 +42,8 @@ select set_config('idle_in_transaction_session_timeout', '60s', false)
 where current_setting('idle_in_transaction_session_timeout') = '0'
 """
 ALONE = b"select pg_advisory_xact_lock(hashtext('bucketcast makes tables'))"
-JOIN = b"select pg_temp.bucketcast_join(); commit"
+JOIN = b"select pg_temp.bucketcast_join(false); commit"
+JOIN_PUTS = b"select pg_temp.bucketcast_join(true); commit"
 STAGED = b"""
 create temporary table if not exists bucketcast_staged (
     register text, version text, moment text collate "C", time text collate "C", key varchar,
@@ -49,20 +53,29 @@ create temporary table if not exists bucketcast_staged (
 STAGE = b"copy pg_temp.bucketcast_staged from stdin"
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-_special = re.compile(r"[\\\n\r\t]").search
+_special = re.compile(r"[\\\n\r]").search
 
 
-def row(fields: Iterable[str], json: bytes) -> bytes:
-    """A row in COPY's text format; JSON has no raw control character, only backslashes."""
-    head = "\t".join(field.translate(_ESCAPES) if _special(field) else field for field in fields)
-    return b"%b\t%b\n" % (head.encode(), json.replace(b"\\", rb"\\"))
-
-
-def staged(entry: Entry) -> tuple[str, str, str, str, str]:
-    """The columns of `bucketcast_staged` before the value."""
+def staged(entry: Entry) -> bytes:
+    """A row of `bucketcast_staged` for COPY."""
     at = entry.time.removesuffix("Z")
     moment = entry.sequencer + at if entry.sequencer else ""
-    return entry.register.value, entry.version, moment, at, entry.key
+    return _row((entry.register, entry.version, moment, at, entry.key), records(entry.event))
+
+
+def appended(event: Event) -> bytes:
+    """A row of the format `access` for COPY."""
+    return _row((event.time,), records(event))
+
+
+def _row(fields: tuple[str, ...], json: bytes) -> bytes:
+    """A row in COPY's text format; JSON has no raw control character, only backslashes."""
+    head = "\t".join(fields)
+    if _special(head) or head.count("\t") >= len(fields):
+        head = "\t".join(field.translate(_ESCAPES) for field in fields)
+    if b"\\" in json:
+        json = json.replace(b"\\", rb"\\")
+    return head.encode() + b"\t" + json + b"\n"
 
 
 class Names(NamedTuple):
@@ -83,23 +96,27 @@ class Names(NamedTuple):
 def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
     """The schema and the columns with their types of a table; nothing if it does not exist."""
     found = connection.execute(
-        "select relnamespace::regnamespace::text, attname, format_type(atttypid, null)"
-        " from pg_attribute join pg_class c on c.oid = attrelid"
+        "select nspname, attname, format_type(atttypid, null) from pg_attribute"
+        " join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace"
         " where attrelid = to_regclass(%s) and attnum > 0 and not attisdropped",
         [name],
     ).fetchall()
     return (found[0][0] if found else ""), {column: kind for _, column, kind in found}
 
 
-def lacking(connection: "Connection", table: str, rights: Iterable[str]) -> list[str]:
-    """The rights that the user lacks on a table, or CREATE on the schema where it is to be."""
+def lacking(connection: "Connection", schema: str, table: str, rights: Iterable[str]) -> list[str]:
+    """The rights that the user lacks on a table, or CREATE on the schema where it is to be.
+
+    A schema of "" is the one where the user's tables are made.
+    """
     found = connection.execute(
         "select wanted || ' on ' || %(table)s from unnest(%(rights)s::text[]) wanted"
         " where not has_table_privilege(to_regclass(%(table)s), wanted)"
         " union all select 'CREATE on the schema for ' || %(table)s"
         " where to_regclass(%(table)s) is null"
-        " and not coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)",
-        {"table": table, "rights": list(rights)},
+        " and not coalesce("
+        "has_schema_privilege(coalesce(%(schema)s, current_schema()), 'CREATE'), false)",
+        {"table": table, "rights": list(rights), "schema": schema or None},
     )
     return [lacks for (lacks,) in found]
 
@@ -167,19 +184,21 @@ begin
     from pg_temp.bucketcast_staged group by 2 order by 2
   ) slots;
 
-  insert into {names.guard} as known (key, version, put, removed, removed_at)
-  select s.key, s.version, coalesce(max({_moment("shown.value")}), ''), max(s.moment), max(s.time)
-  from (
-    select key, version, moment, case moment when '' then time else '' end as time
-    from pg_temp.bucketcast_staged where register = 'removal'
-    union all
-    select key, '', '', '' from pg_temp.bucketcast_staged where register <> 'put'
-  ) s left join {names.table} shown on shown.key = s.key and s.version = ''
-  group by s.key, s.version
-  on conflict (key, version) do update set
-    removed = greatest(known.removed, excluded.removed),
-    removed_at = greatest(known.removed_at, excluded.removed_at),
-    noted_at = excluded.noted_at;
+  if not only_puts then
+    insert into {names.guard} as known (key, version, put, removed, removed_at)
+    select s.key, s.version, coalesce(max({_moment("shown.value")}), ''), max(s.moment), max(s.time)
+    from (
+      select key, version, moment, case moment when '' then time else '' end as time
+      from pg_temp.bucketcast_staged where register = 'removal'
+      union all
+      select key, '', '', '' from pg_temp.bucketcast_staged where register <> 'put'
+    ) s left join {names.table} shown on shown.key = s.key and s.version = ''
+    group by s.key, s.version
+    on conflict (key, version) do update set
+      removed = greatest(known.removed, excluded.removed),
+      removed_at = greatest(known.removed_at, excluded.removed_at),
+      noted_at = excluded.noted_at;
+  end if;
 
   perform from {names.guard} known
   where exists (select from pg_temp.bucketcast_staged s where s.key = known.key)
@@ -224,19 +243,20 @@ begin
 end
 """  # noqa: S608
     return f"""
-create or replace function pg_temp.bucketcast_join() returns void language plpgsql
+create or replace function pg_temp.bucketcast_join(only_puts boolean) returns void language plpgsql
 as {_literal(body)}
 """.encode()
 
 
 def _put(names: Names, condition: str = "") -> str:
+    new, old = (f"coalesce({_digits(value)}, '')" for value in ("excluded.value", "shown.value"))
     return f"""
   insert into {names.table} as shown (key, value)
   select s.key, s.value from pg_temp.bucketcast_staged s
   where s.register = 'put' {condition}
   order by s.key collate "C"
   on conflict (key) do update set value = excluded.value
-  where {_moment("excluded.value")} > {_moment("shown.value")};
+  where {new} > {old} or {new} = {old} and {_time("excluded.value")} > {_time("shown.value")};
 """  # noqa: S608
 
 
@@ -250,10 +270,14 @@ def _text(value: str, path: LiteralString) -> str:
 
 
 def _time(value: str) -> str:
-    return f"""(coalesce(rtrim({_text(value, "eventTime")}, 'Z'), '') collate "C")"""
+    return f"(coalesce(rtrim({_text(value, 'eventTime')}, 'Z'), '') {_BY_BYTES})"
+
+
+def _digits(value: str) -> str:
+    """The sequencer; null where a visible row shows an overlay alone."""
+    return f"lpad(lower({_text(value, 's3,object,sequencer')} {_BY_BYTES}), 32, '0')"
 
 
 def _moment(value: str) -> str:
     """The moment of the put that a visible row shows; "" where it shows an overlay alone."""
-    sequencer = f"lpad(lower({_text(value, 's3,object,sequencer')}), 32, '0')"
-    return f"""(coalesce({sequencer} || rtrim({_text(value, "eventTime")}, 'Z'), '') collate "C")"""
+    return f"coalesce({_digits(value)} || {_time(value)}, '')"

@@ -28,16 +28,16 @@ guard is looked for and made in the schema of its table.
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace import fold
+from bucketcast.namespace import Entry, Register, fold
 from bucketcast.options import Secret, option
-from bucketcast.shapes.minio import records
 from bucketcast.targets import _postgres_connection as link
 from bucketcast.targets import _postgres_sql as sql
 from bucketcast.targets import base
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import psycopg
 
 SWEEP_EVERY = 3600.0
+ROWS_A_PART = 100
 _LONGEST_NAME = 63  # bytes; PostgreSQL cuts what is longer
 _NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
 _ABOUT_A_ROW = ("22", "23", "54", "P0")
@@ -124,9 +125,13 @@ class Target(base.Target):
         with self._lock, self._session() as connection:
             connection.execute(b"select 1")
             names = _found(connection, self.settings) or sql.Names.of(self.settings.table)
-            lacks = sql.lacking(connection, names.table, sql.RIGHTS[self.settings.format])
-            if self._mirrors:
-                lacks += sql.lacking(connection, names.guard, sql.RIGHTS["namespace"])
+            rights = sql.RIGHTS[self.settings.format]
+            needed = (names.table, names.guard) if self._mirrors else (names.table,)
+            lacks = [
+                each
+                for table in needed
+                for each in sql.lacking(connection, names.schema, table, rights)
+            ]
         if lacks:
             raise Retryable(f"the user of connection_string lacks {', '.join(lacks)}: grant it")
 
@@ -159,31 +164,47 @@ class Target(base.Target):
             failures.update(dict.fromkeys(places, error))
 
     def _write(self, events: Sequence[Event]) -> None:
-        """One transaction."""
-        try:
-            if self._mirrors:
-                rows = [sql.row(sql.staged(each), records(each.event)) for each in fold(events)]
-            else:
-                rows = [sql.row((event.time,), records(event)) for event in events]
-        except UnicodeEncodeError as error:
-            raise _RowRefusedError(Rejected(f"its text is not Unicode: {error}")) from None
-        if not rows:
+        """One transaction.
+
+        Raises:
+            _RowRefusedError: these events hold one that the server refused.
+        """
+        from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client
+
+        entries = fold(events) if self._mirrors else []
+        if self._mirrors and not entries:
             return
         with self._session() as connection:
             names = self._prepared(connection)
-        with self._session(writes=True) as connection, connection.cursor() as cursor:
-            if self._mirrors:
-                cursor.execute(b"begin")
-            with cursor.copy(sql.STAGE if self._mirrors else sql.append(names)) as copy:
-                copy.write(b"".join(rows))
-            if self._mirrors:
-                cursor.execute(sql.JOIN)
+            try:
+                if self._mirrors:
+                    self._join(connection, entries)
+                else:
+                    _copy(connection, sql.append(names), map(sql.appended, events))
+            except UnicodeEncodeError as error:
+                reason: DeliveryError = Rejected(f"its text is not Unicode: {error}")
+            except Error as error:
+                if (error.sqlstate or "")[:2] not in _ABOUT_A_ROW:
+                    raise
+                reason = link.translated(error)
+            else:
+                return
+            connection.rollback()
+            raise _RowRefusedError(reason)
+
+    def _join(self, connection: "psycopg.Connection", entries: Sequence[Entry]) -> None:
+        connection.execute(b"begin")
+        _copy(connection, sql.STAGE, map(sql.staged, entries))
+        only_puts = all(entry.register is Register.PUT for entry in entries)
+        connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
     def _prepared(self, connection: "psycopg.Connection") -> sql.Names:
         """The tables, made where absent, and what a connection needs once; swept now and then."""
         if self._names is None:
             connection.execute(sql.START)
-            names = _found(connection, self.settings) or _made(connection, self.settings)
+            names = _found(connection, self.settings)
+            if not names or (self._mirrors and not sql.columns(connection, names.guard)[0]):
+                names = _made(connection, self.settings)
             if self._mirrors:
                 connection.execute(sql.STAGED)
                 connection.execute(sql.join(names))
@@ -194,13 +215,9 @@ class Target(base.Target):
         return self._names
 
     @contextmanager
-    def _session(self, *, writes: bool = False) -> "Iterator[psycopg.Connection]":
-        """The connection. What goes wrong with it is said in our words, and nothing stays open.
-
-        Raises:
-            _RowRefusedError: what it `writes` holds a row that was refused.
-        """
-        from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client
+    def _session(self) -> "Iterator[psycopg.Connection]":
+        """The connection; what goes wrong with it is said in our words, and it is closed."""
+        from psycopg import Error  # noqa: PLC0415
 
         try:
             if self._connection is not None and link.has_ended(self._connection):
@@ -210,16 +227,13 @@ class Target(base.Target):
                 self._connection = link.connect(login, self.settings)
             with link.watched(self._connection, self.patience):
                 yield self._connection
+        except _RowRefusedError:
+            raise
         except Error as error:
-            reason = link.translated(error)
-            about_a_row = (error.sqlstate or "")[:2] in _ABOUT_A_ROW
-            if self._connection is not None and about_a_row and writes:
-                with suppress(Error):  # if that fails too, the next to use it finds it closed
-                    self._connection.rollback()
-                raise _RowRefusedError(reason) from error
             self.close()
+            reason = link.translated(error)
             raise Retryable(str(reason)) if isinstance(reason, Rejected) else reason from error
-        except DeliveryError:
+        except BaseException:
             self.close()
             raise
 
@@ -233,7 +247,7 @@ class _RowRefusedError(Exception):
 
 
 def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:
-    """The tables by their full names, if all that the format needs are there.
+    """The table by its full name, if it is there.
 
     Raises:
         Retryable: the table has other columns.
@@ -248,9 +262,7 @@ def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.
             f"table {settings.table} has the columns {has}, while format {settings.format} needs "
             f"{needs}: set the other format, name another table or move this one away"
         )
-    names = sql.Names.of(settings.table, schema)
-    guarded = settings.format != "namespace" or sql.columns(connection, names.guard)[0]
-    return names if guarded else None
+    return sql.Names.of(settings.table, schema)
 
 
 def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names:
@@ -265,3 +277,10 @@ def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.N
         if settings.format == "namespace" and not sql.columns(connection, names.guard)[0]:
             connection.execute(sql.guard(names))
     return names
+
+
+def _copy(connection: "psycopg.Connection", statement: bytes, rows: Iterator[bytes]) -> None:
+    """Copy rows in parts, so that the server reads one while the next is made."""
+    with connection.cursor() as cursor, cursor.copy(statement) as into:
+        while part := b"".join(islice(rows, ROWS_A_PART)):
+            into.write(part)

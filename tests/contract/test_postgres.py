@@ -1,0 +1,495 @@
+"""What is particular to PostgreSQL: the join, tables, names, rights, TLS and errors."""
+
+import json
+import random
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import psycopg
+import pytest
+import trustme
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.options import read
+from bucketcast.targets.postgres import PostgresSettings, Target
+from tests.contract.oracle import Row, visible
+from tests.servers import Arrival, Server
+from tests.servers.postgres import PostgresServer
+
+Admin = psycopg.Connection[tuple[Any, ...]]
+
+PUT = "s3:ObjectCreated:Put"
+DELETE = "s3:ObjectRemoved:Delete"
+MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
+TAGGING = "s3:ObjectCreated:PutTagging"
+HEX = st.integers(0, 15)
+
+
+@pytest.fixture
+def postgres(server: Callable[[str], Server]) -> PostgresServer:
+    return cast("PostgresServer", server("postgres"))
+
+
+@pytest.fixture
+def admin(postgres: PostgresServer) -> Iterator[Admin]:
+    with postgres.connect() as connection:
+        yield connection
+
+
+def target(server: Server, **overrides: str) -> Target:
+    return Target(read(PostgresSettings, server.settings(**overrides)))
+
+
+def event(name: str, key: str, at: int, *, sequencer: int | None = None, **more: Any) -> Event:
+    """An event `at` so many ms; with its time as sequencer unless that is 0 for none."""
+    stamp = f"2026-01-02T03:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
+    order = at if sequencer is None else sequencer
+    text = f"{order:X}" if order else ""
+    return Event(name, more.pop("bucket", "b"), key, stamp, text, msgspec.Raw(b"{}"), **more)
+
+
+def put(key: str, at: int, **more: Any) -> Event:
+    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **more})
+
+
+def rows(server: Server, place: str = "") -> dict[str, Row]:
+    """What the mirror shows, in the oracle's words."""
+    return shown(server.received(place))
+
+
+def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
+    seen = {}
+    for arrival in arrivals:
+        (record,) = json.loads(arrival.body)["Records"]
+        held = record["s3"]["object"]
+        seen[arrival.key] = Row(
+            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+        )
+    return seen
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Events of two keys: no two of one order, sequencers and times that do not agree."""
+    length = draw(st.integers(1, 10))
+    sequencers = draw(st.permutations(range(1, length + 1)))
+    times = draw(st.permutations(range(1, length + 1)))
+    return [
+        _any_event(draw, sequencer, at) for sequencer, at in zip(sequencers, times, strict=True)
+    ]
+
+
+def _any_event(draw: st.DrawFn, sequencer: int, at: int) -> Event:
+    name = draw(st.sampled_from((PUT, PUT, DELETE, DELETE, MARKER, TAGGING)))
+    bare = name == TAGGING or (name != PUT and draw(st.booleans()))
+    version = draw(st.sampled_from((None, "v1", "v2")))
+    key = draw(st.sampled_from(("x", "y")))
+    if name in (DELETE, MARKER):
+        return event(name, key, at, sequencer=0 if bare else sequencer, version_id=version)
+    size = None if bare else sequencer * 100 + at
+    order = 0 if bare else sequencer
+    return event(name, key, at, sequencer=order, version_id=version, size=size, etag=f"e{at}")
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
+    """A history, and batches that deliver all of it in any order, some of it again."""
+    history = draw(histories())
+    again = draw(st.lists(st.sampled_from(history), max_size=6))
+    stream = draw(st.permutations([*history, *again]))
+    batches: list[list[Event]] = [[]]
+    for one in stream:
+        if draw(st.booleans()) and batches[-1]:
+            batches.append([])
+        batches[-1].append(one)
+    return history, batches
+
+
+def test_any_order_split_and_repetition_ends_in_the_same_rows(
+    postgres: PostgresServer, admin: Admin
+) -> None:
+    buckets = count()
+    login = postgres.settings()["connection_string"] + " options='-c synchronous_commit=off'"
+
+    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(deliveries())
+    def converges(delivered: tuple[list[Event], list[list[Event]]]) -> None:
+        history, batches = delivered
+        bucket = f"b{next(buckets)}"
+        for one, batch in enumerate(batches):
+            assert writers[one % 2].send([within(bucket, each) for each in batch]) == {}
+        found = admin.execute(
+            "select key, value::text from events where key like %s", [f"{bucket}/%"]
+        )
+        mirrored = shown(Arrival(key=key, body=value.encode()) for key, value in found)
+        assert mirrored == visible(within(bucket, each) for each in history)
+
+    def within(bucket: str, each: Event) -> Event:
+        return msgspec.structs.replace(each, bucket=bucket)
+
+    with (
+        target(postgres, connection_string=login) as first,
+        target(postgres, connection_string=login) as second,
+    ):
+        writers = (first, second)
+        first.send([put("so that there is a table", 1)])
+        converges()
+
+
+def test_connections_that_write_the_same_keys_at_once_agree(postgres: PostgresServer) -> None:
+    shuffled = random.Random(7)  # noqa: S311 - a shuffle
+    history = [_random_event(shuffled, f"k{shuffled.randrange(20)}", at) for at in range(1, 1200)]
+
+    def hammer(seed: int) -> None:
+        mine = random.Random(seed)  # noqa: S311
+        stream = mine.sample(history, len(history))
+        with target(postgres) as writer:
+            while stream:
+                size = mine.randrange(1, 40)
+                assert writer.send(stream[:size]) == {}
+                stream = stream[size:]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(hammer, range(4)))
+    assert rows(postgres) == visible(history)
+
+
+def _random_event(source: random.Random, key: str, at: int) -> Event:
+    name = source.choice((PUT, PUT, PUT, DELETE, DELETE, TAGGING))
+    if name == PUT:
+        return put(key, at, version_id=source.choice((None, "v1", "v2")))
+    if name == TAGGING:
+        return event(name, key, at, sequencer=0, etag=f"t{at}")
+    return event(name, key, at, sequencer=source.choice((None, 0)), version_id=None)
+
+
+def test_text_of_every_kind_arrives_as_it_is(postgres: PostgresServer) -> None:
+    keys = [
+        "tab\t nl\n cr\r back\\ \\N \\. 'one' \"two\" %s {} $1 \x01\x7f",
+        "\\.\n\\.",
+        "é€😀",
+        "k" * 1024,
+        "😀" * 256,
+    ]
+    with target(postgres) as mirror:
+        assert mirror.send([put(key, at, etag='"\\\t') for at, key in enumerate(keys, 1)]) == {}
+    assert rows(postgres) == {
+        f"b/{key}": Row(PUT, at, '"\\\t', f"{at:X}") for at, key in enumerate(keys, 1)
+    }
+
+
+def test_a_table_that_minio_filled_is_carried_on(postgres: PostgresServer, admin: Admin) -> None:
+    admin.execute("create table events (key varchar primary key, value jsonb)")
+    old = {
+        "eventName": PUT,
+        "eventTime": "2016-10-12T21:18:20Z",
+        "s3": {"object": {"key": "a", "size": 1, "sequencer": "147CE57C70B31931"}},
+    }
+    for key in ("a", "b", "c"):
+        admin.execute(
+            "insert into events values (%s, %s)", [f"b/{key}", json.dumps({"Records": [old]})]
+        )
+    admin.execute("grant all on events to alice")
+    with target(postgres) as mirror:
+        older = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
+        newer = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
+        assert mirror.send([older, newer, put("c", 7, sequencer=0x147CE57C70B31932)]) == {}
+    assert {key: row.size for key, row in rows(postgres).items()} == {"b/a": 1, "b/c": 7}
+
+
+def test_only_minios_columns_are_seen(postgres: PostgresServer, admin: Admin) -> None:
+    for form in ("namespace", "access"):
+        with target(postgres, table=form, format=form) as made:
+            made.send([put("a", 1)])
+    found = admin.execute(
+        "select table_name, column_name, data_type, is_nullable from information_schema.columns"
+        " where table_schema = 'public' and table_name in ('namespace', 'access')"
+        " order by 1, ordinal_position"
+    ).fetchall()
+    assert found == [
+        ("access", "event_time", "timestamp with time zone", "NO"),
+        ("access", "event_data", "jsonb", "YES"),
+        ("namespace", "key", "character varying", "NO"),
+        ("namespace", "value", "jsonb", "YES"),
+    ]
+    assert admin.execute("select to_regclass('access_guard')").fetchone() == (None,)
+
+
+def test_access_appends_every_event(postgres: PostgresServer) -> None:
+    with target(postgres, format="access") as log:
+        assert log.send([put("a\0\\", 1), event(DELETE, "a", 2), put("a\0\\", 1)]) == {}
+        assert log.send([put("b", 61_003)]) == {}
+    arrived = postgres.received()
+    assert [each.time for each in arrived] == [
+        "2026-01-02T03:00:00.001000+00:00",
+        "2026-01-02T03:00:00.002000+00:00",
+        "2026-01-02T03:00:00.001000+00:00",
+        "2026-01-02T03:01:01.003000+00:00",
+    ]
+    assert [json.loads(each.body)["Records"][0]["eventName"] for each in arrived] == [
+        PUT,
+        DELETE,
+        PUT,
+        PUT,
+    ]
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_the_other_formats_table_is_refused_with_the_cure(
+    postgres: PostgresServer, form: str
+) -> None:
+    other = {"namespace": "access", "access": "namespace"}[form]
+    with target(postgres, format=other) as first:
+        first.send([put("a", 1)])
+    with target(postgres, format=form) as second:
+        with pytest.raises(Retryable, match="set the other format, name another table"):
+            second.send([put("a", 1)])
+        with pytest.raises(Retryable, match=f"while format {form} needs"):
+            second.probe()
+
+
+@pytest.mark.parametrize(
+    "name", ['"Odd; name %s \'\\ $join$ é"', "Folded", "ünï$1", '"select"', "a" * 57]
+)
+def test_a_table_of_any_name_that_minio_takes(postgres: PostgresServer, name: str) -> None:
+    given = read(PostgresSettings, postgres.settings(table=name))
+    assert not Target.check(given)
+    with Target(given) as mirror:
+        assert (
+            mirror.send([put("a", 1), event(DELETE, "b", 2), event(TAGGING, "c", 1, sequencer=0)])
+            == {}
+        )
+        mirror.probe()
+    seen = name[1:-1] if name.startswith('"') else name.lower()
+    assert set(rows(postgres, seen)) == {"b/a", "b/c"}
+
+
+@pytest.mark.parametrize("name", ["a.b", "1a", 'x"y', '"a"b"', '""', "a b", "a-b", "a;", "a" * 58])
+def test_other_names_are_refused(postgres: PostgresServer, name: str) -> None:
+    (mistake,) = Target.check(read(PostgresSettings, postgres.settings(table=name)))
+    assert mistake[0] == "table"
+
+
+def test_a_word_of_sql_is_said_to_need_quotes(postgres: PostgresServer) -> None:
+    with target(postgres, table="select") as mirror, pytest.raises(Retryable, match="quotes"):
+        mirror.send([put("a", 1)])
+
+
+def test_certificate_and_key_go_together(postgres: PostgresServer) -> None:
+    pem = postgres.tls.client_cert.read_text()
+    (mistake,) = Target.check(read(PostgresSettings, postgres.settings(client_cert=pem)))
+    assert mistake[0] == "client_key"
+
+
+def test_what_the_database_will_never_take_is_rejected_alone(
+    postgres: PostgresServer, admin: Admin
+) -> None:
+    with target(postgres) as mirror:
+        mirror.send([put("first", 1)])
+        admin.execute("alter table events add check (key not like '%bad%')")
+        batch = [put(f"k{at}", at) for at in range(1, 50)]
+        batch[7], batch[30], batch[31] = put("bad1", 8), put("nul\0", 31), put("bad2", 32)
+        batch.append(put("nul", 60, etag="e\0"))
+        failures = mirror.send(batch)
+        assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+            (7, 30, 31, 49), Rejected
+        )
+        assert "check constraint" in str(failures[7])
+        assert len(rows(postgres)) == 1 + 50 - 4
+        assert mirror.send([put("bad1", 9)]).keys() == {0}
+
+
+def test_what_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Admin) -> None:
+    with target(postgres) as mirror:
+        mirror.send([put("first", 1)])
+        admin.execute(
+            "create function no() returns trigger language plpgsql as"
+            " $$begin if new.key like '%bad' then raise 'not now'; end if; return new; end$$"
+        )
+        admin.execute(
+            "create trigger no before insert on events for each row execute function no()"
+        )
+        failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
+    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert set(rows(postgres)) == {"b/first", "b/a", "b/c"}
+
+
+def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> None:
+    bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
+    with target(postgres, format="access") as log:
+        failures = log.send([put("a", 1), bad, put("c", 3)])
+    assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+    assert len(postgres.received()) == 2
+
+
+def test_targets_that_start_at_once_make_the_tables_once(postgres: PostgresServer) -> None:
+    targets = [target(postgres) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda each: each.send([put("a", 1)]), targets)) == [{}] * 8
+    for each in targets:
+        each.close()
+    assert set(rows(postgres)) == {"b/a"}
+
+
+def test_a_dropped_table_is_made_again(postgres: PostgresServer, admin: Admin) -> None:
+    with target(postgres) as mirror:
+        mirror.send([put("a", 1)])
+        admin.execute("drop table events")
+        with pytest.raises(Retryable):
+            mirror.send([put("b", 2)])
+        assert mirror.send([put("b", 2)]) == {}
+    assert set(rows(postgres)) == {"b/b"}
+
+
+def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> None:
+    admin.execute("create table events (key varchar primary key, value jsonb)")
+    with target(postgres) as mirror:
+        with pytest.raises(Retryable, match=r'SELECT on "public".events.* grant it'):
+            mirror.probe()
+        with pytest.raises(Retryable, match=r"permission denied.* grant it"):
+            mirror.send([put("a", 1)])
+
+
+def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
+    with target(postgres) as mirror:
+        mirror.probe()
+    assert admin.execute(
+        "select count(*) from pg_tables where schemaname = 'public'"
+    ).fetchone() == (0,)
+
+
+def test_where_tells_no_secret(postgres: PostgresServer) -> None:
+    assert target(postgres).where == f"127.0.0.1:{postgres.port}/bucketcast table events"
+    url = "postgresql://u:s3cret@[::1]:5432,h2:7/d?sslmode=disable"
+    assert target(postgres, connection_string=url).where == "::1:5432,h2:7/d table events"
+    broken = target(postgres, connection_string="host=a s3cret")
+    assert "s3cret" not in broken.where
+    with pytest.raises(NotAuthorized) as refused:
+        broken.send([put("a", 1)])
+    assert "s3cret" not in str(refused.value)
+    assert "s3cret" not in repr(broken.settings)
+
+
+@pytest.mark.parametrize("settings", ["tls_settings", "mtls_settings"])
+def test_tls_is_verified_and_leaves_no_file(
+    postgres: PostgresServer, settings: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with Target(read(PostgresSettings, getattr(postgres, settings)())) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+        assert cast("Any", mirror)._connection.pgconn.ssl_in_use
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:
+    string = postgres.settings()["connection_string"]  # says sslmode=disable
+    stranger = trustme.CA().cert_pem.bytes().decode()
+    with (
+        target(postgres, connection_string=string, cert_authority=stranger) as mirror,
+        pytest.raises(NotConnected, match="certificate"),
+    ):
+        mirror.send([put("a", 1)])
+
+
+def test_tls_is_asked_for_unless_the_string_says_otherwise(postgres: PostgresServer) -> None:
+    string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
+    with target(postgres, connection_string=string) as mirror:
+        mirror.probe()
+        assert cast("Any", mirror)._connection.pgconn.ssl_in_use
+
+
+def test_a_wrong_password_is_no_broken_connection(postgres: PostgresServer) -> None:
+    with (
+        Target(read(PostgresSettings, postgres.wrong_password_settings())) as mirror,
+        pytest.raises(NotAuthorized),
+    ):
+        mirror.send([put("a", 1)])
+
+
+def test_a_missing_database_is_said(postgres: PostgresServer) -> None:
+    string = postgres.settings()["connection_string"].replace("dbname=bucketcast", "dbname=nope")
+    with (
+        target(postgres, connection_string=string) as mirror,
+        pytest.raises(NotConnected, match='"nope" does not exist'),
+    ):
+        mirror.send([put("a", 1)])
+
+
+def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(
+    postgres: PostgresServer,
+) -> None:
+    admin = postgres.connect()
+    with closing(admin), target(postgres) as mirror, ThreadPoolExecutor(1) as pool:
+        mirror.send([put("a", 1)])
+        admin.execute("begin")
+        admin.execute("lock table events in exclusive mode")
+        sending = pool.submit(mirror.send, [put("a", 2), put("b", 2), event(DELETE, "c", 2)])
+        while admin.execute("select count(*) from pg_locks where not granted").fetchone() == (0,):
+            time.sleep(0.01)
+        postgres.kill()
+        with pytest.raises(NotConnected):
+            sending.result()
+        postgres.start_again()
+        assert rows(postgres) == {"b/a": Row(PUT, 1, "e1", "1")}
+        assert mirror.send([put("a", 2), put("b", 2)]) == {}
+    assert {key: row.size for key, row in rows(postgres).items()} == {"b/a": 2, "b/b": 2}
+
+
+def test_a_connection_that_the_server_ended_is_not_used_again(
+    postgres: PostgresServer, admin: Admin
+) -> None:
+    with target(postgres) as mirror:
+        mirror.send([put("a", 1)])
+        admin.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity"
+            " where application_name = 'bucketcast'"
+        )
+        time.sleep(0.2)
+        assert mirror.send([put("b", 1)]) == {}
+
+
+def test_a_silent_server_is_given_up(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "patience", 0.5)
+    with target(postgres) as mirror:
+        mirror.send([put("a", 1)])
+        postgres.pause()
+        began = time.monotonic()
+        with pytest.raises(NotConnected):
+            mirror.send([put("b", 1)])
+        assert time.monotonic() - began < 3
+        postgres.resume()
+        assert mirror.send([put("b", 1)]) == {}
+
+
+def test_a_closed_port_fails_at_once() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = {"connection_string": f"host=127.0.0.1 port={port} user=u", "table": "t"}
+    began = time.monotonic()
+    with Target(read(PostgresSettings, given)) as mirror, pytest.raises(NotConnected):
+        mirror.send([put("a", 1)])
+    assert time.monotonic() - began < 2
+
+
+def test_the_guard_forgets_after_a_fortnight(postgres: PostgresServer, admin: Admin) -> None:
+    with target(postgres) as mirror:
+        mirror.send([event(DELETE, f"k{at}", at) for at in range(1, 5)])
+        admin.execute(
+            "update events_guard set noted_at = now() - interval '15 days' where key <> 'b/k1'"
+        )
+    with target(postgres) as mirror:
+        mirror.send([put("other", 1)])
+    assert admin.execute("select key from events_guard").fetchall() == [("b/k1",)]
