@@ -55,7 +55,10 @@ lock: setup ## resolve all requirements anew and write every pinned file
 	npm install --package-lock-only --loglevel=error
 
 bench: setup servers ## measure again the figures in benchmarks/README.md
-	$(RUN) -m benchmarks
+	$(RUN) -m benchmarks.dispatch
+	$(RUN) -m benchmarks.ingest
+	$(RUN) -m benchmarks.coldstart
+	$(RUN) -m benchmarks.requests
 
 clean: stop ## remove everything that was installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

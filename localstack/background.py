@@ -6,7 +6,6 @@ process group ends its children too (the emulator's function processes are such 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -19,6 +18,8 @@ PIDS = LOCAL / "pids"
 GRACE_SECONDS = 5.0
 # The started process writes its own pid: an interrupt right after the start cannot lose it.
 SHELL = 'echo "$$" > "$0.new"; echo "$1" >> "$0.new"; mv "$0.new" "$0"; exec "$@"'
+# Those of this very process, which has to wait for them when they end.
+_children: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def start(name: str, command: list[str], environment: dict[str, str]) -> None:
@@ -39,6 +40,7 @@ def start(name: str, command: list[str], environment: dict[str, str]) -> None:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _children[name] = process
     while process.poll() is None and not _pid_file(name).exists():
         time.sleep(0.005)
 
@@ -77,20 +79,27 @@ def names() -> list[str]:
 
 def stop(name: str) -> bool:
     """End the program and all its children; return whether anything was running."""
+    child = _children.pop(name, None)
     running = pid(name)
+    if running is None and child is not None and child.poll() is None:
+        running = child.pid
     if running is not None:
-        _end_group(running)
+        _end_group(running, child)
+    if child is not None:
+        child.wait()
     _pid_file(name).unlink(missing_ok=True)
     return running is not None
 
 
-def _end_group(group: int) -> None:
+def _end_group(group: int, child: subprocess.Popen[bytes] | None) -> None:
     """Ask all of the group to end, then make what is left end."""
     for order, patience in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
         if not _signalled(group, order):
             return
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
+            if child is not None:
+                child.poll()  # else it stays as a zombie, and with it the group
             if not _signalled(group, 0):
                 return
             time.sleep(0.05)
@@ -98,8 +107,6 @@ def _end_group(group: int) -> None:
 
 def _signalled(group: int, order: int) -> bool:
     """Send the signal (0 sends none); return whether any process of the group is left."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(group, os.WNOHANG)  # a child of this very process stays a zombie otherwise
     try:
         os.killpg(group, order)
     except ProcessLookupError:

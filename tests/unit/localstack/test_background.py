@@ -1,0 +1,109 @@
+"""Programs in the background: found again, ended with their children, never taken for others."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localstack import background
+
+PARENT = (
+    "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(background, "LOCAL", tmp_path)
+    monkeypatch.setattr(background, "PIDS", tmp_path / "pids")
+    monkeypatch.setattr(background, "LOGS", tmp_path / "logs")
+    yield tmp_path
+    for name in background.names():
+        background.stop(name)
+
+
+def members(group: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[2]) == group and fields[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def started(name: str, *arguments: str) -> int:
+    background.start(name, [sys.executable, *arguments], dict(os.environ))
+    pid = background.pid(name)
+    assert pid is not None
+    return pid
+
+
+def test_started_program_is_found_until_it_is_stopped() -> None:
+    pid = started("one", "-c", "import time; time.sleep(60)")
+    assert os.getsid(pid) == pid, "an interrupt of the terminal must not reach it"
+    assert background.names() == ["one"]
+    assert background.stop("one")
+    assert background.pid("one") is None
+    assert not background.stop("one")
+
+
+def test_stop_ends_the_children_too() -> None:
+    pid = started("parent", "-c", PARENT)
+    deadline = time.monotonic() + 10
+    while len(members(pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(members(pid)) == 2
+    background.stop("parent")
+    assert members(pid) == []
+
+
+def test_program_that_ignores_the_request_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "GRACE_SECONDS", 0.2)
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
+    )
+    pid = started("deaf", "-c", f"{deaf}; time.sleep(60)")
+    deadline = time.monotonic() + 10
+    while not background.log_tail("deaf") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    background.stop("deaf")
+    assert members(pid) == []
+
+
+def test_pid_file_that_outlived_its_program_is_stale() -> None:
+    pid = started("killed", "-c", "import time; time.sleep(60)")
+    os.killpg(pid, signal.SIGKILL)
+    while members(pid):
+        time.sleep(0.01)
+    assert background.pid("killed") is None
+    assert not background.stop("killed")
+
+
+def test_pid_that_now_belongs_to_another_program_is_left_alone(folder: Path) -> None:
+    (folder / "pids").mkdir()
+    (folder / "pids" / "old.pid").write_text(f"{os.getpid()}\n/nowhere/bin/ministack\n")
+    assert background.pid("old") is None
+    assert not background.stop("old"), "this very test would have been ended"
+
+
+@pytest.mark.parametrize("content", ["", "abc\n/bin/x\n", "12\n", "1\n2\n3\n"])
+def test_half_written_pid_file_is_stale(folder: Path, content: str) -> None:
+    (folder / "pids").mkdir()
+    (folder / "pids" / "torn.pid").write_text(content)
+    assert background.pid("torn") is None
+
+
+def test_log_tail_is_empty_without_a_log_and_holds_what_was_printed() -> None:
+    assert background.log_tail("none") == ""
+    started("talker", "-c", "print('ready', flush=True); import time; time.sleep(60)")
+    deadline = time.monotonic() + 10
+    while not background.log_tail("talker") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert background.log_tail("talker") == "ready"
