@@ -1,0 +1,492 @@
+"""What becomes of each event of a batch: row by row of the table in `bucketcast.dispatch`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bucketcast.dispatch import LONGEST_PAUSE, OLDEST_MS, Dead, Dispatcher, Message, Outcome
+from bucketcast.envelope import Delivery, Envelope, pack
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    Throttled,
+)
+from bucketcast.event import Event
+from bucketcast.targets import base
+from tests.unit.made import event
+
+NOW = 1_800_000_000_000
+Answer = Callable[[list[str]], base.Failures]
+
+
+class Target(base.Target):
+    """Answers as told; remembers the keys that it was sent and whether it was closed."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(None)
+        self.answer = answer
+        self.batches: list[list[str]] = []
+        self.closed = 0
+
+    @property
+    def where(self) -> str:
+        return "here"
+
+    def send(self, events: Sequence[Event]) -> base.Failures:
+        self.batches.append([each.key for each in events])
+        return self.answer(self.batches[-1])
+
+    def probe(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@dataclass
+class Way:
+    """Takes what leaves the batch, but for what `full` says."""
+
+    full: bool = False
+    dead: list[Dead] = field(default_factory=list)
+    dead_messages: list[tuple[str, str]] = field(default_factory=list)
+    back: list[tuple[list[str], int, int, int]] = field(default_factory=list)
+    pauses: dict[str, int] = field(default_factory=dict)
+
+    def bury(self, dead: Sequence[Dead]) -> set[int]:
+        if self.full:
+            return set(range(len(dead)))
+        self.dead += dead
+        return set()
+
+    def bury_message(self, message: Message, reason: str) -> bool:
+        if not self.full:
+            self.dead_messages.append((message.id, reason))
+        return not self.full
+
+    def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
+        if not self.full:
+            keys = [each.event.key for each in part]
+            self.back.append((keys, envelope.since, envelope.attempts, pause))
+        return not self.full
+
+    def postpone(self, pauses: dict[str, int]) -> None:
+        self.pauses |= pauses
+
+    @property
+    def dead_keys(self) -> list[str]:
+        return [each.delivery.event.key for each in self.dead]
+
+
+class Bench:
+    """A dispatcher between a made-up target and a made-up way."""
+
+    def __init__(
+        self,
+        answer: Answer,
+        *,
+        batch_size: int = 1_000,
+        in_order: bool = False,
+        full: bool = False,
+    ) -> None:
+        self.target = Target(answer)
+        self.way = Way(full)
+        self.connections: list[bool] = []
+        self.dispatcher = Dispatcher(
+            self._connect, self.way, batch_size=batch_size, in_order=in_order
+        )
+
+    def _connect(self, fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by place
+        self.connections.append(fresh)
+        return self.target
+
+    def __call__(self, *messages: Message, time_is_up: Sequence[bool] = ()) -> Outcome:
+        asked = iter(time_is_up)
+        return self.dispatcher(messages, now=NOW, out_of_time=lambda: next(asked, False))
+
+
+def message(
+    name: str,
+    keys: str | Sequence[str],
+    *,
+    receives: int = 1,
+    attempts: int = 0,
+    since: int = NOW - 1_000,
+    sent: int = NOW - 1_000,
+) -> Message:
+    made = [Delivery("rule", event(key)) for key in keys]
+    ((body, _, _),) = pack(made, since, attempts=attempts)
+    return Message(name, f"receipt of {name}", body, sent, receives)
+
+
+def everything(error: DeliveryError) -> Answer:
+    def answer(_: list[str]) -> base.Failures:
+        raise error
+
+    return answer
+
+
+def only(errors: dict[str, DeliveryError]) -> Answer:
+    return lambda keys: {place: errors[key] for place, key in enumerate(keys) if key in errors}
+
+
+def counts(outcome: Outcome) -> tuple[int, int, int]:
+    return outcome.delivered, outcome.retried, outcome.dead
+
+
+# Delivered
+
+
+def test_delivered_events_go_with_their_messages() -> None:
+    bench = Bench(only({}))
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert outcome == Outcome(delivered=3)
+    assert bench.target.batches == [["a", "b", "c"]]
+    assert bench.way == Way()
+
+
+def test_messages_are_cut_into_batches_that_the_target_takes() -> None:
+    bench = Bench(only({}), batch_size=2)
+    assert bench(message("1", "abc"), message("2", "de")).delivered == 5
+    assert bench.target.batches == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_connection_is_made_when_needed_and_kept() -> None:
+    bench = Bench(only({}))
+    bench()
+    assert bench.connections == []
+    bench(message("1", "a"))
+    bench(message("2", "b"))
+    assert (bench.connections, bench.target.closed) == ([False], 0)
+    bench.dispatcher.close()
+    bench.dispatcher.close()
+    assert bench.target.closed == 1
+
+
+# Rejected
+
+
+def test_rejected_event_is_buried_alone() -> None:
+    bench = Bench(only({"b": Rejected("too long")}))
+    outcome = bench(message("1", "abc", attempts=2, since=NOW - 9_000))
+    assert counts(outcome) == (2, 0, 1)
+    assert outcome.stay == []
+    (dead,) = bench.way.dead
+    assert (dead.delivery.event.key, str(dead.reason)) == ("b", "too long")
+    assert (dead.envelope.since, dead.envelope.attempts) == (NOW - 9_000, 2)
+    assert str(outcome.reason) == "too long"
+
+
+def test_rejected_event_that_cannot_be_buried_stays() -> None:
+    bench = Bench(only({"b": Rejected("too long")}), full=True)
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert outcome.stay == ["1"]
+    assert counts(outcome) == (2, 1, 0)
+
+
+# Retryable
+
+
+def test_whole_message_that_failed_stays_with_a_pause() -> None:
+    bench = Bench(only({"a": Retryable("busy"), "b": Retryable("busy")}))
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert outcome.stay == ["1"]
+    assert counts(outcome) == (1, 2, 0)
+    assert bench.way.back == []
+    assert bench.way.pauses == {"receipt of 1": 1}
+
+
+def test_part_that_failed_goes_back_alone() -> None:
+    bench = Bench(only({"b": Retryable("busy")}))
+    outcome = bench(message("1", "abc", receives=3, attempts=2, since=NOW - 9_000))
+    assert outcome.stay == []
+    assert counts(outcome) == (2, 1, 0)
+    ((keys, since, attempts, pause),) = bench.way.back
+    assert (keys, since, attempts) == (["b"], NOW - 9_000, 5)
+    assert 8 <= pause <= 16
+    assert bench.way.pauses == {}
+
+
+def test_part_that_cannot_go_back_stays_as_a_whole_message() -> None:
+    bench = Bench(only({"b": Retryable("busy")}), full=True)
+    outcome = bench(message("1", "abc"))
+    assert outcome.stay == ["1"]
+    assert bench.way.pauses == {"receipt of 1": 1}
+
+
+def test_rejected_and_retryable_of_one_message_go_their_own_ways() -> None:
+    bench = Bench(only({"a": Rejected("never"), "b": Retryable("busy")}))
+    outcome = bench(message("1", "abc"))
+    assert (outcome.stay, counts(outcome)) == ([], (1, 1, 1))
+    assert bench.way.dead_keys == ["a"]
+    assert [keys for keys, *_ in bench.way.back] == [["b"]]
+
+
+def test_rest_of_a_message_whose_rejected_events_are_buried_goes_back() -> None:
+    """Were it to stay, what is buried already would be tried and buried again."""
+    bench = Bench(only({"a": Rejected("never"), "b": Retryable("busy")}))
+    outcome = bench(message("1", "ab"))
+    assert (outcome.stay, bench.way.dead_keys) == ([], ["a"])
+    assert [keys for keys, *_ in bench.way.back] == [["b"]]
+
+
+# Not connected
+
+
+def test_rest_is_not_tried_where_the_target_is_gone() -> None:
+    bench = Bench(everything(NotConnected("refused")), batch_size=1)
+    outcome = bench(message("1", "ab"), message("2", "c"))
+    assert bench.target.batches == [["a"]]
+    assert outcome.stay == ["1", "2"]
+    assert counts(outcome) == (0, 3, 0)
+    assert str(outcome.reason) == "refused"
+    assert bench.target.closed == 1
+
+
+def test_connection_lost_in_a_batch_leaves_what_arrived() -> None:
+    bench = Bench(only({"b": NotConnected("reset"), "c": NotConnected("reset")}), batch_size=3)
+    outcome = bench(message("1", "abc"), message("2", "d"))
+    assert bench.target.batches == [["a", "b", "c"]]
+    assert counts(outcome) == (1, 3, 0)
+    assert [keys for keys, *_ in bench.way.back] == [["b", "c"]]
+    assert outcome.stay == ["2"]
+
+
+def test_target_that_came_back_is_connected_anew() -> None:
+    bench = Bench(everything(NotConnected("refused")))
+    bench(message("1", "a"))
+    bench.target.answer = only({})
+    assert bench(message("1", "a")).delivered == 1
+    assert bench.connections == [False, False]
+
+
+# Not authorized
+
+
+def test_secret_is_fetched_again_once() -> None:
+    bench = Bench(everything(NotAuthorized("password")))
+    outcome = bench(message("1", "ab"))
+    assert bench.connections == [False, True]
+    assert bench.target.batches == [["a", "b"]] * 2
+    assert outcome.stay == ["1"]
+    assert isinstance(outcome.reason, NotAuthorized)
+
+
+def test_changed_secret_is_found_without_a_retry() -> None:
+    bench = Bench(lambda _: {})
+    bench.target.answer = lambda keys: (
+        {} if bench.connections[-1] else dict.fromkeys(range(len(keys)), NotAuthorized("password"))
+    )
+    assert bench(message("1", "ab")) == Outcome(delivered=2)
+    assert bench.connections == [False, True]
+
+
+def test_secret_that_cannot_be_read_is_an_outcome() -> None:
+    def connect(_: bool) -> Target:  # noqa: FBT001
+        raise NotAuthorized("the secret 'db' cannot be read")
+
+    dispatcher = Dispatcher(connect, Way(), batch_size=10, in_order=False)
+    outcome = dispatcher([message("1", "a")], now=NOW, out_of_time=lambda: False)
+    assert outcome.stay == ["1"]
+    assert str(outcome.reason) == "the secret 'db' cannot be read"
+
+
+def test_what_got_through_is_not_sent_again_with_fresh_secrets() -> None:
+    """A firewall that refuses one event says 403 too."""
+    bench = Bench(only({"b": NotAuthorized("forbidden")}))
+    outcome = bench(message("1", "ab"))
+    assert bench.target.batches == [["a", "b"]]
+    assert counts(outcome) == (1, 1, 0)
+
+
+# A batch refused whole
+
+
+@pytest.mark.parametrize("poison", ["a", "e", "h", "ah", "de", "abcdefgh"])
+def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str) -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        if set(keys) & set(poison):
+            raise Rejected("something in it")
+        return {}
+
+    bench = Bench(answer)
+    outcome = bench(message("1", "abcdefgh"))
+    assert bench.way.dead_keys == list(poison)
+    assert counts(outcome) == (8 - len(poison), 0, len(poison))
+    alone = [key for batch in bench.target.batches if len(batch) == 1 for key in batch]
+    assert set(poison) <= set(alone)
+
+
+def test_halves_are_sent_in_their_order() -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        if len(keys) > 1:
+            raise Rejected("one at a time")
+        return {}
+
+    bench = Bench(answer)
+    assert bench(message("1", "abcde")).delivered == 5
+    assert [batch[0] for batch in bench.target.batches if len(batch) == 1] == list("abcde")
+
+
+def test_halving_ends_where_the_connection_does() -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        if len(keys) > 1:
+            raise Rejected("something in it")
+        raise NotConnected("gone")
+
+    bench = Bench(answer)
+    outcome = bench(message("1", "abcdefgh"))
+    assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 1]
+    assert (outcome.stay, counts(outcome)) == (["1"], (0, 8, 0))
+
+
+@pytest.mark.parametrize("poison", ["a", "d"])
+def test_error_that_nobody_mapped_stops_no_neighbour_and_is_tried_again(poison: str) -> None:
+    def answer(keys: list[str]) -> base.Failures:
+        if poison in keys:
+            raise KeyError(poison)
+        return {}
+
+    bench = Bench(answer)
+    outcome = bench(message("1", "abcd"))
+    assert counts(outcome) == (3, 1, 0)
+    assert [keys for keys, *_ in bench.way.back] == [[poison]]
+    assert str(outcome.reason) == f"unexpected KeyError: '{poison}'"
+
+
+# Broken messages
+
+
+@pytest.mark.parametrize("body", ["rubbish", '{"v": 2, "since": 1}', "[" * 100_000])
+def test_broken_message_is_buried_and_its_neighbours_go_on(body: str) -> None:
+    bench = Bench(only({}))
+    broken = Message("broken", "r", body, NOW, 1)
+    outcome = bench(message("1", "a"), broken, message("2", "b"))
+    assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
+    ((name, reason),) = bench.way.dead_messages
+    assert name == "broken"
+    assert "envelope" in reason
+
+
+def test_broken_message_that_cannot_be_buried_stays() -> None:
+    bench = Bench(only({}), full=True)
+    assert bench(Message("broken", "r", "rubbish", NOW, 1)).stay == ["broken"]
+
+
+# Time
+
+
+def test_what_there_is_no_time_for_stays_without_a_pause() -> None:
+    bench = Bench(only({}), batch_size=2)
+    outcome = bench(message("1", "ab"), message("2", "cd"), time_is_up=[False, True])
+    assert bench.target.batches == [["a", "b"]]
+    assert (outcome.stay, counts(outcome)) == (["2"], (2, 2, 0))
+    assert bench.way.pauses == {"receipt of 2": 0}
+    assert bench.target.closed == 0
+
+
+@pytest.mark.parametrize(
+    ("sent", "since", "buried"),
+    [
+        (NOW - OLDEST_MS - 1, NOW, True),
+        (NOW, NOW - OLDEST_MS - 1, True),
+        (NOW - OLDEST_MS, NOW - OLDEST_MS, False),
+    ],
+)
+def test_what_is_too_old_is_buried_with_its_last_reason(
+    sent: int, since: int, *, buried: bool
+) -> None:
+    bench = Bench(everything(NotConnected("refused")))
+    outcome = bench(message("1", "ab", sent=sent, since=since))
+    assert bench.way.dead_keys == (["a", "b"] if buried else [])
+    assert outcome.stay == ([] if buried else ["1"])
+    assert counts(outcome) == ((0, 0, 2) if buried else (0, 2, 0))
+    assert str(outcome.reason) == "refused"
+
+
+def test_old_event_that_arrives_is_not_buried() -> None:
+    bench = Bench(only({}))
+    assert bench(message("1", "a", since=0, sent=0)) == Outcome(delivered=1)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "receives", "least", "most"),
+    [
+        (0, 1, 1, 1),
+        (0, 2, 1, 2),
+        (0, 5, 8, 16),
+        (4, 1, 8, 16),
+        (6, 4, 256, 512),
+        (0, 12, 600, LONGEST_PAUSE),
+        (1_000, 9_000, 600, LONGEST_PAUSE),
+    ],
+)
+def test_pause_doubles_with_every_try_and_has_an_end(
+    attempts: int, receives: int, least: int, most: int
+) -> None:
+    for _ in range(50):
+        bench = Bench(everything(Retryable("busy")))
+        bench(message("1", "a", attempts=attempts, receives=receives))
+        (pause,) = bench.way.pauses.values()
+        assert least <= pause <= most
+
+
+@pytest.mark.parametrize(
+    ("after", "pause"), [(0, 0), (7.4, 7), (90, 90), (1e9, LONGEST_PAUSE), (-5, 0)]
+)
+def test_target_says_how_long_to_wait(after: float, pause: int) -> None:
+    bench = Bench(everything(Throttled("slow down", after)))
+    bench(message("1", "a", receives=9))
+    assert bench.way.pauses == {"receipt of 1": pause}
+
+
+def test_longest_pause_of_a_message_counts() -> None:
+    bench = Bench(only({"a": Throttled("slow", 5), "b": Throttled("slow", 60)}))
+    bench(message("1", "ab"))
+    assert bench.way.pauses == {"receipt of 1": 60}
+
+
+# In order
+
+
+def test_in_order_one_event_at_a_time() -> None:
+    bench = Bench(only({}), in_order=True)
+    assert bench(message("1", "a"), message("2", "b"), message("3", "c")).delivered == 3
+    assert bench.target.batches == [["a"], ["b"], ["c"]]
+
+
+@pytest.mark.parametrize("error", [Retryable("busy"), NotConnected("gone"), Throttled("slow", 9)])
+def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryError) -> None:
+    bench = Bench(only({"b": error}), in_order=True)
+    outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"), message("4", "d"))
+    assert bench.target.batches == [["a"], ["b"]]
+    assert outcome.stay == ["2", "3", "4"]
+    assert counts(outcome) == (1, 3, 0)
+    assert bench.way.back == []
+
+
+def test_in_order_a_rejected_event_is_buried_and_the_next_is_sent() -> None:
+    bench = Bench(only({"b": Rejected("never")}), in_order=True)
+    outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
+    assert bench.target.batches == [["a"], ["b"], ["c"]]
+    assert (outcome.stay, bench.way.dead_keys) == ([], ["b"])
+
+
+def test_in_order_a_part_never_goes_back_behind_the_others() -> None:
+    bench = Bench(only({"b": Retryable("busy")}), in_order=True)
+    outcome = bench(message("1", "abc"), message("2", "d"))
+    assert outcome.stay == ["1", "2"]
+    assert bench.way.back == []
+
+
+def test_every_event_is_delivered_retried_or_dead() -> None:
+    errors: dict[str, Any] = {"b": Rejected("x"), "d": Retryable("y"), "g": Throttled("z", 1)}
+    bench = Bench(only(errors), batch_size=3)
+    outcome = bench(message("1", "abc"), message("2", "def"), message("3", "g"))
+    assert counts(outcome) == (4, 2, 1)
+    assert sum(counts(outcome)) == 7

@@ -1,0 +1,100 @@
+"""From messages of the ingress queue to what each target gets."""
+
+from collections.abc import Iterable, Mapping
+
+import pytest
+
+from bucketcast.errors import BadEvent
+from bucketcast.ingest import Outbox, route
+from bucketcast.rules import Rule, RuleIndex
+from tests.unit.made import message, record, recorded
+
+HOOK = "arn:minio:sqs::hook:webhook"
+TABLE = "arn:minio:sqs::table:postgresql"
+
+
+def rule(bucket: str = "uploads", arn: str = HOOK, prefix: str = "") -> Rule:
+    return Rule(bucket=bucket, arn=arn, events=("s3:ObjectCreated:*",), prefix=prefix)
+
+
+class Rulebook:
+    """Rules that do not change; remembers which buckets it was asked for."""
+
+    def __init__(self, *rules: Rule) -> None:
+        self.indexes = {
+            bucket: RuleIndex(each for each in rules if each.bucket == bucket)
+            for bucket in {each.bucket for each in rules}
+        }
+        self.asked: list[frozenset[str]] = []
+
+    def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        self.asked.append(buckets)
+        return {bucket: self.indexes[bucket] for bucket in buckets & self.indexes.keys()}
+
+
+def contents(outbox: Outbox) -> list[tuple[str, str, str]]:
+    return [
+        (each.event.key, each.rule, origin)
+        for each, origin in zip(outbox.deliveries, outbox.origins, strict=True)
+    ]
+
+
+def put(key: str, bucket: str = "uploads") -> Mapping[str, object]:
+    return record(key, s3__bucket__name=bucket)
+
+
+def test_events_go_where_the_rules_of_their_buckets_send_them() -> None:
+    hook, table, other = rule(), rule(arn=TABLE, prefix="in/"), rule("photos", TABLE)
+    rulebook = Rulebook(hook, table, other)
+    routed = route(
+        [
+            ("1", message(put("in/a"), put("b"))),
+            ("2", message(put("in/c", "photos"))),
+            ("3", message(put("in/d", "nobody"))),
+        ],
+        rulebook,
+    )
+    assert {arn: contents(box) for arn, box in routed.outboxes.items()} == {
+        HOOK: [("in/a", hook.id, "1"), ("b", hook.id, "1")],
+        TABLE: [("in/a", table.id, "1"), ("in/c", other.id, "2")],
+    }
+    assert (routed.events, routed.broken) == (4, {})
+    assert rulebook.asked == [frozenset({"uploads", "photos", "nobody"})]
+
+
+def test_event_that_no_rule_asks_for_goes_nowhere() -> None:
+    routed = route([("1", recorded("s3/delete"))], Rulebook(rule()))
+    assert (routed.outboxes, routed.events) == ({}, 1)
+
+
+def test_broken_message_does_not_stop_its_neighbours() -> None:
+    routed = route(
+        [("1", message(put("a"))), ("2", "rubbish"), ("3", "{}"), ("4", message(put("b")))],
+        Rulebook(rule()),
+    )
+    assert [key for key, _, _ in contents(routed.outboxes[HOOK])] == ["a", "b"]
+    assert list(routed.broken) == ["2", "3"]
+    assert all(isinstance(error, BadEvent) for error in routed.broken.values())
+
+
+def test_message_with_one_broken_record_is_broken_as_a_whole() -> None:
+    routed = route([("1", message(put("a"), record(s3=None)))], Rulebook(rule()))
+    assert (routed.outboxes, list(routed.broken), routed.events) == ({}, ["1"], 0)
+
+
+@pytest.mark.parametrize("messages", [[], [("1", recorded("s3/test-event"))]])
+def test_no_event_asks_for_the_rules_of_no_bucket(messages: Iterable[tuple[str, str]]) -> None:
+    rulebook = Rulebook(rule())
+    routed = route(messages, rulebook)
+    assert (routed.outboxes, routed.broken, routed.events) == ({}, {}, 0)
+    assert rulebook.asked == [frozenset()]
+
+
+def test_outbox_without_one_keeps_the_others_and_their_origins() -> None:
+    routed = route(
+        [("1", message(put("a"))), ("2", message(put("b"))), ("3", message(put("c")))],
+        Rulebook(rule()),
+    )
+    left = routed.outboxes[HOOK].without(1)
+    assert [(key, origin) for key, _, origin in contents(left)] == [("a", "1"), ("c", "3")]
+    assert len(routed.outboxes[HOOK].deliveries) == 3
