@@ -13,27 +13,21 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bucketcast import cli
 from bucketcast.cli.screen import plain
 from bucketcast.config import Deployment, load
 from bucketcast.errors import ConfigErrors
+from bucketcast.store import deployed
 from bucketcast.store.access import Aws
-from localstack import databases, deploy, receiver, show
-from localstack.places import ENV_FILE, ROOT, Failure, aws_environment
+from localstack import databases, receiver, show
+from localstack.places import ENV_FILE, ROOT, STACK, Failure, aws_environment
 from localstack.up import INTERRUPTED, MISUSE, up
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 ARRIVE_SECONDS = 60.0
 SETTLE_SECONDS = 30.0
+CALM_SECONDS = 3.0
 SIGN_OF_LIFE_SECONDS = 5.0
-_COUNTS: Sequence[QueueAttributeNameType] = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-)
 RULE = ("--event", "put,delete", "--suffix", show.SUFFIX)
 
 
@@ -60,12 +54,9 @@ def demo(config: Path) -> None:
     """Raises ConfigErrors before anything is started, Failure when something did not arrive."""
     began = time.monotonic()
     bucket = _bucket(load(config, os.environ, local=True))
+    _receiver(config)
     joined = _databases()
-    deployment = _deployment(config)
-    target = receiver.watched(deployment)
-    if target is None:
-        raise Failure("the demo's own webhook is missing: a fault of localstack/demo.py")
-    receiver.start(target)
+    deployment = load(config, os.environ, local=True)
     up(config)
     _lead_here()
     _say("Rules: JPEGs that are put or deleted, to every configured target")
@@ -80,6 +71,7 @@ def demo(config: Path) -> None:
     _say("What is where")
     for database in joined:
         _compare(database, f"{bucket}/{folder}/", show.left(bucket, folder))
+    _calm_down()
     _bucketcast("target", "ls")
     _farewell(joined, deployment, time.monotonic() - began)
 
@@ -90,13 +82,16 @@ def _bucket(deployment: Deployment) -> str:
     raise Failure("no bucket is configured: add [bucket.uploads] with create = true")
 
 
-def _deployment(config: Path) -> Deployment:
-    """The configuration with what the environment says by now, and a webhook to look at."""
-    deployment = load(config, os.environ, local=True)
-    if receiver.watched(deployment) is None:
+def _receiver(config: Path) -> None:
+    """Start it behind the configured webhook, or where there is none behind one of the demo's."""
+    target = receiver.watched(load(config, os.environ, local=True))
+    if target is None:
         os.environ.update(receiver.own_variables())
-        deployment = load(config, os.environ, local=True)
-    return deployment
+        target = receiver.watched(load(config, os.environ, local=True))
+    if target is None:
+        raise Failure("the demo's own webhook is missing: a fault of localstack/receiver.py")
+    receiver.start(target)
+    print(f"webhook: {receiver.PROGRAM.relative_to(ROOT)}, at {target.settings['endpoint']}")
 
 
 def _databases() -> list[databases.Database]:
@@ -175,15 +170,24 @@ def _print(arrivals: Sequence[receiver.Arrival], unwanted: Sequence[str]) -> Non
 
 def _wait_until_empty() -> None:
     """Until every event of the bucket was looked at, those that no rule asks for too."""
-    queue = deploy.outputs()["IngressQueueUrl"]
+    aws = Aws()
+    queue = deployed.find(STACK, aws).ingress_queue
     deadline = time.monotonic() + SETTLE_SECONDS
-    sqs = Aws().sqs
-    while time.monotonic() < deadline:
-        found = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)["Attributes"]
-        if not sum(map(int, found.values())):
+    while deployed.depth(queue, aws)[0]:
+        if time.monotonic() > deadline:
+            raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
+        time.sleep(0.1)
+
+
+def _calm_down() -> None:
+    """Until no message is under way; one that waits for an absent target is not waited for."""
+    aws = Aws()
+    queues = [target.queue for target in deployed.find(STACK, aws).targets]
+    deadline = time.monotonic() + CALM_SECONDS
+    while any(deployed.depth(queue, aws)[0] for queue in queues):
+        if time.monotonic() > deadline:
             return
         time.sleep(0.1)
-    raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
 
 
 def _compare(database: databases.Database, prefix: str, expected: set[str]) -> None:

@@ -7,7 +7,7 @@ import click
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
 
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 30.0
 _COLUMNS = ("ARN", "WHERE", "ONLINE", "MESSAGES WAITING", "MESSAGES DEAD")
 
 

@@ -131,8 +131,8 @@ def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
         asked = [
             (
                 pool.submit(_probe, target.function, aws),
-                pool.submit(_depth, target.queue, aws),
-                pool.submit(_depth, target.dead, aws),
+                pool.submit(depth, target.queue, aws),
+                pool.submit(depth, target.dead, aws),
             )
             for target in targets
         ]
@@ -168,7 +168,7 @@ def _probe(function: str, aws: Aws) -> tuple[bool | None, str, str]:
     return bool(body["online"]), str(body["why"]), str(body["where"])
 
 
-def _depth(queue: str, aws: Aws) -> tuple[int | None, str]:
+def depth(queue: str, aws: Aws) -> tuple[int | None, str]:
     """How many messages are in a queue, those in flight and delayed too; else why not known."""
     try:
         with explained():
