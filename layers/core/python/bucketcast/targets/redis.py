@@ -1,6 +1,6 @@
 r"""Redis 5 or newer, or Valkey: a hash that mirrors the bucket, or a list that grows by each event.
 
-Options are MinIO's, in `RedisSettings`, and `tls` with `tls_skip_verify`. A connection takes 5 s at the
+Options are MinIO's, and `tls` with `tls_skip_verify`. Connecting takes 5 s at
 most, a command 30 s. What is under `key` must be of the format's type, or nothing: it is made.
 
 * `namespace`: the hash `key`, a field `bucket/key` for each object in the bucket, the value
@@ -240,7 +240,13 @@ class Target(base.Target):
 
     @property
     def _names(self) -> dict[str, str]:
-        return {"key": self.settings.key, "type": self._type, "needs": _NEEDS[self._type]}
+        tls = "on" if self.settings.tls else "off"
+        return {
+            "key": self.settings.key,
+            "type": self._type,
+            "needs": _NEEDS[self._type],
+            "tls": tls,
+        }
 
     def _translated(self, error: Exception) -> DeliveryError:
         """What the client raised, as an outcome that says what to do."""
@@ -273,9 +279,12 @@ _CURES = {
     "READONLY": "address must be the primary's",
     "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the server's "
     "certificate, and address to a name that stands in it",
-    "WRONG_VERSION_NUMBER": "does this port speak TLS?",
-    "CERTIFICATE_REQUIRED": "the server asks for client_cert and client_key",
-    "closed by server": "if this port speaks TLS, set tls to on",
+    "certificate required": "the server asks for client_cert and client_key",
+    "EOF occurred": "does the server ask for client_cert and client_key?",
+    "Timeout connecting": "is the address right, does its network let this function in, and does "
+    "tls = {tls} suit the port?",
+    "closed by server": "if it does so at once: does tls = {tls} suit the port?",
+    "reset by peer": "if it does so at once: does tls = {tls} suit the port?",
 }
 """What to do, by a word of the answer."""
 
@@ -299,7 +308,10 @@ def _encrypted(given: RedisSettings) -> type["redis.SSLConnection"]:
 
     class Encrypted(SSLConnection):
         def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
-            return context.wrap_socket(sock, server_hostname=self.host)
+            sock.settimeout(CONNECT_SECONDS)
+            encrypted = context.wrap_socket(sock, server_hostname=self.host)
+            encrypted.settimeout(COMMAND_SECONDS)
+            return encrypted
 
     return Encrypted
 
