@@ -168,7 +168,7 @@ def test_1_mib_of_rubbish_is_no_event() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("{}", "neither Records nor s3:TestEvent among its fields ()"),
+        ("{}", "among its fields ()"),
         ('{"b": 1, "a": 2}', "among its fields (a, b)"),
         ('{"Event": "s3:OtherEvent"}', "among its fields (Event)"),
         ('{"Event": {"x": 1}}', "among its fields (Event)"),

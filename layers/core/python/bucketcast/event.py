@@ -1,10 +1,18 @@
 """An event as everything behind the sources sees it."""
 
 import hashlib
+from typing import Annotated
 
 import msgspec
 
 SEQUENCER_DIGITS = 32
+
+# What is looked up, compared or stored as text further on must be in form here already: one broken
+# record would otherwise be refused later, together with its neighbours.
+BucketName = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+Sequencer = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f]{0,32}\Z")]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Time = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z")]
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -4,10 +4,10 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from bucketcast.sources import s3
+from bucketcast.sources import eventbridge, s3
 
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_DIALECTS = (s3,)
+_DIALECTS = (s3, eventbridge)
 
 
 def events(body: str) -> list[Event]:
@@ -22,7 +22,9 @@ def events(body: str) -> list[Event]:
         raise BadEvent(f"the message is no JSON object: {error}") from None
     for dialect in _DIALECTS:
         if dialect.recognises(fields):
-            found: list[Event] = dialect.events(fields)
+            found: list[Event] = dialect.events(fields, body)
             return found
     known = ", ".join(sorted(fields)[:8])[:200]
-    raise BadEvent(f"no known event: neither Records nor s3:TestEvent among its fields ({known})")
+    raise BadEvent(
+        f"no known event: no Records, s3:TestEvent or S3 detail-type among its fields ({known})"
+    )

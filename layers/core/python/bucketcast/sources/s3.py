@@ -6,23 +6,13 @@ the sequencer on tagging and ACL events, and the key is form-encoded.
 """
 
 from collections.abc import Mapping
-from typing import Annotated
 from urllib.parse import unquote_plus
 
 import msgspec
 
 from bucketcast.errors import BadEvent
-from bucketcast.event import Event, to_millis
+from bucketcast.event import BucketName, Event, Sequencer, Size, Time, to_millis
 from bucketcast.names import from_aws
-
-DIALECT = "s3"
-
-# What is looked up, compared or stored as text further on must be in form here already: one broken
-# record would otherwise be refused later, together with its neighbours.
-_BucketName = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
-_Sequencer = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f]{0,32}\Z")]
-_Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-_Time = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z")]
 
 
 class _Identity(msgspec.Struct, gc=False):
@@ -39,16 +29,16 @@ class _Response(msgspec.Struct, gc=False):
 
 
 class _Bucket(msgspec.Struct, gc=False):
-    name: _BucketName
+    name: BucketName
     owner: _Identity | None = msgspec.field(default=None, name="ownerIdentity")
 
 
 class _Object(msgspec.Struct, gc=False):
     key: str
-    size: _Size | None = None
+    size: Size | None = None
     etag: str | None = msgspec.field(default=None, name="eTag")
     version_id: str | None = msgspec.field(default=None, name="versionId")
-    sequencer: _Sequencer = ""
+    sequencer: Sequencer = ""
 
 
 class _S3(msgspec.Struct, gc=False):
@@ -58,7 +48,7 @@ class _S3(msgspec.Struct, gc=False):
 
 class _Record(msgspec.Struct, gc=False):
     version: str = msgspec.field(name="eventVersion")
-    time: _Time = msgspec.field(name="eventTime")
+    time: Time = msgspec.field(name="eventTime")
     name: str = msgspec.field(name="eventName")
     s3: _S3
     region: str = msgspec.field(default="", name="awsRegion")
@@ -71,21 +61,21 @@ _record = msgspec.json.Decoder(_Record)
 _records = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def recognises(body: Mapping[str, msgspec.Raw]) -> bool:
+def recognises(fields: Mapping[str, msgspec.Raw]) -> bool:
     """Whether these top-level fields are those of an S3 notification or of its test event."""
-    return "Records" in body or bytes(body.get("Event", b"")) == b'"s3:TestEvent"'
+    return "Records" in fields or bytes(fields.get("Event", b"")) == b'"s3:TestEvent"'
 
 
-def events(body: Mapping[str, msgspec.Raw]) -> list[Event]:
+def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     """All events of one message; a test event says only that the wiring works and gives none.
 
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
     """
-    if "Records" not in body:
+    if "Records" not in fields:
         return []
     try:
-        raws = _records.decode(body["Records"])
+        raws = _records.decode(fields["Records"])
     except msgspec.MsgspecError as error:
         raise BadEvent(f"Records is no list: {error}") from None
     return [parse(raw) for raw in raws]

@@ -1,0 +1,77 @@
+"""What S3 gives to EventBridge, and EventBridge to the ingress queue."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.errors import BadEvent
+from bucketcast.event import Event
+from tests.unit.made import RECORDED
+
+CREATED: dict[str, Any] = json.loads((RECORDED / "eventbridge/object-created.json").read_text())
+
+
+def only(envelope: dict[str, Any]) -> Event:
+    (event,) = sources.events(json.dumps(envelope))
+    return event
+
+
+def test_an_object_created_is_read_with_its_key_as_it_is() -> None:
+    event = only(CREATED)
+    assert (event.name, event.bucket) == ("s3:ObjectCreated:Put", "uploads")
+    assert event.key == "my+report 1%2F.txt"
+    assert event.time == "2026-01-02T03:04:05.000Z"
+    assert (event.size, event.etag) == (5, "b57f9512698f4b09e608f4f2a65852e5")
+    assert event.version_id == "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
+    assert (event.region, event.principal) == ("eu-central-1", "123456789012")
+    assert json.loads(bytes(event.record)) == CREATED
+
+
+def test_its_order_is_that_of_s3s_own_notification() -> None:
+    own = "00617F08299329D189"
+    assert only(CREATED).order[0] == own.lower().rjust(32, "0")
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail", "name"),
+    [
+        ("Object Created", {"reason": "POST Object"}, "s3:ObjectCreated:Post"),
+        ("Object Created", {"reason": "CopyObject"}, "s3:ObjectCreated:Copy"),
+        (
+            "Object Created",
+            {"reason": "CompleteMultipartUpload"},
+            "s3:ObjectCreated:CompleteMultipartUpload",
+        ),
+        (
+            "Object Deleted",
+            {"reason": "DeleteObject", "deletion-type": "Permanently Deleted"},
+            "s3:ObjectRemoved:Delete",
+        ),
+        (
+            "Object Deleted",
+            {"reason": "Lifecycle Expiration", "deletion-type": "Delete Marker Created"},
+            "s3:ObjectRemoved:DeleteMarkerCreated",
+        ),
+        ("Object Restore Initiated", {"reason": ""}, "s3:ObjectRestore:Post"),
+        ("Object Storage Class Changed", {"reason": ""}, "s3:ObjectTransition:Complete"),
+        ("Object Tags Added", {"reason": ""}, "s3:ObjectCreated:PutTagging"),
+        ("Object Annotation Created", {"reason": "PutObjectAnnotation"}, "s3:ObjectAnnotation:Put"),
+        ("Object Of Next Year", {"reason": ""}, "s3:Object Of Next Year"),
+    ],
+)
+def test_names(kind: str, detail: dict[str, str], name: str) -> None:
+    envelope = {**CREATED, "detail-type": kind, "detail": {**CREATED["detail"], **detail}}
+    assert only(envelope).name == name
+
+
+def test_a_broken_one_names_the_field() -> None:
+    detail = {**CREATED["detail"], "object": {"key": 7}}
+    with pytest.raises(BadEvent, match=r"broken EventBridge event: .*\$\.detail\.object\.key"):
+        only({**CREATED, "detail": detail})
+
+
+def test_another_services_event_is_refused() -> None:
+    with pytest.raises(BadEvent, match="no known event"):
+        only({**CREATED, "source": "aws.ec2"})
