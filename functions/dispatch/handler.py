@@ -23,10 +23,12 @@ SPARE_MS = 5_000
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
-def build(environ: Mapping[str, str]) -> Handler:
+def build(
+    environ: Mapping[str, str], load: Callable[[str], type[Target]] = targets.load
+) -> Handler:
     """The handler for one target: its client is imported now, its connection made when needed."""
     settings = DispatchSettings.from_environ(environ)
-    kind = targets.load(settings.kind)
+    kind = load(settings.kind)
     kind.preload()
     arn = str(Arn(id=settings.id, type=kind.arn_type))
     sqs = boto3.client("sqs")

@@ -1,0 +1,235 @@
+"""Dispatch's function: settings and secrets in, the right answer to Lambda out."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from aws_lambda_powertools.utilities import parameters
+
+from bucketcast.envelope import Delivery, pack
+from bucketcast.errors import NotConnected, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.targets import base
+from bucketcast.targets.webhook import Target as Webhook
+from tests.unit.made import event, received
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+ARN = "arn:minio:sqs::primary:webhook"
+SECONDS = 1_000
+Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
+
+
+class Context:
+    """Lambda's clock of one invocation: it says these milliseconds one after the other."""
+
+    def __init__(self, *left: int) -> None:
+        self._left = list(left)
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+
+class Fake(Webhook):
+    """The webhook's options, and a target that answers by the keys it is sent."""
+
+    sent: list[tuple[str, list[str]]]
+    answers: dict[str, Exception]
+
+    def send(self, events: Sequence[Event]) -> base.Failures:
+        keys = [each.key for each in events]
+        self.sent.append((self.settings.auth_token.reveal(), keys))
+        found = {n: self.answers[key] for n, key in enumerate(keys) if key in self.answers}
+        return found  # type: ignore[return-value]
+
+    def probe(self) -> None:
+        if "probe" in self.answers:
+            raise self.answers["probe"]
+
+
+class Dispatch:
+    """A target's queues, its secret, and the handler as Lambda would load it."""
+
+    def __init__(self, module: ModuleType, sqs: "SQSClient") -> None:
+        self.sqs = sqs
+        self.secrets = boto3.client("secretsmanager")
+        self.secrets.create_secret(Name="hook", SecretString='{"token": "hunter2"}')
+        self.own, self.dead = (
+            sqs.create_queue(QueueName=name)["QueueUrl"]
+            for name in ("Bucketcast-webhook-primary", "Bucketcast-webhook-primary-dead")
+        )
+        self.settings = {"endpoint": "https://example.org/hook", "auth_token": "secret:hook#token"}
+        self.module = module
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            "BUCKETCAST_KIND": "webhook",
+            "BUCKETCAST_ID": "primary",
+            "BUCKETCAST_SETTINGS": json.dumps(self.settings),
+            "BUCKETCAST_QUEUE_URL": self.own,
+            "BUCKETCAST_DEAD_QUEUE_URL": self.dead,
+            "BUCKETCAST_SYNC_EVENTS": "off",
+        }
+
+    def handler(self) -> Handler:
+        made: Handler = self.module.build(self.environ, lambda _: Fake)
+        return made
+
+    def __call__(self, *messages: str, context: Context | None = None) -> list[str]:
+        answer = self.handler()(invocation(*messages), context or Context(60 * SECONDS))
+        assert answer.keys() == {"batchItemFailures"}
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+def invocation(*bodies: str) -> dict[str, Any]:
+    return {
+        "Records": [
+            {
+                "messageId": str(place),
+                "receiptHandle": f"receipt {place}",
+                "body": body,
+                "attributes": {
+                    "SentTimestamp": "1800000000000",
+                    "ApproximateReceiveCount": "1",
+                },
+            }
+            for place, body in enumerate(bodies)
+        ]
+    }
+
+
+def body(*keys: str) -> str:
+    made = [Delivery("rule", event(key)) for key in keys]
+    return next(pack(made, 1_800_000_000_000)).body
+
+
+@pytest.fixture
+def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
+    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    Fake.sent, Fake.answers = [], {}
+    first = {
+        "BUCKETCAST_KIND": "webhook",
+        "BUCKETCAST_ID": "x",
+        "BUCKETCAST_SETTINGS": "{}",
+        "BUCKETCAST_QUEUE_URL": "own",
+        "BUCKETCAST_DEAD_QUEUE_URL": "dead",
+        "BUCKETCAST_SYNC_EVENTS": "off",
+        "POWERTOOLS_SERVICE_NAME": "dispatch",
+        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
+    }
+    for name, text in first.items():
+        monkeypatch.setenv(name, text)
+    module = import_module("functions.dispatch.handler")
+    return Dispatch(module, sqs)
+
+
+def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
+    assert dispatch(body("a", "b"), body("c")) == []
+    assert Fake.sent == [("hunter2", ["a", "b", "c"])]
+    assert received(dispatch.sqs, dispatch.own) == []
+    assert received(dispatch.sqs, dispatch.dead) == []
+
+
+def test_what_failed_stays_goes_back_or_is_buried(dispatch: Dispatch) -> None:
+    Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
+    assert dispatch(body("a", "b"), body("c"), body("d", "e"), "rubbish") == ["1"]
+    (back,) = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=2)["Messages"]
+    assert [each["event"]["key"] for each in json.loads(back["Body"])["events"]] == ["d"]
+    dead = received(dispatch.sqs, dispatch.dead)
+    assert {each["texts"]["target"] for each in dead} == {ARN}
+    assert {each["texts"]["reason"].partition(":")[0] for each in dead} == {
+        "too long",
+        "no envelope of Bucketcast",
+    }
+
+
+def test_outcome_is_counted_by_target(
+    dispatch: Dispatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy")}
+    dispatch(body("a", "b"), body("c"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (counts,) = [line for line in lines if "_aws" in line]
+    assert counts["target"] == ARN
+    assert (counts["EventsDelivered"], counts["EventsRetried"], counts["EventsDead"]) == (
+        [1],
+        [1],
+        [1],
+    )
+
+
+def test_empty_message_is_no_outcome(dispatch: Dispatch) -> None:
+    assert dispatch('{"since": 1, "events": []}') == []
+    assert Fake.sent == []
+
+
+@pytest.mark.parametrize(
+    ("left", "sent"),
+    [
+        ((60 * SECONDS, 6 * SECONDS), ["a"]),
+        ((60 * SECONDS, 4 * SECONDS), []),
+        # A function of four seconds has its time too.
+        ((4 * SECONDS, 3 * SECONDS), ["a"]),
+        ((4 * SECONDS, 900), []),
+    ],
+)
+def test_function_stops_while_there_is_time_to_say_what_was_not_sent(
+    dispatch: Dispatch, left: tuple[int, int], sent: list[str]
+) -> None:
+    stay = dispatch(body("a"), context=Context(*left))
+    assert [key for _, keys in Fake.sent for key in keys] == sent
+    assert stay == ([] if sent else ["0"])
+
+
+def probe(dispatch: Dispatch) -> dict[str, Any]:
+    return dispatch.handler()({"probe": True}, Context(60 * SECONDS))
+
+
+def test_probe_says_where_and_that_it_is_there(dispatch: Dispatch) -> None:
+    assert probe(dispatch) == {"online": True, "why": "", "where": "https://example.org/hook"}
+    assert Fake.sent == []
+
+
+def test_probe_says_why_not(dispatch: Dispatch) -> None:
+    Fake.answers = {"probe": NotConnected("connection refused")}
+    assert probe(dispatch) == {
+        "online": False,
+        "why": "connection refused",
+        "where": "https://example.org/hook",
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"auth_token": "secret:nowhere"}, "auth_token: the secret 'nowhere' cannot be read"),
+        ({"timeout": "secret:hook#token"}, "timeout: allowed is a duration with its unit"),
+    ],
+)
+def test_secret_that_is_of_no_use_is_an_outcome_and_not_shown(
+    dispatch: Dispatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: dict[str, str],
+    said: str,
+) -> None:
+    dispatch.settings |= settings
+    answer = probe(dispatch)
+    assert not answer["online"]
+    assert said in answer["why"]
+    assert dispatch(body("a")) == ["0"]
+    assert "hunter2" not in json.dumps(answer) + "".join(capsys.readouterr())
+
+
+def test_secret_fetched_again_is_used(dispatch: Dispatch) -> None:
+    handler = dispatch.handler()
+    handler(invocation(body("a")), Context(60 * SECONDS))
+    dispatch.secrets.put_secret_value(SecretId="hook", SecretString='{"token": "new"}')
+    assert probe(dispatch)["online"]  # it asks for fresh secrets, which all then use
+    assert dispatch(body("b")) == []
+    assert Fake.sent == [("hunter2", ["a"]), ("new", ["b"])]

@@ -1,0 +1,147 @@
+"""Ingest's function, from the messages that Lambda hands over to what waits for each target."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bucketcast.envelope import unpack
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
+from tests.unit.made import message, received, record, recorded
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+HOOK = "arn:minio:sqs::primary:webhook"
+TABLE = "arn:minio:sqs::_:postgresql"
+Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
+
+
+@dataclass
+class Ingest:
+    """The deployed part of ingest, and the handler as Lambda would load it."""
+
+    handler: Handler
+    rules: Rules
+    sqs: "SQSClient"
+    urls: dict[str, str]
+
+    def __call__(self, *bodies: str) -> list[str]:
+        """The ids of the messages that are to be seen again; they are their places."""
+        records = [{"messageId": str(n), "body": body} for n, body in enumerate(bodies)]
+        answer = self.handler({"Records": records}, None)
+        assert answer.keys() == {"batchItemFailures"}
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+    def put(self, arn: str = HOOK, *, prefix: str = "", bucket: str = "uploads") -> None:
+        self.rules.add(Rule(bucket=bucket, arn=arn, events=("s3:ObjectCreated:*",), prefix=prefix))
+
+    def keys(self, queue: str) -> list[list[str]]:
+        found = received(self.sqs, self.urls[queue])
+        return [[each.event.key for each in unpack(one["Body"])[1]] for one in found]
+
+    def dead(self) -> list[dict[str, Any]]:
+        return received(self.sqs, self.urls["ingress-dead"])
+
+
+@pytest.fixture
+def ingest(
+    sqs: "SQSClient",
+    dynamodb: "DynamoDBClient",
+    rules_table: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Ingest:
+    names = ("ingress", "ingress-dead", "webhook-primary", "postgres-_")
+    urls = {name: sqs.create_queue(QueueName=f"Bucketcast-{name}")["QueueUrl"] for name in names}
+    environ = {
+        "BUCKETCAST_RULES_TABLE": rules_table,
+        "BUCKETCAST_QUEUE_PREFIX": urls["ingress"].removesuffix("ingress"),
+        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
+        "BUCKETCAST_SYNC_EVENTS": "off",
+        "POWERTOOLS_SERVICE_NAME": "ingest",
+        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
+    }
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    module = import_module("functions.ingest.handler")
+    return Ingest(module.build(environ), Rules(rules_table, dynamodb), sqs, urls)
+
+
+def test_event_goes_to_the_targets_that_its_rules_name(ingest: Ingest) -> None:
+    ingest.put(prefix="photos/")
+    ingest.put(TABLE)
+    assert ingest(recorded("s3/put-2.1"), message(record("b"))) == []
+    assert ingest.keys("webhook-primary") == [["photos/cat.jpg"]]
+    assert ingest.keys("postgres-_") == [["photos/cat.jpg", "b"]]
+    assert ingest.dead() == []
+
+
+def test_rule_is_in_force_for_the_next_batch(ingest: Ingest) -> None:
+    assert ingest(message(record("before"))) == []
+    ingest.put()
+    assert ingest(message(record("after"))) == []
+    assert ingest.keys("webhook-primary") == [["after"]]
+
+
+def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Ingest) -> None:
+    ingest.put()
+    rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
+    assert ingest(message(record("a")), *rubbish, message(record("b"))) == []
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
+    dead = ingest.dead()
+    assert [each["Body"] for each in dead][:3] == rubbish[:3]
+    assert json.loads(dead[3]["Body"]).keys() == {"zstd"}
+    reasons = [each["texts"]["reason"] for each in dead]
+    assert reasons[0].startswith("the message is no JSON object")
+    assert "neither Records nor s3:TestEvent" in reasons[1]
+    assert "$.s3.bucket.name" in reasons[2]
+    assert {each["texts"]["error"] for each in dead} == {"BadEvent"}
+
+
+@pytest.mark.parametrize("body", ["", '{"Records": []}', recorded("s3/test-event")])
+def test_message_without_events_makes_none(ingest: Ingest, body: str) -> None:
+    ingest.put()
+    ingest.sqs.purge_queue(QueueUrl=ingest.urls["ingress-dead"])
+    assert ingest(body) == []
+    assert ingest.keys("webhook-primary") == []
+    assert len(ingest.dead()) == (0 if body else 1)
+
+
+def test_rule_of_a_target_that_is_not_deployed_harms_nobody(ingest: Ingest) -> None:
+    ingest.put()
+    ingest.put("arn:minio:sqs::gone:redis")
+    ingest.put("arn:minio:sqs::x:hologram")
+    ingest.put("no arn at all")
+    assert ingest(message(record("a"))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+
+
+def test_broken_message_stays_where_it_cannot_be_buried(ingest: Ingest) -> None:
+    ingest.put()
+    ingest.sqs.delete_queue(QueueUrl=ingest.urls["ingress-dead"])
+    assert ingest(message(record("a")), "rubbish") == ["1"]
+    assert ingest.keys("webhook-primary") == [["a"]]
+
+
+def test_thousand_events_are_a_few_messages(ingest: Ingest) -> None:
+    ingest.put()
+    bodies = [message(*(record(f"{m}/{n}") for n in range(100))) for m in range(12)]
+    assert ingest(*bodies) == []
+    assert [len(each) for each in ingest.keys("webhook-primary")] == [1_000, 200]
+
+
+def test_counts_are_written_for_cloudwatch(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingest.put(prefix="a")
+    ingest(message(record("a")), message(record("b")), "rubbish")
+    (line,) = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
+    counts = json.loads(line)
+    assert counts["EventsReceived"] == [2]
+    assert counts["EventsMatched"] == [1]
+    assert counts["MessagesBroken"] == [1]
