@@ -22,26 +22,27 @@ local call, find, sub = redis.call, string.find, string.sub
 local keep, load = cmsgpack.pack, cmsgpack.unpack
 
 local function quoted(text, name, from)
-  local _, a = find(text, '"' .. name .. '":"', from, true)
+  local _, a = find(text, name, from, true)
   local b = a and find(text, '"', a + 1, true)
   return b and sub(text, a + 1, b - 1)
 end
-local function padded(s) return s == '' and s or string.rep('0', 32 - #s) .. string.lower(s) end
+local function sequencer(text)
+  -- It is near the end of what we write, after much that looks like it.
+  local seq = quoted(text, '"sequencer":"', -250) or quoted(text, '"sequencer":"', 1)
+  return seq and (seq == '' and seq or string.rep('0', 32 - #seq) .. string.lower(seq))
+end
+local function time(text) return quoted(text, '"eventTime":"', 1) or '' end
 local function newer(one, other)
   if one.seq ~= '' and other.seq ~= '' and one.seq ~= other.seq then return one.seq > other.seq end
   return one.time > other.time
 end
-local function order(text)
-  local seq = quoted(text, 'sequencer', -250) or quoted(text, 'sequencer', 1)
-  return seq and {seq = padded(seq), time = quoted(text, 'eventTime', 1) or ''}
-end
 local function read(text)
-  local cut = order(text)
+  local cut = {seq = sequencer(text), time = time(text)}
   local _, a = find(text, '"object":', 1, true)
   local b = a and find(text, '},"source":', a, true)
-  if not cut or not b then return nil end
+  if not cut.seq or not b then return nil end
   cut.head, cut.object, cut.tail = sub(text, 1, a), sub(text, a + 1, b - 1), sub(text, b)
-  cut.version = quoted(cut.object, 'versionId', 1) or 'null'
+  cut.version = quoted(cut.object, '"versionId":"', 1) or 'null'
   return cut
 end
 local function field(path, version) return '-' .. #path .. ' ' .. path .. version end
@@ -61,8 +62,9 @@ if #puts > 0 then
     if states and states[i] then
       into = stated
     elseif held[i] then
-      local before = order(held[i])
-      if before and not newer(order(puts[2 * i]), before) then into = nil end
+      local text, before = puts[2 * i], held[i]
+      local seq, other = sequencer(text), sequencer(before)
+      if other and (seq < other or seq == other and time(text) <= time(before)) then into = nil end
     end
     if into then
       into[#into + 1] = paths[i]
