@@ -1,4 +1,4 @@
-r"""What the PostgreSQL target says to the server: tables, rows as COPY text, and the join.
+"""What the PostgreSQL target says to the server: tables, rows as COPY text, and the join.
 
 The guard has a row for each key that saw a removal or an overlay (version ""), and one for each
 version that a removal named::
@@ -9,11 +9,11 @@ version that a removal named::
     overlay       the newest record without sequencer, and overlay_time, its time
 
 A *moment* is a sequencer of 32 digits and a time behind it, which compares as text in collation C;
-times have no Z. A key without a row in the guard was only ever put: its moment is read from the
-visible row itself, so that a put costs one upsert and nothing else.
+times have no Z. What has no sequencer has no moment, and only of that the time is staged. A key
+without a row in the guard was only ever put: its moment is read from the visible row itself, so
+that a put costs one upsert and nothing else.
 """
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, LiteralString, NamedTuple, Self
 
@@ -24,6 +24,8 @@ from bucketcast.shapes.minio import records
 if TYPE_CHECKING:
     from psycopg import Connection
 
+Row = tuple[bytes, ...]
+"""A row in COPY's text format, in pieces: joining many at once is cheaper than each by itself."""
 GUARD = "_guard"
 _BY_BYTES = 'collate "C"'
 COLUMNS = {
@@ -53,29 +55,28 @@ create temporary table if not exists bucketcast_staged (
 STAGE = b"copy pg_temp.bucketcast_staged from stdin"
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-_special = re.compile(r"[\\\n\r]").search
 
 
-def staged(entry: Entry) -> bytes:
-    """A row of `bucketcast_staged` for COPY."""
+def staged(entry: Entry) -> Row:
+    """A row of `bucketcast_staged`."""
     at = entry.time.removesuffix("Z")
-    moment = entry.sequencer + at if entry.sequencer else ""
-    return _row((entry.register, entry.version, moment, at, entry.key), records(entry.event))
+    moment, bare = (entry.sequencer + at, "") if entry.sequencer else ("", at)
+    return _row((entry.register, entry.version, moment, bare, entry.key), records(entry.event))
 
 
-def appended(event: Event) -> bytes:
-    """A row of the format `access` for COPY."""
+def appended(event: Event) -> Row:
+    """A row of the format `access`."""
     return _row((event.time,), records(event))
 
 
-def _row(fields: tuple[str, ...], json: bytes) -> bytes:
-    """A row in COPY's text format; JSON has no raw control character, only backslashes."""
+def _row(fields: tuple[str, ...], json: bytes) -> Row:
+    """Escape what COPY gives a meaning; JSON has no raw control character, only backslashes."""
     head = "\t".join(fields)
-    if _special(head) or head.count("\t") >= len(fields):
+    if "\\" in head or not "".join(fields).isprintable():
         head = "\t".join(field.translate(_ESCAPES) for field in fields)
     if b"\\" in json:
         json = json.replace(b"\\", rb"\\")
-    return head.encode() + b"\t" + json + b"\n"
+    return f"{head}\t".encode(), json, b"\n"
 
 
 class Names(NamedTuple):
@@ -171,7 +172,7 @@ def join(names: Names) -> bytes:
     unless_hidden = f"""and not exists (
     select from {names.guard} known where known.key = s.key and (known.put > s.moment
       or known.version in ('', s.version)
-      and (known.removed > s.moment or known.removed_at > s.time)))"""
+      and (known.removed > s.moment or known.removed_at > substr(s.moment, 33))))"""
     body = f"""
 begin
   perform case
@@ -188,7 +189,7 @@ begin
     insert into {names.guard} as known (key, version, put, removed, removed_at)
     select s.key, s.version, coalesce(max({_moment("shown.value")}), ''), max(s.moment), max(s.time)
     from (
-      select key, version, moment, case moment when '' then time else '' end as time
+      select key, version, moment, time
       from pg_temp.bucketcast_staged where register = 'removal'
       union all
       select key, '', '', '' from pg_temp.bucketcast_staged where register <> 'put'
@@ -223,7 +224,7 @@ begin
   where known.key = shown.key and known.version = '' and s.key = shown.key
     and ({_moment("shown.value")} < known.put or s.register = 'removal' and (known.put = ''
       or s.version in ('', coalesce({_text("shown.value", "s3,object,versionId")}, 'null'))
-      and (s.moment > known.put or s.moment = '' and s.time > substr(known.put, 33))));
+      and (s.moment > known.put or s.time > substr(known.put, 33))));
 
   insert into {names.table} as shown (key, value)
   select known.key, known.overlay from {names.guard} known

@@ -30,7 +30,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -279,8 +279,8 @@ def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.N
     return names
 
 
-def _copy(connection: "psycopg.Connection", statement: bytes, rows: Iterator[bytes]) -> None:
+def _copy(connection: "psycopg.Connection", statement: bytes, rows: Iterator[sql.Row]) -> None:
     """Copy rows in parts, so that the server reads one while the next is made."""
     with connection.cursor() as cursor, cursor.copy(statement) as into:
-        while part := b"".join(islice(rows, ROWS_A_PART)):
+        while part := b"".join(chain.from_iterable(islice(rows, ROWS_A_PART))):
             into.write(part)
