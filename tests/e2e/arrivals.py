@@ -1,0 +1,105 @@
+"""What has arrived at the consumers, by the prefix of the objects' keys."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
+
+from tests.e2e.system import System
+from tests.servers import Arrival
+from tests.servers.webhook import WebhookServer
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """One request that a webhook was sent and took; `key` is `bucket/key`."""
+
+    name: str
+    key: str
+    document: Mapping[str, Any]
+    headers: Mapping[str, str]
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.document["Records"][0]
+        return found
+
+
+class Held(NamedTuple):
+    """What a table or hash says of an object."""
+
+    name: str
+    size: int
+    etag: str
+    sequencer: str
+
+
+def posted(server: WebhookServer, prefix: str, path: str = "") -> list[Posted]:
+    """The events of keys with this prefix (`bucket/…`) that were answered 2xx, as they came."""
+    found = []
+    for arrival in server.received(path):
+        document = json.loads(arrival.body)
+        if document["Key"].startswith(prefix):
+            one = Posted(document["EventName"], document["Key"], document, arrival.headers)
+            found.append(one)
+    return found
+
+
+def table(system: System, prefix: str) -> dict[str, Held]:
+    """The rows of the mirror in PostgreSQL."""
+    return _held(system.consumers.postgres.received("mirror"), prefix)
+
+
+def fields(system: System, prefix: str) -> dict[str, Held]:
+    """The fields of the mirror in Redis."""
+    return _held(system.consumers.redis.received("ev:mirror"), prefix)
+
+
+def table_log(system: System, prefix: str) -> list[tuple[str, str]]:
+    """`bucket/key` and sequencer of each row of the log in PostgreSQL."""
+    rows = system.consumers.postgres.received("log")
+    return _logged((json.loads(row.body) for row in rows), prefix)
+
+
+def list_log(system: System, prefix: str) -> list[tuple[str, str]]:
+    """`bucket/key` and sequencer of each item of the log in Redis."""
+    items = system.consumers.redis.received("ev:log")
+    return _logged((json.loads(item.body)[1] for item in items), prefix)
+
+
+def bucket(system: System, name: str, prefix: str) -> dict[str, tuple[int, str]]:
+    """Size and ETag of each object, by `bucket/key`, as S3 lists them."""
+    pages = system.s3.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=prefix)
+    return {
+        f"{name}/{each['Key']}": (each["Size"], each["ETag"].strip('"'))
+        for page in pages
+        for each in page.get("Contents", ())
+    }
+
+
+def as_listed(mirror: Mapping[str, Held]) -> dict[str, tuple[int, str]]:
+    """A mirror's rows as `bucket` gives its objects."""
+    return {key: (held.size, held.etag) for key, held in mirror.items()}
+
+
+def _held(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Held]:
+    found = {}
+    for arrival in arrivals:
+        if arrival.key.startswith(prefix):
+            record = json.loads(arrival.body)["Records"][0]
+            what = record["s3"]["object"]
+            found[arrival.key] = Held(
+                record["eventName"], what.get("size", 0), what.get("eTag", ""), what["sequencer"]
+            )
+    return found
+
+
+def _logged(documents: Iterable[Any], prefix: str) -> list[tuple[str, str]]:
+    found = []
+    for document in documents:
+        what = document["Records"][0]["s3"]
+        key = f"{what['bucket']['name']}/{unquote_plus(what['object']['key'])}"
+        if key.startswith(prefix):
+            found.append((key, what["object"]["sequencer"]))
+    return found

@@ -1,0 +1,127 @@
+"""One deployed stack for all tests here, ended with the run; each test has a prefix of its own."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+
+from tests.conftest import start_or_fail
+from tests.e2e.deploying import Consumers, Local, write_configuration
+from tests.e2e.system import System
+from tests.servers.postgres import PostgresServer
+from tests.servers.redis import RedisServer
+from tests.servers.tls import Tls
+from tests.servers.webhook import WebhookServer
+
+ACCOUNT = "000000000000"
+
+
+@pytest.fixture(scope="session")
+def consumers(servers_folder: Path, tls: Tls) -> Iterator[Consumers]:
+    """Servers of our own: other tests clear theirs, and tell them to misbehave."""
+    with ExitStack() as running:
+
+        def start(kind: str, name: str) -> object:
+            server = start_or_fail(kind, servers_folder / "e2e" / name, tls)
+            running.callback(server.stop)
+            return server
+
+        webhook, flaky = start("webhook", "webhook"), start("webhook", "flaky")
+        postgres, redis = start("postgres", "postgres"), start("redis", "redis")
+        assert isinstance(webhook, WebhookServer)
+        assert isinstance(flaky, WebhookServer)
+        assert isinstance(postgres, PostgresServer)
+        assert isinstance(redis, RedisServer)
+        yield Consumers(webhook, flaky, postgres, redis)
+
+
+@pytest.fixture(scope="session")
+def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
+    """The stack of the app as it is, deployed by the CDK into an emulator of its own."""
+    folder = servers_folder / "e2e"
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    config = folder / "bucketcast.toml"
+    write_configuration(config, consumers)
+    local = Local(folder / "local")
+    try:
+        local.start_emulator()
+        _make_buckets_with_notifications(local)
+        local.up(config)
+        deployed = System(local, consumers, config, elsewhere)
+        yield deployed
+        deployed.close()
+    finally:
+        local.stop()
+
+
+@pytest.fixture
+def prefix(request: pytest.FixtureRequest) -> str:
+    """The first part of the keys of one test, and of its rules."""
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_"))[:40].strip("-")
+    return f"{name}-{uuid4().hex[:6]}/"
+
+
+@pytest.fixture
+def rule(system: System, prefix: str) -> Callable[..., None]:
+    """Add a rule for the keys of this test in the bucket uploads: `rule("webhook.primary")`."""
+
+    def add(*targets: str, suffix: str = "", event: str = "put,delete") -> None:
+        options = ["--prefix", prefix, *(["--suffix", suffix] if suffix else [])]
+        for target in targets:
+            system.add_rule("uploads", target, *options, event=event)
+
+    return add
+
+
+def _make_buckets_with_notifications(local: Local) -> None:
+    """What somebody had before Bucketcast came: it must stay as it is."""
+    where: Any = {
+        "endpoint_url": local.endpoint,
+        "region_name": "us-east-1",
+        "aws_access_key_id": "test",
+        "aws_secret_access_key": "test",
+    }
+    s3, sqs = boto3.client("s3", **where), boto3.client("sqs", **where)
+    queue = sqs.create_queue(
+        QueueName="theirs",
+        Attributes={
+            "Policy": json.dumps(
+                {
+                    "Version": "2012-10-17",
+                    "Statement": [
+                        {
+                            "Effect": "Allow",
+                            "Principal": {"Service": "s3.amazonaws.com"},
+                            "Action": "sqs:SendMessage",
+                            "Resource": f"arn:aws:sqs:us-east-1:{ACCOUNT}:theirs",
+                        }
+                    ],
+                }
+            )
+        },
+    )["QueueUrl"]
+    assert queue.endswith(f"/{ACCOUNT}/theirs")
+    for name in ("archive", "found"):
+        s3.create_bucket(Bucket=name)
+    theirs = {
+        "Id": "theirs",
+        "QueueArn": f"arn:aws:sqs:us-east-1:{ACCOUNT}:theirs",
+        "Events": ["s3:ObjectCreated:*"],
+        "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": "theirs/"}]}},
+    }
+    s3.put_bucket_notification_configuration(
+        Bucket="archive", NotificationConfiguration={"QueueConfigurations": [theirs]}
+    )
+    # S3 lets one entry alone take an event, so what can stand beside ours is EventBridge.
+    s3.put_bucket_notification_configuration(
+        Bucket="found", NotificationConfiguration={"EventBridgeConfiguration": {}}
+    )
+    s3.close()
+    sqs.close()

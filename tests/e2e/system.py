@@ -1,0 +1,216 @@
+"""The deployed stack from outside: AWS's clients, the `bucketcast` command, and patience."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+from botocore.config import Config
+
+from bucketcast.queues import BATCH
+from tests.e2e.deploying import STACK, Consumers, Local
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+T = TypeVar("T")
+COMMAND = Path(sys.executable).with_name("bucketcast")
+PATIENCE_SECONDS = 40.0
+COMMAND_SECONDS = 60.0
+_DEPTHS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A buried message, its attributes as plain text."""
+
+    body: str
+    attributes: Mapping[str, str]
+
+
+class System:
+    """One deployed stack with its consumers; `elsewhere` is a folder that commands run in."""
+
+    def __init__(self, local: Local, consumers: Consumers, config: Path, elsewhere: Path) -> None:
+        self.local = local
+        self.consumers = consumers
+        self.config = config
+        self.elsewhere = elsewhere
+        self.environment = local.exported()
+        self._clients: dict[str, Any] = {}
+
+    def client(self, service: str) -> Any:
+        """A client with just what `.local/env` says."""
+        if service not in self._clients:
+            self._clients[service] = boto3.client(  # type: ignore[call-overload]
+                service,
+                endpoint_url=self.environment["AWS_ENDPOINT_URL"],
+                region_name=self.environment["AWS_REGION"],
+                aws_access_key_id=self.environment["AWS_ACCESS_KEY_ID"],
+                aws_secret_access_key=self.environment["AWS_SECRET_ACCESS_KEY"],
+                config=Config(max_pool_connections=32, read_timeout=30),
+            )
+        return self._clients[service]
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    @property
+    def s3(self) -> "S3Client":
+        found: S3Client = self.client("s3")
+        return found
+
+    @property
+    def sqs(self) -> "SQSClient":
+        found: SQSClient = self.client("sqs")
+        return found
+
+    @cached_property
+    def outputs(self) -> dict[str, str]:
+        stacks = self.client("cloudformation").describe_stacks(StackName=STACK)["Stacks"]
+        return {each["OutputKey"]: each["OutputValue"] for each in stacks[0]["Outputs"]}
+
+    @cached_property
+    def targets(self) -> dict[str, dict[str, str]]:
+        """The outputs of the targets by `<kind>.<id>`."""
+        texts = [text for key, text in self.outputs.items() if key.startswith("Target")]
+        return {f"{each['kind']}.{each['id']}": each for each in map(json.loads, texts)}
+
+    @property
+    def ingress(self) -> str:
+        return self.environment["BUCKETCAST_INGRESS_QUEUE_URL"]
+
+    def bucketcast(self, *arguments: str, **variables: str) -> Ran:
+        """Run the command as a user with the exported variables does, and these on top."""
+        answer = subprocess.run(
+            [str(COMMAND), *arguments],
+            cwd=self.elsewhere,
+            env=self.environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=COMMAND_SECONDS,
+        )
+        return Ran(answer.returncode, answer.stdout, answer.stderr)
+
+    def add_rule(self, bucket: str, target: str, *options: str, event: str = "put,delete") -> None:
+        """`bucketcast event add`; the rule is in force when this returns."""
+        arn = self.targets[target]["arn"]
+        ran = self.bucketcast("event", "add", bucket, arn, "--event", event, *options)
+        assert ran.code == 0, f"event add ended with {ran.code}: {ran.out}{ran.err}"
+
+    def fares(self) -> dict[str, dict[str, Any]]:
+        """What `bucketcast target ls --json` says, by `<kind>.<id>`."""
+        ran = self.bucketcast("target", "ls", "--json", "--wait", "50")
+        assert ran.code == 0, ran.err
+        return {f"{each['kind']}.{each['id']}": each for each in ran.document["targets"]}
+
+    def put(self, bucket: str, key: str, body: bytes = b"x") -> str:
+        """Put an object; its ETag as S3 gave it, without the quotation marks."""
+        return self.s3.put_object(Bucket=bucket, Key=key, Body=body)["ETag"].strip('"')
+
+    def send(self, queue: str, bodies: Sequence[str]) -> None:
+        """Write messages straight onto a queue, ten in a call."""
+        for start in range(0, len(bodies), BATCH):
+            part = bodies[start : start + BATCH]
+            entries: Any = [{"Id": str(at), "MessageBody": body} for at, body in enumerate(part)]
+            answer = self.sqs.send_message_batch(QueueUrl=queue, Entries=entries)
+            assert not answer.get("Failed"), answer["Failed"]
+
+    def depth(self, queue: str) -> int:
+        """Messages in a queue, those in flight and delayed too."""
+        wanted: Any = {"QueueUrl": queue, "AttributeNames": _DEPTHS}
+        return sum(map(int, self.sqs.get_queue_attributes(**wanted)["Attributes"].values()))
+
+    def depths(self) -> dict[str, int]:
+        """All queues but the empty ones. In the order of the flow: nothing slips past the look."""
+        urls = [self.ingress, *(each["queue"] for each in self.targets.values())]
+        urls += [dead_of(self.ingress), *(each["dead"] for each in self.targets.values())]
+        found = {url.rpartition("/")[2]: self.depth(url) for url in urls}
+        return {name: depth for name, depth in found.items() if depth}
+
+    def dead_letters(self, queue: str, count: int) -> list[DeadLetter]:
+        """Wait for this many messages in a dead-letter queue, and take all out of it."""
+        found: list[DeadLetter] = []
+
+        def take() -> list[DeadLetter]:
+            answer = self.sqs.receive_message(
+                QueueUrl=queue, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+            )
+            for message in answer.get("Messages", ()):
+                attributes = message.get("MessageAttributes", {})
+                plain = {name: each.get("StringValue", "") for name, each in attributes.items()}
+                found.append(DeadLetter(message["Body"], plain))
+                self.sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+            return found
+
+        self.until(f"{count} messages in {queue}", take, lambda seen: len(seen) >= count)
+        return found
+
+    def until(
+        self,
+        what: str,
+        look: Callable[[], T],
+        wanted: Callable[[T], bool],
+        *,
+        within: float = PATIENCE_SECONDS,
+    ) -> T:
+        """Look until it is as wanted; else fail with what was seen and how the system fares."""
+        deadline = time.monotonic() + within
+        while True:
+            seen = look()
+            if wanted(seen):
+                return seen
+            if time.monotonic() > deadline:
+                shown = repr(seen)[:3_000]
+                raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {shown}\n{self}")
+            time.sleep(0.05)
+
+    def until_equal(
+        self, what: str, look: Callable[[], T], wanted: T, *, within: float = PATIENCE_SECONDS
+    ) -> None:
+        """As `until`, for one value; pytest shows what differs."""
+        deadline = time.monotonic() + within
+        while (seen := look()) != wanted and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert seen == wanted, f"not within {within:.0f} s: {what}\n{self}"
+
+    def until_settled(self) -> None:
+        """Wait until no event is on its way any more."""
+        self.until("no message waits", self._waiting, lambda waiting: not waiting)
+
+    def _waiting(self) -> dict[str, int]:
+        return {name: depth for name, depth in self.depths().items() if not name.endswith("-dead")}
+
+    def __str__(self) -> str:
+        """How it fares, for a test that fails."""
+        return f"queues: {self.depths()}\nthe emulator's log ends:\n{self.local.log_tail()}"
+
+
+def dead_of(queue: str) -> str:
+    return f"{queue}-dead"

@@ -1,0 +1,268 @@
+"""What S3 does to objects, and what its users see of it at the other end."""
+
+import json
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote_plus
+
+import pytest
+
+from tests.e2e import arrivals
+from tests.e2e.arrivals import posted
+from tests.e2e.deploying import ROOT
+from tests.e2e.system import Ran, System, dead_of
+from tests.servers.webhook import TOKEN
+
+PHOTO = ROOT / "examples" / "photo.jpg"
+RECORDED = ROOT / "tests" / "events" / "minio"
+PUT, COPY = "s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"
+IN_PARTS, DELETE = "s3:ObjectCreated:CompleteMultipartUpload", "s3:ObjectRemoved:Delete"
+PART_BYTES = 5 * 1024 * 1024
+ODD = (
+    "with space.jpg",
+    "a+b=c&d.jpg",
+    "100%.jpg",
+    "100%25%2F.jpg",
+    "naïve 🎉 写真.jpg",
+    "\"double\" and 'single' <&> quotes.jpg",
+    "back\\slash~*()!$,;:@#?.jpg",
+)
+
+
+def upload_in_parts(system: System, key: str, body: bytes) -> str:
+    """Return the ETag."""
+    where: Any = {"Bucket": "uploads", "Key": key}
+    where["UploadId"] = system.s3.create_multipart_upload(**where)["UploadId"]
+    parts: list[Any] = []
+    for number, start in enumerate(range(0, len(body), PART_BYTES), 1):
+        part = body[start : start + PART_BYTES]
+        etag = system.s3.upload_part(**where, PartNumber=number, Body=part)["ETag"]
+        parts.append({"PartNumber": number, "ETag": etag})
+    assert len(parts) > 1
+    answer = system.s3.complete_multipart_upload(**where, MultipartUpload={"Parts": parts})
+    return answer["ETag"].strip('"')
+
+
+def paths(value: Any, at: str = "") -> set[str]:
+    """The names in a JSON document, each with those above it."""
+    if isinstance(value, Mapping):
+        below = {path for name in value for path in paths(value[name], f"{at}.{name}")}
+        return below | {f"{at}.{name}" for name in value}
+    if isinstance(value, list):
+        return {path for each in value for path in paths(each, f"{at}[]")}
+    return set()
+
+
+def test_every_operation_arrives_once_as_minio_says_it(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    webhook = system.consumers.webhook
+    rule("webhook.primary", suffix=".jpg")
+    jpeg = PHOTO.read_bytes()
+    photo, copied, large = (f"{prefix}{name}.jpg" for name in ("photo", "copy", "large"))
+    first = system.put("uploads", photo, jpeg)
+    second = system.put("uploads", photo, jpeg + b"\n")
+    source: Any = {"Bucket": "uploads", "Key": photo}
+    system.s3.copy_object(Bucket="uploads", Key=copied, CopySource=source)
+    parts = upload_in_parts(system, large, jpeg * (PART_BYTES // len(jpeg) + 2))
+    system.put("uploads", f"{prefix}notes.txt")  # no rule asks for it
+    system.s3.delete_object(Bucket="uploads", Key=photo)
+    both: Any = {"Objects": [{"Key": copied}, {"Key": large}]}
+    system.s3.delete_objects(Bucket="uploads", Delete=both)
+    system.put("uploads", f"{prefix}last.jpg", b"")
+    system.until(
+        "the last put at the webhook",
+        lambda: posted(webhook, f"uploads/{prefix}"),
+        lambda seen: len(seen) >= 8,
+    )
+    system.until_settled()
+
+    seen = posted(webhook, f"uploads/{prefix}")
+    assert Counter((each.name, each.key) for each in seen) == Counter(
+        [
+            (PUT, f"uploads/{photo}"),
+            (PUT, f"uploads/{photo}"),
+            (COPY, f"uploads/{copied}"),
+            (IN_PARTS, f"uploads/{large}"),
+            (DELETE, f"uploads/{photo}"),
+            (DELETE, f"uploads/{copied}"),
+            (DELETE, f"uploads/{large}"),
+            (PUT, f"uploads/{prefix}last.jpg"),
+        ]
+    )
+    objects = {each.record["s3"]["object"].get("eTag"): each.record for each in seen}
+    assert {first, second, parts} <= objects.keys()
+    assert objects[first]["s3"]["object"]["size"] == len(jpeg)
+    assert objects[second]["s3"]["object"]["size"] == len(jpeg) + 1
+    assert len({each.headers["webhook-id"] for each in seen}) == len(seen)
+    for each in seen:
+        assert each.headers["authorization"] == f"Bearer {TOKEN}"
+        assert each.headers["content-type"] == "application/json"
+        assert each.headers["user-agent"].startswith("bucketcast/")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "name"), [("object-created-put", PUT), ("object-removed-delete", DELETE)]
+)
+def test_the_body_has_the_names_of_a_recorded_one(
+    system: System, prefix: str, rule: Callable[..., None], recorded: str, name: str
+) -> None:
+    rule("webhook.primary")
+    system.put("uploads", f"{prefix}a/photo.jpg")
+    system.s3.delete_object(Bucket="uploads", Key=f"{prefix}a/photo.jpg")
+    seen = system.until(
+        "put and delete at the webhook",
+        lambda: posted(system.consumers.webhook, f"uploads/{prefix}"),
+        lambda seen: len(seen) == 2,
+    )
+    ours = next(each.document for each in seen if each.name == name)
+    minio = json.loads((RECORDED / f"{recorded}.json").read_text())
+    # Of MinIO itself, or of what S3's own notification says nothing of.
+    unknown_to_s3 = ("contentType", "userMetadata", "x-minio-", "content-length")
+    assert paths(ours) == {
+        path for path in paths(minio) if not any(each in path for each in unknown_to_s3)
+    }
+    assert list(ours) == ["EventName", "Key", "Records"]
+    record = ours["Records"][0]
+    assert record["eventSource"] == "minio:s3"
+    assert record["eventName"] == ours["EventName"]
+    assert record["s3"]["bucket"]["arn"] == "arn:aws:s3:::uploads"
+
+
+def test_odd_keys_arrive_everywhere_as_they_are(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.primary", "postgres.mirror", "redis.mirror")
+    longest = "é" * ((1024 - len(prefix) - len("x.jpg")) // 2)
+    names = [*ODD, f"{longest}{'x' * ((1024 - len(prefix) - 5) % 2)}x.jpg", "a//b/./c.jpg"]
+    keys = [prefix + name for name in names]
+    assert max(len(key.encode()) for key in keys) == 1024
+    for key in keys:
+        system.put("uploads", key)
+
+    wanted = {f"uploads/{key}": quote_plus(key, safe="") for key in keys}
+    system.until_equal(
+        "each key at the webhook, plain and escaped",
+        lambda: {
+            each.key: each.record["s3"]["object"]["key"]
+            for each in posted(system.consumers.webhook, f"uploads/{prefix}")
+        },
+        wanted,
+    )
+    listed = arrivals.bucket(system, "uploads", prefix)
+    assert listed.keys() == wanted.keys()
+    for what, look in (("rows", arrivals.table), ("fields", arrivals.fields)):
+        system.until_equal(
+            f"{what} for each key",
+            lambda look=look: arrivals.as_listed(look(system, f"uploads/{prefix}")),  # type: ignore[misc]
+            listed,
+        )
+
+
+def test_mirrors_show_the_bucket_and_logs_all_that_happened(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("postgres.mirror", "postgres.log", "redis.mirror", "redis.log")
+    for number in range(12):
+        system.put("uploads", f"{prefix}{number % 6}.jpg", b"x" * number)
+    for number in (1, 4):
+        system.s3.delete_object(Bucket="uploads", Key=f"{prefix}{number}.jpg")
+    system.put("uploads", f"{prefix}4.jpg", b"again")
+
+    listed = arrivals.bucket(system, "uploads", prefix)
+    assert len(listed) == 5
+    here = f"uploads/{prefix}"
+    system.until_settled()
+    assert arrivals.as_listed(arrivals.table(system, here)) == listed
+    assert arrivals.as_listed(arrivals.fields(system, here)) == listed
+    assert len(arrivals.table_log(system, here)) == 15
+    assert Counter(arrivals.list_log(system, here)) == Counter(arrivals.table_log(system, here))
+
+
+def test_the_throughput_profile_delivers_too(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.bulk")
+    keys = {f"{prefix}{number}.jpg" for number in range(25)}
+    for key in keys:
+        system.put("uploads", key)
+    system.until_equal(
+        "each put once",
+        lambda: Counter(
+            each.key
+            for each in posted(system.consumers.webhook, f"uploads/{prefix}", "/events/bulk")
+        ),
+        Counter(f"uploads/{key}" for key in keys),
+    )
+
+
+def test_an_attached_bucket_delivers_and_keeps_its_own_notifications(
+    system: System, prefix: str
+) -> None:
+    found = system.s3.get_bucket_notification_configuration(Bucket="found")
+    assert "EventBridgeConfiguration" in found
+    assert [each["Id"] for each in found["QueueConfigurations"]] == ["Bucketcast-ingress"]
+    system.add_rule("found", "webhook.primary", "--prefix", prefix)
+    system.put("found", f"{prefix}photo.jpg")
+    system.until(
+        "the put at the webhook",
+        lambda: posted(system.consumers.webhook, f"found/{prefix}"),
+        lambda seen: len(seen) == 1,
+    )
+
+
+def test_a_bucket_on_eventbridge_keeps_its_own_notification_and_says_what_is_missing(
+    system: System,
+) -> None:
+    """EventBridge's shape has no source yet: its message must be buried, with a clear reason."""
+    found = system.s3.get_bucket_notification_configuration(Bucket="archive")
+    assert "EventBridgeConfiguration" in found
+    assert [each["Id"] for each in found["QueueConfigurations"]] == ["theirs"]
+    theirs = system.sqs.get_queue_url(QueueName="theirs")["QueueUrl"]
+    before = system.depth(theirs)
+    system.put("archive", "theirs/photo.jpg")
+    system.until("their own message", lambda: system.depth(theirs), lambda seen: seen == before + 1)
+    letter = system.dead_letters(dead_of(system.ingress), 1)[0]
+    assert json.loads(letter.body)["detail"]["object"]["key"] == "theirs/photo.jpg"
+    assert letter.attributes["reason"].startswith("no known event: ")
+    assert letter.attributes["error"] == "BadEvent"
+
+
+def test_the_env_file_is_all_that_an_ordinary_client_needs(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.primary")
+    answer = _copy(system, PHOTO, f"s3://uploads/{prefix}photo.jpg")
+    assert answer.code == 0, answer.err
+    seen = system.until(
+        "the put at the webhook",
+        lambda: posted(system.consumers.webhook, f"uploads/{prefix}"),
+        lambda seen: len(seen) == 1,
+    )
+    assert seen[0].record["s3"]["object"]["size"] == PHOTO.stat().st_size
+
+
+def _copy(system: System, file: Path, to: str) -> Ran:
+    """`aws s3 cp`, where that command is on the machine; else what it does, with boto3."""
+    program = [shutil.which("aws") or "", "s3", "cp"]
+    if not program[0] or subprocess.run([program[0], "--version"], check=False).returncode:
+        script = (
+            "import sys, boto3; file, to = sys.argv[1:]; "
+            "bucket, _, key = to.removeprefix('s3://').partition('/'); "
+            "boto3.client('s3').upload_file(file, bucket, key)"
+        )
+        program = [str(ROOT / ".venv" / "bin" / "python"), "-c", script]
+    ran = subprocess.run(
+        [*program, str(file), to],
+        cwd=system.elsewhere,
+        env=system.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr)

@@ -1,0 +1,102 @@
+"""Rules are in force when the command that changed them returns, however many there are."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from bucketcast.rules import Rule
+from bucketcast.store.rules import _TRANSACTION, Rules, _item
+from tests.e2e.arrivals import posted
+from tests.e2e.system import Ran, System
+
+ROUNDS = 10
+MANY = 10_000
+
+
+def test_a_rule_is_in_force_when_its_command_returns_and_gone_when_the_other_does(
+    system: System, prefix: str
+) -> None:
+    arn = system.targets["webhook.primary"]["arn"]
+    webhook = system.consumers.webhook
+    exactly = ("--event", "put", "--prefix", prefix)
+
+    def event(word: str) -> Ran:
+        ran = system.bucketcast("event", word, "uploads", arn, *exactly)
+        assert ran.code == 0, ran.err
+        return ran
+
+    wanted = set()
+    for number in range(ROUNDS):
+        event("add")
+        system.put("uploads", f"{prefix}{number}-on.jpg")
+        wanted.add(f"uploads/{prefix}{number}-on.jpg")
+        system.until_equal(
+            "the put after `event add`",
+            lambda: {each.key for each in posted(webhook, f"uploads/{prefix}")},
+            wanted,
+        )
+        event("rm")
+        system.put("uploads", f"{prefix}{number}-off.jpg")
+        system.until_settled()  # before the next `add`, which it must not meet
+    keys = Counter(each.key for each in posted(webhook, f"uploads/{prefix}"))
+    assert keys == Counter(wanted)
+
+
+def test_a_second_rule_like_the_first_is_refused_unless_told_otherwise(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.primary")
+    arn = system.targets["webhook.primary"]["arn"]
+    again = ("event", "add", "uploads", arn, "--event", "put,delete", "--prefix", prefix)
+    refused = system.bucketcast(*again)
+    assert refused.code == 1
+    assert "has this rule already" in refused.err
+    assert system.bucketcast(*again, "-p").code == 0
+    listed = system.bucketcast("event", "ls", "uploads", arn, "--json").document["rules"]
+    assert [each["prefix"] for each in listed].count(prefix) == 1
+
+
+def test_overlapping_rules_of_a_target_send_an_event_once(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.primary")
+    rule("webhook.primary", suffix=".jpg")
+    rule("webhook.flaky", suffix="*.j?g", event="s3:ObjectCreated:Put")
+    system.put("uploads", f"{prefix}photo.jpg")
+    system.until(
+        "the put at the other webhook",
+        lambda: posted(system.consumers.flaky, f"uploads/{prefix}"),
+        lambda seen: len(seen) == 1,
+    )
+    system.until_settled()
+    assert len(posted(system.consumers.webhook, f"uploads/{prefix}")) == 1
+
+
+def test_ten_thousand_rules_in_a_bucket(system: System) -> None:
+    arn = system.targets["webhook.primary"]["arn"]
+    rules = [
+        Rule(bucket="crowded", arn=arn, events=("s3:ObjectCreated:*",), prefix=f"user-{number:05}/")
+        for number in range(MANY)
+    ]
+    write(Rules(system.outputs["RulesTable"], system.client("dynamodb")), rules)
+    system.put("crowded", "user-07777/photo.jpg")
+    system.put("crowded", "user-77777/photo.jpg")
+    seen = system.until(
+        "the put that one of the rules asks for",
+        lambda: posted(system.consumers.webhook, "crowded/"),
+        lambda seen: len(seen) >= 1,
+    )
+    system.until_settled()
+    assert [each.key for each in seen] == ["crowded/user-07777/photo.jpg"]
+    listed = system.bucketcast("event", "ls", "crowded", "--json")
+    assert len(listed.document["rules"]) == MANY
+
+
+def write(store: Rules, rules: list[Rule]) -> None:
+    """As `Rules.add`, many in a transaction: one by one they would take a minute."""
+    for start in range(0, len(rules), _TRANSACTION):
+        part = rules[start : start + _TRANSACTION]
+        puts: list[Any] = [
+            {"Put": {"TableName": store._table, "Item": _item(each)}} for each in part
+        ]
+        store._change("crowded", puts)

@@ -1,0 +1,111 @@
+"""Secrets are read from Secrets Manager, again where they were changed, and shown nowhere."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e.arrivals import posted
+from tests.e2e.deploying import STACK
+from tests.e2e.system import System
+from tests.servers import postgres, redis, webhook
+from tests.servers.webhook import WebhookServer
+
+ROTATED = "r0tated-s3cret"
+SECRETS = (webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
+
+
+def test_a_rotated_token_is_fetched_again_without_a_deploy(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    flaky = system.consumers.flaky
+    rule("webhook.flaky")
+    system.put("uploads", f"{prefix}before.jpg")
+    system.until(
+        "an event with the old token",
+        lambda: posted(flaky, f"uploads/{prefix}"),
+        lambda seen: len(seen) == 1,
+    )
+    expect(flaky, ROTATED)
+    name = "bucketcast/webhook-flaky/auth_token"
+    system.client("secretsmanager").put_secret_value(SecretId=name, SecretString=ROTATED)
+    for number in range(3):
+        system.put("uploads", f"{prefix}after-{number}.jpg")
+    system.until(
+        "events with the new token",
+        lambda: posted(flaky, f"uploads/{prefix}"),
+        lambda seen: len({each.key for each in seen}) == 4,
+    )
+    last = posted(flaky, f"uploads/{prefix}")[-1]
+    assert last.headers["authorization"] == f"Bearer {ROTATED}"
+    assert system.fares()["webhook.flaky"]["online"] is True
+
+
+def expect(server: WebhookServer, token: str) -> None:
+    """Let the receiver take this login only, from now on."""
+    file = server.process.folder / "receiver.json"
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps(settings | {"logins": [f"Bearer {token}"]}))
+    server.stop()
+    server.start_again()
+
+
+def test_no_secret_is_in_a_template(system: System) -> None:
+    template = system.client("cloudformation").get_template(StackName=STACK)["TemplateBody"]
+    assert "bucketcast/webhook-primary/auth_token" in json.dumps(template), "only its name"
+    assert_clean({"the deployed template": json.dumps(template)})
+    assembly = system.local.folder / "cdk.out"
+    assert_clean({str(file): file.read_text() for file in files(assembly, "*.json")})
+
+
+def test_no_secret_is_in_a_functions_configuration(system: System) -> None:
+    names = ["Bucketcast-ingest", "Bucketcast-wiring"]
+    names += [target["function"] for target in system.targets.values()]
+    functions = system.client("lambda")
+    texts = {
+        name: json.dumps(functions.get_function_configuration(FunctionName=name), default=str)
+        for name in names
+    }
+    assert (
+        "secret:bucketcast/postgres-mirror/connection_string" in texts["Bucketcast-postgres-mirror"]
+    )
+    assert_clean(texts)
+
+
+def test_no_secret_is_in_a_log(system: System) -> None:
+    logs = system.client("logs")
+    groups = [
+        group["logGroupName"]
+        for page in logs.get_paginator("describe_log_groups").paginate()
+        for group in page["logGroups"]
+    ]
+    assert f"/aws/lambda/{STACK}-ingest" in groups
+    texts = {
+        group: "\n".join(
+            event["message"]
+            for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+            for event in page["events"]
+        )
+        for group in groups
+    }
+    assert any(texts.values())
+    local = files(system.local.folder / "logs", "*.log")
+    assert system.local.log in local
+    assert_clean(texts | {str(file): file.read_text(errors="replace") for file in local})
+
+
+def test_no_secret_is_in_what_the_command_says(system: System) -> None:
+    for arguments in (("target", "ls"), ("target", "ls", "--json"), ("event", "ls", "uploads")):
+        ran = system.bucketcast(*arguments)
+        assert_clean({" ".join(arguments): ran.out + ran.err})
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    found = sorted(folder.rglob(pattern))
+    assert found, f"no {pattern} in {folder}"
+    return found
+
+
+def assert_clean(texts: dict[str, str]) -> None:
+    """Name the places where a secret is found, and not the secret's surroundings."""
+    found = [(where, each) for where, text in texts.items() for each in SECRETS if each in text]
+    assert not found, f"secrets lie open: {found}"

@@ -1,0 +1,68 @@
+"""`make up` on what is there already, and on a machine that it cannot work on."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.e2e.deploying import ROOT
+from tests.e2e.system import System
+
+REFUSED_SECONDS = 120.0
+
+
+def test_a_second_up_finds_nothing_to_do(system: System) -> None:
+    before = system.local.env_file.read_text()
+    said = system.local.up(system.config)
+    assert "nothing changed" in said
+    assert "deploy" not in said
+    assert system.local.env_file.read_text() == before
+
+
+def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "localstack.up", "--config", str(system.config)],
+        cwd=ROOT,
+        env=system.local.environment(BUCKETCAST_LOCAL=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=REFUSED_SECONDS,
+    )
+    assert answer.returncode == 1
+    assert f"port {system.local.port} is taken by pid " in answer.stderr
+    assert "MINISTACK_PORT" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert not (tmp_path / "env").exists()
+    assert not list(tmp_path.rglob("*.pid"))
+    assert system.fares(), "the one that holds the port goes on"
+
+
+def test_a_machine_without_node_is_told_so(system: System, tmp_path: Path) -> None:
+    local = tmp_path / "local"
+    answer = subprocess.run(
+        ["make", "up", f"PYTHON={sys.executable}", f"CONFIG={system.config}"],
+        cwd=ROOT,
+        env=system.local.environment(
+            BUCKETCAST_LOCAL=str(local), PATH=_path_without_node(tmp_path / "bin")
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=REFUSED_SECONDS,
+    )
+    assert answer.returncode != 0
+    assert "Node.js 20 or newer" in answer.stderr
+    assert "nodejs.org" in answer.stderr
+    assert not local.exists()
+
+
+def _path_without_node(folder: Path) -> str:
+    """All programs there are but Node's, which are often in one folder with the system's own."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in Path(place).glob("*"):
+            link = folder / program.name
+            if program.name not in ("node", "nodejs", "npm", "npx") and not link.is_symlink():
+                link.symlink_to(program)
+    return str(folder)
