@@ -99,15 +99,22 @@ class Queue:
 def buried(body: str, reason: str, **about: str) -> Outgoing:
     """A message for a dead-letter queue: the original, with why it lies there as attributes.
 
-    A body that leaves no room for the reason goes in compressed: `{"zstd": "base64 of it"}`.
+    A body that leaves no room for the reason goes in compressed: `{"zstd": "base64 of it"}`. Where
+    that has no room either, as with random text, its beginning goes in, and `cut` says so.
     """
     attributes = {"reason": _legal(reason)[:REASON_LENGTH] or "unknown"}
     attributes |= {name: text for name, text in about.items() if text}
     message = Outgoing(body, attributes=attributes)
     if message.size <= MAX_BYTES:
         return message
-    packed = b64encode(zstd.compress(body.encode())).decode("ascii")
-    return Outgoing(json.dumps({"zstd": packed}), attributes=attributes)
+    whole = body.encode()
+    packed = b64encode(zstd.compress(whole)).decode("ascii")
+    message = Outgoing(json.dumps({"zstd": packed}), attributes=attributes)
+    if message.size <= MAX_BYTES:
+        return message
+    attributes["cut"] = f"this is the beginning of {len(whole)} bytes"
+    room = MAX_BYTES - Outgoing("", attributes=attributes).size
+    return Outgoing(whole[:room].decode(errors="ignore"), attributes=attributes)
 
 
 def _legal(text: str) -> str:
