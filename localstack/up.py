@@ -59,7 +59,8 @@ def up(config: Path) -> None:
     write_env()
     what = "deployed" if changed else "nothing changed"
     print(f"the local AWS is up at {endpoint()} ({what}, {time.monotonic() - began:.1f} s)")
-    print(f"to use it: set -a; . {ENV_FILE.relative_to(ROOT)}; set +a")
+    shown = ENV_FILE.relative_to(ROOT) if ENV_FILE.is_relative_to(ROOT) else ENV_FILE
+    print(f"to use it: set -a; . {shown}; set +a")
 
 
 def write_env() -> None:
