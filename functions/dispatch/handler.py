@@ -18,8 +18,6 @@ from bucketcast.settings import DispatchSettings
 from bucketcast.store import secrets
 from bucketcast.targets.base import Target
 
-SPARE_MS = 5_000
-"""What is left of the function's time for saying what was not sent, a quarter of it at most."""
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -52,11 +50,10 @@ def build(
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):
             return probe(connect)
-        spare = min(SPARE_MS, context.get_remaining_time_in_millis() // 4)
         outcome = dispatcher(
             map(_message, event["Records"]),
             now=round(time.time() * 1000),
-            out_of_time=lambda: context.get_remaining_time_in_millis() < spare,
+            remaining=lambda: context.get_remaining_time_in_millis() / 1000,
         )
         if outcome.reason is not None:
             telemetry.logger.warning(

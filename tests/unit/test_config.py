@@ -186,6 +186,11 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "notify_webhook.primary.deploy.timeout: found 0.5; allowed is 1 to 900",
         ),
         (
+            HOOK + "timeout = '40s'\n[notify_webhook.primary.deploy]\ntimeout = '60s'",
+            "notify_webhook.primary.deploy.timeout: found 60s; allowed is 85s or more: so long may "
+            "one batch to this target take",
+        ),
+        (
             HOOK + "[notify_webhook.primary.deploy]\ntimeout = '16m'",
             "notify_webhook.primary.deploy.timeout: found 960; allowed is 1 to 900",
         ),

@@ -105,9 +105,10 @@ class Bench:
         self.connections.append(fresh)
         return self.target
 
-    def __call__(self, *messages: Message, time_is_up: Sequence[bool] = ()) -> Outcome:
-        asked = iter(time_is_up)
-        return self.dispatcher(messages, now=NOW, out_of_time=lambda: next(asked, False))
+    def __call__(self, *messages: Message, left: Sequence[float] = ()) -> Outcome:
+        """Dispatch; `left` are the seconds left whenever it asks, then more than enough."""
+        asked = iter(left)
+        return self.dispatcher(messages, now=NOW, remaining=lambda: next(asked, 900.0))
 
 
 def message(
@@ -291,7 +292,7 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
         raise NotAuthorized("the secret 'db' cannot be read")
 
     dispatcher = Dispatcher(connect, Way(), batch_size=10, in_order=False)
-    outcome = dispatcher([message("1", "a")], now=NOW, out_of_time=lambda: False)
+    outcome = dispatcher([message("1", "a")], now=NOW, remaining=lambda: 900.0)
     assert outcome.stay == ["1"]
     assert str(outcome.reason) == "the secret 'db' cannot be read"
 
@@ -382,12 +383,19 @@ def test_broken_message_that_cannot_be_buried_stays() -> None:
 
 
 def test_what_there_is_no_time_for_stays_without_a_pause() -> None:
+    """40 s may be what the next batch takes, and 5 s are for saying what became of it."""
     bench = Bench(only({}), batch_size=2)
-    outcome = bench(message("1", "ab"), message("2", "cd"), time_is_up=[False, True])
+    outcome = bench(message("1", "ab"), message("2", "cd"), left=[44.9])
     assert bench.target.batches == [["a", "b"]]
     assert (outcome.stay, counts(outcome)) == (["2"], (2, 2, 0))
     assert bench.way.pauses == {"receipt of 2": 0}
     assert bench.target.closed == 0
+
+
+def test_the_first_batch_is_tried_however_little_time_there_is() -> None:
+    bench = Bench(only({}), batch_size=2)
+    outcome = bench(message("1", "ab"), left=[0.1])
+    assert (bench.target.batches, outcome.delivered) == ([["a", "b"]], 2)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from bucketcast.options import (
     options_of,
     read,
 )
+from bucketcast.targets.base import SPARE
 
 NOT_FOR_THE_FUNCTION = frozenset({"enable", "comment", "queue_dir", "queue_limit"})
 _WORDS = {dict: "a table", float: "a number with decimals"}
@@ -228,10 +229,26 @@ class _Reading:
         made = self._deploy(deploy, where, getattr(settings, "max_open_connections", 0))
         if settings is None or made is None:
             return None
-        for key, found, allowed in target.check(settings):
+        wrong = list(target.check(settings))
+        for key, found, allowed in wrong:
             self._wrong(f"{where}.{key}", found, allowed)
+        unknown = any(
+            isinstance(v, str) and v.startswith(REFERENCE) for v in vars(settings).values()
+        )
+        if not wrong and not unknown:
+            self._time(target(settings).longest_send, made, where)
         kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
         return TargetConfig(kind, id, kept, made, plain)
+
+    def _time(self, longest_send: float, deploy: Deploy, where: str) -> None:
+        """A function that ends in the middle of a batch would send all of it again."""
+        least = longest_send + SPARE
+        if 1 <= deploy.timeout < least:
+            self._wrong(
+                f"{where}.deploy.timeout",
+                f"found {deploy.timeout}s",
+                f"allowed is {least:g}s or more: so long may one batch to this target take",
+            )
 
     def _secrets(
         self,

@@ -30,7 +30,7 @@ from bucketcast.errors import (
     Throttled,
 )
 from bucketcast.event import Event
-from bucketcast.targets.base import Failures, Target
+from bucketcast.targets.base import SPARE, Failures, Target
 from bucketcast.telemetry import logger
 
 LONGEST_PAUSE = 1_200
@@ -106,12 +106,12 @@ class Dispatcher:
         self._target: Target | None = None
 
     def __call__(
-        self, messages: Iterable[Message], *, now: int, out_of_time: Callable[[], bool]
+        self, messages: Iterable[Message], *, now: int, remaining: Callable[[], float]
     ) -> Outcome:
-        """Deliver what these messages hold; `now` is Unix ms."""
+        """Deliver what these messages hold; `now` is Unix ms, `remaining` the seconds left."""
         outcome = Outcome()
         opened = list(self._open(messages, outcome))
-        self._deliver(opened, out_of_time)
+        self._deliver(opened, remaining)
         for one in opened:
             outcome.delivered += len(one.deliveries) - len(one.failures)
         failed = [one for one in opened if one.failures]
@@ -138,13 +138,13 @@ class Dispatcher:
             else:
                 yield _Open(message, envelope, deliveries, {})
 
-    def _deliver(self, opened: Sequence[_Open], out_of_time: Callable[[], bool]) -> None:
+    def _deliver(self, opened: Sequence[_Open], remaining: Callable[[], float]) -> None:
         """Send everything in bulk and note what failed beside its message."""
         places = [(one, place) for one in opened for place in range(len(one.deliveries))]
         gone: DeliveryError | None = None
         for start in range(0, len(places), self._batch_size):
             part = places[start : start + self._batch_size]
-            if gone is None and out_of_time():
+            if start and gone is None and self._short_of(remaining()):
                 gone = Throttled("the function's time was up before its turn came", after=0)
             if gone is not None:
                 failures: Failures = dict.fromkeys(range(len(part)), gone)
@@ -158,6 +158,10 @@ class Dispatcher:
                     gone = error
             if isinstance(gone, NotConnected):
                 self.close()
+
+    def _short_of(self, seconds: float) -> bool:
+        """Whether these are too few for another batch, should nothing go well in it."""
+        return self._target is not None and seconds < self._target.longest_send + SPARE
 
     def _send(self, events: Sequence[Event]) -> Failures:
         """One batch, tried again with fresh secrets where all of it was refused for them."""

@@ -6,7 +6,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 __all__ = ["count", "flush", "logger"]
 
 logger = Logger()
-_metrics = Metrics()
+_metrics = Metrics(namespace="Bucketcast")
 
 
 def count(target: str = "", **numbers: int) -> None:

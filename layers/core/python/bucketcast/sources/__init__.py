@@ -22,7 +22,10 @@ def events(body: str) -> list[Event]:
         raise BadEvent(f"the message is no JSON object: {error}") from None
     for dialect in _DIALECTS:
         if dialect.recognises(fields):
-            found: list[Event] = dialect.events(fields, body)
+            try:
+                found: list[Event] = dialect.events(fields, body)
+            except RecursionError as error:  # the limit counts our own frames too
+                raise BadEvent(f"the message is nested too deeply: {error}") from None
             return found
     known = ", ".join(sorted(fields)[:8])[:200]
     raise BadEvent(

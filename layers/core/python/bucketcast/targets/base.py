@@ -15,6 +15,8 @@ from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.options import OnOff, Pem, SecretPem, option
 
+SPARE = 5.0
+"""Seconds of a function's time to say what was not sent, after a last batch that went badly."""
 Failures = Mapping[int, DeliveryError]
 """What did not arrive, by its place in the batch; empty when everything did."""
 
@@ -66,6 +68,15 @@ class Target(abc.ABC):
     def check(cls, settings: Any) -> Sequence[tuple[str, str, str]]:  # noqa: ARG003
         """What no single option shows: (key, what was found, what is allowed) for each mistake."""
         return ()
+
+    @property
+    def longest_send(self) -> float:
+        """Seconds that one `send` takes at the most, when nothing goes well.
+
+        No batch is begun with less of the function's time left: one that is cut short is sent
+        again as a whole.
+        """
+        return 40.0
 
     @property
     @abc.abstractmethod

@@ -78,6 +78,11 @@ class Target(base.Target):
         return list(_mistakes(settings))
 
     @property
+    def longest_send(self) -> float:
+        """The last request begins `timeout` after the first, and may take as long."""
+        return 2 * float(self.settings.timeout)
+
+    @property
     def where(self) -> str:
         return curl.where(self.settings)
 
