@@ -98,7 +98,7 @@ def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Inges
     assert json.loads(dead[3]["Body"]).keys() == {"zstd"}
     reasons = [each["texts"]["reason"] for each in dead]
     assert reasons[0].startswith("the message is no JSON object")
-    assert "neither Records nor s3:TestEvent" in reasons[1]
+    assert "no Records, s3:TestEvent or S3 detail-type" in reasons[1]
     assert "$.s3.bucket.name" in reasons[2]
     assert {each["texts"]["error"] for each in dead} == {"BadEvent"}
 

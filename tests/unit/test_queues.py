@@ -220,14 +220,23 @@ def test_body_that_fits_beside_its_reason_is_buried_as_it_is() -> None:
     assert buried(body + "x", "y" * 1_000).body != body + "x"
 
 
-def test_rubbish_that_does_not_compress_is_left_to_sqs_and_its_neighbours_are_buried() -> None:
-    """It stays where it is; SQS itself moves it after some receives, without a reason."""
-    rubbish = b64encode(Random(1).randbytes(786_432)).decode()  # noqa: S311 - repeatable
-    client = Sqs()
-    graves = [buried(body, "no JSON") for body in ("a", rubbish, "b")]
-    failed = Queue("url", client).send(graves)  # type: ignore[arg-type]
-    assert failed.keys() == {1}
-    assert client.bodies == [["a", "b"]]
+@pytest.mark.parametrize("character", ["", "é", "😀"])
+def test_rubbish_that_does_not_compress_is_buried_with_its_beginning(
+    character: str, sqs: "SQSClient"
+) -> None:
+    """Staying where it is, it would come back for hours; a cut never leaves half a character."""
+    url = sqs.create_queue(QueueName="dead")["QueueUrl"]
+    rubbish = character + b64encode(Random(1).randbytes(786_000)).decode()  # noqa: S311 - repeatable
+    rubbish += character * ((1_048_576 - len(rubbish)) // 4)
+    assert Queue(url, sqs).send([buried(body, "no JSON") for body in ("a", rubbish)]) == {}
+    first, second = received(sqs, url)
+    assert first["texts"] == {"reason": "no JSON"}
+    assert second["texts"] == {
+        "reason": "no JSON",
+        "cut": f"this is the beginning of {len(rubbish.encode())} bytes",
+    }
+    assert rubbish.startswith(second["Body"])
+    assert len(second["Body"]) > 1_000_000
 
 
 @pytest.mark.parametrize(

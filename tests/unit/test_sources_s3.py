@@ -257,6 +257,14 @@ def test_one_broken_record_breaks_the_message() -> None:
         sources.events(message(record(), record(s3=None)))
 
 
+@pytest.mark.parametrize("depth", range(960, 1_000))
+def test_nesting_near_the_limit_is_read_or_refused(depth: int) -> None:
+    """The interpreter's limit counts nesting and calls together, so it may strike anywhere."""
+    body = message(record(s3__object__x="?")).replace('"?"', "[" * depth + "]" * depth)
+    with suppress(BadEvent):
+        assert len(sources.events(body)) == 1
+
+
 def test_message_without_records_is_no_mistake() -> None:
     assert sources.events('{"Records": []}') == []
 
