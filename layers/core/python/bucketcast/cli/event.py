@@ -4,14 +4,13 @@ Where `mc` is known to be wrong it is not followed: `rm` with only an ARN remove
 and one that matches nothing fails.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from bucketcast import names
 from bucketcast.arn import Arn
+from bucketcast.cli import words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
@@ -19,8 +18,6 @@ from bucketcast.store import deployed
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.rules import RuleExistsError, Rules
 
-KEY_BYTES = 1024
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 _WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
 
 
@@ -28,47 +25,12 @@ class NoRuleError(BucketcastError):
     """Nothing matches what was to be removed, or more than was named."""
 
 
-def _bucket_name(text: str) -> str:
-    if not _BUCKET.fullmatch(text):
-        raise click.BadParameter(f"'{text}' is no bucket's name: it stands alone, as in uploads")
-    return text
-
-
-def _arn(text: str) -> Arn:
-    try:
-        return Arn.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{error}; `bucketcast target ls` shows those there are") from None
-
-
-def _events(text: str) -> tuple[str, ...]:
-    try:
-        return names.from_words(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _key_part(text: str) -> str:
-    """What a key may begin or end with, as MinIO checks it."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        raise click.BadParameter("is not UTF-8") from None
-    if size > KEY_BYTES:
-        raise click.BadParameter(f"has {size} bytes, and a key has {KEY_BYTES} at most")
-    if "\\" in text:
-        raise click.BadParameter(f"'{text}' holds a backslash: the separator is /")
-    if {".", ".."} & set(text.split("/")):
-        raise click.BadParameter(f"'{text}' has '.' or '..' between its slashes")
-    return text
-
-
-_bucket = click.argument("bucket", type=_bucket_name)
+_bucket = click.argument("bucket", type=words.bucket_name)
 _prefix = click.option(
-    "--prefix", type=_key_part, metavar="TEXT", help="What keys begin with; * and ? are wild."
+    "--prefix", type=words.key_part, metavar="TEXT", help="What keys begin with; * and ? are wild."
 )
 _suffix = click.option(
-    "--suffix", type=_key_part, metavar="TEXT", help="What keys end with; * and ? are wild."
+    "--suffix", type=words.key_part, metavar="TEXT", help="What keys end with; * and ? are wild."
 )
 
 
@@ -82,11 +44,11 @@ def command() -> None:
 
 @command.command()
 @_bucket
-@click.argument("arn", type=_arn)
+@click.argument("arn", type=words.arn)
 @click.option(
     "--event",
     "events",
-    type=_events,
+    type=words.events,
     metavar="EVENTS",
     default="put,delete,get",
     show_default=True,
@@ -137,7 +99,7 @@ def add(  # noqa: PLR0913 - one parameter an option
 
 @command.command()
 @_bucket
-@click.argument("arn", type=_arn, required=False)
+@click.argument("arn", type=words.arn, required=False)
 @shared
 @click.pass_obj
 def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
@@ -172,11 +134,11 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
 
 @command.command()
 @_bucket
-@click.argument("arn", type=_arn, required=False)
+@click.argument("arn", type=words.arn, required=False)
 @click.option(
     "--event",
     "events",
-    type=_events,
+    type=words.events,
     metavar="EVENTS",
     help=f"Only the rule with just these: {_WORDS}",
 )

@@ -1,0 +1,46 @@
+"""What is typed as a bucket, an ARN, events, or a part of a key; else `click.BadParameter`."""
+
+import re
+
+import click
+
+from bucketcast import names
+from bucketcast.arn import Arn
+
+KEY_BYTES = 1024
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+
+
+def bucket_name(text: str) -> str:
+    if not _BUCKET.fullmatch(text):
+        raise click.BadParameter(f"'{text}' is no bucket's name: it stands alone, as in uploads")
+    return text
+
+
+def arn(text: str) -> Arn:
+    try:
+        return Arn.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; `bucketcast target ls` shows those there are") from None
+
+
+def events(text: str) -> tuple[str, ...]:
+    try:
+        return names.from_words(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def key_part(text: str) -> str:
+    """What a key may begin or end with, as MinIO checks it."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise click.BadParameter("is not UTF-8") from None
+    if size > KEY_BYTES:
+        raise click.BadParameter(f"has {size} bytes, and a key has {KEY_BYTES} at most")
+    if "\\" in text:
+        raise click.BadParameter(f"'{text}' holds a backslash: the separator is /")
+    if {".", ".."} & set(text.split("/")):
+        raise click.BadParameter(f"'{text}' has '.' or '..' between its slashes")
+    return text
