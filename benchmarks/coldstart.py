@@ -18,7 +18,7 @@ TIMED = "import time\nstart = time.perf_counter()\n{code}\nprint(time.perf_count
 
 
 def main() -> None:
-    starts = {"empty handler + boto3": (EMPTY, {})}
+    starts: dict[str, tuple[str, dict[str, str]]] = {"empty handler + boto3": (EMPTY, {})}
     starts["ingest"] = ("import functions.ingest.handler", _environ())
     for kind in targets.kinds():
         starts[f"dispatch {kind}"] = ("import functions.dispatch.handler", _environ(kind))

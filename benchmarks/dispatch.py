@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -51,7 +53,6 @@ def main() -> None:
         "AWS_SECRET_ACCESS_KEY": "none",
         "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
         "POWERTOOLS_SERVICE_NAME": "benchmark",
-        "POWERTOOLS_METRICS_DISABLED": "true",
     }
     print(
         f"{'target':<16} {'events/s':>9} {'raw/s':>9} {'ratio':>6} {'CPU ms/1,000':>13}"
@@ -110,8 +111,8 @@ def _compare(
         first, second = turn * 2 * count, (turn * 2 + 1) * count
         batches = [raw.rows(kind, part) for part in _batches(made.events(count, first))]
         invocation = _invocation(made.events(count, second))
-        bare.append(_timed(count, lambda batches=batches: [write(batch) for batch in batches]))
-        ours.append(_timed(count, lambda invocation=invocation: handle(invocation)))
+        bare.append(_timed(count, partial(_write_all, write, batches)))
+        ours.append(_timed(count, partial(handle, invocation)))
     return _median(ours[1:]), _median(bare[1:])
 
 
@@ -132,7 +133,8 @@ def _handler(kind: str, settings: Mapping[str, str]) -> Callable[[Any], None]:
     context = SimpleNamespace(get_remaining_time_in_millis=lambda: 60_000)
 
     def handle(invocation: Any) -> None:
-        answer = handler(invocation, context)
+        with redirect_stdout(StringIO()):  # its metrics
+            answer = handler(invocation, context)
         if answer["batchItemFailures"]:
             raise RuntimeError(f"{kind} did not take everything")
 
@@ -158,6 +160,11 @@ def _invocation(events: list[Event]) -> dict[str, Any]:
 def _batches(events: list[Event]) -> Iterator[list[Event]]:
     for start in range(0, len(events), BATCH):
         yield events[start : start + BATCH]
+
+
+def _write_all(write: raw.Writer, batches: list[raw.Batch]) -> None:
+    for batch in batches:
+        write(batch)
 
 
 def _timed(count: int, run: Callable[[], object]) -> Figure:

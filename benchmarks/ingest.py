@@ -8,6 +8,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks import events as made
 from bucketcast.ingest import route
@@ -45,18 +46,8 @@ def main() -> None:
     bodies = [(str(place), body) for place, body in enumerate(made.bodies(EVENTS))]
     keys = [event.key for event in made.events(EVENTS)]
     indexes = {size: RuleIndex(rules(size)) for size in SIZES}
-    matching = _turns(
-        {
-            size: lambda index=index: [index.match("s3:ObjectCreated:Put", key) for key in keys]
-            for size, index in indexes.items()
-        }
-    )
-    whole = _turns(
-        {
-            size: lambda index=index: route(bodies, lambda _: {made.BUCKET: index})
-            for size, index in indexes.items()
-        }
-    )
+    matching = _turns({size: partial(_match, index, keys) for size, index in indexes.items()})
+    whole = _turns({size: partial(_ingest, index, bodies) for size, index in indexes.items()})
     print(
         f"{'rules':>8} {'matching µs/event':>18} {'x of 1 rule':>12}"
         f" {'ingest events/s':>16} {'x of 1 rule':>12}"
@@ -66,6 +57,15 @@ def main() -> None:
             f"{size:>8,} {matching[size] * 1e6:>18.2f} {matching[size] / matching[1]:>12.2f}"
             f" {1 / whole[size]:>16,.0f} {whole[size] / whole[1]:>12.2f}"
         )
+
+
+def _match(index: RuleIndex, keys: list[str]) -> None:
+    for key in keys:
+        index.match("s3:ObjectCreated:Put", key)
+
+
+def _ingest(index: RuleIndex, bodies: list[tuple[str, str]]) -> None:
+    route(bodies, lambda _: {made.BUCKET: index})
 
 
 def _turns(work: dict[int, Callable[[], object]]) -> dict[int, float]:
