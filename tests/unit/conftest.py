@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-settings.register_profile("without deadlines", deadline=None)
-settings.load_profile("without deadlines")
+settings.register_profile("unit", deadline=None, max_examples=50)
+settings.load_profile("unit")
 
 
 @pytest.fixture

@@ -80,12 +80,17 @@ def test_every_change_is_seen_in_the_number_of_its_bucket(rules: Rules) -> None:
 
 def test_more_rules_than_one_transaction_holds_are_removed(rules: Rules) -> None:
     made = [rule(f"{number:03}") for number in range(120)]
+    for each in (made[0], made[60], made[119]):
+        rules.add(each)
+    rules.remove(made)
+    assert rules.of("uploads") == []
+
+
+def test_rules_of_a_bucket_are_ordered_by_id(rules: Rules) -> None:
+    made = [rule(f"{number:03}") for number in range(10)]
     for each in made:
         rules.add(each)
-    found = rules.of("uploads")
-    assert found == sorted(made, key=lambda each: each.id)
-    rules.remove(found)
-    assert rules.of("uploads") == []
+    assert rules.of("uploads") == sorted(made, key=lambda each: each.id)
 
 
 def test_more_buckets_than_one_read_holds_are_asked(rules: Rules) -> None:
