@@ -188,8 +188,8 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         (
             HOOK + "timeout = '40s'\n[notify_webhook.primary.deploy]\ntimeout = '60s'",
             (
-                "notify_webhook.primary.deploy.timeout: found 60s; allowed is 85s or more: so long may "
-                "one batch to this target take"
+                "notify_webhook.primary.deploy.timeout: found 60s; allowed is 85s or more: so long "
+                "may one batch to this target take"
             ),
         ),
         (
