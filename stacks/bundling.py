@@ -2,7 +2,7 @@
 
 A bundle is named by a hash of all that goes into it and appears under its name only when complete,
 so a second synth builds nothing and an interrupted one leaves nothing half made. Why this is not
-CDK's own bundling: `docs/adr/0003-bundles-are-built-beside-cdk.md`.
+CDK's own bundling: `docs/adr/0001-bundles-are-built-beside-cdk.md`.
 """
 
 import hashlib
