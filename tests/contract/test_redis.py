@@ -287,7 +287,7 @@ def test_tls_that_cannot_be_says_what_to_do(
 
 def test_tls_verifies_both_sides(redis: RedisServer, make: Callable[..., Target]) -> None:
     make(redis.mtls_settings()).probe()
-    with pytest.raises(NotConnected, match="client_cert and client_key"):
+    with pytest.raises(NotConnected, match="client_cert"):
         make(redis.mtls_settings(client_cert="", client_key="")).probe()
     other = redis.tls.other_ca.read_text()
     make(redis.tls_settings(cert_authority=other, tls_skip_verify="on")).probe()

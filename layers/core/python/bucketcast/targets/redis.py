@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     import redis
 
 CONNECT_SECONDS = 5
-COMMAND_SECONDS = 30
 EVENTS_A_CALL = 250
 """Few enough that other users of the server wait some ms only, and Lua's stack of 8,000 holds."""
 LARGEST_VALUE = 512 * 1024 * 1024 - 1024 * 1024
@@ -82,6 +81,8 @@ class Target(base.Target):
     arn_type: ClassVar[str] = "redis"
     client: ClassVar[str] = "redis"
     Settings = RedisSettings
+    patience: ClassVar[float] = 30.0
+    """Seconds that a command may take."""
     settings: RedisSettings
 
     def __init__(self, settings: RedisSettings) -> None:
@@ -225,14 +226,14 @@ class Target(base.Target):
         with self._lock:
             if self._pool is None:
                 self._pool = ConnectionPool(
-                    connection_class=_encrypted(given) if given.tls else Connection,
+                    connection_class=_encrypted(given, self.patience) if given.tls else Connection,
                     host=self._host,
                     port=self._port,
                     # MinIO logs in with a user only where there is a password.
                     username=(given.user or None) if given.password else None,
                     password=given.password.reveal() or None,
                     socket_connect_timeout=CONNECT_SECONDS,
-                    socket_timeout=COMMAND_SECONDS,
+                    socket_timeout=self.patience,
                     protocol=2,
                     driver_info=DriverInfo("bucketcast", None),
                 )
@@ -258,7 +259,8 @@ class Target(base.Target):
         reason = f"{self.where}: {found}"
         if cure:
             reason = f"{reason}; {cure.format(**self._names)}"
-        if isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError):
+        login = isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError)
+        if login or " alert " in found:  # by which TLS refuses a client's certificate
             return NotAuthorized(reason)
         if "READONLY" in found or not isinstance(
             error, exceptions.ResponseError | exceptions.BusyLoadingError
@@ -279,8 +281,10 @@ _CURES = {
     "READONLY": "address must be the primary's",
     "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the server's "
     "certificate, and address to a name that stands in it",
-    "certificate required": "the server asks for client_cert and client_key",
-    "EOF occurred": "does the server ask for client_cert and client_key?",
+    "alert unknown ca": "the server asks for a client_cert of an authority that it trusts",
+    "certificate required": "the server wants a client certificate: client_cert and client_key",
+    "EOF occurred": "does the server want a client certificate, or another one than "
+    "client_cert with client_key?",
     "Timeout connecting": "is the address right, does its network let this function in, and does "
     "tls = {tls} suit the port?",
     "closed by server": "if it does so at once: does tls = {tls} suit the port?",
@@ -300,7 +304,7 @@ def _fitting(value: bytes) -> bytes:
     return value
 
 
-def _encrypted(given: RedisSettings) -> type["redis.SSLConnection"]:
+def _encrypted(given: RedisSettings, patience: float) -> type["redis.SSLConnection"]:
     """A connection with a context of our own: the client's takes files only, at each connect."""
     from redis import SSLConnection  # noqa: PLC0415
 
@@ -310,7 +314,7 @@ def _encrypted(given: RedisSettings) -> type["redis.SSLConnection"]:
         def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
             sock.settimeout(CONNECT_SECONDS)
             encrypted = context.wrap_socket(sock, server_hostname=self.host)
-            encrypted.settimeout(COMMAND_SECONDS)
+            encrypted.settimeout(patience)
             return encrypted
 
     return Encrypted
