@@ -158,6 +158,8 @@ def translated(error: "psycopg.Error") -> DeliveryError:
     code = error.sqlstate
     text = " ".join((error.diag.message_primary or str(error)).split())
     if not code:
+        if " alert " in text:  # by which TLS refuses a client's certificate
+            return NotAuthorized(f"{text}: the server asks for a client_cert that it trusts")
         return NotAuthorized(text) if _about_login(text) else NotConnected(text)
     kind, cure = _OUTCOMES.get(code) or _OUTCOMES.get(code[:2]) or (Retryable, "")
     return kind(f"{text} ({code})" + (f": {cure}" if cure else ""))

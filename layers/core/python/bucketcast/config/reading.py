@@ -1,125 +1,31 @@
-"""The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
-
-Tables are `[bucket.NAME]`, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what
-the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`.
-A target that only the environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in
-MinIO. An empty variable counts as unset.
-"""
+"""One reading of one configuration: it collects every mistake and goes on."""
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bucketcast import targets
-from bucketcast.arn import Arn
-from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
-from bucketcast.options import (
-    REFERENCE,
-    Csv,
-    Duration,
-    OnOff,
-    mistakes,
-    on_off,
-    option,
-    options_of,
-    read,
+from bucketcast.config.model import (
+    NOT_FOR_THE_FUNCTION,
+    Bucket,
+    Deploy,
+    Deployment,
+    DeployOptions,
+    TargetConfig,
 )
+from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
 from bucketcast.targets.base import SPARE
 
-NOT_FOR_THE_FUNCTION = frozenset({"enable", "comment", "queue_dir", "queue_limit"})
 _WORDS = {dict: "a table", float: "a number with decimals"}
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _ENABLED = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
 _DISABLED = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bucket:
-    """A bucket that the deploy wires to the ingress queue."""
-
-    create: OnOff = option("make the bucket, or take one that is there", default="on")
-    via: Literal["sqs", "eventbridge"] = option("how S3 sends its events", default="sqs")
-    access_events: OnOff = option("also Get, Head and the like, from CloudTrail", default="off")
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeployOptions:
-    """What the target's function needs; Bucketcast's own, not MinIO's."""
-
-    profile: Literal["latency", "throughput"] = option(
-        "latency: 10 messages at once, without waiting; throughput: thousands, after up to 1 s",
-        default="latency",
-    )
-    memory: int = option("MB of the function, 128 to 10240", default="512")
-    timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
-    max_concurrency: int = option(
-        "how many batches at once, 2 to 1000; 0 is no limit of its own", default="0"
-    )
-    vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
-    subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
-    security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
-
-
-@dataclass(frozen=True, slots=True)
-class Deploy:
-    """`DeployOptions`, checked: MB, seconds, and None where there is no limit or VPC."""
-
-    profile: str
-    memory: int
-    timeout: int
-    max_concurrency: int | None
-    vpc: str | None
-    subnets: tuple[str, ...]
-    security_groups: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TargetConfig:
-    """One configured target; `settings` holds references in place of secrets."""
-
-    kind: str
-    id: str
-    settings: Mapping[str, str]
-    deploy: Deploy
-    plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def arn(self) -> Arn:
-        return Arn(id=self.id, type=targets.load(self.kind).arn_type)
-
-    @property
-    def secret_names(self) -> frozenset[str]:
-        """The secrets that its function must be allowed to read."""
-        return frozenset(
-            text.removeprefix(REFERENCE).partition("#")[0]
-            for text in self.settings.values()
-            if text.startswith(REFERENCE)
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """A whole configuration. `notes` are for the reader: what was accepted and does nothing."""
-
-    sync_events: bool
-    buckets: Mapping[str, Bucket]
-    targets: tuple[TargetConfig, ...]
-    notes: tuple[str, ...] = ()
-
-
-def load(path: Path, environ: Mapping[str, str], *, local: bool) -> Deployment:
-    """Read and check a configuration; plain secrets are allowed only where `local`.
-
-    Raises:
-        ConfigErrors: with every mistake of file and environment.
-    """
-    return _Reading(path, environ, local=local).deployment()
-
-
-class _Reading:
+class Reading:
     """One reading of one configuration: it collects mistakes and goes on."""
 
     def __init__(self, path: Path, environ: Mapping[str, str], *, local: bool) -> None:

@@ -1,0 +1,41 @@
+"""The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
+
+Tables are `[bucket.NAME]`, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what
+the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`.
+A target that only the environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in
+MinIO. An empty variable counts as unset.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bucketcast.config.model import (
+    NOT_FOR_THE_FUNCTION,
+    Bucket,
+    Deploy,
+    Deployment,
+    DeployOptions,
+    TargetConfig,
+)
+from bucketcast.config.reading import Reading
+from bucketcast.errors import ConfigErrors
+
+__all__ = [
+    "NOT_FOR_THE_FUNCTION",
+    "Bucket",
+    "ConfigErrors",
+    "Deploy",
+    "DeployOptions",
+    "Deployment",
+    "TargetConfig",
+    "load",
+]
+
+
+def load(path: Path, environ: Mapping[str, str], *, local: bool) -> Deployment:
+    """Read and check a configuration; plain secrets are allowed only where `local`.
+
+    Raises:
+        ConfigErrors: with every mistake of file and environment.
+    """
+    return Reading(path, environ, local=local).deployment()

@@ -1,0 +1,87 @@
+"""What a configuration amounts to, and the options that are Bucketcast's own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
+from bucketcast.targets.base import Common
+
+NOT_FOR_THE_FUNCTION = frozenset(options_of(Common))
+"""What the deploy reads and the function has no use for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """A bucket that the deploy wires to the ingress queue."""
+
+    create: OnOff = option("make the bucket, or take one that is there", default="on")
+    via: Literal["sqs", "eventbridge"] = option("how S3 sends its events", default="sqs")
+    access_events: OnOff = option("also Get, Head and the like, from CloudTrail", default="off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeployOptions:
+    """What the target's function needs; Bucketcast's own, not MinIO's."""
+
+    profile: Literal["latency", "throughput"] = option(
+        "latency: 10 messages at once, without waiting; throughput: thousands, after up to 1 s",
+        default="latency",
+    )
+    memory: int = option("MB of the function, 128 to 10240", default="512")
+    timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
+    max_concurrency: int = option(
+        "how many batches at once, 2 to 1000; 0 is no limit of its own", default="0"
+    )
+    vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
+    subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
+    security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """`DeployOptions`, checked: MB, seconds, and None where there is no limit or VPC."""
+
+    profile: str
+    memory: int
+    timeout: int
+    max_concurrency: int | None
+    vpc: str | None
+    subnets: tuple[str, ...]
+    security_groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetConfig:
+    """One configured target; `settings` holds references in place of secrets."""
+
+    kind: str
+    id: str
+    settings: Mapping[str, str]
+    deploy: Deploy
+    plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def arn(self) -> Arn:
+        return Arn(id=self.id, type=targets.load(self.kind).arn_type)
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        """The secrets that its function must be allowed to read."""
+        return frozenset(
+            text.removeprefix(REFERENCE).partition("#")[0]
+            for text in self.settings.values()
+            if text.startswith(REFERENCE)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A whole configuration. `notes` are for the reader: what was accepted and does nothing."""
+
+    sync_events: bool
+    buckets: Mapping[str, Bucket]
+    targets: tuple[TargetConfig, ...]
+    notes: tuple[str, ...] = ()
