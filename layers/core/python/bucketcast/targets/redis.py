@@ -281,7 +281,7 @@ _CURES = {
     "READONLY": "address must be the primary's",
     "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the server's "
     "certificate, and address to a name that stands in it",
-    "alert unknown ca": "the server asks for a client_cert of an authority that it trusts",
+    "alert unknown ca": "client_cert must be a certificate of an authority that the server trusts",
     "certificate required": "the server wants a client certificate: client_cert and client_key",
     "EOF occurred": "does the server want a client certificate, or another one than "
     "client_cert with client_key?",
