@@ -1,10 +1,101 @@
-"""A test that takes `kind` runs once for each kind there is a server for."""
+"""How a test asks for every kind there is a server for.
+
+======  ===========================================================================================
+kind    once for each kind, its name
+trial   once for each layout: for each kind, and each choice of its option `format`
+mirror  as `trial`, only the layouts that keep a row an object
+log     as `trial`, only those that keep every event
+formatted  as `trial`, only kinds with a choice
+one     once for each kind, in its first layout: for what has nothing to do with the layout
+======  ===========================================================================================
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from bucketcast import targets
 from tests import servers
+from tests.contract.trial import Layout, Trial, layouts
+from tests.contract.waivers import WAIVERS
+from tests.servers import Server
+
+CHOICES: dict[str, Callable[[str], list[Layout]]] = {
+    "trial": lambda kind: list(layouts(kind)),
+    "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
+    "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
+    "formatted": lambda kind: [each for each in layouts(kind) if each.format],
+    "one": lambda kind: list(layouts(kind))[:1],
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kind", choices=servers.kinds(), help="only this kind's contract tests")
+
+
+def chosen(config: pytest.Config) -> list[str]:
+    only = config.getoption("--kind", None)
+    return [only] if only else servers.kinds()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what is particular to other kinds: their clients may not be there."""
+    others = set(servers.kinds()) - set(chosen(config))
+    words = collection_path.stem.split("_")
+    return True if words[0] == "test" and others.intersection(words[1:2]) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    kinds = chosen(metafunc.config)
     if "kind" in metafunc.fixturenames:
-        metafunc.parametrize("kind", servers.kinds())
+        metafunc.parametrize("kind", kinds)
+    for name, choice in CHOICES.items():
+        if name in metafunc.fixturenames:
+            wanted = [layout for kind in kinds for layout in choice(kind)]
+            metafunc.parametrize(name, wanted, indirect=True, ids=str, scope="function")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            for value in item.callspec.params.values():
+                if isinstance(value, Layout):
+                    _waive(item, value)
+
+
+def _waive(item: pytest.Function, layout: Layout) -> None:
+    for about in {layout.kind, str(layout)}:
+        reason = WAIVERS.get((about, item.originalname))
+        if reason:
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
+
+def _tried(
+    request: pytest.FixtureRequest,
+    server: Callable[[str], Server],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Trial]:
+    layout: Layout = request.param
+    kind = targets.load(layout.kind)
+    if hasattr(kind, "patience"):
+        monkeypatch.setattr(kind, "patience", 2.0)
+    caplog.set_level(logging.DEBUG)
+    trial = Trial(layout, server(layout.kind))
+    yield trial
+    if not trial.server.process.running:
+        trial.server.start_again()
+    trial.server.resume()
+    trial.close()
+    formatter = logging.Formatter()
+    logged = "\n".join(formatter.format(each) for each in caplog.get_records("call"))
+    assert trial.seen_secrets(logged) == []
+
+
+trial = pytest.fixture(_tried)
+mirror = pytest.fixture(_tried)
+log = pytest.fixture(_tried)
+formatted = pytest.fixture(_tried)
+one = pytest.fixture(_tried)

@@ -1,0 +1,267 @@
+"""Dispatch's handler, as Lambda calls it, between a queue and each real server.
+
+SQS and Secrets Manager are answered inside the process; target, client and server are real.
+"""
+
+import io
+import json
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import boto3
+import pytest
+from aws_lambda_powertools.utilities import parameters
+from moto import mock_aws
+
+from bucketcast import telemetry
+from bucketcast.envelope import Delivery, pack
+from bucketcast.event import Event
+from bucketcast.options import REFERENCE
+from bucketcast.shapes import minio
+from bucketcast.targets.base import Target
+from tests.contract.trial import (
+    HANGS_AFTER,
+    SOON,
+    Trial,
+    bounded,
+    event,
+    events,
+    path_of,
+)
+from tests.servers import Settings
+
+
+class Context:
+    """An invocation with five minutes left."""
+
+    @staticmethod
+    def get_remaining_time_in_millis() -> int:
+        return 300_000
+
+
+@dataclass
+class Function:
+    """A target's queue with its dispatch function, and what Lambda does between them."""
+
+    trial: Trial
+    settings: Settings
+    """With references where the options are secret."""
+    queue: str = field(init=False)
+    dead: str = field(init=False)
+    targets: list[Target] = field(default_factory=list)
+    """All that were made: Lambda never closes the last one, it ends."""
+
+    def __post_init__(self) -> None:
+        self.sqs, self.secrets = boto3.client("sqs"), boto3.client("secretsmanager")
+        self.queue, self.dead = (
+            self.sqs.create_queue(QueueName=name)["QueueUrl"] for name in ("own", "dead")
+        )
+        module = import_module("functions.dispatch.handler")
+        kind, targets = self.trial.kind, self.targets
+
+        class Kept(kind):  # type: ignore[valid-type,misc]  # made at run time
+            def __init__(self, settings: Any) -> None:
+                super().__init__(settings)
+                targets.append(self)
+
+        self.handler = module.build(
+            {
+                "BUCKETCAST_KIND": self.trial.layout.kind,
+                "BUCKETCAST_ID": "primary",
+                "BUCKETCAST_SETTINGS": json.dumps(self.settings),
+                "BUCKETCAST_QUEUE_URL": self.queue,
+                "BUCKETCAST_DEAD_QUEUE_URL": self.dead,
+                "BUCKETCAST_SYNC_EVENTS": "off",
+            },
+            lambda _: Kept,
+        )
+
+    def put(self, batch: Sequence[Event]) -> None:
+        deliveries = [Delivery("rule", each) for each in batch]
+        for packed in pack(deliveries, round(time.time() * 1000)):
+            self.sqs.send_message(QueueUrl=self.queue, MessageBody=packed.body)
+
+    def invoke(self) -> list[str]:
+        """Hand over what can be seen in the queue; the ids of what is to stay there."""
+        records = [_record(each) for each in self._seen()]
+        answer = bounded(lambda: self.handler({"Records": records}, Context()))
+        stay = [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+        for each in records:
+            if each["messageId"] not in stay:
+                receipt = each["receiptHandle"]
+                self.sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=receipt)
+        return stay
+
+    def probe(self) -> dict[str, Any]:
+        found: dict[str, Any] = bounded(lambda: self.handler({"probe": True}, Context()))
+        return found
+
+    def waiting(self) -> int:
+        return self._count(self.queue)
+
+    def buried(self) -> int:
+        return self._count(self.dead)
+
+    def _count(self, url: str) -> int:
+        found = self.sqs.get_queue_attributes(
+            QueueUrl=url,
+            AttributeNames=[
+                "ApproximateNumberOfMessages",
+                "ApproximateNumberOfMessagesNotVisible",
+                "ApproximateNumberOfMessagesDelayed",
+            ],
+        )
+        return sum(int(text) for text in found["Attributes"].values())
+
+    def _seen(self) -> list[Any]:
+        end = time.monotonic() + HANGS_AFTER
+        while time.monotonic() < end:
+            found = self.sqs.receive_message(
+                QueueUrl=self.queue,
+                MaxNumberOfMessages=10,
+                MessageSystemAttributeNames=["All"],
+                WaitTimeSeconds=5,
+            )
+            if found.get("Messages"):
+                return list(found["Messages"])
+        pytest.fail(f"no message came back to the queue within {HANGS_AFTER:.0f} s")
+
+
+def _record(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": message["Attributes"],
+    }
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    wanted = {
+        "AWS_REGION": "eu-central-1",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "POWERTOOLS_SERVICE_NAME": "dispatch",
+        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
+        # Importing the handler's module makes a handler, of a target that is never used.
+        "BUCKETCAST_KIND": "webhook",
+        "BUCKETCAST_ID": "unused",
+        "BUCKETCAST_SETTINGS": "{}",
+        "BUCKETCAST_QUEUE_URL": "unused",
+        "BUCKETCAST_DEAD_QUEUE_URL": "unused",
+        "BUCKETCAST_SYNC_EVENTS": "off",
+    }
+    for name, text in wanted.items():
+        monkeypatch.setenv(name, text)
+    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def function(
+    one: Trial,
+    aws: None,  # noqa: ARG001 - it answers
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Function]:
+    logged = io.StringIO()
+    for handler in telemetry.logger.handlers:
+        monkeypatch.setattr(handler, "stream", logged)
+    caplog.set_level(logging.INFO, logger="botocore")  # below it logs what Secrets Manager says
+    texts = one.texts(one.where_known(SOON))
+    made = Function(one, with_references(one, texts))
+    yield made
+    for target in made.targets:
+        target.close()
+    metrics = capsys.readouterr()
+    said = [*one.seen_secrets(logged.getvalue()), *one.seen_secrets(metrics.out + metrics.err)]
+    assert said == []
+
+
+def with_references(one: Trial, texts: Settings) -> Settings:
+    """The texts with each secret in Secrets Manager, under the option's name."""
+    manager = boto3.client("secretsmanager")
+    secret = [key for key, text in texts.items() if text and one.options[key].secret]
+    for key in secret:
+        manager.create_secret(Name=key, SecretString=texts[key])
+    return {**texts, **{key: f"{REFERENCE}{key}" for key in secret}}
+
+
+def arrived(function: Function) -> set[str]:
+    return {path_of(arrival) for arrival in function.trial.arrivals()}
+
+
+def paths(batch: Sequence[Event]) -> set[str]:
+    return {minio.path(each) for each in batch}
+
+
+def test_what_is_in_the_queue_arrives(function: Function) -> None:
+    batch = [*events(300), event("größe 😀/a+b%.jpg")]
+    function.put(batch)
+    function.put(events(3, "other"))
+    assert function.invoke() == []
+    assert arrived(function) == paths([*batch, *events(3, "other")])
+    assert (function.waiting(), function.buried()) == (0, 0)
+
+
+def test_events_wait_while_the_server_is_down(function: Function) -> None:
+    function.put(events(5))
+    function.trial.server.stop()
+    assert len(function.invoke()) == 1
+    assert len(function.invoke()) == 1, "it comes back and fails again"
+    assert (function.waiting(), function.buried()) == (1, 0)
+    function.trial.server.start_again()
+    assert function.invoke() == []
+    assert arrived(function) == paths(events(5))
+    assert (function.waiting(), function.buried()) == (0, 0)
+
+
+def test_a_server_that_ends_between_two_invocations_loses_nothing(function: Function) -> None:
+    for number, change in enumerate(("kill", "start_again", "stop", "start_again")):
+        function.put(events(5, f"before-{change}-{number}"))
+        function.invoke()
+        getattr(function.trial.server, change)()
+    while function.waiting():
+        function.invoke()
+    assert len(arrived(function)) == 4 * 5
+    assert function.buried() == 0
+
+
+def test_a_rotated_secret_is_fetched_within_the_invocation(function: Function) -> None:
+    right, wrong = function.trial.texts(), function.trial.server.wrong_password_settings()
+    changed = [key for key in wrong if wrong[key] != right[key]]
+    assert changed
+    assert all(function.settings[key].startswith(REFERENCE) for key in changed)
+    for key in changed:
+        function.secrets.put_secret_value(SecretId=key, SecretString=wrong[key])
+    function.put(events(5))
+    assert len(function.invoke()) == 1
+    assert arrived(function) == set()
+    for key in changed:
+        function.secrets.put_secret_value(SecretId=key, SecretString=right[key])
+    assert function.invoke() == []
+    assert arrived(function) == paths(events(5))
+
+
+def test_a_probe_answers_what_the_server_does(function: Function) -> None:
+    found = function.probe()
+    assert (found["online"], found["why"]) == (True, "")
+    assert function.trial.server.address in found["where"]
+    function.trial.server.stop()
+    found = function.probe()
+    assert not found["online"]
+    assert found["why"]
+    assert function.trial.server.address in found["where"]
+    function.trial.server.start_again()
+    assert function.probe()["online"]
+    assert function.trial.arrivals() == []

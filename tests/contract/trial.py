@@ -1,0 +1,221 @@
+"""A kind before its real server, as the suite for all kinds sees it: `Server`, options, events.
+
+Nothing here names a kind: the ways of a kind to lay events down are the choices of its option
+`format`, and a behaviour that no kind can be told in advance is a waiver (`waivers.py`).
+"""
+
+import json
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote_plus
+
+import msgspec
+import pytest
+
+from bucketcast import targets
+from bucketcast.errors import DeliveryError
+from bucketcast.event import Event
+from bucketcast.options import options_of, read
+from bucketcast.shapes import minio
+from bucketcast.targets.base import Target
+from tests.servers import Arrival, Server, Settings
+
+PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+UNUSUAL_KEYS = (
+    "a b",
+    "a+b",
+    "100%25 %zz %",
+    "photos//2026/./../x/",
+    "/leading",
+    'it\'s "quoted" `so`',
+    "back\\slash \\n \\u0041",
+    "line\nbreak\ttab\r\x01\x7f",
+    "größe-été-写真-😀-👩‍👩‍👧",
+    "e\u0301 is not \u00e9",
+    '{"json": ["[1]", "$.x"]}',
+    "#?&;=<>|*{}[]^~$1%s",
+    "k" * 1024,
+    "😀" * 256,
+    "\uffff",
+)
+HANGS_AFTER = 60.0
+"""Seconds until a call counts as hung: far more than any takes, as machines may be busy."""
+SOON = {"timeout": "1s"}
+"""Given where there is such an option, so that a test does not wait for what never comes."""
+ONE_BY_ONE = {"in_flight": "1"}
+"""Given where there is such an option and the order matters."""
+MARK_OF_SECRETS = "s3cret"
+"""Part of each password of the test servers, and of nothing else."""
+
+T = TypeVar("T")
+
+
+class Layout(NamedTuple):
+    """A kind, and the choice of its option `format`: "" where it has none."""
+
+    kind: str
+    format: str
+
+    @property
+    def mirrors(self) -> bool:
+        """Whether it keeps a row an object, rather than all events."""
+        return self.format == "namespace"
+
+    def __str__(self) -> str:
+        return "-".join(filter(None, self))
+
+
+def layouts(kind: str) -> Iterator[Layout]:
+    """Each way in which a kind lays events down."""
+    declared: Any = targets.load(kind).Settings
+    known = options_of(declared).get("format")
+    for choice in known.type.split("|") if known else ("",):
+        yield Layout(kind, choice)
+
+
+def event(key: str, at: int = 1, name: str = PUT, **more: Any) -> Event:
+    """An event in the bucket uploads, `at` so many ms, with a sequencer that says the same."""
+    time = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
+    fields = {"bucket": "uploads", "time": time, "sequencer": f"{at:X}", **more}
+    if name == PUT:
+        fields = {"size": at, "etag": f"e{at}", **fields}
+    return Event(name=name, key=key, record=msgspec.Raw(b"{}"), **fields)
+
+
+def events(count: int, prefix: str = "photo") -> list[Event]:
+    """Puts of different keys, in the order of their keys and times."""
+    return [event(f"{prefix}-{at:05}", at) for at in range(1, count + 1)]
+
+
+def recorded(body: bytes) -> dict[str, Any]:
+    """MinIO's record in a body, however it is wrapped."""
+    found = json.loads(body)
+    if isinstance(found, list):  # the time beside it
+        (_, found) = found
+    (record,) = found["Records"]
+    return dict(record)
+
+
+def path_of(arrival: Arrival) -> str:
+    """`bucket/key` of what arrived, from its body."""
+    s3 = recorded(arrival.body)["s3"]
+    return f"{s3['bucket']['name']}/{unquote_plus(s3['object']['key'])}"
+
+
+def bounded(call: Callable[[], T]) -> T:
+    """What `call` gives or raises; one that hangs fails the test, and not the run."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - raised again below, in the test
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    if not wait([future], HANGS_AFTER).done:
+        pytest.fail(f"{call} did not come back within {HANGS_AFTER:.0f} s")
+    return future.result()
+
+
+class Sender:
+    """A target whose every call comes back, and whose errors are kept to be searched."""
+
+    def __init__(self, target: Target, said: list[str]) -> None:
+        self.target = target
+        self._said = said
+
+    def send(self, events: Sequence[Event]) -> dict[int, DeliveryError]:
+        """What did not arrive by its place; a raised error stands at each."""
+        try:
+            failures = dict(bounded(lambda: self.target.send(events)))
+        except DeliveryError as error:
+            failures = dict.fromkeys(range(len(events)), error)
+        assert failures.keys() <= set(range(len(events)))
+        for reason in {id(each): each for each in failures.values()}.values():
+            self._keep(reason)
+        return failures
+
+    def send_within_two_tries(self, events: Sequence[Event]) -> None:
+        """As the queue does it: what failed comes again, here once."""
+        failures = self.send(events)
+        again = [events[place] for place in sorted(failures)]
+        assert not again or self.send(again) == {}
+
+    def refusal(self, events: Sequence[Event]) -> DeliveryError:
+        """The one reason why none of these arrived."""
+        failures = self.send(events)
+        assert failures.keys() == set(range(len(events))), "some arrived"
+        assert len({type(each) for each in failures.values()}) == 1
+        return failures[0]
+
+    def probe(self) -> DeliveryError | None:
+        """Why nothing could be delivered now; None where it could."""
+        try:
+            bounded(self.target.probe)
+        except DeliveryError as error:
+            self._keep(error)
+            return error
+        return None
+
+    def close(self) -> None:
+        bounded(self.target.close)
+
+    def _keep(self, error: DeliveryError) -> None:
+        self._said += [repr(error), *traceback.format_exception(error)]
+
+
+class Trial:
+    """A running server without events, and targets that deliver to it in one layout."""
+
+    def __init__(self, layout: Layout, server: Server) -> None:
+        self.layout = layout
+        self.server = server
+        self.kind = targets.load(layout.kind)
+        declared: Any = self.kind.Settings
+        self.options = options_of(declared)
+        self.said: list[str] = []
+        self._senders: list[Sender] = []
+
+    def texts(self, settings: Settings | None = None, **more: str) -> Settings:
+        """Settings in text: the server's plain ones, or these, for the layout."""
+        texts = self.server.settings() if settings is None else settings
+        form = {"format": self.layout.format} if self.layout.format else {}
+        return {**texts, **form, **more}
+
+    def sender(self, settings: Settings | None = None, **more: str) -> Sender:
+        """A target with these settings, closed in the end."""
+        made = read(self.kind.Settings, self.texts(settings, **more))
+        assert list(self.kind.check(made)) == []
+        sender = Sender(self.kind(made), self.said)
+        self._senders.append(sender)
+        self.said += [repr(made), repr(sender.target), sender.target.where]
+        return sender
+
+    def where_known(self, wanted: Mapping[str, str]) -> Settings:
+        """The server's plain settings, and those wanted for which the kind has an option."""
+        known = {key: text for key, text in wanted.items() if key in self.options}
+        return {**self.server.settings(), **known}
+
+    def expected(self, one: Event) -> bytes:
+        """The body that MinIO writes, without the time that may stand beside it."""
+        return minio.records(one) if self.layout.format else minio.log(one)
+
+    def arrivals(self) -> list[Arrival]:
+        return self.server.received()
+
+    def paths(self) -> list[str]:
+        return [path_of(arrival) for arrival in self.arrivals()]
+
+    def close(self) -> None:
+        for sender in self._senders:
+            sender.close()
+
+    def seen_secrets(self, logged: str) -> list[str]:
+        """Lines of errors, representations and logs that show a secret."""
+        keys = [line for line in self.server.tls.client_key.read_text().split("\n") if line]
+        lines = "\n".join([*self.said, logged]).split("\n")
+        return [line for line in lines if any(part in line for part in (MARK_OF_SECRETS, *keys))]
