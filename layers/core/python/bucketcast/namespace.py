@@ -15,9 +15,11 @@ what it holds, where "newer" is decided by `newer`.
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from operator import attrgetter
 
-from bucketcast.event import Event
+import msgspec
+
+from bucketcast.event import Event, padded
 from bucketcast.names import NOTHING_HAPPENED, REMOVALS
 from bucketcast.shapes.minio import path
 
@@ -29,13 +31,16 @@ DAYS_TO_REMEMBER = 14
 """How long a removal is remembered: no event waits longer in a queue."""
 
 
+_PLACE = attrgetter("key", "register", "version")
+
+
 class Register(StrEnum):
     PUT = "put"
     REMOVAL = "removal"
     OVERLAY = "overlay"
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, gc=False):
     """One register's new value; `places` are the events of the batch that it stands for."""
 
     register: Register
@@ -54,24 +59,24 @@ def newer(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 def fold(events: Iterable[Event]) -> list[Entry]:
     """The registers a batch moves, sorted by key so that every writer locks in one order."""
-    entries: dict[tuple[str, str, str, bool], Entry] = {}
+    entries: dict[tuple[str, Register, str, bool], Entry] = {}
     for place, event in enumerate(events):
         if event.name == NOTHING_HAPPENED or not event.key:
             continue
         register, version = _register(event)
         key = path(event)
-        about = version if register is Register.REMOVAL else ANY
+        sequencer, time = padded(event.sequencer), event.time
         # Apart, because "newer" is no order over removals with and without a sequencer together.
-        slot = (key, register, about, not event.sequencer)
-        order = event.order
+        about = version if register is Register.REMOVAL else ANY
+        slot = (key, register, about, not sequencer)
         held = entries.get(slot)
         if held is None:
-            entries[slot] = Entry(register, key, version, *order, event, [place])
-        elif newer(order, (held.sequencer, held.time)):
-            entries[slot] = Entry(register, key, version, *order, event, [*held.places, place])
-        else:
-            held.places.append(place)
-    return [entries[slot] for slot in sorted(entries)]
+            entries[slot] = Entry(register, key, version, sequencer, time, event, [place])
+            continue
+        held.places.append(place)
+        if newer((sequencer, time), (held.sequencer, held.time)):
+            entries[slot] = Entry(register, key, version, sequencer, time, event, held.places)
+    return sorted(entries.values(), key=_PLACE)
 
 
 def _register(event: Event) -> tuple[Register, str]:
