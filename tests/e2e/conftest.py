@@ -55,6 +55,8 @@ def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
         _make_buckets_with_notifications(local)
         local.up(config)
         deployed = System(local, consumers, config, elsewhere)
+        # Every function starts here once: the tests are about what comes after that.
+        deployed.fares()
         yield deployed
         deployed.close()
     finally:
@@ -110,7 +112,7 @@ def _make_buckets_with_notifications(local: Local) -> None:
     assert queue.endswith(f"/{ACCOUNT}/theirs")
     for name in ("archive", "found"):
         s3.create_bucket(Bucket=name)
-    theirs = {
+    theirs: Any = {
         "Id": "theirs",
         "QueueArn": f"arn:aws:sqs:us-east-1:{ACCOUNT}:theirs",
         "Events": ["s3:ObjectCreated:*"],

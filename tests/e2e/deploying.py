@@ -51,7 +51,9 @@ BUCKETS = {
     "archive": {"create": "false", "via": "eventbridge"},
     "found": {"create": "false", "via": "sqs"},
 }
-DEPLOY = {"webhook.bulk": {"profile": "throughput"}}
+PROFILES = {"webhook.bulk": "throughput"}
+FEW = "2"
+"""Batches at once for a target: each is a process of the emulator, and they start all together."""
 
 
 def write_configuration(file: Path, consumers: Consumers) -> None:
@@ -60,9 +62,9 @@ def write_configuration(file: Path, consumers: Consumers) -> None:
     for name, bucket in BUCKETS.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
     for name, settings in consumers.targets().items():
+        deploy = {"max_concurrency": FEW, "profile": PROFILES.get(name, "latency")}
         lines += [f"[notify_{name}]", *_keys(settings)]
-        if name in DEPLOY:
-            lines += [f"[notify_{name}.deploy]", *_keys(DEPLOY[name])]
+        lines += [f"[notify_{name}.deploy]", *_keys(deploy)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e import arrivals
 from tests.e2e.arrivals import posted
 from tests.e2e.deploying import ROOT
-from tests.e2e.system import Ran, System, dead_of
+from tests.e2e.system import Ran, System
 from tests.servers.webhook import TOKEN
 
 PHOTO = ROOT / "examples" / "photo.jpg"
@@ -215,21 +215,34 @@ def test_an_attached_bucket_delivers_and_keeps_its_own_notifications(
     )
 
 
-def test_a_bucket_on_eventbridge_keeps_its_own_notification_and_says_what_is_missing(
-    system: System,
+def test_a_bucket_on_eventbridge_delivers_and_keeps_its_own_notifications(
+    system: System, prefix: str
 ) -> None:
-    """EventBridge's shape has no source yet: its message must be buried, with a clear reason."""
     found = system.s3.get_bucket_notification_configuration(Bucket="archive")
     assert "EventBridgeConfiguration" in found
     assert [each["Id"] for each in found["QueueConfigurations"]] == ["theirs"]
     theirs = system.sqs.get_queue_url(QueueName="theirs")["QueueUrl"]
     before = system.depth(theirs)
-    system.put("archive", "theirs/photo.jpg")
-    system.until("their own message", lambda: system.depth(theirs), lambda seen: seen == before + 1)
-    letter = system.dead_letters(dead_of(system.ingress), 1)[0]
-    assert json.loads(letter.body)["detail"]["object"]["key"] == "theirs/photo.jpg"
-    assert letter.attributes["reason"].startswith("no known event: ")
-    assert letter.attributes["error"] == "BadEvent"
+    folder = f"theirs/{prefix}"
+    system.add_rule("archive", "webhook.primary", "--prefix", folder)
+    system.add_rule("archive", "postgres.mirror", "--prefix", folder)
+    kept, gone = f"{folder}a photo+1%.jpg", f"{folder}gone.jpg"
+    etag = system.put("archive", kept, b"four")
+    system.put("archive", gone)
+    system.s3.delete_object(Bucket="archive", Key=gone)
+    system.until_equal(
+        "puts and delete at the webhook",
+        lambda: Counter(
+            (each.name, each.key) for each in posted(system.consumers.webhook, f"archive/{folder}")
+        ),
+        Counter([(PUT, f"archive/{kept}"), (PUT, f"archive/{gone}"), (DELETE, f"archive/{gone}")]),
+    )
+    system.until_equal(
+        "the row of what is left",
+        lambda: arrivals.as_listed(arrivals.table(system, f"archive/{folder}")),
+        {f"archive/{kept}": (4, etag)},
+    )
+    assert system.depth(theirs) == before + 2
 
 
 def test_the_env_file_is_all_that_an_ordinary_client_needs(

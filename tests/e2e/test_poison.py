@@ -74,15 +74,17 @@ def broken(prefix: str) -> dict[str, tuple[str, str]]:
     number_for_key["s3"]["object"]["key"] = 7
     of_version_3 = record(f"{prefix}broken.jpg", 1) | {"eventVersion": "3.0"}
     good = record(f"{prefix}beside-a-broken-one.jpg", 1)
+    of_eventbridge = {"source": "aws.s3", "detail-type": "Object Created", "detail": {}}
     return {
         "not JSON": ("hello?", "no JSON object"),
         "a list": ("[1, 2]", "no JSON object"),
-        "no Records": ('{"Messages": []}', "neither Records nor s3:TestEvent"),
+        "no Records": ('{"Messages": []}', "no known event"),
         "Records is a number": ('{"Records": 5}', "Records is no list"),
         "a record is a text": ('{"Records": ["x"]}', "broken S3 record"),
         "a record without key": (message(no_key), "missing required field `key`"),
         "a key that is a number": (message(number_for_key), "$.s3.object.key"),
         "a version to come": (message(of_version_3), "eventVersion is '3.0'"),
+        "an empty detail": (json.dumps(of_eventbridge), "broken EventBridge event"),
         "one of two is broken": (message(good, no_key), "missing required field `key`"),
     }
 
