@@ -2,12 +2,13 @@
 PYTHON ?= python3
 CONFIG ?= bucketcast.toml
 RUN := .venv/bin/python
+ISOLATED = ".local/isolated/$(KIND)/bin/python"
 
 # Tools of the terminal's other projects must not leak in.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo stop lint type unit contract infra e2e test synth lock bench clean
+.PHONY: help python setup deployable up demo stop lint type unit contract isolated infra e2e test synth lock bench clean
 
 help: ## print these lines
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,14 @@ unit: setup ## the tests that open no socket
 
 contract: setup servers ## every target against its real server
 	$(RUN) -m pytest tests/contract
+
+isolated: python servers ## one target's contract tests where no other client is installed (KIND=redis)
+	@test -f "layers/clients/$(KIND)/requirements.txt" || { echo "which target? make isolated KIND=redis, or $$(ls layers/clients | xargs)" >&2; exit 2; }
+	@rm -rf ".local/isolated/$(KIND)"
+	@"$(PYTHON)" -m venv ".local/isolated/$(KIND)"
+	@$(ISOLATED) -m pip install --quiet --no-compile --require-hashes -r requirements/tests.txt -r "layers/clients/$(KIND)/requirements.txt"
+	@$(ISOLATED) -m pip install --quiet --no-deps --no-build-isolation -e .
+	$(ISOLATED) -m pytest tests/contract --kind "$(KIND)"
 
 infra: setup ## assertions on the template, bundles built for real
 	$(RUN) -m pytest tests/infra

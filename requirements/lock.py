@@ -26,6 +26,8 @@ def main() -> int:
     compile_to(DEV, [*everything, "--group", "dev"], stdin=build)
     deploy = Path("requirements/deploy.txt")
     compile_to(deploy, [*everything, "--group", "deploy"], within=DEV, stdin=build)
+    tests = Path("requirements/tests.txt")
+    compile_to(tests, ["pyproject.toml", "-", "--group", "tests"], within=DEV, stdin=build)
     compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
     for kind, wanted in extras.items():
         client = Path(f"layers/clients/{kind}/requirements.txt")
