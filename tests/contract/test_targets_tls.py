@@ -25,6 +25,7 @@ def expired(one: Trial, servers_folder: Path, tls: Tls) -> Iterator[Server]:
     """Another server of the kind, whose certificate is over since yesterday."""
     kind = one.layout.kind
     server = servers.load(kind).start(servers_folder / f"{kind}-expired", tls.expired())
+    server.clear()
     yield server
     server.stop()
 
