@@ -141,7 +141,7 @@ def _record(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def aws(one: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     wanted = {
@@ -152,7 +152,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "POWERTOOLS_SERVICE_NAME": "dispatch",
         "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
         # Importing the handler's module makes a handler, of a target that is never used.
-        "BUCKETCAST_KIND": "webhook",
+        "BUCKETCAST_KIND": one.layout.kind,
         "BUCKETCAST_ID": "unused",
         "BUCKETCAST_SETTINGS": "{}",
         "BUCKETCAST_QUEUE_URL": "unused",
