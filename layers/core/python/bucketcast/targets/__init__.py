@@ -1,8 +1,8 @@
-"""The kinds of target: one module each, found by its name and imported when wanted."""
+"""The kinds of target: one module or package each, found by its name, imported when wanted."""
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pkgutil import iter_modules
 
 from bucketcast.errors import did_you_mean
 from bucketcast.targets.base import Target
@@ -10,10 +10,9 @@ from bucketcast.targets.base import Target
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """Every kind there is: the modules of this folder, `base` apart."""
-    return tuple(
-        sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py") if path.stem != "base")
-    )
+    """Every kind there is: what stands in this folder, `base` apart."""
+    found = (module.name for module in iter_modules(__path__))
+    return tuple(sorted(name for name in found if name != "base"))
 
 
 def load(kind: str) -> type[Target]:

@@ -22,32 +22,29 @@ must hold a tag, such as `{events}`, so that all of its names share a slot, and 
 that slot's server or a proxy.
 """
 
-import socket
-import ssl
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.namespace import DAYS_TO_REMEMBER, Register, fold
 from bucketcast.options import Address, OnOff, Secret, option
 from bucketcast.shapes.minio import encode, records
 from bucketcast.targets import base
-from bucketcast.targets._redis_script import SCRIPT
+from bucketcast.targets.redis.errors import cure, outcome
+from bucketcast.targets.redis.script import SCRIPT
+from bucketcast.targets.redis.tls import CONNECT_SECONDS, encrypted
 
 if TYPE_CHECKING:
     import redis
 
-CONNECT_SECONDS = 5
 EVENTS_A_CALL = 250
 """Few enough that other users of the server wait some ms only, and Lua's stack of 8,000 holds."""
 LARGEST_VALUE = 512 * 1024 * 1024 - 1024 * 1024
@@ -152,7 +149,7 @@ class Target(base.Target):
         except (RedisError, OSError) as error:
             raise self._translated(error) from None
         if found not in ("none", self._type):
-            raise Retryable(f"{self.where}: {_CURES['WRONGTYPE'].format(**self._names)}")
+            raise Retryable(f"{self.where}: {cure('WRONGTYPE', self.settings, self._type)}")
 
     def close(self) -> None:
         with self._lock:
@@ -226,7 +223,7 @@ class Target(base.Target):
         with self._lock:
             if self._pool is None:
                 self._pool = ConnectionPool(
-                    connection_class=_encrypted(given, self.patience) if given.tls else Connection,
+                    connection_class=encrypted(given, self.patience) if given.tls else Connection,
                     host=self._host,
                     port=self._port,
                     # MinIO logs in with a user only where there is a password.
@@ -239,58 +236,8 @@ class Target(base.Target):
                 )
             return self._pool
 
-    @property
-    def _names(self) -> dict[str, str]:
-        tls = "on" if self.settings.tls else "off"
-        return {
-            "key": self.settings.key,
-            "type": self._type,
-            "needs": _NEEDS[self._type],
-            "tls": tls,
-        }
-
     def _translated(self, error: Exception) -> DeliveryError:
-        """What the client raised, as an outcome that says what to do."""
-        from redis import exceptions  # noqa: PLC0415
-
-        code = getattr(error, "status_code", None)
-        found = f"{code} {error}" if code else str(error)
-        cure = next((cure for word, cure in _CURES.items() if word in found), "")
-        reason = f"{self.where}: {found}"
-        if cure:
-            reason = f"{reason}; {cure.format(**self._names)}"
-        login = isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError)
-        if login or " alert " in found:  # by which TLS refuses a client's certificate
-            return NotAuthorized(reason)
-        if "READONLY" in found or not isinstance(
-            error, exceptions.ResponseError | exceptions.BusyLoadingError
-        ):
-            return NotConnected(reason)
-        return Retryable(reason)
-
-
-_NEEDS = {
-    "hash": "+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
-    "list": "+rpush +ping +type",
-}
-_CURES = {
-    "WRONGTYPE": "'{key}' must hold a {type} or nothing: rename what is there, or set another key",
-    "NOPERM": "the user needs ~{key}* {needs}",
-    "CROSSSLOT": "on a cluster the key needs a tag, such as {{{key}}}",
-    "MOVED": "address must be the server that holds the key's slot, or a proxy",
-    "READONLY": "address must be the primary's",
-    "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the server's "
-    "certificate, and address to a name that stands in it",
-    "alert unknown ca": "client_cert must be a certificate of an authority that the server trusts",
-    "certificate required": "the server wants a client certificate: client_cert and client_key",
-    "EOF occurred": "does the server want a client certificate, or another one than "
-    "client_cert with client_key?",
-    "Timeout connecting": "is the address right, does its network let this function in, and does "
-    "tls = {tls} suit the port?",
-    "closed by server": "if it does so at once: does tls = {tls} suit the port?",
-    "reset by peer": "if it does so at once: does tls = {tls} suit the port?",
-}
-"""What to do, by a word of the answer."""
+        return outcome(error, self.settings, self._type, self.where)
 
 
 def _fitting(value: bytes) -> bytes:
@@ -302,41 +249,3 @@ def _fitting(value: bytes) -> bytes:
     if len(value) > LARGEST_VALUE:
         raise Rejected(f"the event takes {len(value)} bytes; Redis takes {LARGEST_VALUE}")
     return value
-
-
-def _encrypted(given: RedisSettings, patience: float) -> type["redis.SSLConnection"]:
-    """A connection with a context of our own: the client's takes files only, at each connect."""
-    from redis import SSLConnection  # noqa: PLC0415
-
-    context = _context(given)
-
-    class Encrypted(SSLConnection):
-        def _wrap_socket_with_ssl(self, sock: socket.socket) -> ssl.SSLSocket:
-            sock.settimeout(CONNECT_SECONDS)
-            encrypted = context.wrap_socket(sock, server_hostname=self.host)
-            encrypted.settimeout(patience)
-            return encrypted
-
-    return Encrypted
-
-
-def _context(given: RedisSettings) -> ssl.SSLContext:
-    try:
-        context = ssl.create_default_context(cadata=given.cert_authority or None)
-        if given.cert_authority:
-            # Python 3.13 refuses authorities made by hand for want of optional fields.
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if given.tls_skip_verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if given.client_cert:
-            with TemporaryDirectory() as folder:  # which only this user may open
-                pair = Path(folder) / "pair.pem"
-                pair.touch(mode=0o600)
-                pair.write_text(f"{given.client_key.reveal()}\n{given.client_cert}")
-                context.load_cert_chain(pair)
-    except ssl.SSLError as error:
-        raise NotConnected(
-            f"cert_authority, client_cert or client_key cannot be used: {error}"
-        ) from None
-    return context

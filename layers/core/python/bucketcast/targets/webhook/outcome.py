@@ -13,8 +13,8 @@ from bucketcast.errors import (
 )
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from bucketcast.targets import _webhook_curl as curl
 from bucketcast.targets.base import Failures
+from bucketcast.targets.webhook import curl
 
 ABOUT_THE_EVENT = frozenset({400, 413, 415, 422})
 ABOUT_THE_LOGIN = frozenset({401, 403, 407})

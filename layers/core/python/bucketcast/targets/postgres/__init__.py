@@ -38,9 +38,9 @@ from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.namespace import Entry, Register, fold
 from bucketcast.options import Secret, option
-from bucketcast.targets import _postgres_connection as link
-from bucketcast.targets import _postgres_sql as sql
 from bucketcast.targets import base
+from bucketcast.targets.postgres import connection as link
+from bucketcast.targets.postgres import sql
 
 if TYPE_CHECKING:
     import psycopg

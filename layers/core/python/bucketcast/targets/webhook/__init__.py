@@ -35,9 +35,9 @@ from typing import Any
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
 from bucketcast.options import REFERENCE, Duration, Secret, Url, option
-from bucketcast.targets import _webhook_curl as curl
 from bucketcast.targets import base
-from bucketcast.targets._webhook_outcome import Batch, refusal
+from bucketcast.targets.webhook import curl
+from bucketcast.targets.webhook.outcome import Batch, refusal
 
 MOST_IN_FLIGHT = 256
 NO_MORE: tuple[int, bytes, list[str]] = (0, b"", [])
