@@ -23,8 +23,8 @@ def build(environ: Mapping[str, str]) -> Handler:
     settings = IngestSettings.from_environ(environ)
     sqs = boto3.client("sqs")
     rulebook = Rulebook(Rules(settings.rules_table, boto3.client("dynamodb")))
-    fanout = Fanout(settings.queue_prefix, sqs, fifo=settings.sync_events)
     dead = Queue(settings.ingress_dead_queue_url, sqs)
+    fanout = Fanout(settings.queue_prefix, sqs, dead, fifo=settings.sync_events)
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         bodies = {record["messageId"]: record["body"] for record in event["Records"]}

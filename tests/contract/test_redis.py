@@ -17,6 +17,7 @@ from bucketcast.namespace import DAYS_TO_REMEMBER
 from bucketcast.shapes import minio
 from bucketcast.targets import redis as module
 from bucketcast.targets.redis import Target
+from bucketcast.targets.redis.errors import NEEDS
 from tests.contract.oracle import Row, visible
 from tests.servers.redis import PASSWORD, RedisServer
 
@@ -235,7 +236,7 @@ def test_a_user_with_the_documented_rights_is_enough(
         try:
             for kind, format_ in (("list", "access"), ("hash", "namespace")):
                 client.delete(redis.place)
-                rights = f"reset on >n4rrow ~{redis.place}* {module._NEEDS[kind]}"
+                rights = f"reset on >n4rrow ~{redis.place}* {NEEDS[kind]}"
                 client.execute_command("ACL", "SETUSER", "narrow", *rights.split())
                 target = make(format=format_, **own)
                 target.probe()

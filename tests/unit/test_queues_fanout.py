@@ -10,6 +10,7 @@ from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.envelope import Delivery, unpack
 from bucketcast.ingest import Outbox
+from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout, kind_of
 from tests.unit.made import event, received
 from tests.unit.test_envelope import noise
@@ -29,7 +30,11 @@ def made_queue(
 
 def fanout(sqs: "SQSClient", *, fifo: bool = False) -> Fanout:
     url = sqs.create_queue(QueueName="Bucketcast-ingress")["QueueUrl"]
-    return Fanout(url.removesuffix("ingress"), sqs, fifo=fifo)
+    return Fanout(url.removesuffix("ingress"), sqs, dead(sqs), fifo=fifo)
+
+
+def dead(sqs: "SQSClient") -> Queue:
+    return Queue(sqs.create_queue(QueueName="Bucketcast-ingress-dead")["QueueUrl"], sqs)
 
 
 def outbox(*keys: str, record: bytes = b"{}") -> Outbox:
@@ -64,18 +69,29 @@ def test_events_of_a_target_that_is_not_there_go_nowhere(sqs: "SQSClient", arn: 
 def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "My-own-stack-postgres-_")
     ingress = sqs.create_queue(QueueName="My-own-stack-ingress")["QueueUrl"]
-    sender = Fanout(ingress.removesuffix("ingress"), sqs, fifo=False)
+    sender = Fanout(ingress.removesuffix("ingress"), sqs, dead(sqs), fifo=False)
     assert sender.send("arn:minio:sqs::_:postgresql", outbox("a")) == set()
     assert keys(received(sqs, url)) == [["a"]]
 
 
-def test_event_that_fits_nowhere_stays_and_its_neighbours_go(sqs: "SQSClient") -> None:
+def test_event_that_fits_nowhere_is_buried_and_its_neighbours_go(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
     box = outbox("a", "large", "b")
     large = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     box.deliveries[1] = large
-    assert fanout(sqs).send(HOOK, box) == {"message of large"}
+    assert fanout(sqs).send(HOOK, box) == set()
     assert keys(received(sqs, url)) == [["a", "b"]]
+    (grave,) = received(sqs, dead(sqs).url)
+    assert grave["MessageAttributes"]["target"]["StringValue"] == HOOK
+    assert "a message holds" in grave["MessageAttributes"]["reason"]["StringValue"]
+
+
+def test_event_that_fits_nowhere_and_cannot_be_buried_stays(sqs: "SQSClient") -> None:
+    box = outbox("large")
+    box.deliveries[0] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
+    client: Any = Broken(sqs, refuse=None)
+    sender = Fanout("https://sqs/123/Bucketcast-", client, Queue("dead", client), fifo=False)
+    assert sender.send(HOOK, box) == {"message of large"}
 
 
 class Broken:
@@ -94,13 +110,13 @@ class Broken:
 
 def test_where_sqs_does_not_answer_all_messages_are_read_again(sqs: "SQSClient") -> None:
     client: Any = Broken(sqs, refuse=None)
-    sender = Fanout("https://sqs/123/Bucketcast-", client, fifo=False)
+    sender = Fanout("https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False)
     assert sender.send(HOOK, outbox("a", "b")) == {"message of a", "message of b"}
 
 
 def test_only_the_origins_of_a_refused_message_are_read_again(sqs: "SQSClient") -> None:
     client: Any = Broken(sqs, refuse=1)
-    sender = Fanout("https://sqs/123/Bucketcast-", client, fifo=False)
+    sender = Fanout("https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False)
     box = outbox(*(f"k{n}" for n in range(2_100)))
     assert sender.send(HOOK, box) == {f"message of k{n}" for n in range(1_000, 2_000)}
 

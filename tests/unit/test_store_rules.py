@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -155,3 +155,41 @@ def test_changes_of_another_are_seen_too(
     rulebook(UPLOADS)
     Rules(rules_table, dynamodb).add(rule("a"))
     assert rulebook(UPLOADS)["uploads"].match(PUT, "a").keys() == {HOOK}
+
+
+class Contended:
+    """A table whose transactions meet another one first, some times."""
+
+    def __init__(self, client: Any, conflicts: int) -> None:
+        self._client = client
+        self.exceptions = client.exceptions
+        self.conflicts = conflicts
+
+    def transact_write_items(self, **given: Any) -> Any:
+        if not self.conflicts:
+            return self._client.transact_write_items(**given)
+        self.conflicts -= 1
+        reasons = [{"Code": "None"}, {"Code": "TransactionConflict"}]
+        raise self.exceptions.TransactionCanceledException(
+            {"Error": {"Code": "TransactionCanceledException"}, "CancellationReasons": reasons},
+            "TransactWriteItems",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def test_change_that_meets_another_comes_after_it(
+    dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    contended: Any = Contended(dynamodb, conflicts=3)
+    Rules(rules_table, contended).add(rule("in/"))
+    assert [each.prefix for each in Rules(rules_table, dynamodb).of("uploads")] == ["in/"]
+
+
+def test_change_that_meets_others_for_ever_is_an_error(
+    dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    contended: Any = Contended(dynamodb, conflicts=1_000)
+    with pytest.raises(dynamodb.exceptions.TransactionCanceledException):
+        Rules(rules_table, contended).add(rule("in/"))

@@ -10,7 +10,7 @@ from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack
 from bucketcast.ingest import Outbox
-from bucketcast.queues import Outgoing, Queue, queue_name
+from bucketcast.queues import Outgoing, Queue, buried, queue_name
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 
 class Fanout:
-    """Sends outboxes; `prefix` is the URL of every target's queue up to its kind."""
+    """Sends outboxes; `prefix` is the URL of every target's queue up to its kind.
 
-    def __init__(self, prefix: str, client: "SQSClient", *, fifo: bool) -> None:
+    An event that no message can hold is buried in `dead`, for each target that wants it.
+    """
+
+    def __init__(self, prefix: str, client: "SQSClient", dead: Queue, *, fifo: bool) -> None:
         self._base, _, self._stack = prefix.removesuffix("-").rpartition("/")
         self._client = client
+        self._dead = dead
         self._fifo = fifo
 
     def send(self, arn: str, outbox: Outbox) -> set[str]:
@@ -35,8 +39,8 @@ class Fanout:
         try:
             packed = list(pack(outbox.deliveries, round(time.time() * 1000), most=most))
         except TooLarge as error:
-            logger.error("an event is too large", target=arn, reason=str(error))
-            return {outbox.origins[error.place]} | self.send(arn, outbox.without(error.place))
+            stay = self._bury(arn, outbox, error)
+            return stay | self.send(arn, outbox.without(error.place))
         messages = list(self._messages(arn, outbox, packed))
         queue = self._queue(arn)
         try:
@@ -56,6 +60,17 @@ class Fanout:
             for place in failed
             for origin in outbox.origins[packed[place].start : packed[place].stop]
         }
+
+    def _bury(self, arn: str, outbox: Outbox, error: TooLarge) -> set[str]:
+        logger.error("an event is too large", target=arn, reason=str(error))
+        record = bytes(outbox.deliveries[error.place].event.record).decode()
+        grave = buried(record, str(error), target=arn, error=type(error).__name__)
+        try:
+            taken = not self._dead.send([grave])
+        except (BotoCoreError, ClientError) as refusal:
+            logger.error("an event that is too large stays", reason=str(refusal))
+            taken = False
+        return set() if taken else {outbox.origins[error.place]}
 
     def _queue(self, text: str) -> Queue | None:
         try:

@@ -8,6 +8,8 @@ command that made it returned, and an unchanged bucket costs one small read a ba
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, RuleIndex
 
@@ -18,6 +20,7 @@ _VERSION = "#version"
 _RULE = "rule#"
 _BATCH_GET = 100
 _TRANSACTION = 99
+_TRIES = 10
 
 
 class RuleExistsError(BucketcastError):
@@ -46,8 +49,7 @@ class Rules:
         try:
             self._change(rule.bucket, [{"Put": put}])
         except self._client.exceptions.TransactionCanceledException as error:
-            reasons: Any = error.response.get("CancellationReasons", [{}])
-            if reasons[0].get("Code") != "ConditionalCheckFailed":
+            if "ConditionalCheckFailed" not in _codes(error):
                 raise
             raise RuleExistsError(
                 f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
@@ -105,7 +107,15 @@ class Rules:
             "UpdateExpression": "ADD version :one",
             "ExpressionAttributeValues": {":one": {"N": "1"}},
         }
-        self._client.transact_write_items(TransactItems=[*items, {"Update": count}])
+        for left in reversed(range(_TRIES)):
+            try:
+                self._client.transact_write_items(TransactItems=[*items, {"Update": count}])
+            except self._client.exceptions.TransactionCanceledException as error:
+                # Two changes of one bucket at the same moment: one of them goes first.
+                if not left or "TransactionConflict" not in _codes(error):
+                    raise
+            else:
+                return
 
 
 class Rulebook:
@@ -124,6 +134,12 @@ class Rulebook:
                 kept = self._kept[bucket] = (version, RuleIndex(self._rules.of(bucket)))
             indexes[bucket] = kept[1]
         return indexes
+
+
+def _codes(error: ClientError) -> set[str]:
+    """Why DynamoDB cancelled a transaction, of all its items."""
+    reasons: Any = error.response.get("CancellationReasons", ())
+    return {reason.get("Code", "") for reason in reasons}
 
 
 def _key(rule: Rule) -> dict[str, dict[str, str]]:

@@ -14,7 +14,7 @@ class Given(Protocol):
     def tls(self) -> bool: ...
 
 
-_NEEDS = {
+NEEDS = {
     "hash": "+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
     "list": "+rpush +ping +type",
 }
@@ -41,7 +41,7 @@ _CURES = {
 def cure(word: str, given: Given, type_: str) -> str:
     """What to do about an answer that holds this word."""
     tls = "on" if given.tls else "off"
-    return _CURES[word].format(key=given.key, type=type_, needs=_NEEDS[type_], tls=tls)
+    return _CURES[word].format(key=given.key, type=type_, needs=NEEDS[type_], tls=tls)
 
 
 def outcome(error: Exception, given: Given, type_: str, where: str) -> DeliveryError:
