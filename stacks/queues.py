@@ -52,6 +52,7 @@ class QueuePair(Construct):
         )
         self._alarm(
             "DeadLetters",
+            f"{name}-dead",
             self.dead.metric_approximate_number_of_messages_visible(
                 period=Duration.minutes(1), statistic="Maximum"
             ),
@@ -60,6 +61,7 @@ class QueuePair(Construct):
         )
         self._alarm(
             "Waiting",
+            f"{name}-waiting",
             self.queue.metric_approximate_age_of_oldest_message(
                 period=Duration.minutes(1), statistic="Maximum"
             ),
@@ -68,11 +70,17 @@ class QueuePair(Construct):
         )
 
     def _alarm(
-        self, construct_id: str, metric: cloudwatch.Metric, threshold: float, description: str
+        self,
+        construct_id: str,
+        name: str,
+        metric: cloudwatch.Metric,
+        threshold: float,
+        description: str,
     ) -> None:
         cloudwatch.Alarm(
             self,
             construct_id,
+            alarm_name=name,
             metric=metric,
             threshold=threshold,
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
