@@ -207,7 +207,7 @@ def _compare(database: databases.Database, prefix: str, expected: set[str]) -> N
 def _farewell(joined: Sequence[databases.Database], deployment: Deployment, seconds: float) -> None:
     mine = [each for each in deployment.targets if each.id != databases.ID]
     _say(f"Done in {seconds:.0f} s; everything goes on running until `make stop`")
-    print(f"set -a; . {os.path.relpath(ENV_FILE)}; set +a    # then every AWS tool leads here")
+    print(f'set -a; . {os.path.relpath(ENV_FILE)}; set +a; PATH="{ROOT}/.venv/bin:$PATH"')
     print(f"aws s3 cp {show.PHOTO.relative_to(ROOT)} s3://{_bucket(deployment)}/")
     for database in joined:
         print(database.look())

@@ -60,7 +60,7 @@ def up(config: Path) -> None:
     what = "deployed" if changed else "nothing changed"
     print(f"the local AWS is up at {endpoint()} ({what}, {time.monotonic() - began:.1f} s)")
     shown = ENV_FILE.relative_to(ROOT) if ENV_FILE.is_relative_to(ROOT) else ENV_FILE
-    print(f"to use it: set -a; . {shown}; set +a")
+    print(f'to use it: set -a; . {shown}; set +a; PATH="{ROOT}/.venv/bin:$PATH"')
 
 
 def write_env() -> None:
