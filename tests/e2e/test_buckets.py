@@ -1,0 +1,54 @@
+"""Buckets that were there before: their events come, and their own notifications stay."""
+
+from collections import Counter
+
+from tests.e2e import arrivals
+from tests.e2e.arrivals import posted
+from tests.e2e.system import System
+
+PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+
+
+def test_an_attached_bucket_delivers_and_keeps_its_own_notifications(
+    system: System, prefix: str
+) -> None:
+    found = system.s3.get_bucket_notification_configuration(Bucket="found")
+    assert "EventBridgeConfiguration" in found
+    assert [each["Id"] for each in found["QueueConfigurations"]] == ["Bucketcast-ingress"]
+    system.add_rule("found", "webhook.primary", "--prefix", prefix)
+    system.put("found", f"{prefix}photo.jpg")
+    system.until(
+        "the put at the webhook",
+        lambda: posted(system.consumers.webhook, f"found/{prefix}"),
+        lambda seen: len(seen) == 1,
+    )
+
+
+def test_a_bucket_on_eventbridge_delivers_and_keeps_its_own_notifications(
+    system: System, prefix: str
+) -> None:
+    found = system.s3.get_bucket_notification_configuration(Bucket="archive")
+    assert "EventBridgeConfiguration" in found
+    assert [each["Id"] for each in found["QueueConfigurations"]] == ["theirs"]
+    theirs = system.sqs.get_queue_url(QueueName="theirs")["QueueUrl"]
+    before = system.depth(theirs)
+    folder = f"theirs/{prefix}"
+    system.add_rule("archive", "webhook.primary", "--prefix", folder)
+    system.add_rule("archive", "postgres.mirror", "--prefix", folder)
+    kept, gone = f"{folder}a photo+1%.jpg", f"{folder}gone.jpg"
+    etag = system.put("archive", kept, b"four")
+    system.put("archive", gone)
+    system.s3.delete_object(Bucket="archive", Key=gone)
+    system.until_equal(
+        "puts and delete at the webhook",
+        lambda: Counter(
+            (each.name, each.key) for each in posted(system.consumers.webhook, f"archive/{folder}")
+        ),
+        Counter([(PUT, f"archive/{kept}"), (PUT, f"archive/{gone}"), (DELETE, f"archive/{gone}")]),
+    )
+    system.until_equal(
+        "the row of what is left",
+        lambda: arrivals.as_listed(arrivals.table(system, f"archive/{folder}")),
+        {f"archive/{kept}": (4, etag)},
+    )
+    assert system.depth(theirs) == before + 2
