@@ -6,10 +6,8 @@ are on the machine. All of it stays up until `make stop`.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,37 +15,18 @@ from pathlib import Path
 from bucketcast import cli
 from bucketcast.cli.screen import plain
 from bucketcast.config import Deployment, load
-from bucketcast.errors import ConfigErrors
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws
 from localstack import databases, receiver, show
 from localstack.places import ENV_FILE, ROOT, STACK, Failure, aws_environment
-from localstack.up import INTERRUPTED, MISUSE, up
+from localstack.program import run
+from localstack.up import up
 
 ARRIVE_SECONDS = 60.0
 SETTLE_SECONDS = 30.0
 CALM_SECONDS = 3.0
 SIGN_OF_LIFE_SECONDS = 5.0
 RULE = ("--event", "put,delete", "--suffix", show.SUFFIX)
-
-
-def main() -> int:
-    """Return 0 when all that was expected arrived, 1 when not, 2 for a wrong configuration."""
-    parser = argparse.ArgumentParser(prog="make demo", description=__doc__.split("\n")[0])
-    parser.add_argument("--config", type=Path, default=ROOT / "bucketcast.toml", metavar="FILE")
-    config: Path = parser.parse_args().config.resolve()
-    try:
-        demo(config)
-    except ConfigErrors as errors:
-        print(errors, file=sys.stderr)
-        return MISUSE
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: `make demo` begins again, `make stop` ends all", file=sys.stderr)
-        return INTERRUPTED
-    return 0
 
 
 def demo(config: Path) -> None:
@@ -220,4 +199,4 @@ def _say(title: str) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run("make demo", __doc__.split("\n")[0], demo))

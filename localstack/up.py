@@ -5,39 +5,15 @@ Can be interrupted at any moment and run again: each step looks at what is there
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
-import sys
 import time
 from pathlib import Path
 
 from bucketcast.config import Deployment, load
-from bucketcast.errors import ConfigErrors
 from localstack import deploy, emulator, seed
 from localstack.places import ENV_FILE, LOCAL, ROOT, Failure, aws_variables, endpoint
-
-MISUSE = 2
-INTERRUPTED = 130
-
-
-def main() -> int:
-    """Return 0 when the system runs, 1 when it does not, 2 for a configuration with mistakes."""
-    parser = argparse.ArgumentParser(prog="make up", description=__doc__.split("\n")[0])
-    parser.add_argument("--config", type=Path, default=ROOT / "bucketcast.toml", metavar="FILE")
-    config: Path = parser.parse_args().config.resolve()
-    try:
-        up(config)
-    except ConfigErrors as errors:
-        print(errors, file=sys.stderr)
-        return MISUSE
-    except Failure as failure:
-        print(failure, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted: `make up` goes on from here, `make stop` ends it", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+from localstack.program import run
 
 
 def up(config: Path) -> None:
@@ -82,4 +58,4 @@ def _deploy(deployment: Deployment, config: Path) -> bool:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run("make up", __doc__.split("\n")[0], up))
