@@ -1,4 +1,4 @@
-"""What `make up` and `make demo` have in common: one argument, and exit codes that mean something."""
+"""What `make up` and `make demo` share: one argument, and exit codes that mean something."""
 
 import argparse
 import sys
