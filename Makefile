@@ -6,6 +6,8 @@ ISOLATED = ".local/isolated/$(KIND)/bin/python"
 
 # Tools of the terminal's other projects must not leak in.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Node 20 works; the banner about its end of life would stand before every message.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
 .PHONY: help python setup deployable up demo stop lint type unit contract isolated infra e2e test synth lock bench clean
