@@ -14,6 +14,7 @@ from bucketcast.shapes import minio
 Batch = Sequence[Any]
 Writer = Callable[[Batch], None]
 
+HEADERS = ("Content-Type: application/json", "Expect:")
 GUARDED = """
 for i = 1, #ARGV, 3 do
   local held = redis.call('HGET', KEYS[2], ARGV[i])
@@ -28,7 +29,7 @@ end
 def rows(kind: str, events: Sequence[Event]) -> Batch:
     """What the writer of a kind takes, made ready."""
     if kind == "webhook":
-        return [minio.log(event) for event in events]
+        return [(minio.log(event), [*HEADERS, f"webhook-id: {event.id}"]) for event in events]
     texts = [(minio.path(event), event.order[0], minio.records(event)) for event in events]
     return texts if kind == "postgres" else [part for row in texts for part in row]
 
@@ -79,16 +80,16 @@ def webhook(settings: dict[str, str]) -> Writer:
     for _ in range(32):
         handle = pycurl.Curl()
         handle.setopt(pycurl.URL, settings["endpoint"])
-        handle.setopt(pycurl.HTTPHEADER, ["Content-Type: application/json", "Expect:"])
         handle.setopt(pycurl.POST, 1)
         handles.append(handle)
 
     def write(batch: Batch) -> None:
         waiting, idle, busy = iter(batch), list(handles), 0
         while True:
-            while idle and (body := next(waiting, None)) is not None:
+            while idle and (request := next(waiting, None)) is not None:
                 handle = idle.pop()
-                handle.setopt(pycurl.POSTFIELDS, body)
+                handle.setopt(pycurl.POSTFIELDS, request[0])
+                handle.setopt(pycurl.HTTPHEADER, request[1])
                 multi.add_handle(handle)
                 busy += 1
             if not busy:

@@ -56,7 +56,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         """
         what = self.request_id or self.sequencer.lower().lstrip("0") or self.time
         parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, what))
-        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def padded(sequencer: str) -> str:
