@@ -206,9 +206,9 @@ class Counted(dict[str, Any]):
 
     asked = 0
 
-    def __getitem__(self, name: str) -> Any:
+    def get(self, name: str, default: Any = None) -> Any:
         type(self).asked += 1
-        return super().__getitem__(name)
+        return super().get(name, default)
 
 
 def lookups(index: RuleIndex, key: str) -> int:

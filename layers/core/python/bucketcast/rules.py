@@ -20,6 +20,7 @@ from bucketcast.names import expand
 
 Match = Callable[[str], Any]
 Payload = TypeVar("Payload")
+_MISS: Any = object()
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,13 +107,12 @@ class _Affixes(Generic[Payload]):
         self._nodes = nodes
 
     def along(self, text: str) -> Iterator[Payload]:
-        nodes, size = self._nodes, len(text)
+        size, held = len(text), self._nodes.get
         for length in self._lengths:
             if length > size:
                 return
-            try:
-                payload = nodes[text[:length]]
-            except KeyError:
+            payload = held(text[:length], _MISS)
+            if payload is _MISS:
                 return
             if payload is not None:
                 yield payload
