@@ -23,6 +23,7 @@ from bucketcast.event import Event
 from bucketcast.options import read
 from bucketcast.targets.postgres import PostgresSettings, Target
 from tests.contract.oracle import Row, visible
+from tests.contract.trial import bounded
 from tests.servers import Arrival, Server
 from tests.servers.postgres import PostgresServer
 
@@ -465,10 +466,8 @@ def test_a_silent_server_is_given_up(
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
         postgres.pause()
-        began = time.monotonic()
         with pytest.raises(NotConnected):
-            mirror.send([put("b", 1)])
-        assert time.monotonic() - began < 3
+            bounded(lambda: mirror.send([put("b", 1)]))
         postgres.resume()
         assert mirror.send([put("b", 1)]) == {}
 
@@ -478,10 +477,8 @@ def test_a_closed_port_fails_at_once() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     given = {"connection_string": f"host=127.0.0.1 port={port} user=u", "table": "t"}
-    began = time.monotonic()
     with Target(read(PostgresSettings, given)) as mirror, pytest.raises(NotConnected):
-        mirror.send([put("a", 1)])
-    assert time.monotonic() - began < 2
+        bounded(lambda: mirror.send([put("a", 1)]))
 
 
 def test_the_guard_forgets_after_a_fortnight(postgres: PostgresServer, admin: Admin) -> None:

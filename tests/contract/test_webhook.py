@@ -27,6 +27,7 @@ from bucketcast.errors import (
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target
+from tests.contract.trial import bounded
 from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
 from tests.servers.webhook import TOKEN, WebhookServer
@@ -244,11 +245,9 @@ def test_nobody_there_is_said_at_once_for_all(webhook: WebhookServer, make: Make
     target = make()
     assert not target.send(events(40))
     webhook.stop()
-    began = time.monotonic()
-    failures = target.send(events(1000))
+    failures = bounded(lambda: target.send(events(1000)))
     with pytest.raises(NotConnected, match="see endpoint"):
         target.probe()
-    assert time.monotonic() - began < 2
     assert len(failures) == 1000
     assert {type(error) for error in failures.values()} == {NotConnected}
     webhook.start_again()
@@ -274,9 +273,8 @@ def test_a_host_without_an_address(make: Make) -> None:
 
 def test_one_that_hangs_costs_nobody_else(webhook: WebhookServer, make: Make) -> None:
     webhook.answer(Answer(delay=5, match="photo-0003"))
-    began = time.monotonic()
-    failures = make(timeout="500ms", in_flight="8").send(events(200))
-    assert time.monotonic() - began < 3
+    target = make(timeout="500ms", in_flight="8")
+    failures = bounded(lambda: target.send(events(200)))
     assert failures.keys() == {3}
     assert isinstance(failures[3], NotConnected)
     assert "see timeout" in str(failures[3])
@@ -284,18 +282,16 @@ def test_one_that_hangs_costs_nobody_else(webhook: WebhookServer, make: Make) ->
 
 def test_a_dead_endpoint_costs_one_timeout(webhook: WebhookServer, make: Make) -> None:
     webhook.pause()
-    began = time.monotonic()
-    failures = make(timeout="300ms", in_flight="4").send(events(100))
-    assert time.monotonic() - began < 2
+    target = make(timeout="300ms", in_flight="4")
+    failures = bounded(lambda: target.send(events(100)))
     assert len(failures) == 100
     assert all(isinstance(error, NotConnected) for error in failures.values())
 
 
 def test_a_slow_endpoint_gets_what_it_can_take(webhook: WebhookServer, make: Make) -> None:
     webhook.answer(Answer(delay=0.1))
-    began = time.monotonic()
-    failures = make(timeout="500ms", in_flight="4").send(events(100))
-    assert time.monotonic() - began < 2
+    target = make(timeout="500ms", in_flight="4")
+    failures = bounded(lambda: target.send(events(100)))
     assert {type(error) for error in failures.values()} == {Throttled}
     assert 4 <= len(webhook.received()) == 100 - len(failures)
 
