@@ -91,9 +91,3 @@ def test_unknown_kind_is_answered_with_the_known(kind: str, said: str) -> None:
     with pytest.raises(ValueError, match="unknown kind") as refused:
         targets.load(kind)
     assert said in str(refused.value)
-
-
-def test_walls_name_every_kind() -> None:
-    contracts = PROJECT["tool"]["importlinter"]["contracts"]
-    (apart,) = (each["modules"] for each in contracts if each["type"] == "independence")
-    assert apart == [f"bucketcast.targets.{kind}" for kind in targets.kinds()]
