@@ -150,7 +150,6 @@ def aws(one: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
-        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
         # Importing the handler's module makes a handler, of a target that is never used.
         "BUCKETCAST_KIND": one.layout.kind,
         "BUCKETCAST_ID": "unused",

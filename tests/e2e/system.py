@@ -15,6 +15,7 @@ from botocore.config import Config
 
 from bucketcast.queues import BATCH
 from tests.e2e.deploying import STACK, Consumers, Local
+from tests.ran import Ran
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -29,19 +30,6 @@ _DEPTHS = (
     "ApproximateNumberOfMessagesNotVisible",
     "ApproximateNumberOfMessagesDelayed",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
 
 
 @dataclass(frozen=True, slots=True)

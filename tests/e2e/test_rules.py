@@ -7,7 +7,8 @@ from typing import Any
 from bucketcast.rules import Rule
 from bucketcast.store.rules import _TRANSACTION, Rules, _item
 from tests.e2e.arrivals import posted
-from tests.e2e.system import Ran, System
+from tests.e2e.system import System
+from tests.ran import Ran
 
 ROUNDS = 10
 MANY = 10_000

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import settings
 from moto import mock_aws
 
+from tests.unit.fake_aws import make_rules_table
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
@@ -57,16 +59,4 @@ def dynamodb(aws: None, dynamodb_client: "DynamoDBClient") -> "DynamoDBClient": 
 
 @pytest.fixture
 def rules_table(dynamodb: "DynamoDBClient") -> str:
-    dynamodb.create_table(
-        TableName="rules",
-        KeySchema=[
-            {"AttributeName": "bucket", "KeyType": "HASH"},
-            {"AttributeName": "rule", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "bucket", "AttributeType": "S"},
-            {"AttributeName": "rule", "AttributeType": "S"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    return "rules"
+    return make_rules_table(dynamodb)

@@ -29,6 +29,23 @@ def refusal(code: str, operation: str = "Any") -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": f"{code} it said"}}, operation)
 
 
+def make_rules_table(dynamodb: Any) -> str:
+    """The rules table as the stack makes it; its name."""
+    dynamodb.create_table(
+        TableName=TABLE,
+        KeySchema=[
+            {"AttributeName": "bucket", "KeyType": "HASH"},
+            {"AttributeName": "rule", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "bucket", "AttributeType": "S"},
+            {"AttributeName": "rule", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return TABLE
+
+
 class FakeAws(Aws):
     """Targets by kind and id are deployed; `online` gives what a function answers to its probe."""
 
@@ -47,7 +64,7 @@ class FakeAws(Aws):
         )
         self.functions: Any = SimpleNamespace(invoke=self._invoke)
         self.s3: Any = SimpleNamespace(get_bucket_notification_configuration=self._notification)
-        self._make_table()
+        make_rules_table(self.dynamodb)
         for place, (kind, type_, id_) in enumerate(targets):
             self._make_target(place, kind, type_, id_)
 
@@ -56,20 +73,6 @@ class FakeAws(Aws):
 
     def queue(self, name: str) -> str:
         return self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
-
-    def _make_table(self) -> None:
-        self.dynamodb.create_table(
-            TableName=TABLE,
-            KeySchema=[
-                {"AttributeName": "bucket", "KeyType": "HASH"},
-                {"AttributeName": "rule", "KeyType": "RANGE"},
-            ],
-            AttributeDefinitions=[
-                {"AttributeName": "bucket", "AttributeType": "S"},
-                {"AttributeName": "rule", "AttributeType": "S"},
-            ],
-            BillingMode="PAY_PER_REQUEST",
-        )
 
     def _make_target(self, place: int, kind: str, type_: str, id_: str) -> None:
         name = f"{self.stack}-{kind}-{id_}"

@@ -121,7 +121,6 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
         "BUCKETCAST_DEAD_QUEUE_URL": "dead",
         "BUCKETCAST_SYNC_EVENTS": "off",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
-        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
     }
     for name, text in first.items():
         monkeypatch.setenv(name, text)

@@ -64,7 +64,6 @@ def ingest(
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_SYNC_EVENTS": "off",
         "POWERTOOLS_SERVICE_NAME": "ingest",
-        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
     }
     for name, text in environ.items():
         monkeypatch.setenv(name, text)

@@ -1,30 +1,14 @@
 """The command line, run in this process against a made-up deployment."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 from moto import mock_aws
 
 from bucketcast import cli
+from tests.ran import Ran
 from tests.unit.fake_aws import FakeAws
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
 
 Run = Callable[..., Ran]
 

@@ -1,0 +1,18 @@
+"""How a command ended, for all tests that run one."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Exit code, standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
