@@ -78,7 +78,6 @@ def _environ(function: str, kind: str = "") -> dict[str, str]:
         "BUCKETCAST_DEAD_QUEUE_URL": f"{url}{kind}-_-dead",
         "BUCKETCAST_SYNC_EVENTS": "off",
         "POWERTOOLS_SERVICE_NAME": "bucketcast",
-        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
     }
 
 

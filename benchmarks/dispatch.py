@@ -51,7 +51,6 @@ def main() -> None:
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "none",
         "AWS_SECRET_ACCESS_KEY": "none",
-        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
         "POWERTOOLS_SERVICE_NAME": "benchmark",
     }
     print(

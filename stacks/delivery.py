@@ -10,6 +10,7 @@ from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
+from bucketcast.queues import target_name
 from stacks import limits, nag
 from stacks.assets import Assets
 from stacks.function import Function
@@ -44,7 +45,7 @@ class Delivery(Construct):
         self._target = target
         self._fifo = sync_events
         self._bulk = target.deploy.profile == "throughput" and not sync_events
-        self._name = limits.physical_name(Stack.of(self).stack_name, target)
+        self._name = target_name(Stack.of(self).stack_name, target.kind, target.id)
         timeout = Duration.seconds(target.deploy.timeout)
         window = _WINDOW.to_seconds() if self._bulk else 0
         queues = QueuePair(

@@ -1,7 +1,6 @@
 """A Lambda function with a role and a log group of its own, and no more rights than given."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -11,8 +10,6 @@ from constructs import Construct
 
 from stacks import nag
 from stacks.assets import Assets
-
-_NAMESPACE: Final = "Bucketcast"
 
 
 class Function(Construct):
@@ -52,7 +49,6 @@ class Function(Construct):
             layers=list(layers),
             environment={
                 "POWERTOOLS_SERVICE_NAME": folder,
-                "POWERTOOLS_METRICS_NAMESPACE": _NAMESPACE,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
                 **environment,
             },

@@ -6,17 +6,12 @@ from typing import Final
 
 from bucketcast.config import Deployment, TargetConfig
 from bucketcast.errors import ConfigError
-from stacks.queues import queue_names
+from bucketcast.queues import queue_names, target_name
 
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
 # Lambda takes 4,096 bytes of variables; names, two queue URLs and Powertools' share need the rest.
 _SETTINGS: Final = 4_096 - 1_024
-
-
-def physical_name(stack: str, target: TargetConfig) -> str:
-    """Give the name of a target's function, and of its queues without their suffixes."""
-    return f"{stack}-{target.kind}-{target.id}"
 
 
 def settings_text(target: TargetConfig) -> str:
@@ -29,7 +24,7 @@ def mistakes(config: Deployment, stack: str) -> list[ConfigError]:
     found = list(_names("stack", f"{stack}-ingress", f"{stack}-ingest", fifo=False))
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
-        name = physical_name(stack, target)
+        name = target_name(stack, target.kind, target.id)
         found += _names(key, name, name, fifo=config.sync_events)
         size = len(settings_text(target).encode())
         if size > _SETTINGS:

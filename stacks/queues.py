@@ -7,6 +7,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.queues import queue_names
+
 _LONGEST: Final = Duration.days(14)
 _TOO_OLD: Final = Duration.minutes(15)
 
@@ -88,9 +90,3 @@ class QueuePair(Construct):
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
             alarm_description=description,
         )
-
-
-def queue_names(name: str, *, fifo: bool) -> tuple[str, str]:
-    """Give the physical names of a queue and its dead-letter queue."""
-    suffix = ".fifo" if fifo else ""
-    return f"{name}{suffix}", f"{name}-dead{suffix}"

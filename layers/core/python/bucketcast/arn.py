@@ -1,6 +1,6 @@
 """MinIO's ARN of a notification target: `arn:minio:sqs:<region>:<id>:<type>`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 PREFIX = "arn:minio:sqs:"
@@ -26,6 +26,11 @@ class Arn:
         if not text.startswith(PREFIX) or len(fields) != 6 or not fields[4] or not fields[5]:  # noqa: PLR2004
             raise ValueError(f"invalid ARN '{text}': the form is {PREFIX}<region>:<id>:<type>")
         return cls(id=fields[4], type=fields[5], region=fields[3])
+
+    @property
+    def plain(self) -> str:
+        """The ARN without its region, as rules hold it and whatever region MinIO puts there."""
+        return str(replace(self, region=""))
 
     def __str__(self) -> str:
         return f"{PREFIX}{self.region}:{self.id}:{self.type}"

@@ -14,7 +14,7 @@ message goes back as a message of its own.
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -91,10 +91,11 @@ def _pack(
     deliveries: Sequence[Delivery], start: int, stop: int, since: int, attempts: int
 ) -> Iterator[Packed]:
     part = list(deliveries[start:stop])
-    body = _encode(Envelope(since, attempts=attempts, events=part))
+    listed = _encode(part)
+    body = _encode(Envelope(since, attempts=attempts, events=cast("Any", msgspec.Raw(listed))))
     illegal = _MAYBE_ILLEGAL in body
     if illegal or len(body) > COMPRESS_PAST_BYTES:
-        text = b64encode(zstd.compress(_encode(part), _LEVEL)).decode("ascii")
+        text = b64encode(zstd.compress(listed, _LEVEL)).decode("ascii")
         packed = _encode(Envelope(since, attempts=attempts, count=len(part), zstd=text))
         body = packed if illegal else min(packed, body, key=len)
     if len(body) <= MAX_BYTES:

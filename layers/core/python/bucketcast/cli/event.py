@@ -126,7 +126,7 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
         "bucket": bucket,
         "rules": [{**_document(rule), "deployed": rule.arn in known} for rule in rules],
     }
-    about = f" that names {_plain(arn)}" if arn else ""
+    about = f" that names {arn.plain}" if arn else ""
     screen.table(
         document, ("ARN", "EVENTS", "PREFIX", "SUFFIX"), rows, f"{bucket} has no rule{about}"
     )
@@ -200,7 +200,7 @@ def _of(there: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> lis
     """The bucket's rules, ordered by ARN and what they ask for."""
     with explained():
         rules = Rules(there.rules_table, aws.dynamodb).of(bucket)
-    wanted = [rule for rule in rules if arn is None or rule.arn == _plain(arn)]
+    wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
     return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
 
 
@@ -212,11 +212,6 @@ def _is_meant(
         and rule.prefix == (prefix or "")
         and rule.suffix == (suffix or "")
     )
-
-
-def _plain(arn: Arn) -> str:
-    """The ARN as rules hold it: without a region."""
-    return str(Arn(arn.id, arn.type))
 
 
 def _line(rule: Rule) -> str:

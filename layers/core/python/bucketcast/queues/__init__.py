@@ -7,7 +7,7 @@ Limits from the SQS API: 10 entries and 1 MiB a batch, attributes included; a ba
 import json
 import re
 from base64 import b64encode
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bucketcast.envelope import MAX_BYTES, zstd
@@ -41,9 +41,20 @@ class _Refusal(NamedTuple):
     ours: bool
 
 
+def target_name(stack: str, kind: str, id: str) -> str:  # noqa: A002 - MinIO's word
+    """The name of a target's function, and of its queues without their suffixes."""
+    return f"{stack}-{kind}-{id}"
+
+
+def queue_names(name: str, *, fifo: bool) -> tuple[str, str]:
+    """The names of a queue and of its dead-letter queue."""
+    suffix = ".fifo" if fifo else ""
+    return f"{name}{suffix}", f"{name}-dead{suffix}"
+
+
 def queue_name(stack: str, kind: str, id: str, *, dead: bool = False, fifo: bool = False) -> str:  # noqa: A002
     """The name of a target's queue, or of its dead-letter queue."""
-    return f"{stack}-{kind}-{id}{'-dead' if dead else ''}{'.fifo' if fifo else ''}"
+    return queue_names(target_name(stack, kind, id), fifo=fifo)[dead]
 
 
 class Queue:
@@ -59,12 +70,13 @@ class Queue:
         An entry that fails by SQS's own fault is sent once more, its neighbours are not. One that
         is too large is not sent at all: SQS would refuse its neighbours with it.
         """
+        sizes = [message.size for message in messages]
         failed = {
-            place: f"a message of {message.size} bytes; SQS takes {MAX_BYTES}"
-            for place, message in enumerate(messages)
-            if message.size > MAX_BYTES
+            place: f"a message of {size} bytes; SQS takes {MAX_BYTES}"
+            for place, size in enumerate(sizes)
+            if size > MAX_BYTES
         }
-        for places in _batches(messages, failed):
+        for places in _batches(sizes):
             refused = self._send(messages, places)
             again = [place for place, refusal in refused.items() if not refusal.ours]
             if again:
@@ -137,13 +149,13 @@ def _entry(place: int, message: Outgoing) -> dict[str, Any]:
     return entry
 
 
-def _batches(messages: Sequence[Outgoing], without: Container[int]) -> Iterator[list[int]]:
+def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
+    """The places that one call may hold together; those too large for any are left out."""
     batch: list[int] = []
     room = MAX_BYTES
-    for place, message in enumerate(messages):
-        if place in without:
+    for place, size in enumerate(sizes):
+        if size > MAX_BYTES:
             continue
-        size = message.size
         if batch and (len(batch) == BATCH or size > room):
             yield batch
             batch, room = [], MAX_BYTES

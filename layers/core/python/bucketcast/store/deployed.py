@@ -68,7 +68,7 @@ class Deployed:
         Raises:
             NoSuchTargetError: there is none.
         """
-        wanted = str(Arn(arn.id, arn.type))
+        wanted = arn.plain
         known = [target.arn for target in self.targets]
         for target in self.targets:
             if target.arn == wanted:

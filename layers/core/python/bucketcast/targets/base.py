@@ -65,9 +65,13 @@ class Target(abc.ABC):
         import_module(cls.client)
 
     @classmethod
-    def check(cls, settings: Any) -> Sequence[tuple[str, str, str]]:  # noqa: ARG003
+    def check(cls, settings: Any) -> list[tuple[str, str, str]]:
         """What no single option shows: (key, what was found, what is allowed) for each mistake."""
-        return ()
+        if isinstance(settings, Tls) and bool(settings.client_cert) != bool(settings.client_key):
+            names = ("client_cert", "client_key")
+            missing, beside = names if settings.client_key else names[::-1]
+            return [(missing, "missing", f"it is needed beside {beside}")]
+        return []
 
     @property
     def longest_send(self) -> float:

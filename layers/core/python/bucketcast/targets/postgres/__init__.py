@@ -90,7 +90,7 @@ class Target(base.Target):
         self._lock = RLock()
 
     @classmethod
-    def check(cls, settings: PostgresSettings) -> Sequence[tuple[str, str, str]]:
+    def check(cls, settings: PostgresSettings) -> list[tuple[str, str, str]]:
         wrong: list[tuple[str, str, str]] = []
         found = _NAME.fullmatch(settings.table)
         guard = sql.GUARD if settings.format == "namespace" else ""
@@ -101,10 +101,7 @@ class Target(base.Target):
         elif len((found[1] or found[2]).encode()) > longest:
             why = f" (PostgreSQL's {_LONGEST_NAME} less those of {guard})" if guard else ""
             wrong.append(("table", f"found {settings.table!r}", f"at most {longest} bytes{why}"))
-        if bool(settings.client_cert) != bool(settings.client_key):
-            missing = "client_key" if settings.client_cert else "client_cert"
-            wrong.append((missing, "missing", "client_cert and client_key go together"))
-        return wrong
+        return wrong + super().check(settings)
 
     @property
     def where(self) -> str:

@@ -91,16 +91,14 @@ class Target(base.Target):
         self._lock = Lock()
 
     @classmethod
-    def check(cls, settings: RedisSettings) -> Sequence[tuple[str, str, str]]:
+    def check(cls, settings: RedisSettings) -> list[tuple[str, str, str]]:
         given = settings
         mistakes = [
             (key, "given while tls is off", "allowed is tls = on beside it")
             for key in ("cert_authority", "client_cert", "client_key", "tls_skip_verify")
             if getattr(given, key) and not given.tls
         ]
-        if bool(given.client_cert) != bool(given.client_key):
-            missing = "client_key" if given.client_cert else "client_cert"
-            mistakes.append((missing, "missing", "client_cert and client_key come as a pair"))
+        mistakes += super().check(given)
         if given.user and not given.password:
             mistakes.append(("password", "missing", "a user needs a password"))
         return mistakes

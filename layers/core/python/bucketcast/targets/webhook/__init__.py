@@ -74,8 +74,8 @@ class Target(base.Target):
         self._open: _Connections | None = None
 
     @classmethod
-    def check(cls, settings: WebhookSettings) -> Sequence[tuple[str, str, str]]:
-        return list(_mistakes(settings))
+    def check(cls, settings: WebhookSettings) -> list[tuple[str, str, str]]:
+        return [*_mistakes(settings), *super().check(settings)]
 
     @property
     def longest_send(self) -> float:
@@ -194,15 +194,12 @@ def _login(settings: WebhookSettings) -> str:
 
 
 def _mistakes(settings: WebhookSettings) -> Iterator[tuple[str, str, str]]:
-    token, key = settings.auth_token.reveal(), settings.client_key
+    token = settings.auth_token.reveal()
     if not token.startswith(REFERENCE):
         try:
             _authorization(token)
         except ValueError as error:
             yield "auth_token", "found ***", f"allowed is {error}"
-    if bool(settings.client_cert) != bool(key):
-        missing, beside = ("client_cert", "client_key") if key else ("client_key", "client_cert")
-        yield missing, "missing", f"it is needed beside {beside}"
     if not settings.endpoint.isascii():
         allowed = "allowed is ASCII: %-encoded, and the host in its xn-- form"
         yield "endpoint", f"found {settings.endpoint!r}", allowed
