@@ -3,7 +3,7 @@
 The whole handler is timed, from the invocation's JSON to its answer: 20 messages of 1,000 events,
 as the throughput profile gets them. Raw writes and ours take turns over new rows, after one round
 that warms both up. CPU is that of this process, so the server's is not in it. The ratio is the
-figure: it holds where the machine does not. Run: `python -m benchmarks.dispatch [KIND ...]`.
+figure: it holds where the machine does not. Run: `python -m benchmarks.dispatch [SERVER ...]`.
 """
 
 import json
@@ -57,10 +57,11 @@ def main() -> None:
         f"{'target':<16} {'events/s':>9} {'raw/s':>9} {'ratio':>6} {'CPU ms/1,000':>13}"
         f" {'raw CPU':>8} {'MinIO/s':>8} {'times MinIO':>12}"
     )
-    for kind in sys.argv[1:] or targets.kinds():
-        with server(kind) as settings:
+    for name in sys.argv[1:] or [name for kind in targets.kinds() for name in servers.names(kind)]:
+        kind = name.partition("-")[0]
+        with server(name) as settings:
             ours, bare = _compare(kind, settings)
-        _print(kind, ours, bare, MINIO[kind])
+        _print(name, ours, bare, MINIO.get(name))
         if kind == "webhook":
             with slow() as settings:
                 ours, bare = _compare(kind, settings, SLOW_EVENTS, rounds=2)
@@ -68,15 +69,15 @@ def main() -> None:
 
 
 @contextmanager
-def server(kind: str) -> Iterator[dict[str, str]]:
+def server(name: str) -> Iterator[dict[str, str]]:
     """The settings of a target at a real server that is there for as long."""
-    if kind == "webhook":
+    if name == "webhook":
         with nginx.receiver() as settings:
             yield settings
         return
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        running = servers.load(kind).start(folder / kind, issue(folder / "tls"))
+    with tempfile.TemporaryDirectory() as path:
+        folder = Path(path)
+        running = servers.run(name, folder / name, issue(folder / "tls"))
         try:
             yield running.settings()
         finally:
@@ -103,12 +104,13 @@ def _compare(
 ) -> tuple[Figure, Figure]:
     """Ours and the raw client's, each the median of its rounds."""
     handle = _handler(kind, settings)
-    write = raw.WRITERS[kind](dict(settings))
+    bare_client = raw.load(kind)
+    write = bare_client.writer(dict(settings))
     ours: list[Figure] = []
     bare: list[Figure] = []
     for turn in range(rounds + 1):
         first, second = turn * 2 * count, (turn * 2 + 1) * count
-        batches = [raw.rows(kind, part) for part in _batches(made.events(count, first))]
+        batches = [bare_client.rows(part) for part in _batches(made.events(count, first))]
         invocation = _invocation(made.events(count, second))
         bare.append(_timed(count, partial(_write_all, write, batches)))
         ours.append(_timed(count, partial(handle, invocation)))
@@ -180,10 +182,11 @@ def _median(figures: list[Figure]) -> Figure:
     )
 
 
-def _print(name: str, ours: Figure, bare: Figure, minio: int) -> None:
+def _print(name: str, ours: Figure, bare: Figure, minio: int | None) -> None:
     print(
         f"{name:<16} {ours.rate:>9,.0f} {bare.rate:>9,.0f} {ours.rate / bare.rate:>6.2f}"
-        f" {ours.cpu:>13.1f} {bare.cpu:>8.1f} {minio:>8,} {ours.rate / minio:>12.1f}",
+        f" {ours.cpu:>13.1f} {bare.cpu:>8.1f}"
+        + (f" {minio:>8,} {ours.rate / minio:>12.1f}" if minio else f" {'-':>8} {'-':>12}"),
         flush=True,
     )
 

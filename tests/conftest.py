@@ -13,6 +13,20 @@ from tests.servers import tls as certificates
 from tests.servers.machine import MissingProgramError
 from tests.servers.tls import Tls
 
+VERSIONS = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[VERSIONS] = {}
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say which servers the tests talked to."""
+    for name, version in sorted(config.stash[VERSIONS].items()):
+        terminalreporter.write_line(f"{name:<28} {version}")
+
 
 @pytest.fixture(scope="session")
 def servers_folder() -> Iterator[Path]:
@@ -30,14 +44,17 @@ def tls(servers_folder: Path) -> Tls:
 
 
 @pytest.fixture(scope="session")
-def running_server(servers_folder: Path, tls: Tls) -> Iterator[Callable[[str], Server]]:
-    """The server of a kind, running, with all that has arrived in this run."""
+def running_server(
+    servers_folder: Path, tls: Tls, request: pytest.FixtureRequest
+) -> Iterator[Callable[[str], Server]]:
+    """The server of that name, running, with all that has arrived in this run."""
     started: dict[str, Server] = {}
 
-    def running(kind: str) -> Server:
-        if kind not in started:
-            started[kind] = start_or_fail(kind, servers_folder / kind, tls)
-        server = started[kind]
+    def running(name: str) -> Server:
+        if name not in started:
+            started[name] = start_or_fail(name, servers_folder / name, tls)
+            request.config.stash[VERSIONS][name] = started[name].version()
+        server = started[name]
         server.start_again()
         server.resume()
         return server
@@ -49,22 +66,22 @@ def running_server(servers_folder: Path, tls: Tls) -> Iterator[Callable[[str], S
 
 @pytest.fixture
 def server(running_server: Callable[[str], Server]) -> Callable[[str], Server]:
-    """The server of a kind, running and cleared when a test asks for it first."""
+    """The server of that name, running and cleared when a test asks for it first."""
     cleared: set[str] = set()
 
-    def ready(kind: str) -> Server:
-        found = running_server(kind)
-        if kind not in cleared:
+    def ready(name: str) -> Server:
+        found = running_server(name)
+        if name not in cleared:
             found.clear()
-            cleared.add(kind)
+            cleared.add(name)
         return found
 
     return ready
 
 
-def start_or_fail(kind: str, folder: Path, tls: Tls) -> Server:
+def start_or_fail(name: str, folder: Path, tls: Tls) -> Server:
     """Start a server; a program that is not on the machine fails the test, it does not skip it."""
     try:
-        return servers.load(kind).start(folder, tls)
+        return servers.run(name, folder, tls)
     except MissingProgramError as missing:
         pytest.fail(str(missing), pytrace=False)

@@ -1,17 +1,18 @@
 """How a test asks for every kind there is a server for.
 
-======  ===========================================================================================
-kind    once for each kind, its name
-trial   once for each layout: for each kind, and each choice of its option `format`
+===========  ======================================================================================
+server_name  once for each server, its name: a kind, or one of its products
+trial   once for each layout: for each server, and each choice of the kind's option `format`
 mirror  as `trial`, only the layouts that keep a row an object
 log     as `trial`, only those that keep every event
 formatted  as `trial`, only kinds with a choice
-one     once for each kind, in its first layout: for what has nothing to do with the layout
-======  ===========================================================================================
+one     once for each server, in its first layout: for what has nothing to do with the layout
+===========  ======================================================================================
 """
 
 import logging
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
     "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
-    "one": lambda kind: list(layouts(kind))[:1],
+    "one": lambda kind: [next(each) for _, each in groupby(layouts(kind), lambda one: one.server)],
 }
 
 
@@ -49,8 +50,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     kinds = chosen(metafunc.config)
-    if "kind" in metafunc.fixturenames:
-        metafunc.parametrize("kind", kinds)
+    if "server_name" in metafunc.fixturenames:
+        names = [name for kind in kinds for name in servers.names(kind)]
+        metafunc.parametrize("server_name", names)
     for name, choice in CHOICES.items():
         if name in metafunc.fixturenames:
             wanted = [layout for kind in kinds for layout in choice(kind)]
@@ -66,7 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _waive(item: pytest.Function, layout: Layout) -> None:
-    for about in {layout.kind, str(layout)}:
+    for about in {layout.kind, layout.server, str(layout)}:
         reason = WAIVERS.get((about, item.originalname))
         if reason:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
@@ -80,10 +82,9 @@ def _tried(
 ) -> Iterator[Trial]:
     layout: Layout = request.param
     kind = targets.load(layout.kind)
-    if hasattr(kind, "patience"):
-        monkeypatch.setattr(kind, "patience", 2.0)
+    monkeypatch.setattr(kind, "patience", 2.0)
     caplog.set_level(logging.DEBUG)
-    trial = Trial(layout, server(layout.kind))
+    trial = Trial(layout, server(layout.server))
     yield trial
     if not trial.server.process.running:
         trial.server.start_again()

@@ -25,8 +25,8 @@ Factory = Callable[[str], Server]
 
 
 @pytest.fixture
-def one(kind: str, server: Factory) -> Server:
-    return server(kind)
+def one(server_name: str, server: Factory) -> Server:
+    return server(server_name)
 
 
 def bodies(server: Server) -> list[object]:
@@ -113,9 +113,9 @@ def test_cleared_it_is_as_new(one: Server) -> None:
 
 
 @pytest.fixture
-def another(kind: str, servers_folder: Path, tls: Tls) -> Iterator[Server]:
+def another(server_name: str, servers_folder: Path, tls: Tls) -> Iterator[Server]:
     """A server whose certificate has expired."""
-    server = servers.load(kind).start(servers_folder / f"{kind}-expired", tls.expired())
+    server = servers.run(server_name, servers_folder / f"{server_name}-expired", tls.expired())
     yield server
     server.stop()
 
@@ -133,7 +133,7 @@ from pathlib import Path
 from tests import servers
 from tests.servers import tls
 folder = Path(sys.argv[2])
-servers.load(sys.argv[1]).start(folder, tls.issue(folder / "tls"))
+servers.run(sys.argv[1], folder, tls.issue(folder / "tls"))
 print((folder / "pid").read_text(), flush=True)
 time.sleep(600)
 """
@@ -154,8 +154,9 @@ def gone(pid: int, seconds: float) -> bool:
     return False
 
 
-def test_a_killed_program_leaves_no_server_behind(kind: str, servers_folder: Path) -> None:
-    command = [sys.executable, "-c", STARTER, kind, str(servers_folder / f"{kind}-left")]
+def test_a_killed_program_leaves_no_server_behind(server_name: str, servers_folder: Path) -> None:
+    folder = str(servers_folder / f"{server_name}-left")
+    command = [sys.executable, "-c", STARTER, server_name, folder]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as program:
         assert program.stdout is not None
@@ -167,13 +168,13 @@ def test_a_killed_program_leaves_no_server_behind(kind: str, servers_folder: Pat
 
 
 def test_a_server_that_outlives_its_starter_is_found_and_stopped(
-    kind: str, servers_folder: Path, tls: Tls
+    server_name: str, servers_folder: Path, tls: Tls
 ) -> None:
-    folder = servers_folder / f"{kind}-outlives"
+    folder = servers_folder / f"{server_name}-outlives"
     command = [sys.executable, "-m", "tests.servers"]
-    printed = subprocess.check_output([*command, "start", kind, folder], cwd=ROOT)
+    printed = subprocess.check_output([*command, "start", server_name, folder], cwd=ROOT)
     pid = json.loads((folder / "pid").read_text())["pid"]
-    found = servers.load(kind).start(folder, tls)
+    found = servers.run(server_name, folder, tls)
     assert json.loads((folder / "pid").read_text())["pid"] == pid
     assert json.loads(printed)["plain"] == found.settings()
     found.write(json.loads(printed)["tls"], "k", BODY)
@@ -184,16 +185,16 @@ def test_a_server_that_outlives_its_starter_is_found_and_stopped(
 
 
 def test_data_moves_out_of_a_folder_that_others_may_not_pass(
-    kind: str, tmp_path: Path, tls: Tls
+    server_name: str, tmp_path: Path, tls: Tls
 ) -> None:
     tmp_path.chmod(0o700)
-    server = servers.load(kind).start(tmp_path / kind, tls)
+    server = servers.run(server_name, tmp_path / server_name, tls)
     try:
         server.write(server.settings(), "k", BODY)
         assert len(server.received()) == 1
     finally:
         server.stop()
-        shutil.rmtree((tmp_path / kind / "home").resolve(), ignore_errors=True)
+        shutil.rmtree((tmp_path / server_name / "home").resolve(), ignore_errors=True)
 
 
 def test_a_missing_program_names_the_cure() -> None:

@@ -23,8 +23,8 @@ CLIENT_CERTIFICATE = re.compile(r"client.?(s )?.?cert", re.IGNORECASE)
 @pytest.fixture
 def expired(one: Trial, servers_folder: Path, tls: Tls) -> Iterator[Server]:
     """Another server of the kind, whose certificate is over since yesterday."""
-    kind = one.layout.kind
-    server = servers.load(kind).start(servers_folder / f"{kind}-expired", tls.expired())
+    name = one.layout.server
+    server = servers.run(name, servers_folder / f"{name}-expired", tls.expired())
     server.clear()
     yield server
     server.stop()

@@ -9,7 +9,11 @@ from tests.contract.waivers import WAIVERS
 
 
 def test_waivers_are_about_tests_and_kinds_that_exist() -> None:
-    known = {each for kind in servers.kinds() for each in (kind, *map(str, layouts(kind)))}
+    known = {
+        each
+        for kind in servers.kinds()
+        for each in (kind, *servers.names(kind), *map(str, layouts(kind)))
+    }
     tests = {
         node.name
         for file in Path(__file__).parent.glob("test_targets_*.py")

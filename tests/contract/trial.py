@@ -21,6 +21,7 @@ from bucketcast.event import Event
 from bucketcast.options import options_of, read
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Target
+from tests import servers
 from tests.servers import Arrival, Server, Settings
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -54,9 +55,10 @@ T = TypeVar("T")
 
 
 class Layout(NamedTuple):
-    """A kind, and the choice of its option `format`: "" where it has none."""
+    """A kind, its server's name, and the choice of its option `format`: "" where it has none."""
 
     kind: str
+    server: str
     format: str
 
     @property
@@ -65,15 +67,16 @@ class Layout(NamedTuple):
         return self.format == "namespace"
 
     def __str__(self) -> str:
-        return "-".join(filter(None, self))
+        return "-".join(filter(None, (self.server, self.format)))
 
 
 def layouts(kind: str) -> Iterator[Layout]:
     """Each way in which a kind lays events down."""
     declared: Any = targets.load(kind).Settings
     known = options_of(declared).get("format")
-    for choice in known.type.split("|") if known else ("",):
-        yield Layout(kind, choice)
+    for server in servers.names(kind):
+        for choice in known.type.split("|") if known else ("",):
+            yield Layout(kind, server, choice)
 
 
 def event(key: str, at: int = 1, name: str = PUT, **more: Any) -> Event:

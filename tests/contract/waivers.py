@@ -13,4 +13,4 @@ WAIVERS: Mapping[tuple[str, str], str] = {
     ("webhook", "test_a_probe_sees_a_silent_server"): _ONLY_CONNECTS,
     ("webhook", "test_a_probe_sees_a_wrong_password"): _ONLY_CONNECTS,
 }
-"""(kind, or layout such as `redis-access`; name of the test) → why it cannot hold there."""
+"""(kind, server such as `nats-core`, or layout such as `redis-access`; name of the test) → why."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from tests.servers.process import Process
 from tests.servers.tls import Tls
@@ -55,6 +55,10 @@ class Server(ABC):
     @abstractmethod
     def address(self) -> str:
         """`host:port` of the plain connection."""
+
+    @abstractmethod
+    def version(self) -> str:
+        """The product and its version, as the running server says it."""
 
     @abstractmethod
     def settings(self, **overrides: str) -> Settings:
@@ -110,9 +114,9 @@ class Server(ABC):
 
 
 class Module(Protocol):
-    """What a kind's module offers."""
+    """What a kind's module offers; with several `PRODUCTS`, its `start` takes one of them."""
 
-    def start(self, folder: Path, tls: Tls, *, outlives: bool = False) -> Server:
+    def start(self, folder: Path, tls: Tls, *, outlives: bool = False, **product: str) -> Server:
         """Start the server with its data in `folder`, or find the one that runs there already.
 
         It ends with the calling program, unless `outlives`. Raises `machine.MissingProgramError`,
@@ -130,6 +134,34 @@ def load(kind: str) -> Module:
     return cast("Module", importlib.import_module(f"{__name__}.{kind}"))
 
 
+def names(kind: str) -> list[str]:
+    """The servers of a kind: its own name, or `<kind>-<product>` for each of its `PRODUCTS`.
+
+    A kind has several where one client serves several products, or several ways of one.
+    """
+    return [f"{kind}-{product}" for product in _products(kind)] or [kind]
+
+
+def run(name: str, folder: Path, tls: Tls, *, outlives: bool = False) -> Server:
+    """Start the server of that name; see `Module.start`."""
+    kind, _, product = name.partition("-")
+    more: dict[str, Any] = {"product": product} if product else {}
+    return load(kind).start(folder, tls, outlives=outlives, **more)
+
+
+# Read, not imported: where one kind is tested alone, no other's client is there.
+
+
 def _has_start(file: Path) -> bool:
-    body = ast.parse(file.read_text(encoding="utf-8")).body
-    return any(isinstance(each, ast.FunctionDef) and each.name == "start" for each in body)
+    return any(isinstance(each, ast.FunctionDef) and each.name == "start" for each in _body(file))
+
+
+def _products(kind: str) -> tuple[str, ...]:
+    for each in _body(Path(__file__).with_name(f"{kind}.py")):
+        if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "PRODUCTS":
+            return tuple(ast.literal_eval(each.value))
+    return ()
+
+
+def _body(file: Path) -> list[ast.stmt]:
+    return ast.parse(file.read_text(encoding="utf-8")).body

@@ -1,6 +1,6 @@
 """Start a server that stays, for the demo and by hand.
 
-python -m tests.servers start KIND FOLDER   prints the settings to reach it as JSON, plain and tls
+python -m tests.servers start NAME FOLDER   prints the settings to reach it as JSON, plain and tls
 python -m tests.servers stop FOLDER         ends it in order
 """
 
@@ -20,7 +20,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.servers")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start")
-    start.add_argument("kind", choices=servers.kinds())
+    start.add_argument(
+        "name", choices=[name for kind in servers.kinds() for name in servers.names(kind)]
+    )
     start.add_argument("folder", type=Path)
     stop = commands.add_parser("stop")
     stop.add_argument("folder", type=Path)
@@ -31,7 +33,7 @@ def main() -> int:
         return 0
     certificates = tls.issue(folder / "tls")
     try:
-        server = servers.load(options.kind).start(folder, certificates, outlives=True)
+        server = servers.run(options.name, folder, certificates, outlives=True)
     except (MissingProgramError, StartError) as error:
         print(error, file=sys.stderr)  # noqa: T201
         return 1

@@ -48,6 +48,11 @@ class PostgresServer(Server):
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    def version(self) -> str:
+        with self.connect() as connection:
+            (said,) = connection.execute("show server_version").fetchone() or ("",)
+        return f"PostgreSQL {said}"
+
     def connect(self, database: str = DATABASE) -> psycopg.Connection:
         """A superuser's connection that commits each statement; the caller closes it."""
         return psycopg.connect(

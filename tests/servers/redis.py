@@ -58,6 +58,10 @@ class RedisServer(Server):
     def address(self) -> str:
         return f"127.0.0.1:{self.plain}"
 
+    def version(self) -> str:
+        with self.connect() as client:
+            return f"Redis {client.info('server')['redis_version']}"
+
     def connect(self) -> redis.Redis:
         """The default user's client; the caller closes it."""
         return redis.Redis(

@@ -39,6 +39,9 @@ class WebhookServer(Server):
     def address(self) -> str:
         return f"127.0.0.1:{self.listeners.plain}"
 
+    def version(self) -> str:
+        return f"HTTP and HTTPS receiver over {ssl.OPENSSL_VERSION}"
+
     def settings(self, **overrides: str) -> Settings:
         endpoint = f"http://{self.address}{self.place}"
         return {"endpoint": endpoint, "auth_token": TOKEN, **overrides}

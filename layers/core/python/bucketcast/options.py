@@ -57,6 +57,10 @@ class Secret:
         return "***" if self._text else "''"
 
 
+class LoginUrl(Secret):
+    """A URL that may hold a login, and must not be seen only then."""
+
+
 class SecretPem(Secret):
     """A private key in PEM, as text or as the path of a file that holds it."""
 
@@ -108,6 +112,18 @@ def url(text: str) -> Url:
     return Url(text)
 
 
+def login_url(text: str) -> LoginUrl:
+    """A URL whose user and password are percent-encoded; which schemes go is the target's word."""
+    try:
+        parts = urlsplit(text)
+        ok = not text or (parts.scheme and parts.hostname and parts.port != 0)
+    except ValueError:
+        ok = False
+    if not ok or re.search(r"[\s\x00-\x1f]", text):
+        raise ValueError("a URL with a scheme and a host, such as scheme://user:password@host:port")
+    return LoginUrl(text)
+
+
 def address(text: str) -> Address:
     """A host, or an IPv6 address in brackets, with or without a port."""
     found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]*)(?::([0-9]{1,5}))?", text)
@@ -132,6 +148,7 @@ TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
     Address: ("address", address),
     Csv: ("csv", csv),
     Duration: ("duration", duration),
+    LoginUrl: ("url with login", login_url),
     OnOff: ("on|off", on_off),
     Pem: ("pem", pem),
     Secret: ("secret", Secret),
@@ -153,12 +170,27 @@ class Option:
     example: str
     secret: bool
     pem: bool
+    variable: str
     parse: Callable[[str], Any]
 
+    def hides(self, text: str) -> bool:
+        """Whether this text must not be seen."""
+        return self.secret and (self.type != TYPES[LoginUrl][0] or _without_login(text) != text)
 
-def option(help: str, *, default: str | None = None, example: str = "") -> Any:  # noqa: A002
-    """Declare an option; without a default it is required."""
-    return dataclasses.field(metadata={"help": help, "default": default, "example": example})
+
+def option(
+    help: str,  # noqa: A002 - what it is
+    *,
+    default: str | None = None,
+    example: str = "",
+    variable: str = "",
+) -> Any:
+    """Declare an option; without a default it is required.
+
+    `variable` is the end of its environment variable where MinIO calls that other than the key.
+    """
+    metadata = {"help": help, "default": default, "example": example, "variable": variable}
+    return dataclasses.field(metadata=metadata)
 
 
 @cache
@@ -187,6 +219,7 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
         example=metadata["example"],
         secret=secret,
         pem="pem" in name,
+        variable=metadata["variable"] or key.upper(),
         parse=parse,
     )
 

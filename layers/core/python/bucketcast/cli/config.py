@@ -49,7 +49,7 @@ def _section(
     rows = [
         (
             f"{key} ({known.type})",
-            page.sentence(known) + (f" {variables}{key.upper()}_ID" if variables else ""),
+            page.sentence(known) + (f" {variables}{known.variable}_ID" if variables else ""),
         )
         for key, known in options.items()
     ]

@@ -117,7 +117,7 @@ def _table(kind: str, options: Any) -> str:
 
 
 def _variable(kind: str, known: Option) -> str:
-    return f"MINIO_NOTIFY_{kind.upper()}_{known.key.upper()}"
+    return f"MINIO_NOTIFY_{kind.upper()}_{known.variable}"
 
 
 def _fenced(language: str, lines: Any) -> str:

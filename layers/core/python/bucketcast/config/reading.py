@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast import targets
+from bucketcast.config import variables
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     Bucket,
@@ -86,7 +87,8 @@ class Reading:
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
             tables = dict(self._table(self._document, f"notify_{kind}"))
-            overrides = self._overrides(kind, tuple(options_of(declared)))
+            overrides, wrong = variables.overrides(kind, options_of(declared), self._environ)
+            self._errors += wrong
             for id in dict.fromkeys((*tables, *overrides)):  # noqa: A001 - MinIO's word
                 where = f"notify_{kind}.{id}"
                 table = tables.get(id, {})
@@ -98,7 +100,7 @@ class Reading:
                     )
                     continue
                 if id not in tables and "enable" not in overrides[id]:
-                    variable = f"MINIO_NOTIFY_{kind.upper()}_ENABLE{'' if id == '_' else '_' + id}"
+                    variable = variables.prefix(kind) + "ENABLE" + ("" if id == "_" else f"_{id}")
                     self._wrong(
                         where,
                         "found in the environment only",
@@ -126,10 +128,6 @@ class Reading:
         values["enable"] = _ENABLED.get(enable) or _DISABLED.get(enable) or enable
         if values["enable"] == "off":
             return None
-        if values.get("queue_dir") or values.get("queue_limit", "0") != "0":
-            self._notes.append(
-                "queue_dir and queue_limit do nothing here: each target's SQS queue is the store"
-            )
         plain = self._secrets(kind, id, values, where)
         settings = self._read(target.Settings, values, where)
         made = self._deploy(deploy, where, getattr(settings, "max_open_connections", 0))
@@ -138,6 +136,7 @@ class Reading:
         wrong = list(target.check(settings))
         for key, found, allowed in wrong:
             self._wrong(f"{where}.{key}", found, allowed)
+        self._notes += target.notes(settings)
         unknown = any(
             isinstance(v, str) and v.startswith(REFERENCE) for v in vars(settings).values()
         )
@@ -179,7 +178,7 @@ class Reading:
                     self._wrong(f"{where}.{key}", f"found no file: {why}", "PEM text or its path")
                     del values[key]
                     continue
-            if not known.secret:
+            if not known.hides(text):
                 continue
             if self._local:
                 name = f"bucketcast/{kind}-{id}/{key}"
@@ -221,26 +220,6 @@ class Reading:
             options.subnets,
             options.security_groups,
         )
-
-    def _overrides(self, kind: str, keys: tuple[str, ...]) -> dict[str, dict[str, str]]:
-        """What the environment says, by id and key."""
-        prefix = f"MINIO_NOTIFY_{kind.upper()}_"
-        found: dict[str, dict[str, str]] = {}
-        for name, text in self._environ.items():
-            if not name.startswith(prefix):
-                continue
-            rest = name.removeprefix(prefix)
-            for key in sorted(keys, key=len, reverse=True):
-                if rest == key.upper() or rest.startswith(key.upper() + "_"):
-                    found.setdefault(rest[len(key) + 1 :] or "_", {})[key] = text
-                    break
-            else:
-                known = [prefix + key.upper() for key in keys]
-                allowed = (
-                    f"{did_you_mean(name, known)}allowed are {', '.join(known)}, each with _ID"
-                )
-                self._wrong(name, "unknown variable", allowed)
-        return found
 
     def _read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
         errors = list(mistakes(declared, values, f"{where}."))

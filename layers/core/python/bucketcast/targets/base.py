@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.options import OnOff, Pem, SecretPem, option
+from bucketcast.shapes import MINIO, Shape
 
 SPARE = 5.0
 """Seconds of a function's time to say what was not sent, after a last batch that went badly."""
@@ -55,9 +56,12 @@ class Target(abc.ABC):
     """The dataclass that declares its options."""
     batch_size: ClassVar[int] = 1000
     """How many events one `send` takes at most."""
+    patience: ClassVar[float] = 30.0
+    """Seconds until a server that says nothing is given up."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
+        self.shape: Shape = MINIO
 
     @classmethod
     def preload(cls) -> None:
@@ -71,6 +75,15 @@ class Target(abc.ABC):
             names = ("client_cert", "client_key")
             missing, beside = names if settings.client_key else names[::-1]
             return [(missing, "missing", f"it is needed beside {beside}")]
+        return []
+
+    @classmethod
+    def notes(cls, settings: Any) -> list[str]:
+        """What whoever gave these settings, which are right, should know."""
+        if settings.queue_dir or settings.queue_limit:
+            return [
+                "queue_dir and queue_limit do nothing here: each target's SQS queue is the store"
+            ]
         return []
 
     @property

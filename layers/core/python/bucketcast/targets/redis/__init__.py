@@ -78,8 +78,6 @@ class Target(base.Target):
     arn_type: ClassVar[str] = "redis"
     client: ClassVar[str] = "redis"
     Settings = RedisSettings
-    patience: ClassVar[float] = 30.0
-    """Seconds that a command may take."""
     settings: RedisSettings
 
     def __init__(self, settings: RedisSettings) -> None:
@@ -191,7 +189,9 @@ class Target(base.Target):
             places: list[int] = []
             for place, event in enumerate(events[start : start + EVENTS_A_CALL], start):
                 try:
-                    items.append(_fitting(b"[%b,%b]" % (encode(event.time), records(event))))
+                    items.append(
+                        _fitting(b"[%b,%b]" % (encode(event.time), self.shape.value(event)))
+                    )
                 except (UnicodeEncodeError, Rejected) as error:
                     failures[place] = Rejected(str(error))
                 else:

@@ -1,0 +1,35 @@
+"""MinIO's environment variables: `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]`."""
+
+from collections.abc import Mapping
+
+from bucketcast.errors import ConfigError, did_you_mean
+from bucketcast.options import Option
+
+
+def prefix(kind: str) -> str:
+    """What the variables of a kind begin with."""
+    return f"MINIO_NOTIFY_{kind.upper()}_"
+
+
+def overrides(
+    kind: str, options: Mapping[str, Option], environ: Mapping[str, str]
+) -> tuple[dict[str, dict[str, str]], list[ConfigError]]:
+    """What the environment says of a kind's targets, by id and key, and what it says wrongly."""
+    begin = prefix(kind)
+    found: dict[str, dict[str, str]] = {}
+    errors = []
+    longest_first = sorted(options.values(), key=lambda known: len(known.variable), reverse=True)
+    for name, text in environ.items():
+        if not name.startswith(begin):
+            continue
+        rest = name.removeprefix(begin)
+        for known in longest_first:
+            if rest == known.variable or rest.startswith(known.variable + "_"):
+                id_ = rest[len(known.variable) + 1 :] or "_"
+                found.setdefault(id_, {})[known.key] = text
+                break
+        else:
+            names = [begin + known.variable for known in options.values()]
+            allowed = f"{did_you_mean(name, names)}allowed are {', '.join(names)}, each with _ID"
+            errors.append(ConfigError(name, "unknown variable", allowed))
+    return found, errors
