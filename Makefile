@@ -2,7 +2,6 @@
 PYTHON ?= python3
 CONFIG ?= bucketcast.toml
 RUN := .venv/bin/python
-ISOLATED = ".local/isolated/$(KIND)/bin/python"
 
 # Tools of the terminal's other projects must not leak in.
 unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
@@ -41,13 +40,8 @@ unit: setup ## the tests that open no socket
 contract: setup servers ## every target against its real server
 	$(RUN) -m pytest tests/contract
 
-isolated: python servers ## one target's contract tests where no other client is installed (KIND=redis)
-	@test -f "layers/clients/$(KIND)/requirements.txt" || { echo "which target? make isolated KIND=redis, or $$(ls layers/clients | xargs)" >&2; exit 2; }
-	@rm -rf ".local/isolated/$(KIND)"
-	@"$(PYTHON)" -m venv ".local/isolated/$(KIND)"
-	@$(ISOLATED) -m pip install --quiet --no-compile --require-hashes -r requirements/tests.txt -r "layers/clients/$(KIND)/requirements.txt"
-	@$(ISOLATED) -m pip install --quiet --no-deps --no-build-isolation -e .
-	$(ISOLATED) -m pytest tests/contract --kind "$(KIND)"
+isolated: setup servers ## the same, each kind where no other kind's client is (KIND=redis for one)
+	$(RUN) -m tests.isolated $(KIND)
 
 infra: setup ## assertions on the template, bundles built for real
 	$(RUN) -m pytest tests/infra
@@ -56,7 +50,8 @@ e2e: setup servers ## the deployed stack on the local AWS, with real servers
 	$(RUN) -m pytest tests/e2e
 
 test: setup servers ## install the servers that the tests need, then run every test
-	$(RUN) -m pytest
+	$(RUN) -m pytest --ignore tests/contract
+	$(RUN) -m tests.isolated
 
 synth: setup ## the template for a real account, into cdk.out (needs no network and no credentials)
 	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
