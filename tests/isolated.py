@@ -100,11 +100,12 @@ def packages(environment: Path) -> list[Path]:
     return list(environment.glob("lib/python*/site-packages"))
 
 
-def checked(command: Sequence[str | Path]) -> None:
+def checked(command: Sequence[object]) -> None:
     """Run it in the checkout; what it says is seen only if it fails."""
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
 
 
 if __name__ == "__main__":

@@ -59,12 +59,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, wanted, indirect=True, ids=str, scope="function")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    of_no_kind = [item for item in items if _asks_for_none(item)]
+    config.hook.pytest_deselected(items=of_no_kind)
+    items[:] = [item for item in items if item not in of_no_kind]
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
             for value in item.callspec.params.values():
                 if isinstance(value, Layout):
                     _waive(item, value)
+
+
+def _asks_for_none(item: pytest.Item) -> bool:
+    """Whether a test is about layouts that none of the chosen kinds has."""
+    skip = item.get_closest_marker("skip")
+    return skip is not None and "empty parameter set" in str(skip.kwargs.get("reason"))
 
 
 def _waive(item: pytest.Function, layout: Layout) -> None:
