@@ -22,6 +22,10 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     decimals (`2026-01-02T03:04:05.678Z`), `sequencer` is as the source sent it and "" where it
     sent none. `size`, `etag` and `version_id` are None where the source says nothing: absent is
     not zero. `record` is the record as it came, byte for byte.
+
+    `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs, since Ceph
+    may give a name twice; both are None until someone said or fetched them. `cause` is what set it
+    off where that was no request, such as `Lifecycle Expiration`.
     """
 
     name: str
@@ -39,6 +43,12 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     source_ip: str = ""
     request_id: str = ""
     host_id: str = ""
+    user_agent: str = ""
+    content_type: str | None = None
+    storage_class: str | None = None
+    metadata: dict[str, str] | None = None
+    tags: list[tuple[str, str]] | None = None
+    cause: str = ""
 
     @property
     def order(self) -> tuple[str, str]:
