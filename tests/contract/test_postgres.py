@@ -25,7 +25,7 @@ from bucketcast.targets.postgres import PostgresSettings, Target
 from tests.contract.oracle import Row, visible
 from tests.contract.trial import bounded
 from tests.servers import Arrival, Server
-from tests.servers.postgres import PostgresServer
+from tests.servers.postgres import DATABASE, PASSWORD, USER, PostgresServer
 
 Admin = psycopg.Connection[tuple[Any, ...]]
 
@@ -367,6 +367,33 @@ def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
     assert admin.execute(
         "select count(*) from pg_tables where schemaname = 'public'"
     ).fetchone() == (0,)
+
+
+def test_minios_older_keys_make_a_login(postgres: PostgresServer) -> None:
+    older = {
+        "connection_string": "sslmode=disable",
+        "host": "127.0.0.1",
+        "port": str(postgres.port),
+        "username": USER,
+        "password": PASSWORD,
+        "database": DATABASE,
+    }
+    with target(postgres, **older) as mirror:
+        mirror.probe()
+        assert mirror.send([put("a", 1)]) == {}
+    assert set(rows(postgres)) == {"b/a"}
+    for key in ("password", "username", "database", "port"):
+        with target(postgres, **older | {key: "1"}) as astray, pytest.raises(Retryable):
+            astray.send([put("b", 2)])
+
+
+def test_the_login_of_minios_guide_is_understood(postgres: PostgresServer) -> None:
+    string = (
+        f"host=127.0.0.1 port={postgres.port} username={USER} password={PASSWORD}"
+        f" database={DATABASE} sslmode=disable"
+    )
+    with target(postgres, connection_string=string) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
 
 
 def test_where_tells_no_secret(postgres: PostgresServer) -> None:

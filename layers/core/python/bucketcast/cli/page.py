@@ -12,7 +12,8 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.options import Option, options_of
+from bucketcast.options import Option, options_of, read
+from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
 _SECRETS = (
@@ -48,6 +49,7 @@ def of(kind: str) -> str:
     first, _, rest = docstring.partition("\n")
     declared: Any = target.Settings
     options = own_first(declared)
+    shown = [options[key] for key in _needed(target)]
     arn = str(Arn("primary", target.arn_type))
     parts = [
         f"# {first.rstrip('.')}",
@@ -55,10 +57,10 @@ def of(kind: str) -> str:
         "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->",
         "## 1. Configure",
         f"In `bucketcast.toml`; `primary` is the target's id, and its ARN is `{arn}`:",
-        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(options.values())]),
+        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(shown)]),
         "Or in the environment of the deploy, where `_primary` is the id:",
-        _fenced("sh", _variables(kind, options.values())),
-        _table(kind, options.values()),
+        _fenced("sh", _variables(kind, shown)),
+        _table(kind, options.values(), shown),
         _SECRETS,
         "## 2. Deploy",
         _fenced("sh", ["make up           # the local AWS", "npx cdk deploy    # AWS"]),
@@ -82,29 +84,34 @@ def _tables_fenced(text: str) -> str:
 
 
 def _toml(options: Any) -> Iterator[str]:
-    for known in _shown(options):
+    for known in options:
         yield f'{known.key} = "{_example(known)}"'
 
 
 def _variables(kind: str, options: Any) -> Iterator[str]:
     yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
-    for known in _shown(options):
+    for known in options:
         yield f"export {_variable(kind, known)}_primary='{_example(known)}'"
 
 
-def _shown(options: Any) -> Iterator[Option]:
-    """What an example holds: all that is required, and nothing else."""
-    return (known for known in options if known.required)
+def _needed(target: type[Target]) -> list[str]:
+    """What an example holds: all that is required, and what `check` misses without it."""
+    declared: Any = target.Settings
+    options = own_first(declared)
+    needed = [key for key, known in options.items() if known.required]
+    given = read(declared, {key: _example(options[key]) for key in needed})
+    missed = {key for key, found, _ in target.check(given) if found == "missing"}
+    return [key for key in options if key in missed.union(needed)]
 
 
 def _example(known: Option) -> str:
     return f"secret:{known.key}" if known.secret else known.example or f"the-{known.key}"
 
 
-def _table(kind: str, options: Any) -> str:
+def _table(kind: str, options: Any, needed: Any) -> str:
     lines = ["| key | variable | type | default | what it does |", "|---|---|---|---|---|"]
     for known in options:
-        default = "**required**" if known.required else f"`{known.default}`" * bool(known.default)
+        default = "**required**" if known in needed else f"`{known.default}`" * bool(known.default)
         cells = (
             f"`{known.key}`",
             f"`{_variable(kind, known)}`",

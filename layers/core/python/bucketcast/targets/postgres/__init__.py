@@ -7,6 +7,10 @@ which accepts nothing less than `verify-ca`; `verify-full` without it trusts the
 authorities. `connect_timeout` is 5 s and `statement_timeout` 15 s. A pooler between must keep
 sessions (PgBouncer: `pool_mode = session`).
 
+MinIO's older keys `host`, `port`, `username`, `password` and `database` still make a login, with a
+note that asks for `connection_string`. Beside one they give what it does not say, so that
+`sslmode=disable` may stand there alone; where both say the same, `connection_string` wins.
+
 Tables are made when absent, as MinIO makes them; those that MinIO filled are carried on:
 
 * `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, a row for each object in the bucket, its
@@ -40,7 +44,7 @@ from bucketcast.namespace import Entry, Register, fold
 from bucketcast.options import Secret, option
 from bucketcast.targets import base
 from bucketcast.targets.postgres import connection as link
-from bucketcast.targets.postgres import sql
+from bucketcast.targets.postgres import login, sql
 
 if TYPE_CHECKING:
     import psycopg
@@ -59,7 +63,8 @@ class PostgresSettings(base.Common, base.Tls):
     connection_string: Secret = option(
         "the login, as libpq reads it: a key=value list or a URL; sslmode is require unless it "
         "says otherwise",
-        example='"host=localhost port=5432 dbname=minio_events user=postgres password=…"',
+        default="",
+        example=login.EXAMPLE,
     )
     table: str = option("the table to fill; made when absent", example="bucketevents")
     format: Literal["namespace", "access"] = option(
@@ -70,6 +75,11 @@ class PostgresSettings(base.Common, base.Tls):
         "connections at most, one for each running instance of the function; 0 for no limit",
         default="2",
     )
+    host: str = option("deprecated: the server, where connection_string names none", default="")
+    port: int = option("deprecated: its port, 5432 unless given", default="")
+    username: str = option("deprecated: who logs in, where connection_string does not", default="")
+    password: Secret = option("deprecated: the password of username", default="")
+    database: str = option("deprecated: the database, called username unless given", default="")
 
 
 class Target(base.Target):
@@ -101,11 +111,15 @@ class Target(base.Target):
         elif len((found[1] or found[2]).encode()) > longest:
             why = f" (PostgreSQL's {_LONGEST_NAME} less those of {guard})" if guard else ""
             wrong.append(("table", f"found {settings.table!r}", f"at most {longest} bytes{why}"))
-        return wrong + super().check(settings)
+        return [*login.mistakes(settings), *wrong, *super().check(settings)]
+
+    @classmethod
+    def notes(cls, settings: PostgresSettings) -> list[str]:
+        return [*login.notes(settings), *super().notes(settings)]
 
     @property
     def where(self) -> str:
-        return f"{link.where(self.settings.connection_string)} table {self.settings.table}"
+        return f"{login.where(self.settings)} table {self.settings.table}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         failures: dict[int, DeliveryError] = {}
@@ -220,8 +234,8 @@ class Target(base.Target):
             if self._connection is not None and link.has_ended(self._connection):
                 self.close()
             if self._connection is None:
-                login = self.settings.connection_string
-                self._connection = link.connect(login, self.settings)
+                parameters = login.parameters(self.settings)
+                self._connection = link.connect(parameters, self.settings)
             with link.watched(self._connection, self.patience):
                 yield self._connection
         except _RowRefusedError:

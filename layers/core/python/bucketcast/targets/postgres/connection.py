@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
-from bucketcast.options import Secret
 from bucketcast.targets import base
 
 if TYPE_CHECKING:
@@ -59,48 +58,14 @@ _about_login = re.compile(
 ).search
 
 
-def said(connection_string: Secret) -> dict[str, str]:
-    """The parameters in a connection string.
+def connect(parameters: Mapping[str, str], tls: base.Tls) -> "psycopg.Connection":
+    """Connect with libpq's parameters; each statement is its own transaction unless it says so.
 
     Raises:
-        NotAuthorized: it cannot be read. libpq's words are left out: they repeat parts of it.
-    """
-    from psycopg import ProgrammingError  # noqa: PLC0415 - only who delivers carries the client
-    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
-
-    try:
-        parameters = conninfo_to_dict(connection_string.reveal())
-    except ProgrammingError:
-        raise NotAuthorized(
-            "connection_string is neither a key=value list nor a postgresql:// URL: values with "
-            "spaces need 'quotes', and what is special in a URL needs %XX"
-        ) from None
-    return {name: str(value) for name, value in parameters.items()}
-
-
-def where(connection_string: Secret) -> str:
-    """`host:port/database`, without the login."""
-    try:
-        found = said(connection_string)
-    except NotAuthorized as error:
-        return f"({error})"
-    hosts = (found.get("host") or found.get("hostaddr") or "localhost").split(",")
-    ports = (found.get("port") or "5432").split(",")
-    ports *= len(hosts) if len(ports) == 1 else 1
-    servers = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=False))
-    return f"{servers}/{found.get('dbname') or found.get('user') or ''}"
-
-
-def connect(connection_string: Secret, tls: base.Tls) -> "psycopg.Connection":
-    """Connect; each statement is its own transaction unless it says otherwise.
-
-    Raises:
-        NotAuthorized: the string cannot be read.
         psycopg.Error: see `translated`.
     """
-    import psycopg  # noqa: PLC0415
+    import psycopg  # noqa: PLC0415 - only who delivers carries the client
 
-    parameters = said(connection_string)
     options = {name: value for name, value in DEFAULTS.items() if name not in parameters}
     mode = parameters.get("sslmode", "require")
     if tls.cert_authority and mode != "verify-ca":
@@ -120,9 +85,7 @@ def connect(connection_string: Secret, tls: base.Tls) -> "psycopg.Connection":
                 file.write_text(pem)
                 options[name] = str(file)
         return psycopg.connect(
-            connection_string.reveal(),
-            **options,  # type: ignore[arg-type]  # libpq's parameters are all text
-            sslmode=mode,
+            **{**parameters, **options, "sslmode": mode},  # type: ignore[arg-type]  # all text
             client_encoding="utf8",
             autocommit=True,
             prepare_threshold=None,

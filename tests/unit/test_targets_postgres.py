@@ -1,0 +1,115 @@
+"""PostgreSQL's login: what is refused, what is said, and what libpq is told."""
+
+from pathlib import Path
+
+import pytest
+
+from bucketcast.config import load
+from bucketcast.errors import ConfigErrors, NotAuthorized
+from bucketcast.options import read
+from bucketcast.targets.postgres import PostgresSettings, Target, login
+
+OLDER = {
+    "host": "[::1]",
+    "port": "2832",
+    "username": "psqluser",
+    "password": "psql pass",
+    "database": "bucketevents",
+}
+
+
+def settings(**texts: str) -> PostgresSettings:
+    return read(PostgresSettings, {"table": "events", **texts})
+
+
+def notes(tmp_path: Path, text: str) -> tuple[str, ...]:
+    path = tmp_path / "bucketcast.toml"
+    path.write_text(f'[notify_postgres.db]\ntable = "events"\n{text}')
+    return load(path, {}, local=True).notes
+
+
+@pytest.mark.parametrize(
+    ("texts", "key"),
+    [
+        ({}, "connection_string"),
+        ({"password": "x", "database": "d"}, "connection_string"),
+        ({"host": "h"}, "username"),
+        (OLDER | {"port": "65536"}, "port"),
+        (OLDER | {"port": "0"}, "port"),
+    ],
+)
+def test_a_login_that_cannot_be_is_refused_by_its_key(texts: dict[str, str], key: str) -> None:
+    assert [mistake[0] for mistake in Target.check(settings(**texts))] == [key]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"connection_string": "host=h"},
+        {"connection_string": "secret:db"},
+        {"host": "h", "username": "u"},
+        OLDER,
+        OLDER | {"connection_string": "sslmode=disable"},
+        {"host": "secret:db#host", "port": "secret:db#port", "username": "secret:db#user"},
+    ],
+)
+def test_either_login_is_taken(texts: dict[str, str]) -> None:
+    assert Target.check(settings(**texts)) == []
+
+
+def test_a_missing_login_is_told_with_an_example(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors) as refused:
+        notes(tmp_path, "")
+    assert "notify_postgres.db.connection_string: missing; a secret is needed, for example" in str(
+        refused.value
+    )
+
+
+def test_older_keys_are_said_to_be_deprecated(tmp_path: Path) -> None:
+    (note,) = notes(tmp_path, 'host = "h"\nusername = "u"\npassword = "hunter2"')
+    assert note.startswith("host, username, password: deprecated, use connection_string")
+    assert "hunter2" not in note
+    (note,) = notes(tmp_path, 'host = "h"\nconnection_string = "sslmode=disable"')
+    assert note.endswith("which wins where both say the same")
+    assert notes(tmp_path, 'connection_string = "host=h"') == ()
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (
+            OLDER,
+            {
+                "host": "::1",
+                "port": "2832",
+                "user": "psqluser",
+                "password": "psql pass",
+                "dbname": "bucketevents",
+            },
+        ),
+        (
+            {"host": "h", "username": "u", "connection_string": "sslmode=disable port=1"},
+            {"host": "h", "user": "u", "sslmode": "disable", "port": "1"},
+        ),
+        (
+            OLDER | {"connection_string": "postgresql://a:b@h:7/d"},
+            {"host": "h", "port": "7", "user": "a", "password": "b", "dbname": "d"},
+        ),
+        (
+            {"connection_string": "host=h username=u database=d password='username=it\\'s x'"},
+            {"host": "h", "user": "u", "dbname": "d", "password": "username=it's x"},
+        ),
+    ],
+)
+def test_what_libpq_is_told(texts: dict[str, str], told: dict[str, str]) -> None:
+    assert login.parameters(settings(**texts)) == told
+
+
+def test_where_knows_the_older_keys_too() -> None:
+    assert Target(settings(**OLDER)).where == "::1:2832/bucketevents table events"
+
+
+def test_an_empty_login_is_told_where_it_is_used() -> None:
+    with pytest.raises(NotAuthorized, match="connection_string is empty"):
+        login.parameters(settings())
+    assert "connection_string is empty" in Target(settings()).where
