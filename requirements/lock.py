@@ -29,6 +29,8 @@ def main() -> int:
     tests = Path("requirements/tests.txt")
     compile_to(tests, ["pyproject.toml", "-", "--group", "tests"], within=DEV, stdin=build)
     compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
+    example = Path("examples/thumbnailer/requirements.txt")
+    compile_to(example, ["--group", "thumbnailer"], within=DEV)
     for kind, wanted in extras.items():
         client = Path(f"layers/clients/{kind}/requirements.txt")
         compile_to(client, ["-"], within=DEV, stdin=wanted)

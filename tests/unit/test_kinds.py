@@ -36,7 +36,8 @@ def test_functions_carry_what_the_package_asks_for_and_lambda_does_not_have() ->
     wanted = set(PROJECT["project"]["dependencies"])
     runtime = set(PROJECT["dependency-groups"]["runtime"])
     assert runtime < wanted
-    assert {line.partition(">")[0] for line in wanted - runtime} == {"boto3", "click", "rich"}
+    of_the_command = {line.partition(">")[0] for line in wanted - runtime}
+    assert of_the_command == {"boto3", "click", "rich", "tomli-w"}
 
 
 def test_importing_every_target_imports_no_client() -> None:
