@@ -16,8 +16,10 @@ from bucketcast.options import (
     Duration,
     OnOff,
     Pem,
+    Seconds,
     Secret,
     SecretPem,
+    SecretSeed,
     Url,
     duration,
     mistakes,
@@ -28,6 +30,7 @@ from bucketcast.options import (
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
 HIDDEN = "hunter2"
+SEED = f"SU{'A' * 56}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,8 @@ class Everything:
     key: SecretPem = option("what nobody sees either", default="")
     format: Literal["namespace", "access"] = option("which", default="namespace")
     limit: int = option("no limit unless given", default="")
+    beat: Seconds = option("how often", default="0")
+    seed: SecretSeed = option("what nobody sees of an NKEY", default="")
 
 
 NEEDED = {"endpoint": "https://example.org/hook"}
@@ -74,6 +79,10 @@ def value(key: str, text: str) -> Any:
         ("pause", "1m30s", 90.0),
         ("pause", "1.5h", 5400.0),
         ("pause", "250us", 0.00025),
+        ("beat", "10", 10.0),
+        ("beat", "1m30s", 90.0),
+        ("seed", SEED, SecretSeed(SEED)),
+        ("seed", f"-----BEGIN SEED-----\n{SEED}\n", SecretSeed(f"-----BEGIN SEED-----\n{SEED}\n")),
         ("tls", "on", True),
         ("tls", "ON", True),
         ("tls", "true", True),
@@ -121,6 +130,8 @@ def test_text_is_read_as_its_type(key: str, text: str, found: Any) -> None:
         ("pause", "1d", "a duration with its unit"),
         ("pause", "s", "a duration with its unit"),
         ("pause", "1s2", "a duration with its unit"),
+        ("beat", "10 s", "a duration with its unit, such as 10s, 1m30s or 500ms, or a number of"),
+        ("beat", "-1", "or a number of seconds"),
         ("tls", "yes", "on or off"),
         ("tls", "1", "on or off"),
         ("ca", "MIIEvQ", "PEM text that begins with -----BEGIN"),
@@ -150,6 +161,8 @@ def test_defaults_are_read_as_a_user_would_write_them() -> None:
         key=SecretPem(""),
         format="namespace",
         limit=None,  # type: ignore[arg-type]
+        beat=Seconds(0.0),
+        seed=SecretSeed(""),
     )
 
 
@@ -185,6 +198,7 @@ def test_any_option_may_be_a_reference(key: str) -> None:
         ("endpoint", f"amqp://user:{HIDDEN}@example.org"),
         ("host", f"user:{HIDDEN}@localhost:6379"),
         ("key", HIDDEN),
+        ("seed", f"SA{HIDDEN}"),
     ],
 )
 def test_what_may_be_a_secret_is_not_shown(key: str, text: str) -> None:
@@ -201,6 +215,22 @@ def test_secret_shows_itself_to_nobody_but_who_asks(made: Secret) -> None:
     shown.append(repr(read(Everything, NEEDED | {"token": HIDDEN})))
     assert not [text for text in shown if HIDDEN in text]
     assert made.reveal() == HIDDEN
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "names_file"),
+    [
+        ("key", KEY, False),
+        ("key", "key.pem", True),
+        ("ca", "/etc/ca.pem", True),
+        ("seed", SEED, False),
+        ("seed", f"-----BEGIN USER NKEY SEED-----\n{SEED}", False),
+        ("seed", f"keys/{SEED}", True),
+        ("token", "token.txt", False),
+    ],
+)
+def test_a_path_is_told_from_what_the_file_holds(key: str, text: str, *, names_file: bool) -> None:
+    assert options_of(Everything)[key].names_file(text) is names_file
 
 
 def test_secrets_are_equal_where_their_texts_are() -> None:

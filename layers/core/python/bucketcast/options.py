@@ -29,6 +29,7 @@ Csv = NewType("Csv", tuple)  # type: ignore[type-arg]  # of str
 Duration = NewType("Duration", float)
 OnOff = NewType("OnOff", bool)
 Pem = NewType("Pem", str)
+Seconds = NewType("Seconds", float)
 Url = NewType("Url", str)
 T = TypeVar("T")
 
@@ -65,6 +66,10 @@ class SecretPem(Secret):
     """A private key in PEM, as text or as the path of a file that holds it."""
 
 
+class SecretSeed(Secret):
+    """The seed of a user's NKEY, as text or as the path of a file that holds it."""
+
+
 def on_off(text: str) -> OnOff:
     words = {"on": True, "true": True, "off": False, "false": False}
     if text.lower() not in words:
@@ -90,6 +95,16 @@ def duration(text: str) -> Duration:
     if not parts or "".join(map("".join, parts)) != text:
         raise ValueError("a duration with its unit, such as 10s, 1m30s or 500ms")
     return Duration(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def seconds(text: str) -> Seconds:
+    """A duration, or a plain number of seconds, as older configurations have it."""
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return Seconds(float(text))
+    try:
+        return Seconds(float(duration(text)))
+    except ValueError as error:
+        raise ValueError(f"{error}, or a number of seconds") from None
 
 
 def csv(text: str) -> Csv:
@@ -142,6 +157,16 @@ def pem_key(text: str) -> SecretPem:
     return SecretPem(pem(text))
 
 
+_SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
+
+
+def seed(text: str) -> SecretSeed:
+    """A seed alone, or between the lines with which NATS's tools mark it."""
+    if text and not _SEED.search(text):
+        raise ValueError("a user's NKEY seed, which begins with SU, or the path of such a file")
+    return SecretSeed(text)
+
+
 TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
     str: ("string", str),
     int: ("number", integer),
@@ -151,8 +176,10 @@ TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
     LoginUrl: ("url with login", login_url),
     OnOff: ("on|off", on_off),
     Pem: ("pem", pem),
+    Seconds: ("duration or seconds", seconds),
     Secret: ("secret", Secret),
     SecretPem: ("secret pem", pem_key),
+    SecretSeed: ("secret seed", seed),
     Url: ("url", url),
 }
 """What each type is called in help and docs, and how its text is read."""
@@ -170,8 +197,14 @@ class Option:
     example: str
     secret: bool
     pem: bool
+    seed: bool
     variable: str
     parse: Callable[[str], Any]
+
+    def names_file(self, text: str) -> bool:
+        """Whether this text is the path of the file that holds the value."""
+        held = "-----BEGIN " in text or (self.seed and _SEED.fullmatch(text) is not None)
+        return (self.pem or self.seed) and not held
 
     def hides(self, text: str) -> bool:
         """Whether this text must not be seen."""
@@ -219,6 +252,7 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
         example=metadata["example"],
         secret=secret,
         pem="pem" in name,
+        seed=hint is SecretSeed,
         variable=metadata["variable"] or key.upper(),
         parse=parse,
     )

@@ -169,13 +169,14 @@ class Reading:
             text = values.get(key, "")
             if not text or text.startswith(REFERENCE):
                 continue
-            if known.pem and "-----BEGIN " not in text:
+            if known.names_file(text):
                 try:
                     text = values[key] = (self._folder / text).read_text(encoding="ascii")
                 except (OSError, ValueError) as error:
                     # What stands for the path may be the key itself, so it is not shown.
                     why = getattr(error, "strerror", None) or "no ASCII text"
-                    self._wrong(f"{where}.{key}", f"found no file: {why}", "PEM text or its path")
+                    what = "the seed" if known.seed else "PEM text"
+                    self._wrong(f"{where}.{key}", f"found no file: {why}", f"{what} or its path")
                     del values[key]
                     continue
             if not known.hides(text):
