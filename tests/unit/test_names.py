@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.names import FAMILIES, SINGLES, WORDS, expand, from_aws, from_words
+from bucketcast.names import FAMILIES, SINGLES, WORDS, expand, from_words, translated
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,9 @@ from bucketcast.names import FAMILIES, SINGLES, WORDS, expand, from_aws, from_wo
                 "s3:Replication:OperationNotTracked",
                 "s3:Replication:OperationMissedThreshold",
                 "s3:Replication:OperationReplicatedAfterThreshold",
+                "s3:Replication:Create",
+                "s3:Replication:Delete",
+                "s3:Replication:DeletionMarkerCreated",
             },
         ),
         ("s3:ObjectTransition:*", {"s3:ObjectTransition:Failed", "s3:ObjectTransition:Complete"}),
@@ -109,12 +112,12 @@ def test_restore_also_covers_the_expiry_that_only_s3_reports() -> None:
     ],
 )
 def test_every_name_of_s3_has_one_that_a_rule_can_ask_for(aws: str, minio: str) -> None:
-    assert from_aws(aws) == minio
+    assert translated(aws)[0] == minio
     assert minio in SINGLES
 
 
 def test_unknown_name_of_s3_passes_through() -> None:
-    assert from_aws("ObjectHologram:Put") == "s3:ObjectHologram:Put"
+    assert translated("ObjectHologram:Put") == ("s3:ObjectHologram:Put", "")
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     not zero. `record` is the record as it came, byte for byte.
 
     `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs, since Ceph
-    may give a name twice; both are None until someone said or fetched them. `cause` is what set it
-    off where that was no request, such as `Lifecycle Expiration`.
+    may give a name twice; both are None until someone said or fetched them. `original` is what the
+    source calls the event where MinIO's name says less (`s3:LifecycleExpiration:Delete`).
     """
 
     name: str
@@ -48,7 +48,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     storage_class: str | None = None
     metadata: dict[str, str] | None = None
     tags: list[tuple[str, str]] | None = None
-    cause: str = ""
+    original: str = ""
 
     @property
     def order(self) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from bucketcast import sources
 from bucketcast.envelope import Delivery
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
+from bucketcast.names import spellings
 from bucketcast.rules import RuleIndex
 
 Rulebook = Callable[[frozenset[str]], Mapping[str, RuleIndex]]
@@ -54,7 +55,10 @@ def route(messages: Iterable[tuple[str, str]], rulebook: Rulebook) -> Routed:
             index = rules.get(event.bucket)
             if index is None:
                 continue
-            for arn, rule in index.match(event.name, event.key).items():
+            found: dict[str, str] = {}
+            for name in spellings(event):
+                found = index.match(name, event.key) | found
+            for arn, rule in found.items():
                 outbox = routed.outboxes.get(arn)
                 if outbox is None:
                     outbox = routed.outboxes[arn] = Outbox()

@@ -1,12 +1,27 @@
-"""Event names: MinIO's single names and families, `mc`'s words, and AWS's names translated.
+"""Event names: MinIO's single names and families, `mc`'s words, and what AWS and Ceph call them.
 
-Source: the public list of AIStor's bucket notifications, and the enumeration of Amazon S3. A name
-that only AWS has keeps AWS's spelling behind `s3:`, so that a rule can still ask for it.
+Source: the public list of AIStor's bucket notifications, the enumeration of Amazon S3, and "S3
+Bucket Notifications Compatibility" of Ceph. An event carries MinIO's name. One that only AWS or
+Ceph has keeps their spelling behind `s3:`; where MinIO's name says less than the source's, the
+source's stands beside it (`Event.original`), and a rule may ask for either.
 """
 
 from types import MappingProxyType
+from typing import Protocol
 
 from bucketcast.errors import did_you_mean
+
+
+class Named(Protocol):
+    """What of an event its names depend on."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def original(self) -> str: ...
+    @property
+    def version_id(self) -> str | None: ...
+
 
 FAMILIES = MappingProxyType(
     {
@@ -28,10 +43,35 @@ FAMILIES = MappingProxyType(
             "OperationNotTracked",
             "OperationMissedThreshold",
             "OperationReplicatedAfterThreshold",
+            # Ceph's, for what its multisite sync fetched
+            "Create",
+            "Delete",
+            "DeletionMarkerCreated",
         ),
         "s3:ObjectRestore:*": ("Post", "Completed", "Delete"),
         "s3:ObjectTransition:*": ("Failed", "Complete"),
         "s3:Scanner:*": ("ManyVersions", "LargeVersions", "BigPrefix"),
+        # Amazon S3's
+        "s3:ObjectTagging:*": ("Put", "Delete"),
+        "s3:ObjectAnnotation:*": ("Put", "Delete"),
+        "s3:LifecycleExpiration:*": ("Delete", "DeleteMarkerCreated"),
+        # Ceph's
+        "s3:ObjectLifecycle:*": (
+            "Expiration:Current",
+            "Expiration:Noncurrent",
+            "Expiration:DeleteMarker",
+            "Expiration:AbortMultipartUpload",
+            "Transition:Current",
+            "Transition:Noncurrent",
+        ),
+        "s3:ObjectLifecycle:Expiration:*": (
+            "Current",
+            "Noncurrent",
+            "DeleteMarker",
+            "AbortMultipartUpload",
+        ),
+        "s3:ObjectLifecycle:Transition:*": ("Current", "Noncurrent"),
+        "s3:ObjectSynced:*": ("Create", "Delete", "DeletionMarkerCreated"),
     }
 )
 SINGLES = frozenset(
@@ -41,9 +81,12 @@ SINGLES = frozenset(
     "s3:ObjectAcl:Put",
     "s3:IntelligentTiering",
     "s3:ReducedRedundancyLostObject",
-    "s3:ObjectAnnotation:Put",
-    "s3:ObjectAnnotation:Delete",
+    "s3:ObjectRetention:Put",
+    "s3:LifecycleTransition",
 }
+BUCKET_CREATED, BUCKET_REMOVED = "s3:BucketCreated:*", "s3:BucketRemoved:*"
+"""Single names, star and all, as MinIO spells them; only listeners see these events."""
+LISTENERS_ONLY = frozenset({BUCKET_CREATED, BUCKET_REMOVED, "s3:BucketCreated", "s3:BucketRemoved"})
 WORDS = MappingProxyType(
     {
         "put": ("s3:ObjectCreated:*",),
@@ -60,27 +103,105 @@ REMOVALS = frozenset(
         "s3:ObjectRemoved:DeleteMarkerCreated",
         "s3:ObjectRemoved:DeleteAllVersions",
         "s3:LifecycleDelMarkerExpiration:Delete",
+        "s3:ObjectSynced:Delete",
+        "s3:ObjectSynced:DeletionMarkerCreated",
     }
 )
 """After these the object is no longer what the bucket shows under its key."""
 NOTHING_HAPPENED = "s3:ObjectRemoved:NoOP"
 
-_FROM_AWS = MappingProxyType(
+_TRANSLATED = MappingProxyType(
     {
-        "ObjectTagging:Put": "s3:ObjectCreated:PutTagging",
-        "ObjectTagging:Delete": "s3:ObjectCreated:DeleteTagging",
-        "ObjectRetention:Put": "s3:ObjectCreated:PutRetention",
-        "LifecycleExpiration:Delete": "s3:ObjectRemoved:Delete",
-        "LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectRemoved:DeleteMarkerCreated",
-        "LifecycleTransition": "s3:ObjectTransition:Complete",
+        "s3:ObjectTagging:Put": "s3:ObjectCreated:PutTagging",
+        "s3:ObjectTagging:Delete": "s3:ObjectCreated:DeleteTagging",
+        "s3:ObjectRetention:Put": "s3:ObjectCreated:PutRetention",
+        "s3:LifecycleExpiration:Delete": "s3:ObjectRemoved:Delete",
+        "s3:LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectRemoved:DeleteMarkerCreated",
+        "s3:LifecycleTransition": "s3:ObjectTransition:Complete",
+        "s3:ObjectLifecycle:Expiration:Current": "s3:ObjectRemoved:Delete",
+        "s3:ObjectLifecycle:Expiration:Noncurrent": "s3:ObjectRemoved:Delete",
+        "s3:ObjectLifecycle:Expiration:DeleteMarker": "s3:LifecycleDelMarkerExpiration:Delete",
+        "s3:ObjectLifecycle:Transition:Current": "s3:ObjectTransition:Complete",
+        "s3:ObjectLifecycle:Transition:Noncurrent": "s3:ObjectTransition:Complete",
+        "s3:Replication:Create": "s3:ObjectSynced:Create",
+        "s3:Replication:Delete": "s3:ObjectSynced:Delete",
+        "s3:Replication:DeletionMarkerCreated": "s3:ObjectSynced:DeletionMarkerCreated",
     }
 )
+"""MinIO's name by AWS's or Ceph's, or the one of Ceph's two that an event carries."""
+_IN_AWS = MappingProxyType(
+    {
+        "s3:ObjectCreated:PutTagging": "s3:ObjectTagging:Put",
+        "s3:ObjectCreated:DeleteTagging": "s3:ObjectTagging:Delete",
+        "s3:ObjectCreated:PutRetention": "s3:ObjectRetention:Put",
+        "s3:ObjectTransition:Complete": "s3:LifecycleTransition",
+        "s3:LifecycleDelMarkerExpiration:Delete": "s3:LifecycleExpiration:Delete",
+        "s3:ObjectLifecycle:Expiration:Current": "s3:LifecycleExpiration:Delete",
+        "s3:ObjectLifecycle:Expiration:Noncurrent": "s3:LifecycleExpiration:Delete",
+        # Ceph's two names of the moment in which a marker goes, which to AWS is no creation
+        "s3:ObjectLifecycle:Expiration:DeleteMarker": "s3:LifecycleExpiration:DeleteMarkerCreated",
+        "s3:ObjectLifecycle:Transition:Current": "s3:LifecycleTransition",
+        "s3:ObjectLifecycle:Transition:Noncurrent": "s3:LifecycleTransition",
+        "s3:ObjectSynced:Create": "s3:Replication:Create",
+        "s3:ObjectSynced:Delete": "s3:Replication:Delete",
+        "s3:ObjectSynced:DeletionMarkerCreated": "s3:Replication:DeletionMarkerCreated",
+    }
+)
+"""What S3's enumeration has for a name of MinIO or Ceph."""
+_IN_CEPH = MappingProxyType(
+    {
+        "s3:LifecycleExpiration:Delete": "s3:ObjectLifecycle:Expiration:Current",
+        "s3:LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectLifecycle:Expiration:Current",
+        "s3:LifecycleDelMarkerExpiration:Delete": "s3:ObjectLifecycle:Expiration:DeleteMarker",
+        "s3:ObjectTransition:Complete": "s3:ObjectLifecycle:Transition:Current",
+        "s3:LifecycleTransition": "s3:ObjectLifecycle:Transition:Current",
+    }
+)
+"""What Ceph has for a name of MinIO or AWS, a version apart."""
 
 
-def from_aws(name: str) -> str:
-    """MinIO's name of what S3 calls `name`, with or without S3's optional `s3:`."""
-    bare = name.removeprefix("s3:")
-    return _FROM_AWS.get(bare) or f"s3:{bare}"
+_IN_CEPHS_TEXT = MappingProxyType(
+    {
+        "s3:ObjectLifecycle:Expiration:NonCurrent": "s3:ObjectLifecycle:Expiration:Noncurrent",
+        "s3:ObjectLifecycle:Transition:NonCurrent": "s3:ObjectLifecycle:Transition:Noncurrent",
+    }
+)
+"""Ceph's documentation spells these so, its parser does not."""
+
+
+def translated(name: str) -> tuple[str, str]:
+    """MinIO's name of what AWS or Ceph call `name`, and that name where it says more, or "".
+
+    The `s3:` may be missing, as in most records of both.
+    """
+    full = "s3:" + name.removeprefix("s3:")
+    minio = _TRANSLATED.get(full)
+    return (minio, full) if minio else (full, "")
+
+
+def in_aws(event: "Named") -> str:
+    """What Amazon S3 calls it, with `s3:`; MinIO's or Ceph's name where S3 has none."""
+    said = event.original or event.name
+    return _IN_AWS.get(said, said)
+
+
+def in_ceph(event: "Named") -> str:
+    """What Ceph RGW calls it, with `s3:`; the name as it is where RGW has none."""
+    said = event.original or event.name
+    if said == "s3:LifecycleExpiration:Delete" and event.version_id:
+        return "s3:ObjectLifecycle:Expiration:Noncurrent"
+    if said.startswith("s3:ObjectLifecycle:"):
+        return said
+    return _IN_CEPH.get(said, event.name)
+
+
+def spellings(event: "Named") -> tuple[str, ...]:
+    """All names under which a rule may ask for the event, MinIO's first."""
+    name = event.name
+    if not event.original and name not in _IN_AWS and name not in _IN_CEPH:
+        return (name,)
+    every = (name, event.original, in_aws(event), in_ceph(event))
+    return tuple(dict.fromkeys(filter(None, every)))
 
 
 def from_words(words: str) -> tuple[str, ...]:
@@ -95,6 +216,12 @@ def from_words(words: str) -> tuple[str, ...]:
             names.update(dict.fromkeys(WORDS[word]))
         elif word in SINGLES or word in FAMILIES:
             names[word] = None
+        elif word in _IN_CEPHS_TEXT:
+            names[_IN_CEPHS_TEXT[word]] = None
+        elif word in LISTENERS_ONLY:
+            raise ValueError(
+                f"'{word}' reaches listeners only, as in MinIO: no rule can ask for it"
+            )
         else:
             known = (*WORDS, *FAMILIES, *SINGLES)
             raise ValueError(

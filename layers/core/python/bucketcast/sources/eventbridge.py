@@ -13,29 +13,30 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import BucketName, Event, Sequencer, Size, Time, to_millis
+from bucketcast.names import translated
 
 _NAMES = MappingProxyType(
     {
-        ("Object Created", "PutObject"): "s3:ObjectCreated:Put",
-        ("Object Created", "POST Object"): "s3:ObjectCreated:Post",
-        ("Object Created", "CopyObject"): "s3:ObjectCreated:Copy",
-        ("Object Created", "CompleteMultipartUpload"): "s3:ObjectCreated:CompleteMultipartUpload",
-        ("Object Deleted", "Permanently Deleted"): "s3:ObjectRemoved:Delete",
-        ("Object Deleted", "Delete Marker Created"): "s3:ObjectRemoved:DeleteMarkerCreated",
-        ("Object Restore Initiated", ""): "s3:ObjectRestore:Post",
-        ("Object Restore Completed", ""): "s3:ObjectRestore:Completed",
-        ("Object Restore Expired", ""): "s3:ObjectRestore:Delete",
-        ("Object Storage Class Changed", ""): "s3:ObjectTransition:Complete",
-        ("Object Access Tier Changed", ""): "s3:IntelligentTiering",
-        ("Object ACL Updated", ""): "s3:ObjectAcl:Put",
-        ("Object Tags Added", ""): "s3:ObjectCreated:PutTagging",
-        ("Object Tags Deleted", ""): "s3:ObjectCreated:DeleteTagging",
-        ("Object Annotation Created", ""): "s3:ObjectAnnotation:Put",
-        ("Object Annotation Removed", ""): "s3:ObjectAnnotation:Delete",
-        ("Object Retention Updated", ""): "s3:ObjectCreated:PutRetention",
+        ("Object Created", "PutObject"): "ObjectCreated:Put",
+        ("Object Created", "POST Object"): "ObjectCreated:Post",
+        ("Object Created", "CopyObject"): "ObjectCreated:Copy",
+        ("Object Created", "CompleteMultipartUpload"): "ObjectCreated:CompleteMultipartUpload",
+        ("Object Deleted", "Permanently Deleted"): "ObjectRemoved:Delete",
+        ("Object Deleted", "Delete Marker Created"): "ObjectRemoved:DeleteMarkerCreated",
+        ("Object Restore Initiated", ""): "ObjectRestore:Post",
+        ("Object Restore Completed", ""): "ObjectRestore:Completed",
+        ("Object Restore Expired", ""): "ObjectRestore:Delete",
+        ("Object Storage Class Changed", ""): "LifecycleTransition",
+        ("Object Access Tier Changed", ""): "IntelligentTiering",
+        ("Object ACL Updated", ""): "ObjectAcl:Put",
+        ("Object Tags Added", ""): "ObjectTagging:Put",
+        ("Object Tags Deleted", ""): "ObjectTagging:Delete",
+        ("Object Annotation Created", ""): "ObjectAnnotation:Put",
+        ("Object Annotation Removed", ""): "ObjectAnnotation:Delete",
+        ("Object Retention Updated", ""): "ObjectRetention:Put",
     }
 )
-"""By `detail-type`, and `reason` of what was created or `deletion-type` of what was deleted."""
+"""S3's own name by `detail-type`, and `reason` of what was created or `deletion-type`."""
 
 
 class _Bucket(msgspec.Struct, gc=False):
@@ -58,6 +59,7 @@ class _Detail(msgspec.Struct, gc=False, rename="kebab"):
     source_ip_address: str = ""
     reason: str = ""
     deletion_type: str = ""
+    destination_storage_class: str | None = None
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -71,7 +73,7 @@ class _Envelope(msgspec.Struct, gc=False):
 _envelope = msgspec.json.Decoder(_Envelope)
 
 
-def recognises(fields: Mapping[str, msgspec.Raw]) -> bool:
+def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
     """Whether these top-level fields are those of an event that S3 gave to EventBridge."""
     kind = bytes(fields.get("detail-type", b""))
     return bytes(fields.get("source", b"")) == b'"aws.s3"' and kind.startswith(b'"Object ')
@@ -90,7 +92,10 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
         raise BadEvent(f"broken EventBridge event: {error}") from None
     detail = envelope.detail
     about = detail.deletion_type or (detail.reason if envelope.type == "Object Created" else "")
-    name = _NAMES.get((envelope.type, about)) or f"s3:{envelope.type}{about and ':' + about}"
+    said = _NAMES.get((envelope.type, about)) or f"{envelope.type}{about and ':' + about}"
+    if detail.reason == "Lifecycle Expiration":
+        said = said.replace("ObjectRemoved", "LifecycleExpiration")
+    name, original = translated(said)
     return [
         Event(
             name,
@@ -107,5 +112,7 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
             envelope.account,
             detail.source_ip_address,
             detail.request_id,
+            storage_class=detail.destination_storage_class,
+            original=original,
         )
     ]

@@ -1,0 +1,120 @@
+"""Calls of the S3 API as CloudTrail gives them to EventBridge, for what S3 itself does not notify.
+
+Source: "Amazon S3 CloudTrail events" of the Amazon S3 user guide and "CloudTrail record contents".
+Reads, legal holds and buckets made or removed are seen nowhere else. A record comes minutes later,
+in no order and perhaps twice; it says neither size nor eTag nor sequencer. Calls that failed are
+logged too and give no event; nor do calls that S3's own notifications tell of.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from bucketcast.errors import BadEvent
+from bucketcast.event import BucketName, Event, Time, to_millis
+from bucketcast.names import BUCKET_CREATED, BUCKET_REMOVED
+
+OBJECT_CALLS = MappingProxyType(
+    {
+        "GetObject": "s3:ObjectAccessed:Get",
+        "HeadObject": "s3:ObjectAccessed:Head",
+        "GetObjectRetention": "s3:ObjectAccessed:GetRetention",
+        "GetObjectLegalHold": "s3:ObjectAccessed:GetLegalHold",
+        "GetObjectAttributes": "s3:ObjectAccessed:Attributes",
+        "PutObjectLegalHold": "s3:ObjectCreated:PutLegalHold",
+        "PutObjectRetention": "s3:ObjectCreated:PutRetention",
+    }
+)
+"""MinIO's name by the API call; these are data events, which cost money."""
+BUCKET_CALLS = MappingProxyType({"CreateBucket": BUCKET_CREATED, "DeleteBucket": BUCKET_REMOVED})
+"""MinIO's name by the API call; these are management events."""
+
+
+class _Session(msgspec.Struct, gc=False):
+    principal: str = msgspec.field(default="", name="principalId")
+    kind: str = msgspec.field(default="", name="type")
+    service: str = msgspec.field(default="", name="invokedBy")
+
+
+class _Asked(msgspec.Struct, gc=False):
+    bucket: BucketName | None = msgspec.field(default=None, name="bucketName")
+    key: str = ""
+    version_id: str | None = msgspec.field(default=None, name="versionId")
+
+
+class _Answered(msgspec.Struct, gc=False):
+    version_id: str | None = msgspec.field(default=None, name="x-amz-version-id")
+
+
+class _More(msgspec.Struct, gc=False):
+    host_id: str = msgspec.field(default="", name="x-amz-id-2")
+
+
+class _Detail(msgspec.Struct, gc=False, rename="camel"):
+    event_name: str
+    event_time: Time
+    request_parameters: _Asked | None = None
+    response_elements: _Answered | None = None
+    additional_event_data: _More | None = None
+    user_identity: _Session | None = None
+    aws_region: str = ""
+    error_code: str | None = None
+    user_agent: str = ""
+    source_ip: str = msgspec.field(default="", name="sourceIPAddress")
+    request_id: str = msgspec.field(default="", name="requestID")
+    recipient_account_id: str = ""
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    detail: _Detail
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+
+
+def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
+    """Whether these top-level fields are those of an API call that CloudTrail logged."""
+    kind = bytes(fields.get("detail-type", b""))
+    return kind == b'"AWS API Call via CloudTrail"' and bytes(fields.get("source", b"")) == (
+        b'"aws.s3"'
+    )
+
+
+def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
+    """The event of a call, or none.
+
+    Raises:
+        BadEvent: a field is missing or of another type (named by its path).
+    """
+    raw = body.encode()
+    try:
+        detail = _envelope.decode(raw).detail
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadEvent(f"broken CloudTrail event: {error}") from None
+    call = detail.event_name
+    name = OBJECT_CALLS.get(call) or BUCKET_CALLS.get(call)
+    asked = detail.request_parameters
+    if not name or detail.error_code:
+        return []
+    if asked is None or asked.bucket is None:
+        raise BadEvent("broken CloudTrail event: no bucketName - at `$.detail.requestParameters`")
+    session, answered = detail.user_identity or _Session(), detail.response_elements
+    return [
+        Event(
+            name,
+            asked.bucket,
+            asked.key,
+            to_millis(detail.event_time),
+            "",
+            msgspec.Raw(raw),
+            version_id=asked.version_id or (answered.version_id if answered else None),
+            region=detail.aws_region,
+            principal=session.principal or session.service or session.kind,
+            owner=detail.recipient_account_id,
+            source_ip=detail.source_ip,
+            request_id=detail.request_id,
+            host_id=detail.additional_event_data.host_id if detail.additional_event_data else "",
+            user_agent=detail.user_agent,
+        )
+    ]

@@ -1,0 +1,116 @@
+"""What S3's record shares with those that MinIO and Ceph made after it.
+
+Each of the three is a `{"Records": [...]}`, and `eventSource` says whose. Source: "Event message
+structure" of the Amazon S3 user guide.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from bucketcast.errors import BadEvent
+from bucketcast.event import BucketName, Event, Sequencer, Time
+
+Object = TypeVar("Object")
+Parse = Callable[[msgspec.Raw], Event]
+
+_FROM_AMAZON = '"eventSource":"aws:s3"'
+_records = msgspec.json.Decoder(list[msgspec.Raw])
+# Inside a string the closing quote would have a backslash before it.
+_source = re.compile(r'"eventSource"\s*:\s*"([^"\\]*)"').search
+
+
+class Identity(msgspec.Struct, gc=False):
+    principal: str = msgspec.field(default="", name="principalId")
+
+
+class Request(msgspec.Struct, gc=False):
+    source_ip: str = msgspec.field(default="", name="sourceIPAddress")
+
+
+class Response(msgspec.Struct, gc=False):
+    request_id: str = msgspec.field(default="", name="x-amz-request-id")
+    host_id: str = msgspec.field(default="", name="x-amz-id-2")
+
+
+class Bucket(msgspec.Struct, gc=False):
+    name: BucketName
+    owner: Identity | None = msgspec.field(default=None, name="ownerIdentity")
+
+
+class Named(msgspec.Struct, gc=False):
+    """What each dialect says of an object."""
+
+    key: str
+    etag: str | None = msgspec.field(default=None, name="eTag")
+    version_id: str | None = msgspec.field(default=None, name="versionId")
+    sequencer: Sequencer = ""
+
+
+class About(msgspec.Struct, Generic[Object], gc=False):
+    bucket: Bucket
+    object: Object
+
+
+class Record(msgspec.Struct, Generic[Object], gc=False):
+    version: str = msgspec.field(name="eventVersion")
+    time: Time = msgspec.field(name="eventTime")
+    name: str = msgspec.field(name="eventName")
+    s3: About[Object]
+    region: str = msgspec.field(default="", name="awsRegion")
+    identity: Identity | None = msgspec.field(default=None, name="userIdentity")
+    request: Request | None = msgspec.field(default=None, name="requestParameters")
+    response: Response | None = msgspec.field(default=None, name="responseElements")
+
+    @property
+    def who(self) -> tuple[str, str, str, str, str]:
+        """Principal, owner, source IP, request id and host id, "" where nothing is said."""
+        owner, request, response = self.s3.bucket.owner, self.request, self.response
+        return (
+            self.identity.principal if self.identity else "",
+            owner.principal if owner else "",
+            request.source_ip if request else "",
+            response.request_id if response else "",
+            response.host_id if response else "",
+        )
+
+
+def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
+    """The `eventSource` of a message of records; Amazon's where it has none, "" for no records."""
+    if "Records" not in fields:
+        return ""
+    if _FROM_AMAZON in body:  # as S3 writes it, and far cheaper than to search
+        return "aws:s3"
+    found = _source(body)
+    return found[1] if found else "aws:s3"
+
+
+def parsed(fields: Mapping[str, msgspec.Raw], parse: Parse) -> list[Event]:
+    """Each record as an event.
+
+    Raises:
+        BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
+    """
+    try:
+        raws = _records.decode(fields["Records"])
+    except msgspec.MsgspecError as error:
+        raise BadEvent(f"Records is no list: {error}") from None
+    return [parse(raw) for raw in raws]
+
+
+def decoded(decoder: msgspec.json.Decoder[Record[Object]], raw: msgspec.Raw) -> Record[Object]:
+    """One record.
+
+    Raises:
+        BadEvent: a field is missing or of another type (named by its path), or the record's
+            major version is not 2.
+    """
+    try:
+        record = decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadEvent(f"broken S3 record: {error}") from None
+    if not record.version.startswith("2."):
+        raise BadEvent(f"eventVersion is '{record.version}'; only 2.x is known")
+    return record

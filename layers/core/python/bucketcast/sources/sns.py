@@ -1,0 +1,36 @@
+"""Notifications of Amazon SNS round a message, where a topic stands between S3 and the queue.
+
+Source: "Parsing message formats" of the Amazon SNS developer guide. A subscription with raw
+delivery has no wrapping, and nothing of this is needed.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from bucketcast.errors import BadEvent
+
+_text = msgspec.json.Decoder(str)
+
+
+def recognises(fields: Mapping[str, msgspec.Raw]) -> bool:
+    """Whether these top-level fields are those of SNS."""
+    return {"Type", "TopicArn", "Message"} <= fields.keys()
+
+
+def message(fields: Mapping[str, msgspec.Raw]) -> str:
+    """The message that was published.
+
+    Raises:
+        BadEvent: it is no notification but a word of SNS about the subscription, or no text.
+    """
+    kind = bytes(fields["Type"])
+    if kind != b'"Notification"':
+        raise BadEvent(
+            f"SNS sent a {kind.decode(errors='replace')[:40]}, which is no event; a queue's "
+            "subscription made by the queue's owner needs no confirmation"
+        )
+    try:
+        return _text.decode(fields["Message"])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadEvent(f"broken SNS notification: Message is no text: {error}") from None

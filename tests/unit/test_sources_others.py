@@ -1,0 +1,221 @@
+"""What MinIO, Ceph RGW, SNS and CloudTrail send, as events."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.errors import BadEvent
+from bucketcast.event import Event
+from bucketcast.sources.ceph import swapped
+from tests.unit.made import RECORDED, recorded
+
+
+def only(name: str) -> Event:
+    (event,) = sources.events(recorded(name))
+    return event
+
+
+def says(event: Event, **expected: Any) -> None:
+    assert {field: getattr(event, field) for field in expected} == expected
+
+
+def test_minios_put_is_read_with_its_metadata() -> None:
+    event = only("minio/object-created-put-user-metadata")
+    says(
+        event,
+        name="s3:ObjectCreated:Put",
+        bucket="plain",
+        key="docs/meta.txt",
+        time="2026-11-21T12:16:47.174Z",
+        size=11,
+        etag="5eb63bbbe01eeed093cb22bb8f5acdc3",
+        principal="peeruser",
+        source_ip="127.0.0.1",
+        request_id="18EA0E8E9EB03D52",
+        content_type="text/plain",
+    )
+    assert event.metadata == {
+        "x-amz-meta-color": "Blue",
+        "x-amz-meta-owner-team": "data & <ops>",
+        "x-amz-meta-utf8": "=?UTF-8?B?w6k=?=",
+    }
+    assert event.user_agent.startswith("Boto3/")
+    assert json.loads(bytes(event.record))["eventSource"] == "minio:s3"
+
+
+def test_minios_records_alone_are_read_too() -> None:
+    document = json.loads(recorded("minio/object-created-put"))
+    whole = sources.events(json.dumps(document))
+    assert sources.events(json.dumps({"Records": document["Records"]})) == whole
+
+
+def test_minio_leaves_out_a_size_of_0() -> None:
+    document = json.loads(recorded("minio/object-created-put"))
+    del document["Records"][0]["s3"]["object"]["size"]
+    (event,) = sources.events(json.dumps(document))
+    assert event.size == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("object-removed-delete", {"name": "s3:ObjectRemoved:Delete", "size": None, "etag": None}),
+        ("object-accessed-get", {"name": "s3:ObjectAccessed:Get"}),
+        ("object-created-put-key-space", {"key": "a b+c.txt"}),
+        ("object-created-put-tagging", {"name": "s3:ObjectCreated:PutTagging"}),
+        ("object-restore-post", {"name": "s3:ObjectRestore:Post", "request_id": ""}),
+        ("scanner-many-versions", {"name": "s3:Scanner:ManyVersions", "key": "v/many.txt"}),
+        ("listen-bucket-created", {"name": "s3:BucketCreated:*", "key": ""}),
+        (
+            "versioned-object-removed-delete-marker-created",
+            {"name": "s3:ObjectRemoved:DeleteMarkerCreated", "size": None},
+        ),
+    ],
+)
+def test_captured_bodies_of_minio(name: str, expected: dict[str, Any]) -> None:
+    event = only(f"minio/{name}")
+    if "key" in expected and name.endswith("space"):
+        expected = {"key": json.loads(recorded(f"minio/{name}"))["Key"].partition("/")[2]}
+    says(event, **expected)
+
+
+def test_cephs_put_is_read_with_metadata_and_tags() -> None:
+    event = only("ceph/object-created-put-user-metadata-and-tags")
+    says(
+        event,
+        name="s3:ObjectCreated:Put",
+        bucket="plain",
+        key="docs/meta.txt",
+        time="2026-11-21T12:42:58.000Z",
+        size=11,
+        version_id=None,
+        principal="peer",
+        metadata={"x-amz-meta-color": "Blue", "x-amz-meta-owner-team": "data & <ops>"},
+        tags=[("env", "pr od"), ("team", "red")],
+    )
+
+
+def test_cephs_removal_has_no_header_of_its_request_among_the_metadata() -> None:
+    event = only("ceph/object-removed-delete")
+    assert event.metadata == {
+        "x-amz-meta-color": "Blue",
+        "x-amz-meta-owner-team": "data & <ops>",
+    }
+
+
+def test_cephs_sequencers_compare_once_their_bytes_are_turned() -> None:
+    """The two captures are 19 s apart, and as text they compare by chance only."""
+    put = only("ceph/object-created-put-user-metadata-and-tags")
+    removal = only("ceph/object-removed-delete")
+    assert put.sequencer == "6B0191D20021C6B2"
+    assert put.order < removal.order
+    assert swapped(swapped("D291016BB2C62100")) == "D291016BB2C62100"
+
+
+def test_cephs_key_is_taken_as_it_is() -> None:
+    document = json.loads(recorded("ceph/object-created-put"))
+    document["Records"][0]["s3"]["object"]["key"] = "a+b%20c"
+    (event,) = sources.events(json.dumps(document))
+    assert event.key == "a+b%20c"
+
+
+@pytest.mark.parametrize(("size", "read"), [("1024", 1024), (1024, 1024), ("", None)])
+def test_cephs_size_may_be_text(size: Any, read: int | None) -> None:
+    document = json.loads(recorded("ceph/object-created-put"))
+    document["Records"][0]["s3"]["object"]["size"] = size
+    (event,) = sources.events(json.dumps(document))
+    assert event.size == read
+
+
+@pytest.mark.parametrize("size", ["ten", -1, 2**63, "-5", "\u0664"])
+def test_what_is_no_size_is_refused_with_its_place(size: Any) -> None:
+    document = json.loads(recorded("ceph/object-created-put"))
+    document["Records"][0]["s3"]["object"]["size"] = size
+    with pytest.raises(BadEvent, match=r"\$\.s3\.object\.size"):
+        sources.events(json.dumps(document))
+
+
+def test_an_expired_current_version_of_ceph_leaves_the_others() -> None:
+    document = json.loads(recorded("ceph/object-removed-delete"))
+    record = document["Records"][0]
+    record["eventName"] = "ObjectLifecycle:Expiration:Current"
+    (event,) = sources.events(json.dumps(document))
+    assert event.name == "s3:ObjectRemoved:Delete"
+    record["s3"]["object"]["versionId"] = "v7"
+    (event,) = sources.events(json.dumps(document))
+    assert event.name == "s3:ObjectRemoved:DeleteMarkerCreated"
+    assert event.original == "s3:ObjectLifecycle:Expiration:Current"
+
+
+def test_a_notification_of_sns_is_unwrapped() -> None:
+    (wrapped,), (bare,) = map(sources.events, map(recorded, ("sns/notification", "s3/put-2.1")))
+    assert json.loads(bytes(wrapped.record)) == json.loads(bytes(bare.record))
+    assert wrapped.id == bare.id
+
+
+def test_eventbridge_through_sns_is_unwrapped() -> None:
+    wrapped = json.loads(recorded("sns/notification"))
+    wrapped["Message"] = recorded("eventbridge/object-created")
+    (event,) = sources.events(json.dumps(wrapped))
+    assert event.key == "my+report 1%2F.txt"
+
+
+def test_a_word_of_sns_about_the_subscription_is_said() -> None:
+    with pytest.raises(BadEvent, match="SubscriptionConfirmation"):
+        sources.events(recorded("sns/subscription-confirmation"))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("get-object", "s3:ObjectAccessed:Get"),
+        ("head-object", "s3:ObjectAccessed:Head"),
+        ("get-object-retention", "s3:ObjectAccessed:GetRetention"),
+        ("get-object-legal-hold", "s3:ObjectAccessed:GetLegalHold"),
+        ("get-object-attributes", "s3:ObjectAccessed:Attributes"),
+        ("put-object-legal-hold", "s3:ObjectCreated:PutLegalHold"),
+        ("put-object-retention", "s3:ObjectCreated:PutRetention"),
+    ],
+)
+def test_calls_that_only_cloudtrail_sees(name: str, expected: str) -> None:
+    event = only(f"cloudtrail/{name}")
+    says(
+        event,
+        name=expected,
+        bucket="uploads",
+        key="photos/a+b 1%2F.jpg",
+        time="2026-01-02T03:04:05.000Z",
+        sequencer="",
+        size=None,
+        principal="AROAEXAMPLEEXAMPLE123:reader",
+        owner="111122223333",
+        source_ip="192.0.2.7",
+        request_id="TRAIL0REQUEST0ID",
+        host_id="hostid123=",
+        user_agent="[aws-cli/2.31.0]",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("create-bucket", "s3:BucketCreated:*"), ("delete-bucket", "s3:BucketRemoved:*")],
+)
+def test_buckets_made_and_removed(name: str, expected: str) -> None:
+    says(only(f"cloudtrail/{name}"), name=expected, bucket="uploads", key="")
+
+
+@pytest.mark.parametrize("name", ["get-object-denied", "put-object"])
+def test_failed_calls_and_those_that_s3_tells_itself_give_no_event(name: str) -> None:
+    assert sources.events(recorded(f"cloudtrail/{name}")) == []
+
+
+@pytest.mark.parametrize("path", sorted((RECORDED / "fuzz").iterdir()), ids=lambda path: path.stem)
+def test_odd_bodies_give_events_or_a_reason(path: Path) -> None:
+    """Anything else that is raised fails here."""
+    with suppress(BadEvent):
+        for event in sources.events(path.read_text(encoding="utf-8")):
+            assert event.bucket
