@@ -1,0 +1,223 @@
+"""nsqd with secrets that an HTTP service of ours knows, TLS, and each message on disk at once."""
+
+import base64
+import json
+import ssl
+import sys
+import tomllib
+import urllib.request
+import uuid
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.machine import MissingProgramError, ports
+from tests.servers.nsq_client import Client, Message, NsqError
+from tests.servers.process import Process
+from tests.servers.tls import Tls, as_files
+
+SECRET = "nsq-s3cret"
+LIMITED_SECRET = "limited-s3cret"
+"""May use topics that begin with `ev.` only."""
+CHANNEL = "arrived"
+
+_ROOT = Path(__file__).parents[2]
+_PROGRAM = _ROOT / ".local" / "servers" / "nsqd" / "nsqd"
+
+# To demand certificates nsqd demands TLS of everybody; its HTTP interface stays open to the tests.
+_DEMAND = {"tls_client_auth_policy": "require-verify", "tls_required": "tcp-https"}
+
+
+class NsqServer(Server):
+    """Its `place` is a topic.
+
+    What arrived is read off the topic's channel and kept in a file of the folder, by the message's
+    id: nsqd may deliver a message again, above all after a kill.
+    """
+
+    kind = "nsq"
+    place = "ev.events"
+    refusals = (OSError, NsqError)
+
+    def __init__(self, process: Process, tls: Tls, tcp: int, http: int) -> None:
+        super().__init__(process, tls)
+        self.tcp = tcp
+        self.http = http
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.tcp}"
+
+    def version(self) -> str:
+        return f"nsqd {self.ask('/info')['version']}"
+
+    def settings(self, **overrides: str) -> Settings:
+        """See `Server`; nobody is asked for a certificate any more after `mtls_settings`."""
+        self._demand_certificates(wanted=False)
+        return self._login(overrides)
+
+    def _login(self, overrides: dict[str, str]) -> Settings:
+        own = {"nsqd_address": self.address, "topic": self.place, "auth_secret": SECRET}
+        return {**own, **overrides}
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{"auth_secret": "wr0ng-s3cret", **overrides})
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        """See `Server`; as `settings`, it lets everybody in again after `mtls_settings`."""
+        self._demand_certificates(wanted=False)
+        return self._encrypted(overrides)
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        """See `Server`; nsqd is started anew to demand them, until other settings are asked for."""
+        self._demand_certificates(wanted=True)
+        own = {
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+        }
+        return self._encrypted({**own, **overrides})
+
+    def _encrypted(self, overrides: dict[str, str]) -> Settings:
+        verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}
+        return self._login({**verified, **overrides})
+
+    def _demand_certificates(self, *, wanted: bool) -> None:
+        others = {key: value for key, value in self._options().items() if key not in _DEMAND}
+        self._run_with({**others, **_DEMAND} if wanted else others)
+
+    def configure(self, **options: str | int | None) -> None:
+        """Run with these options of nsqd, `_` for `-`, beside the usual; None leaves one out."""
+        given = {**_usual(self.tls), **options}
+        self._run_with({key: value for key, value in given.items() if value is not None})
+
+    def _options(self) -> dict[str, Any]:
+        return tomllib.loads((self.process.folder / "nsqd.cfg").read_text())
+
+    def _run_with(self, options: dict[str, Any]) -> None:
+        if self._options() != options:
+            self.process.stop()
+            _write_options(self.process.folder, options)
+            self.process.start()
+
+    def client(self) -> Client:
+        """A connection that nsqd takes as it is configured now; the caller closes it."""
+        if "tls_client_auth_policy" not in self._options():
+            return Client(self.address, SECRET)
+        context = ssl.create_default_context(cafile=self.tls.ca)
+        context.load_cert_chain(self.tls.client_cert, self.tls.client_key)
+        return Client(self.address, SECRET, context)
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002
+        """See `Server`; a message has no place for the key."""
+        with as_files(settings) as files:
+            context = _context(files) if settings.get("tls") == "on" else None
+            address, secret = settings["nsqd_address"], settings["auth_secret"]
+            with Client(address, secret, context, seconds=2) as client:
+                client.publish(settings["topic"], body)
+
+    def received(self, place: str = "") -> list[Arrival]:
+        topic = place or self.place
+        self._drain(topic)
+        return [Arrival(body=body) for body in self._kept(topic).values()]
+
+    def _drain(self, topic: str) -> None:
+        """Keep what is in the topic now: all that stands before a message of our own."""
+        end = uuid.uuid4().bytes
+        known = self._kept(topic)
+        with self._file(topic).open("a") as file, self.client() as client:
+            client.publish(topic, end)
+            for message in client.messages(topic, CHANNEL):
+                if message.body == end:
+                    client.tell(f"FIN {message.id}")
+                    break
+                if message.id not in known:
+                    known[message.id] = message.body
+                    file.write(_line(message))
+                    file.flush()
+            client.leave()
+
+    def _kept(self, topic: str) -> dict[str, bytes]:
+        file = self._file(topic)
+        lines = file.read_text().splitlines() if file.exists() else []
+        return {id_: base64.b64decode(body) for id_, body in map(json.loads, lines)}
+
+    def _file(self, topic: str) -> Path:
+        return self.process.folder / f"{topic}.jsonl"
+
+    def clear(self) -> None:
+        self.configure()
+        for topic in self.ask("/stats?format=json")["topics"]:
+            self.ask(f"/topic/delete?topic={quote(topic['topic_name'])}", "POST")
+        for file in self.process.folder.glob("*.jsonl"):
+            file.unlink()
+
+    def ask(self, path: str, method: str = "GET") -> Any:
+        """What nsqd's HTTP interface answers, which asks nobody for a secret."""
+        url = f"http://127.0.0.1:{self.http}{path}"
+        request = urllib.request.Request(url, method=method)
+        with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310
+            return json.loads(answer.read() or "null")
+
+
+def _line(message: Message) -> str:
+    return json.dumps([message.id, base64.b64encode(message.body).decode()]) + "\n"
+
+
+def _context(files: dict[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=files["cert_authority"])
+    if "client_cert" in files:
+        context.load_cert_chain(files["client_cert"], files["client_key"])
+    return context
+
+
+def _usual(tls: Tls) -> dict[str, Any]:
+    return {"tls_cert": str(tls.server_cert), "tls_key": str(tls.server_key)}
+
+
+def _write_options(folder: Path, options: dict[str, Any]) -> None:
+    lines = (f"{name} = {json.dumps(value)}\n" for name, value in options.items())
+    (folder / "nsqd.cfg").write_text("".join(lines))
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
+    """Start nsqd with its data in `folder`; see `servers.Module.start`."""
+    if not _PROGRAM.is_file():
+        raise MissingProgramError(_PROGRAM.name)
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    chosen = ports(folder, "tcp", "http", "authority")
+    topics = {SECRET: ".*", LIMITED_SECRET: r"^ev\."}
+    told = folder / "authority.json"
+    told.write_text(json.dumps({"port": chosen["authority"], "topics": topics}))
+    if not (folder / "nsqd.cfg").exists():
+        _write_options(folder, _usual(tls))
+    nsqd = {
+        "config": folder / "nsqd.cfg",
+        "data-path": folder / "data",
+        "tcp-address": f"127.0.0.1:{chosen['tcp']}",
+        "http-address": f"127.0.0.1:{chosen['http']}",
+        "https-address": "",
+        "broadcast-address": "127.0.0.1",
+        "auth-http-address": f"127.0.0.1:{chosen['authority']}",
+        "tls-root-ca-file": tls.ca,
+        "mem-queue-size": 0,
+        "sync-every": 1,
+        "log-level": "warn",
+    }
+    authority = (sys.executable, "-m", "tests.servers.authority", str(folder))
+
+    def ready() -> None:
+        with server.client():
+            return
+
+    process = Process(
+        [*authority, str(_PROGRAM), *(f"-{name}={text}" for name, text in nsqd.items())],
+        folder,
+        ready=ready,
+        not_ready_yet=(OSError, NsqError),
+        environment={"PYTHONPATH": str(_ROOT)},
+        outlives=outlives,
+    )
+    server = NsqServer(process, tls, chosen["tcp"], chosen["http"])
+    process.start()
+    return server
