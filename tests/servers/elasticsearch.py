@@ -1,0 +1,259 @@
+"""OpenSearch and Elasticsearch from their jars, and nginx before them for logins and TLS.
+
+What the products sell as security is in no jar; nginx asks for the login and the certificates, and
+answers as it does before any server. No product's client serves both, so this speaks plain HTTP.
+"""
+
+import base64
+import http.client
+import json
+import ssl
+import subprocess
+from http import HTTPStatus
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.machine import MissingProgramError, find_program, ports
+from tests.servers.process import Process
+from tests.servers.tls import Tls, as_files
+
+PRODUCTS = ("opensearch", "elasticsearch")
+
+USER = "alice"
+PASSWORD = "alice-s3cret"
+API_KEY = "VuaCfGcBCdbkQm-e5aOx:ui2lp2-s3cret"
+"""`id:key`, as Elasticsearch shows one that was just made."""
+
+_JARS = Path(__file__).parents[2] / ".local" / "servers"
+_LAUNCHER = Path(__file__).parent / "java" / "SearchNode.java"
+_JAVA = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+_NGINX = """\
+daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr;
+events {{ worker_connections 256; }}
+http {{
+  access_log off; client_max_body_size 100m; client_body_buffer_size 8m;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  upstream node {{ server 127.0.0.1:{node}; keepalive 32; }}
+  map_hash_bucket_size 256;
+  map $http_authorization $known {{ default 0; "{basic}" 1; "{api_key}" 1; }}
+  ssl_certificate {cert}; ssl_certificate_key {key};
+  server {{ listen 127.0.0.1:{plain}; include {folder}/node.conf; }}
+  server {{ listen 127.0.0.1:{tls} ssl; include {folder}/node.conf; }}
+  server {{ listen 127.0.0.1:{mtls} ssl; include {folder}/node.conf;
+    ssl_client_certificate {ca}; ssl_verify_client on; }}
+}}
+"""
+_NODE = """\
+if ($known = 0) { return 401; }
+location / {
+  proxy_pass http://node; proxy_http_version 1.1; proxy_set_header Connection "";
+  proxy_set_header Host $http_host; proxy_set_header Authorization ""; proxy_buffers 32 64k;
+}
+"""
+
+
+class RefusedError(Exception):
+    """The server answered, and said no."""
+
+
+class SearchServer(Server):
+    """Its `place` is an index."""
+
+    kind = "elasticsearch"
+    place = "events"
+    refusals = (RefusedError, OSError, http.client.HTTPException)
+
+    def __init__(self, process: Process, tls: Tls, chosen: dict[str, int]) -> None:
+        super().__init__(process, tls)
+        self._ports = chosen
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self._ports['plain']}"
+
+    def version(self) -> str:
+        said = self.ask("GET", "/")["version"]
+        name = "OpenSearch" if said.get("distribution") == "opensearch" else "Elasticsearch"
+        return f"{name} {said['number']}"
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """What the node itself answers, behind the login.
+
+        Raises:
+            RefusedError: with its answer.
+        """
+        return json.loads(self._raw(method, path, body))
+
+    def settings(self, **overrides: str) -> Settings:
+        return self._settings("plain", **{"username": USER, "password": PASSWORD, **overrides})
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{"password": "wr0ng-s3cret", **overrides})
+
+    def api_key_settings(self, **overrides: str) -> Settings:
+        """As `settings`, with an API key for a login."""
+        return self._settings("plain", **{"api_key": API_KEY, **overrides})
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        url = {"url": f"https://127.0.0.1:{self._ports['tls']}"}
+        return self.settings(**{**url, "cert_authority": self.tls.ca.read_text(), **overrides})
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        own = {
+            "url": f"https://127.0.0.1:{self._ports['mtls']}",
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+        }
+        return self.tls_settings(**{**own, **overrides})
+
+    def _settings(self, port: str, **more: str) -> Settings:
+        return {"url": f"http://127.0.0.1:{self._ports[port]}", "index": self.place, **more}
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:
+        path = f"/{settings['index']}/_doc"
+        if settings.get("format") == "access":
+            _ask(settings, "POST", path, body, 2)
+        else:
+            _ask(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 2)
+
+    def received(self, place: str = "") -> list[Arrival]:
+        """See `Server`; a document whose id is no `bucket/key` has no key."""
+        index = place or self.place
+        query = {"size": 10_000, "sort": ["_seq_no"], "docvalue_fields": ["@timestamp"]}
+        try:
+            self.ask("POST", f"/{index}/_refresh")
+            answer = self._raw("POST", f"/{index}/_search", query)
+        except RefusedError:
+            return []
+        hits = msgspec.json.decode(answer, type=_Answer).hits.hits
+        arrivals = [
+            Arrival(
+                body=bytes(each.source),
+                key=each.id if "/" in each.id else "",
+                time=str(each.fields.get("@timestamp", [""])[0]),
+            )
+            for each in hits
+        ]
+        return sorted(arrivals, key=lambda each: each.key)
+
+    def clear(self) -> None:
+        for each in self.ask("GET", "/_cat/indices?format=json&expand_wildcards=all"):
+            self.ask("DELETE", f"/{each['index']}")
+        every = {"*": None}
+        self.ask("PUT", "/_cluster/settings", {"persistent": every, "transient": every})
+
+    def _raw(self, method: str, path: str, body: Any = None) -> bytes:
+        node = {"url": f"http://127.0.0.1:{self._ports['node']}"}
+        return _ask(node, method, path, None if body is None else json.dumps(body).encode(), 20)
+
+
+class _Hit(msgspec.Struct):
+    id: str = msgspec.field(name="_id")
+    source: msgspec.Raw = msgspec.field(name="_source")  # the document byte for byte
+    fields: dict[str, list[Any]] = {}
+
+
+class _Hits(msgspec.Struct):
+    hits: list[_Hit]
+
+
+class _Answer(msgspec.Struct):
+    hits: _Hits
+
+
+def start(
+    folder: Path, tls: Tls, *, outlives: bool = False, product: str = PRODUCTS[0]
+) -> SearchServer:
+    """Start the product with nginx before it; see `servers.Module.start`."""
+    java, nginx = find_program("java", "/usr/lib/jvm/*/bin"), find_program("nginx")
+    classes = _compiled(product)
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = ports(folder, "plain", "tls", "mtls", "node")
+    (folder / "node.conf").write_text(_NODE)
+    (folder / "nginx.conf").write_text(
+        _NGINX.format(
+            **chosen,
+            folder=folder,
+            cert=tls.server_cert,
+            key=tls.server_key,
+            ca=tls.ca,
+            basic=_authorization({"username": USER, "password": PASSWORD}),
+            api_key=_authorization({"api_key": API_KEY}),
+        )
+    )
+    front = [nginx, "-c", str(folder / "nginx.conf"), "-p", str(folder)]
+    path = f"{classes}:{_JARS / product}/*"
+    launch = [java, *_JAVA, "-cp", path, _LAUNCHER.stem, str(folder), str(chosen["node"])]
+
+    def ready() -> None:
+        _ask(server.settings(), "GET", "/", None, 2)
+        if server.ask("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")["timed_out"]:
+            raise RefusedError("its indices are not there yet")
+
+    process = Process(
+        [*launch, *front],
+        folder,
+        ready=ready,
+        not_ready_yet=SearchServer.refusals,
+        outlives=outlives,
+    )
+    server = SearchServer(process, tls, chosen)
+    process.start()
+    return server
+
+
+def _compiled(product: str) -> Path:
+    """The folder with the launcher's class, made anew when its text changed."""
+    jars = _JARS / product
+    if not list(jars.glob("*.jar")):
+        raise MissingProgramError(product)
+    javac = find_program("javac", "/usr/lib/jvm/*/bin")
+    source = _LAUNCHER.read_text().replace("org.opensearch", f"org.{product}")
+    classes = jars / "classes"
+    made = classes / _LAUNCHER.name
+    if not made.exists() or made.read_text() != source:
+        fresh = Path(mkdtemp(dir=jars))  # beside it: others may be doing the same
+        (fresh / made.name).write_text(source)
+        subprocess.run([javac, "-cp", f"{jars}/*", "-d", fresh, fresh / made.name], check=True)
+        rmtree(classes, ignore_errors=True)
+        fresh.rename(classes)
+    return classes
+
+
+def _ask(settings: Settings, method: str, path: str, body: bytes | None, timeout: float) -> bytes:
+    parts = urlsplit(settings["url"])
+    host, port = str(parts.hostname), parts.port
+    if parts.scheme == "https":
+        with as_files(settings) as files:
+            context = ssl.create_default_context(cafile=files.get("cert_authority"))
+            if "client_cert" in files:
+                context.load_cert_chain(files["client_cert"], files["client_key"])
+        connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
+    else:
+        connection = http.client.HTTPConnection(host, port, timeout=timeout)
+    headers = {"Authorization": _authorization(settings), "Content-Type": "application/json"}
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        answer = response.read()
+    finally:
+        connection.close()
+    if response.status >= HTTPStatus.BAD_REQUEST:
+        raise RefusedError(f"{response.status}: {answer.decode()}")
+    return answer
+
+
+def _authorization(settings: Settings) -> str:
+    if "api_key" in settings:
+        return "ApiKey " + base64.b64encode(settings["api_key"].encode()).decode()
+    login = f"{settings.get('username', '')}:{settings.get('password', '')}"
+    return "Basic " + base64.b64encode(login.encode()).decode()
