@@ -56,17 +56,15 @@ def test_a_client_of_another_authority_refuses_the_server(one: Server, tls: Tls)
 
 
 def test_a_client_certificate_is_demanded(one: Server) -> None:
-    settings = one.mtls_settings()
-    del settings["client_cert"], settings["client_key"]
+    settings = one.mtls_settings(**one.as_client("", ""))
     with pytest.raises(one.refusals):
         one.write(settings, "k", BODY)
     assert one.received() == []
 
 
 def test_a_client_certificate_of_another_authority_is_refused(one: Server, tls: Tls) -> None:
-    settings = one.mtls_settings(
-        client_cert=tls.other_client_cert.read_text(), client_key=tls.other_client_key.read_text()
-    )
+    other = one.as_client(tls.other_client_cert.read_text(), tls.other_client_key.read_text())
+    settings = one.mtls_settings(**other)
     with pytest.raises(one.refusals):
         one.write(settings, "k", BODY)
     assert one.received() == []

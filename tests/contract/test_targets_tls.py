@@ -58,19 +58,19 @@ def test_an_expired_certificate_is_refused(one: Trial, expired: Server) -> None:
 
 
 def test_a_missing_client_certificate_is_said(one: Trial) -> None:
-    texts = one.server.mtls_settings(client_cert="", client_key="")
+    texts = one.server.mtls_settings(**one.server.as_client("", ""))
     assert_refused(one, texts, CLIENT_CERTIFICATE)
 
 
 def test_a_client_certificate_of_another_authority_is_refused(one: Trial, tls: Tls) -> None:
-    texts = one.server.mtls_settings(
-        client_cert=tls.other_client_cert.read_text(), client_key=tls.other_client_key.read_text()
-    )
+    cert, key = tls.other_client_cert.read_text(), tls.other_client_key.read_text()
+    texts = one.server.mtls_settings(**one.server.as_client(cert, key))
     assert_refused(one, texts, CERTIFICATE)
 
 
 def test_a_client_key_of_another_certificate_is_refused(one: Trial, tls: Tls) -> None:
-    texts = one.server.mtls_settings(client_key=tls.other_client_key.read_text())
+    cert, key = tls.client_cert.read_text(), tls.other_client_key.read_text()
+    texts = one.server.mtls_settings(**one.server.as_client(cert, key))
     assert_refused(one, texts, re.compile(r"key", re.IGNORECASE))
 
 

@@ -46,6 +46,8 @@ class Server(ABC):
     place: str
     refusals: tuple[type[Exception], ...]
     """What `write` raises where the server or its certificate is at fault, or nobody answers."""
+    client_options: tuple[str, str] = ("client_cert", "client_key")
+    """The kind's names for a client's certificate and its key."""
 
     def __init__(self, process: Process, tls: Tls) -> None:
         self.process = process
@@ -75,6 +77,10 @@ class Server(ABC):
     @abstractmethod
     def mtls_settings(self, **overrides: str) -> Settings:
         """As `tls_settings`, where the server demands a client certificate of its authority."""
+
+    def as_client(self, cert: str, key: str) -> Settings:
+        """What to give to `mtls_settings` to show another client's certificate, or none."""
+        return dict(zip(self.client_options, (cert, key), strict=True))
 
     @abstractmethod
     def write(self, settings: Settings, key: str, body: bytes) -> None:
