@@ -6,7 +6,7 @@ structure" of the Amazon S3 user guide.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -77,6 +77,9 @@ class Record(msgspec.Struct, Generic[Object], gc=False):
         )
 
 
+Whole = TypeVar("Whole", bound=Record[Any])
+
+
 def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
     """The `eventSource` of a message of records; Amazon's where it has none, "" for no records."""
     if "Records" not in fields:
@@ -100,7 +103,7 @@ def parsed(fields: Mapping[str, msgspec.Raw], parse: Parse) -> list[Event]:
     return [parse(raw) for raw in raws]
 
 
-def decoded(decoder: msgspec.json.Decoder[Record[Object]], raw: msgspec.Raw) -> Record[Object]:
+def decoded(decoder: msgspec.json.Decoder[Whole], raw: msgspec.Raw) -> Whole:
     """One record.
 
     Raises:
