@@ -1,0 +1,206 @@
+"""MQTT 5, 3.1.1: each event is a message on a topic, over TCP, TLS or websockets.
+
+Tested with mosquitto 2.0; tried with RabbitMQ and NATS too. Options are MinIO's, and beyond them
+`version`, `client_id`, a CA and a client certificate. The message is MinIO's JSON body
+`{"EventName", "Key", "Records"}`, never retained.
+
+`broker` has one of the schemes `tcp` (port 1883 unless given), `tls`, `ssl` or `tcps` (8883),
+`ws` (80) and `wss` (443); the path of a websocket's URL is used. A login in the URL, percent-
+encoded, stands for `username` and `password`. The user needs the right to publish to the topic, and
+no other.
+
+What a delivered event means depends on `qos`:
+
+=====  ===========================================================================================
+``0``  MinIO's default. The broker confirms no event. After each batch it is asked for a sign of
+       life, and by MQTT's order has then read all that came before: an event is not lost on the
+       way to the broker, but the broker may drop it without a word (a rule forbids it, it is
+       overloaded, it crashes)
+``1``  the broker confirmed that it has the event. Use this
+``2``  the same in four steps instead of two. That nothing comes twice holds within one connection
+       only: an event whose confirmation was lost is sent again as another message
+=====  ===========================================================================================
+
+`version` is `auto`: MQTT 5, or 3.1.1 where the broker knows no other. MQTT 5 carries, beside the
+body, the content type `application/json` and the user property `id`, which is the same for every
+delivery of the same event, and messages never expire. A broker of MQTT 5 says how much it takes
+before the first confirmation; one of 3.1.1 gets 20 messages. It says of each event why it does not
+take it, where one of 3.1.1 confirms also what it forbids, and hangs up at an event it finds too
+large. That nobody subscribes is no failure in either.
+
+The session is clean. The client id is `client_id` and twelve hex digits, drawn by chance for each
+connection that is made anew in each container: two clients of one id would throw each other out.
+Rules of a broker may go by the beginning; `bucketcast` and the digits are short enough, and plain
+enough, for any broker.
+
+One connection is kept. Between two batches a function sleeps and sends no sign of life: a broker
+gives it up after 1.5 times `keep_alive_interval`. So a connection that was idle for that interval
+is replaced, and so is one that was closed meanwhile, without a failure. When a connection breaks in
+a batch, all that was not confirmed fails and comes again. Connecting takes 5 s at most for each
+version that is tried, a batch 30 s.
+
+Not supported: `reconnect_interval`, as there is no connection that would have to be held; the
+target's queue tries again after 1, 2, 4 … s. MQTT 3.1. Retained messages, which would show a new
+subscriber one event of many. A topic for each key: keys hold `+`, `#` and what brokers forbid.
+"""
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, ClassVar
+
+from bucketcast.errors import NotAuthorized, NotConnected
+from bucketcast.event import Event
+from bucketcast.targets import base
+from bucketcast.targets.mqtt import address
+from bucketcast.targets.mqtt.settings import MqttSettings, mistakes, notes
+
+if TYPE_CHECKING:
+    import ssl
+
+    from bucketcast.targets.mqtt.connection import Connection
+
+CONNECT_SECONDS = 5.0
+KEEP_ALIVE = 10
+"""Seconds where none are given, as in MinIO."""
+_LEVELS = {"auto": (5, 4), "5": (5,), "3.1.1": (4,)}
+"""How MQTT numbers its versions."""
+
+
+class Target(base.Target):
+    """One topic of one broker; several threads may use it, one batch at a time."""
+
+    arn_type: ClassVar[str] = "mqtt"
+    client: ClassVar[str] = "bucketcast.targets.mqtt.delivery"
+    Settings = MqttSettings
+    settings: MqttSettings
+
+    def __init__(self, settings: MqttSettings) -> None:
+        super().__init__(settings)
+        self._client_id = settings.client_id + os.urandom(6).hex()
+        self._levels = _LEVELS[settings.version]
+        self._lock = Lock()
+        self._open: Connection | None = None
+        self._context: ssl.SSLContext | None = None
+
+    @classmethod
+    def check(cls, settings: MqttSettings) -> list[tuple[str, str, str]]:
+        return [*mistakes(settings), *super().check(settings)]
+
+    @classmethod
+    def notes(cls, settings: MqttSettings) -> list[str]:
+        return [*super().notes(settings), *notes(settings)]
+
+    @property
+    def longest_send(self) -> float:
+        """Both versions may have to be tried."""
+        return len(_LEVELS[self.settings.version]) * CONNECT_SECONDS + self.patience
+
+    @property
+    def where(self) -> str:
+        try:
+            return f"{self._broker()}, topic {self.settings.topic}"
+        except NotAuthorized as error:
+            return f"({error})"
+
+    def send(self, events: Sequence[Event]) -> base.Failures:
+        """Publish the batch; what the broker refuses fails alone.
+
+        When the connection breaks, or the broker takes too long, all that it had not confirmed
+        fail.
+        """
+        from bucketcast.targets.mqtt.delivery import Batch  # noqa: PLC0415
+        from bucketcast.targets.mqtt.outcome import TROUBLE, outcome, refusal  # noqa: PLC0415
+        from bucketcast.targets.mqtt.packets import publisher  # noqa: PLC0415
+
+        given, where = self.settings, self.where
+        with self._lock:
+            connection = self._connection()
+            deadline = time.monotonic() + self.patience
+            qos = int(given.qos)
+            packet = publisher(self._levels[0], given.topic, qos, self.shape.content_type)
+            batch = Batch(events, self.shape.message, packet, lambda no: refusal(no, where))
+            try:
+                if qos:
+                    batch.confirmed(connection, deadline)
+                else:
+                    batch.blindly(connection, deadline)
+            except TROUBLE as error:
+                self._drop()
+                reason = outcome(error, where)
+                return batch.failures | dict.fromkeys(batch.unconfirmed, reason)
+            except BaseException:
+                self._drop()  # an answer that nobody read must not be taken for that of another
+                raise
+            return batch.failures
+
+    def probe(self) -> None:
+        """Connect, TLS and login included; whether the topic may be used, only an event shows."""
+        self._connect().close()
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _connection(self) -> "Connection":
+        if self._open is not None and not self._open.is_fit:
+            self._drop()
+        if self._open is None:
+            self._open = self._connect()
+        return self._open
+
+    def _connect(self) -> "Connection":
+        """A session in the newest version that both know, which is remembered.
+
+        Raises:
+            NotConnected: there is none.
+        """
+        from bucketcast.targets.mqtt.connection import OTHER_VERSION, Refused  # noqa: PLC0415
+        from bucketcast.targets.mqtt.outcome import TROUBLE, outcome  # noqa: PLC0415
+
+        while True:
+            try:
+                made = self._session(self._levels[0])
+            except TROUBLE as error:
+                other = isinstance(error, Refused) and error.code == OTHER_VERSION
+                if not other or not self._levels[1:]:
+                    raise outcome(error, self.where) from None
+                self._levels = self._levels[1:]
+            else:
+                if int(self.settings.qos) > made.limits.qos:
+                    made.close()
+                    most = f"the broker takes no qos above {made.limits.qos}"
+                    raise NotConnected(f"{self.where}: {most}; set qos to it")
+                return made
+
+    def _session(self, level: int) -> "Connection":
+        from bucketcast import tls  # noqa: PLC0415 - only its own function needs ssl
+        from bucketcast.targets.mqtt.connection import connect  # noqa: PLC0415
+        from bucketcast.targets.mqtt.packets import Login  # noqa: PLC0415
+
+        given, broker = self.settings, self._broker()
+        if broker.encrypted and self._context is None:
+            self._context = tls.context(given)
+        username, password = given.username, given.password.reveal()
+        if broker.username:
+            username, password = broker.username, broker.password
+        login = Login(level, self._client_id, username, password, _keep_alive(given))
+        return connect(broker, login, self._context, time.monotonic() + CONNECT_SECONDS)
+
+    def _broker(self) -> address.Broker:
+        try:
+            return address.broker(self.settings.broker.reveal())
+        except ValueError as error:
+            raise NotAuthorized(f"broker: allowed is {error}") from None
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+
+def _keep_alive(given: MqttSettings) -> int:
+    """Whole seconds, as MQTT counts them."""
+    return math.ceil(given.keep_alive_interval) or KEEP_ALIVE

@@ -1,0 +1,60 @@
+"""Where a broker is: its URL, read."""
+
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+PORTS = {"tcp": 1883, "ssl": 8883, "tls": 8883, "tcps": 8883, "ws": 80, "wss": 443}
+"""The schemes that MinIO takes, with the port of each where the URL has none."""
+_ENCRYPTED = ("ssl", "tls", "tcps", "wss")
+
+
+class Broker(NamedTuple):
+    """A broker's address, and the login that its URL holds; `path` is for websockets."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    username: str
+    password: str
+
+    @property
+    def encrypted(self) -> bool:
+        return self.scheme in _ENCRYPTED
+
+    @property
+    def websocket(self) -> bool:
+        return self.scheme in ("ws", "wss")
+
+    @property
+    def netloc(self) -> str:
+        """`host:port`, as a URL writes it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def __str__(self) -> str:
+        """The URL without its login, and without a query, which may hold a token."""
+        path = self.path.partition("?")[0] if self.websocket else ""
+        return f"{self.scheme}://{self.netloc}{path}"
+
+
+def broker(url: str) -> Broker:
+    """A broker's URL.
+
+    Raises:
+        ValueError: what is allowed instead; it shows nothing of the URL.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in PORTS or not parts.hostname or not url.isascii():
+        schemes = ", ".join(f"{scheme}://" for scheme in PORTS)
+        raise ValueError(f"a URL in ASCII with a host and one of {schemes}")
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    if path != "/" and parts.scheme not in ("ws", "wss"):
+        raise ValueError("a path for ws:// and wss:// only")
+    return Broker(
+        parts.scheme,
+        parts.hostname,
+        parts.port or PORTS[parts.scheme],
+        path,
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+    )

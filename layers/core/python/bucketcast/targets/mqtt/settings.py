@@ -1,0 +1,109 @@
+"""The options of `notify_mqtt`, and what is said of them before anything is sent."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bucketcast.options import REFERENCE, Duration, LoginUrl, OnOff, Secret, option
+from bucketcast.targets import base
+from bucketcast.targets.mqtt import address
+
+LONGEST_TEXT = 65_535
+"""Bytes of any text in MQTT, and seconds of its keep-alive time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MqttSettings(base.Common, base.Tls):
+    """MinIO's options of `notify_mqtt`, and what MQTT has beside them."""
+
+    broker: LoginUrl = option("the broker's URL", example="tcp://localhost:1883")
+    topic: str = option("the topic that events go to", example="bucketevents")
+    qos: Literal["0", "1", "2"] = option(
+        "how far the broker confirms an event: 0 not at all, 1 and 2 each", default="0"
+    )
+    username: str = option("the user, unless broker holds a login", default="")
+    password: Secret = option("the password of the user", default="")
+    keep_alive_interval: Duration = option(
+        "how long a connection may be idle; 0s means 10s", default="0s"
+    )
+    reconnect_interval: Duration = option(
+        "accepted and not used: the target's SQS queue decides when to try again", default="0s"
+    )
+    version: Literal["auto", "5", "3.1.1"] = option(
+        "of MQTT; auto: 5, or 3.1.1 where the broker knows no other", default="auto"
+    )
+    client_id: str = option(
+        "how the client id begins; twelve random hex digits end it", default="bucketcast"
+    )
+    tls_skip_verify: OnOff = option(
+        "take whatever certificate the broker shows; for tests only", default="off"
+    )
+
+
+def mistakes(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
+    """What cannot be; a reference is still text, and not looked into."""
+    url = given.broker.reveal()
+    if not url.startswith(REFERENCE):
+        try:
+            broker = address.broker(url)
+        except ValueError as error:
+            yield "broker", f"found {_shown(url)}", f"allowed is {error}"
+        else:
+            yield from _beside(given, broker)
+    for key in ("topic", "client_id", "username"):
+        if not _fits(text := getattr(given, key)):
+            allowed = f"allowed are {LONGEST_TEXT} bytes without control characters"
+            yield key, f"found {text[:80]!r}", allowed
+    if {"+", "#"}.intersection(given.topic):
+        yield (
+            "topic",
+            f"found {given.topic!r}",
+            "allowed is a name without + and #, which are for subscribers",
+        )
+    interval = given.keep_alive_interval
+    if not isinstance(interval, str) and interval > LONGEST_TEXT:
+        yield "keep_alive_interval", f"found {interval:g}s", f"allowed is {LONGEST_TEXT}s at most"
+
+
+def _beside(given: MqttSettings, broker: address.Broker) -> Iterator[tuple[str, str, str]]:
+    """What does not go with this broker."""
+    if broker.username and (given.username or given.password):
+        key = "username" if given.username else "password"
+        yield key, "given while broker holds a login", "allowed is one of both"
+    elif given.password and not given.username:
+        yield "username", "missing", "it is needed beside password"
+    if not broker.encrypted:
+        for key in ("cert_authority", "client_cert", "client_key", "tls_skip_verify"):
+            if getattr(given, key):
+                allowed = "allowed is a tls:// or wss:// broker beside it"
+                yield key, f"given while broker is {broker.scheme}://", allowed
+
+
+def _fits(text: str) -> bool:
+    return len(text.encode()) <= LONGEST_TEXT and all(
+        each >= " " and not "\x7f" <= each <= "\x9f" for each in text
+    )
+
+
+def _shown(url: str) -> str:
+    """A URL without what may be secret in it."""
+    return "***" if "@" in url else repr(url.partition("?")[0])
+
+
+def notes(given: MqttSettings) -> Iterator[str]:
+    """What whoever gave these settings, which are right, should know."""
+    if given.qos == "0":
+        yield (
+            "qos = 0: the broker confirms no event, it only shows after each batch that it has"
+            " read it; what it drops then is lost. qos = 1 has each event confirmed"
+        )
+    elif given.version == "3.1.1":
+        yield (
+            "version = 3.1.1: the broker confirms also events that the user may not publish;"
+            " version = 5 has it say so"
+        )
+    if given.reconnect_interval:
+        yield (
+            "reconnect_interval does nothing here: the target's SQS queue tries again after"
+            " 1, 2, 4 … s"
+        )
