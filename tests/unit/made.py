@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from bucketcast.event import Event
+from bucketcast.rules import RuleIndex
 
 RECORDED = Path(__file__).parent.parent / "events"
 TIME = "2026-03-14T09:26:53.589Z"
@@ -27,6 +28,11 @@ def event(
 ) -> Event:
     fields: dict[str, Any] = {"bucket": "uploads", "time": TIME, "record": msgspec.Raw(b"{}")}
     return Event(name=name, key=key, sequencer=sequencer, **(fields | more))
+
+
+def matched(index: RuleIndex, name: str, key: str) -> dict[str, str]:
+    """Whom an event of this name and key is for, and by which rule."""
+    return dict(index.match(event(key, name=name)))
 
 
 def record(key: str = "photos/cat.jpg", **changes: Any) -> dict[str, Any]:

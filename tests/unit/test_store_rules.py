@@ -8,6 +8,7 @@ import pytest
 
 from bucketcast.rules import Rule
 from bucketcast.store.rules import Rulebook, RuleExistsError, Rules
+from tests.unit.made import matched
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -129,17 +130,17 @@ def test_rulebook_sees_a_rule_at_once_and_reads_only_what_changed(read: Read) ->
     rulebook = Rulebook(read)
     assert rulebook(UPLOADS) == {}
     read.add(rule("a"))
-    assert rulebook(UPLOADS)["uploads"].match(PUT, "a").keys() == {HOOK}
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
     index = rulebook(UPLOADS)["uploads"]
     assert rulebook(UPLOADS)["uploads"] is index
     assert read.read == ["uploads"]
     read.add(rule("b"))
     read.add(rule(bucket="photos"))
     both = rulebook(frozenset({"uploads", "photos"}))
-    assert both["uploads"].match(PUT, "b").keys() == {HOOK}
-    assert both["photos"].match(PUT, "x").keys() == {HOOK}
+    assert matched(both["uploads"], PUT, "b").keys() == {HOOK}
+    assert matched(both["photos"], PUT, "x").keys() == {HOOK}
     read.remove([rule("a"), rule("b")])
-    assert rulebook(UPLOADS)["uploads"].match(PUT, "a") == {}
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}
     assert Counter(read.read) == {"uploads": 3, "photos": 1}
 
 
@@ -154,7 +155,7 @@ def test_changes_of_another_are_seen_too(
     rulebook = Rulebook(read)
     rulebook(UPLOADS)
     Rules(rules_table, dynamodb).add(rule("a"))
-    assert rulebook(UPLOADS)["uploads"].match(PUT, "a").keys() == {HOOK}
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
 
 
 class Contended:

@@ -1,7 +1,8 @@
 """Rules: which events of a bucket go to which target, and an index that finds them quickly.
 
 A rule asks for event names, a prefix and a suffix, as `mc event add` does; `*` and `?` inside the
-prefix or suffix are wildcards, as in MinIO. Prefix and suffix may not overlap in the key.
+prefix or suffix are wildcards, as in MinIO. Prefix and suffix may not overlap in the key. More can
+be asked by `conditions`.
 
 The index looks a key up by the lengths of prefix that occur, shortest first, and stops where no
 longer prefix can match; behind each prefix stand the suffixes in the same way. So the cost grows
@@ -11,77 +12,155 @@ with the rules that match, and not with those that do not.
 import fnmatch
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from bucketcast.names import expand
+from bucketcast.conditions import Condition, Fact, regexes
+from bucketcast.event import Event
+from bucketcast.names import expand, spellings
 
 Match = Callable[[str], Any]
 Payload = TypeVar("Payload")
 _MISS: Any = object()
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule of a bucket; `events` are names or families as they were given."""
+class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One rule of a bucket; `events` are names or families as they were given.
+
+    All `conditions` must hold. A target gets an event once, however many of its rules match; a
+    rule with a `name` is a notification of its own, as with Ceph, and sends its own copy.
+    """
 
     bucket: str
     arn: str
     events: tuple[str, ...]
     prefix: str = ""
     suffix: str = ""
+    conditions: tuple[Condition, ...] = ()
+    name: str = ""
 
     @property
     def id(self) -> str:
         """The same for the same rule, so that an exact repeat is recognised."""
-        parts = (self.bucket, self.arn, *sorted(self.events), self.prefix, self.suffix)
+        parts = [self.bucket, self.arn, *sorted(self.events), self.prefix, self.suffix]
+        if self.conditions or self.name:
+            parts += [self.name, *sorted(map(str, self.conditions))]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+    def failure(self, event: Event) -> str | None:
+        """Why the event is not this rule's: the first thing that it asks for and does not find."""
+        names = spellings(event)
+        wanted = {single for given in self.events for single in expand(given)}
+        if event.bucket != self.bucket:
+            return f"the rule is about the bucket {self.bucket}"
+        if not wanted.intersection(names):
+            return f"the event is {' or '.join(names)}; the rule asks for {', '.join(self.events)}"
+        if not wildcard(f"{self.prefix}*")(event.key):
+            return f"the key {event.key!r} does not begin with {self.prefix!r}"
+        if not wildcard(f"*{self.suffix}")(event.key):
+            return f"the key {event.key!r} does not end with {self.suffix!r}"
+        if not wildcard(f"{self.prefix}*{self.suffix}")(event.key):
+            return f"prefix {self.prefix!r} and suffix {self.suffix!r} overlap in {event.key!r}"
+        return next(filter(None, (one.failure(event) for one in self.conditions)), None)
+
+
+class Hit(NamedTuple):
+    """A rule that matched: whose event it is, and by which rule."""
+
+    arn: str
+    rule: str
 
 
 class RuleIndex:
     """The rules of one bucket, ready to be asked."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._names: dict[str, _Affixes[_Affixes[list[_Entry]]]] = {}
         by_name: dict[str, list[_Entry]] = {}
         for rule in sorted(rules, key=lambda rule: rule.id):
             entry = _Entry(rule)
             for name in dict.fromkeys(single for given in rule.events for single in expand(given)):
                 by_name.setdefault(name, []).append(entry)
-        for name, entries in by_name.items():
-            self._names[name] = _index(entries)
+        self._names = {name: _Named(entries) for name, entries in by_name.items()}
 
-    def match(self, name: str, key: str) -> dict[str, str]:
-        """ARN → id of the first rule that sends this event there; each target once."""
-        found: dict[str, str] = {}
-        prefixes = self._names.get(name)
-        if prefixes is None:
-            return found
+    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:
+        """Whom the event is for; each target once, but for rules that have a name.
+
+        Where a rule turns on something that must be fetched first, that is put into `asks` and
+        the rule is left out; without `asks`, what is not known counts as met.
+        """
+        found: dict[str, Hit] = {}
+        for name in spellings(event):
+            rules = self._names.get(name)
+            if rules is not None:
+                rules.match(event, found, asks)
+        return found.values()
+
+
+class _Named:
+    """The rules that ask for one event name."""
+
+    __slots__ = ("_prefixes", "_regexes", "_whole")
+
+    def __init__(self, entries: list["_Entry"]) -> None:
+        self._prefixes = _index([entry for entry in entries if not entry.regex])
+        self._whole = [entry for entry in entries if entry.regex]
+        self._regexes = regexes([entry.regex for entry in self._whole]) if self._whole else None
+
+    def match(self, event: Event, found: dict[str, Hit], asks: set[Fact] | None) -> None:
+        key = event.key
         backwards = key[::-1]
-        for suffixes in prefixes.along(key):
+        for suffixes in self._prefixes.along(key):
             for entries in suffixes.along(backwards):
                 for entry in entries:
-                    if entry.arn not in found and entry.matches(key):
-                        found[entry.arn] = entry.rule
-        return found
+                    if entry.slot not in found and entry.matches(event, asks):
+                        found[entry.slot] = entry.hit
+        if self._regexes is not None:
+            for place in self._regexes.Match(key) or ():
+                entry = self._whole[place]
+                if entry.slot not in found and entry.matches(event, asks):
+                    found[entry.slot] = entry.hit
 
 
 class _Entry:
-    """A rule as the index holds it: literal ends to look up, and what is left to check."""
+    """A rule as the index holds it: literal ends to look up, and what is left to check.
 
-    __slots__ = ("arn", "head", "pattern", "rule", "shortest", "tail")
+    One regular expression that the key must match is looked up too: all of those at once.
+    """
+
+    __slots__ = ("conditions", "head", "hit", "pattern", "regex", "shortest", "slot", "tail")
 
     def __init__(self, rule: Rule) -> None:
-        self.arn, self.rule = rule.arn, rule.id
+        self.hit = Hit(rule.arn, rule.name or rule.id)
+        self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
+        self.regex = next((one.values[0] for one in rule.conditions if _is_regex(one)), "")
+        self.conditions = tuple(one for one in rule.conditions if not _is_regex(one))
         self.head = re.split(r"[*?]", rule.prefix, maxsplit=1)[0]
         self.tail = re.split(r"[*?]", rule.suffix[::-1], maxsplit=1)[0]
         self.shortest = len(rule.prefix) + len(rule.suffix)
-        wild = len(self.head) + len(self.tail) < self.shortest
+        wild = self.regex or len(self.head) + len(self.tail) < self.shortest
         self.pattern = wildcard(f"{rule.prefix}*{rule.suffix}") if wild else None
 
-    def matches(self, key: str) -> bool:
-        return bool(self.pattern(key)) if self.pattern else len(key) >= self.shortest
+    def matches(self, event: Event, asks: set[Fact] | None) -> bool:
+        key = event.key
+        if not (self.pattern(key) if self.pattern else len(key) >= self.shortest):
+            return False
+        if not self.conditions:
+            return True
+        if not all(condition.holds(event) for condition in self.conditions):
+            return False
+        unknown = {fact for one in self.conditions if (fact := one.unknown(event))}
+        if asks is None or not unknown:
+            return True
+        asks |= unknown
+        return False
+
+
+def _is_regex(condition: Condition) -> bool:
+    """Whether it is one regular expression about the key, which the index looks up."""
+    one = condition.how == "regex" and condition.on == "key" and len(condition.values) == 1
+    return one and not condition.unless
 
 
 def wildcard(pattern: str) -> Match:
@@ -118,7 +197,7 @@ class _Affixes(Generic[Payload]):
                 yield payload
 
 
-def _index(entries: list[_Entry]) -> _Affixes[_Affixes[list[_Entry]]]:
+def _index(entries: Iterable[_Entry]) -> _Affixes[_Affixes[list[_Entry]]]:
     heads: dict[str, dict[str, list[_Entry]]] = {}
     for entry in entries:
         heads.setdefault(entry.head, {}).setdefault(entry.tail, []).append(entry)

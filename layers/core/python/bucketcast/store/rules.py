@@ -8,8 +8,10 @@ command that made it returned, and an unchanged bucket costs one small read a ba
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from botocore.exceptions import ClientError
 
+from bucketcast.conditions import Condition
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, RuleIndex
 
@@ -21,6 +23,7 @@ _RULE = "rule#"
 _BATCH_GET = 100
 _TRANSACTION = 99
 _TRIES = 10
+_conditions = msgspec.json.Decoder(tuple[Condition, ...])
 
 
 class RuleExistsError(BucketcastError):
@@ -92,12 +95,15 @@ class Rules:
         )
         for page in pages:
             for item in page["Items"]:
+                conditions = item.get("conditions", {}).get("S", "[]")
                 yield Rule(
                     bucket=bucket,
                     arn=item["arn"]["S"],
                     events=tuple(name["S"] for name in item["events"]["L"]),
                     prefix=item["prefix"]["S"],
                     suffix=item["suffix"]["S"],
+                    conditions=_conditions.decode(conditions),
+                    name=item.get("name", {}).get("S", ""),
                 )
 
     def _change(self, bucket: str, items: list[Any]) -> None:
@@ -147,10 +153,15 @@ def _key(rule: Rule) -> dict[str, dict[str, str]]:
 
 
 def _item(rule: Rule) -> dict[str, Any]:
-    return {
+    item: dict[str, Any] = {
         **_key(rule),
         "arn": {"S": rule.arn},
         "events": {"L": [{"S": name} for name in rule.events]},
         "prefix": {"S": rule.prefix},
         "suffix": {"S": rule.suffix},
     }
+    if rule.conditions:
+        item["conditions"] = {"S": msgspec.json.encode(rule.conditions).decode()}
+    if rule.name:
+        item["name"] = {"S": rule.name}
+    return item

@@ -1,0 +1,213 @@
+"""What a rule may ask beyond name, prefix and suffix, and how it says why not."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.conditions import NOTHING, Condition, Fact, check, size_range
+from bucketcast.event import Event
+from bucketcast.rules import Rule, RuleIndex
+from tests.unit.made import event
+
+HOOK = "arn:minio:sqs::hook:webhook"
+TABLE = "arn:minio:sqs::table:postgresql"
+
+
+def asks(on: str, how: Any = "equals", *values: str, unless: bool = False) -> Condition:
+    made = Condition(on=on, how=how, values=values, unless=unless)
+    check(made)
+    return made
+
+
+def rule(*conditions: Condition, arn: str = HOOK, **more: Any) -> Rule:
+    events = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+    return Rule(bucket="uploads", arn=arn, events=events, conditions=conditions, **more)
+
+
+def known(**more: Any) -> Event:
+    told = {"metadata": {"x-amz-meta-team": "red"}, "tags": [("class", "a"), ("class", "b")]}
+    return event(
+        "photos/2026/cat.jpg",
+        **{"size": 2048, "source_ip": "10.1.2.3", "principal": "AWS:anna", **told, **more},
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        (asks("key", "regex", r"photos/\d+/.*\.jpe?g"), True),
+        (asks("key", "regex", r"photos/\d+"), False),  # the whole key, as with Ceph
+        (asks("key", "regex", r"x", r".*cat.*"), True),
+        (asks("key", "prefix", "films/", "photos/"), True),
+        (asks("key", "suffix", ".png", ".gif"), False),
+        (asks("key", "prefix", "photos/", unless=True), False),
+        (asks("metadata:x-amz-meta-team", "equals", "red"), True),
+        (asks("metadata:x-amz-meta-team", "equals", "Red"), False),
+        (asks("metadata:x-amz-meta-team", "regex", "r.d"), True),
+        (asks("metadata:x-amz-meta-other", "equals", "red"), False),
+        (asks("metadata:x-amz-meta-other", "equals", "red", unless=True), True),
+        (asks("tag:class", "equals", "b"), True),  # one of several values is enough, as with Ceph
+        (asks("tag:class", "prefix", "c"), False),
+        (asks("size", "range", "1KiB-1MiB"), True),
+        (asks("size", "range", "2049-"), False),
+        (asks("size", "range", "-2048"), True),
+        (asks("size", "range", "0-1", "2kB-3kB"), True),
+        (asks("principal", "suffix", ":anna"), True),
+        (asks("source_ip", "cidr", "10.0.0.0/8"), True),
+        (asks("source_ip", "cidr", "2001:db8::/32"), False),
+        (asks("source_ip", "equals", "10.1.2.3"), True),
+    ],
+    ids=str,
+)
+def test_a_condition_holds_or_says_what_it_found(condition: Condition, *, holds: bool) -> None:
+    told = known()
+    assert condition.unknown(told) == NOTHING
+    assert condition.holds(told) is holds
+    assert (condition.failure(told) is None) is holds
+    assert bool(RuleIndex([rule(condition)]).match(told)) is holds
+    assert (rule(condition).failure(told) is None) is holds
+
+
+def test_a_service_for_an_address_is_in_no_network() -> None:
+    assert not asks("source_ip", "cidr", "0.0.0.0/0").holds(known(source_ip="s3.amazonaws.com"))
+
+
+def test_why_not_names_what_was_found_and_what_is_asked() -> None:
+    why = asks("tag:class", "equals", "public", "open").failure(known())
+    assert why == "tag:class is 'a' and 'b'; the rule asks for tag:class is 'public' or 'open'"
+    why = asks("size", "range", "1MiB-").failure(known())
+    assert why == "size is 2048; the rule asks for size is in '1MiB-'"
+    why = asks("metadata:x-amz-meta-none", "equals", "x").failure(known())
+    assert why == (
+        "metadata:x-amz-meta-none is missing; the rule asks for metadata:x-amz-meta-none is 'x'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"bucket": "other"}, "about the bucket uploads"),
+        ({"name": "s3:ObjectAccessed:Get"}, "the event is s3:ObjectAccessed:Get"),
+        ({"key": "films/cat.jpg"}, "does not begin with 'photos/'"),
+        ({"key": "photos/cat.png"}, "does not end with '.jpg'"),
+        ({"key": "photos/.jpg"}, "size is"),
+        ({"size": 1}, "size is 1"),
+    ],
+)
+def test_a_rule_says_the_first_thing_that_failed(changes: dict[str, Any], why: str) -> None:
+    one = rule(asks("size", "range", "10-20"), prefix="photos/", suffix=".jpg")
+    said = one.failure(event(**{"key": "photos/x.jpg", "size": 21, **changes}))
+    assert said is not None
+    assert why in said
+
+
+def test_prefix_and_suffix_that_overlap_are_said() -> None:
+    assert "overlap" in str(rule(prefix="ab", suffix="bc").failure(event("abc")))
+
+
+@pytest.mark.parametrize(
+    ("condition", "fact"),
+    [
+        (asks("metadata:x-amz-meta-a", "equals", "x"), Fact.HEAD),
+        (asks("content_type", "prefix", "image/"), Fact.HEAD),
+        (asks("tag:a", "equals", "x"), Fact.TAGS),
+        (asks("size", "range", "1-"), Fact.HEAD),
+    ],
+    ids=str,
+)
+def test_what_is_not_known_is_asked_for_and_else_counts_as_met(
+    condition: Condition, fact: Fact
+) -> None:
+    bare = event("photos/2026/cat.jpg")
+    asked: set[Fact] = set()
+    index = RuleIndex([rule(condition)])
+    assert not index.match(bare, asked)
+    assert asked == {fact}
+    assert [hit.arn for hit in index.match(bare)] == [HOOK]
+
+
+def test_nothing_is_asked_for_a_rule_that_fails_anyway() -> None:
+    tag = asks("tag:a", "equals", "x")
+    asked: set[Fact] = set()
+    for one in (
+        rule(tag, prefix="films/"),
+        rule(tag, asks("principal", "equals", "nobody")),
+        rule(tag, asks("key", "regex", "films/.*")),
+    ):
+        assert not RuleIndex([one]).match(event("photos/cat.jpg", principal="anna"), asked)
+    assert not asked
+
+
+def test_regular_expressions_of_many_rules_find_their_own_events() -> None:
+    rules = [
+        rule(asks("key", "regex", rf"team-{number}/\d+"), arn=f"arn:minio:sqs::{number}:redis")
+        for number in range(100)
+    ]
+    index = RuleIndex(rules)
+    (hit,) = index.match(event("team-42/7"))
+    assert hit == (rules[42].arn, rules[42].id)
+    assert not index.match(event("team-42/x"))
+
+
+def test_a_regular_expression_stands_beside_prefix_suffix_and_size() -> None:
+    one = rule(
+        asks("key", "regex", r"[a-z]+/.*"), asks("size", "range", "5-"), prefix="a", suffix=".j*g"
+    )
+    index = RuleIndex([one])
+    assert index.match(event("ab/x.jpeg", size=5))
+    for key, size in (("ab/x.jpeg", 4), ("b/x.jpeg", 5), ("ab/x.png", 5), ("a1/x.jpeg", 5)):
+        assert not index.match(event(key, size=size))
+
+
+def test_a_target_gets_an_event_once_and_a_notification_its_own_copy() -> None:
+    plain = [rule(prefix="photos/"), rule(suffix=".jpg"), rule(arn=TABLE)]
+    named = [rule(prefix="photos/", name="one"), rule(suffix=".jpg", name="two")]
+    hits = list(RuleIndex([*plain, *named]).match(event("photos/cat.jpg")))
+    assert sorted(hit.arn for hit in hits) == sorted([HOOK, TABLE, HOOK, HOOK])
+    assert {"one", "two"} < {hit.rule for hit in hits}
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        (("colour", "equals", "red"), "unknown 'colour'"),
+        (("keys", "equals", "red"), "did you mean 'key'"),
+        (("tag:", "equals", "red"), "tag:NAME"),
+        (("metadata:Team", "equals", "red"), "x-amz-meta-NAME in lower case"),
+        (("size", "equals", "5"), "allowed is range"),
+        (("key", "cidr", "5"), "cannot be asked by 'cidr'"),
+        (("size", "range", "5"), "a range of sizes"),
+        (("size", "range", "-"), "a range of sizes"),
+        (("size", "range", "9-5"), "ends before it begins"),
+        (("size", "range", "5x-"), "found '5x'"),
+        (("source_ip", "cidr", "10.0.0.1/8"), "allowed is a network"),
+        (("key", "regex", "(a"), "cannot be: missing )"),
+        (("key", "regex", r"(a)\1"), "matched in linear time"),
+        (("key", "regex", "(?=a)b"), "matched in linear time"),
+        (("key", "regex", "a" * 1001), "1000 are allowed"),
+        (("key", "equals"), "no value"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(condition: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=r".") as refused:
+        asks(*condition)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "both"),
+    [
+        ("1-2", (1, 2)),
+        ("1kB-1MB", (1_000, 1_000_000)),
+        ("1KiB - 2GiB", (1_024, 2 * 1024**3)),
+        ("5T-", (5 * 10**12, None)),
+    ],
+)
+def test_sizes_have_units(text: str, both: tuple[int, int | None]) -> None:
+    assert size_range(text) == both
+
+
+def test_rules_without_conditions_keep_their_ids() -> None:
+    """They are keys of a table that is in use."""
+    assert rule().id != rule(asks("size", "range", "1-")).id != rule(name="n").id
+    assert Rule(bucket="b", arn="a", events=("e",), prefix="p", suffix="s").id == "dcfa30456e21ce39"
