@@ -1,0 +1,267 @@
+# ruff: noqa: S608 - names are checked and quoted, values are hex digits or `quoted`
+"""What the MySQL target says to the server: tables, rows as literals, and the few statements.
+
+Only what the manuals of MySQL 5.7.8, 8 and 9 and of MariaDB 10.3 all document. A statement is
+bytes, for its rows are JSON that was encoded already.
+
+The guard has a row for each key that saw a removal or an overlay (version ""), one for each
+version that a removal named, and 64 more whose locks let connections work side by side; `join`
+says what the columns mean. A key without a row in the guard was only ever put: its moment is read
+from the row that is seen, so that a put costs one upsert and nothing else.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, Self
+
+from bucketcast.namespace import ANY, DAYS_TO_REMEMBER
+from bucketcast.targets.mysql.join import Known, Removal
+
+GUARD = "_guard"
+LONGEST_NAME = 64
+"""Characters of a table's name."""
+SLOTS = 64
+PART = 1024 * 1024
+"""Bytes from which on a statement ends: longer ones are no faster."""
+ROOM = 4096
+"""Bytes of a statement that are none of its rows."""
+COLUMNS = {
+    "namespace": ("key_name", "key_hash", "value"),
+    "access": ("event_time", "event_data"),
+}
+_GENERATED = "key_hash"
+GUARD_COLUMNS = (
+    *("id", "key_name", "version", "put", "removed", "removed_at", "emptied"),
+    *("overlay", "overlay_time", "noted_at"),
+)
+_CREATE_ACCESS = "(event_time DATETIME NOT NULL, event_data JSON) ROW_FORMAT=DYNAMIC"
+_CREATE_NAMESPACE = """(
+    key_name VARCHAR(3072) NOT NULL,
+    key_hash CHAR(64) GENERATED ALWAYS AS (SHA2(key_name, 256)) STORED {},
+    value JSON
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC"""
+_UNIQUE = {False: "NOT NULL PRIMARY KEY", True: "UNIQUE"}
+"""MariaDB has no primary key over a generated column, and takes no NOT NULL for one."""
+_CREATE_GUARD = """(
+    id BINARY(32) NOT NULL PRIMARY KEY,
+    key_name VARCHAR(3072) NOT NULL,
+    version VARCHAR(1024) NOT NULL,
+    put VARCHAR(255) CHARACTER SET ascii NOT NULL,
+    removed VARCHAR(255) CHARACTER SET ascii NOT NULL,
+    removed_at VARCHAR(255) CHARACTER SET ascii NOT NULL,
+    emptied BOOLEAN NOT NULL,
+    overlay LONGTEXT,
+    overlay_time VARCHAR(255) CHARACTER SET ascii NOT NULL,
+    noted_at DATETIME NOT NULL,
+    KEY (noted_at)
+) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC"""
+_NEVER = b"'9999-12-31'"
+
+_ALLOWED = (
+    "allowed are letters, digits, _ and $, not digits alone, or any text in `backquotes` that ends "
+    "in no space; with or without a database and a dot before"
+)
+_PART_OF_NAME = r"(?:`((?:[^`\0]|``)+)`|([0-9A-Za-z$_\u0080-\uffff]+))"
+_name = re.compile(rf"(?:{_PART_OF_NAME}\.)?{_PART_OF_NAME}").fullmatch
+
+
+class Names(NamedTuple):
+    """A table and its guard as they stand in SQL, and the table's name in characters."""
+
+    table: str
+    guard: str
+    length: int
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Names of a table as MinIO's option has it: `table` or `database.table`.
+
+        Raises:
+            ValueError: it is no such name.
+        """
+        found = _name(text)
+        if not found or any((found[plain] or "").isdigit() for plain in (2, 4)):
+            raise ValueError(_ALLOWED)
+        database, table = found[1] or found[2] or "", found[3] or found[4]
+        if database.endswith(" ") or table.endswith(" "):
+            raise ValueError(_ALLOWED)
+        within = f"`{database}`." if database else ""
+        length = len(table.replace("``", "`"))
+        return cls(f"{within}`{table}`", f"{within}`{table}{GUARD}`", length)
+
+
+def quoted(text: bytes) -> bytes:
+    """A literal; the session's sql_mode leaves the backslash its meaning."""
+    return b"'%b'" % text.replace(b"\\", b"\\\\").replace(b"'", b"\\'")
+
+
+def identity(key: str, version: str = ANY) -> str:
+    """Hex digits that name a key, as in MinIO's `key_hash`, or one version of it."""
+    digest = hashlib.sha256(key.encode())
+    if version != ANY:
+        digest = hashlib.sha256(digest.digest() + version.encode())
+    return digest.hexdigest()
+
+
+def create(names: Names, form: Literal["namespace", "access"], *, mariadb: bool) -> bytes:
+    """Make a table as MinIO makes it."""
+    columns = _CREATE_ACCESS
+    if form == "namespace":
+        columns = _CREATE_NAMESPACE.format(_UNIQUE[mariadb])
+    return f"CREATE TABLE IF NOT EXISTS {names.table} {columns}".encode()
+
+
+def create_guard(names: Names) -> bytes:
+    return f"CREATE TABLE IF NOT EXISTS {names.guard} {_CREATE_GUARD}".encode()
+
+
+def make_slots(names: Names) -> bytes:
+    """Rows to lock, at the low end of the hashes: none of a key is there."""
+    rows = (b"(x'%064x','','','','','',0,'','',%b)" % (slot, _NEVER) for slot in range(SLOTS))
+    return b"INSERT IGNORE" + _into_guard(names) + b",".join(rows)
+
+
+def lock(names: Names, identities: Iterable[str], *, alone: bool) -> tuple[int, bytes]:
+    """How many slots these keys share, and the statement that locks them, in one order."""
+    slots = {int(each[-2:], 16) % SLOTS for each in identities}
+    listed = ",".join(f"x'{slot:064x}'" for slot in sorted(slots))
+    how = "FOR UPDATE" if alone else "LOCK IN SHARE MODE"
+    statement = (
+        f"SELECT id FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN ({listed}) "
+        f"ORDER BY id {how}"
+    )
+    return len(slots), statement.encode()
+
+
+def guarded(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
+    """Read the guard's rows."""
+    yield from statements(
+        f"SELECT HEX(id), put, removed, removed_at, emptied, overlay, overlay_time"
+        f" FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN (".encode(),
+        (b"x'%b'" % each.encode() for each in identities),
+        b")",
+    )
+
+
+def shown(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
+    """Read of the rows that are seen what `join.of_row` takes."""
+    yield from statements(
+        f"SELECT key_hash, {_text('value', 'eventTime')}, {_part('value', 's3.object')}"
+        f" FROM {names.table} WHERE key_hash IN (".encode(),
+        (b"'%b'" % each.encode() for each in identities),
+        b")",
+    )
+
+
+def row(key: bytes, value: bytes) -> bytes:
+    """A row of the table of the format `namespace`, both as literals."""
+    return b"(%b,%b)" % (key, value)
+
+
+def put(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
+    """Write rows whose keys the guard does not know, unless what is seen is newer."""
+    newer = f"{_moment('VALUES(value)')} > {_moment('value')}"
+    tail = f" ON DUPLICATE KEY UPDATE value = IF({newer}, VALUES(value), value)"
+    yield from statements(_into(names), rows, tail.encode())
+
+
+def write(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
+    """Write rows over what is there."""
+    tail = b" ON DUPLICATE KEY UPDATE value = VALUES(value)"
+    yield from statements(_into(names), rows, tail)
+
+
+def remove(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
+    yield from statements(
+        f"DELETE FROM {names.table} WHERE key_hash IN (".encode(),
+        (b"'%b'" % each.encode() for each in identities),
+        b")",
+    )
+
+
+def guard_rows(key: str, known: Known, versions: Iterable[str]) -> Iterator[bytes]:
+    """A key's row of the guard, and those of these versions."""
+    for version in dict.fromkeys((ANY, *versions)):
+        removal = known.removals.get(version, Removal())
+        whole = version == ANY
+        fields = (known.put * whole, removal.moment, removal.time)
+        texts = b",".join(quoted(each.encode()) for each in (key, version, *fields))
+        laid = b"%d,%b" % (known.emptied and whole, quoted(known.overlay) if whole else b"''")
+        at = quoted((known.overlay_time * whole).encode())
+        identified = identity(key, version).encode()
+        yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, laid, at)
+
+
+def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
+    changing = GUARD_COLUMNS[3:]
+    tail = ", ".join(f"{each} = VALUES({each})" for each in changing)
+    head = b"INSERT" + _into_guard(names)
+    yield from statements(head, rows, f" ON DUPLICATE KEY UPDATE {tail}".encode())
+
+
+def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
+    head = f"INSERT INTO {names.table} (event_time, event_data) VALUES ".encode()
+    yield from statements(head, rows, b"")
+
+
+def sweep(names: Names) -> bytes:
+    """Forget what is too old to matter, a bounded part of it."""
+    return (
+        f"DELETE FROM {names.guard} WHERE noted_at < UTC_TIMESTAMP() - INTERVAL"
+        f" {DAYS_TO_REMEMBER} DAY ORDER BY noted_at LIMIT 10000"
+    ).encode()
+
+
+def trials(
+    names: Names, form: Literal["namespace", "access"], *, table: bool, guard: bool
+) -> Iterator[bytes]:
+    """Statements that need the rights of a delivery, and neither read nor write a row."""
+    wanted = [(names.table, COLUMNS[form])] * table + [(names.guard, GUARD_COLUMNS)] * guard
+    for name, columns in wanted:
+        given = [each for each in columns if each != _GENERATED]
+        nothing = ", ".join("''" for _ in given)
+        insert = f"INSERT INTO {name} ({', '.join(given)}) SELECT {nothing} FROM DUAL WHERE FALSE"
+        if form == "namespace":
+            insert += f" ON DUPLICATE KEY UPDATE {given[-1]} = VALUES({given[-1]})"
+            yield f"SELECT {given[0]} FROM {name} WHERE FALSE".encode()
+            yield f"DELETE FROM {name} WHERE FALSE".encode()
+        yield insert.encode()
+
+
+def statements(head: bytes, rows: Iterable[bytes], tail: bytes) -> Iterator[bytes]:
+    """Statements with these rows between head and tail, each about `PART` bytes long at most."""
+    part: list[bytes] = []
+    size = 0
+    for each in rows:
+        if part and size + len(each) > PART:
+            yield head + b",".join(part) + tail
+            part, size = [], 0
+        part.append(each)
+        size += len(each) + 1
+    if part:
+        yield head + b",".join(part) + tail
+
+
+def _into(names: Names) -> bytes:
+    return f"INSERT INTO {names.table} (key_name, value) VALUES ".encode()
+
+
+def _into_guard(names: Names) -> bytes:
+    return f" INTO {names.guard} ({', '.join(GUARD_COLUMNS)}) VALUES ".encode()
+
+
+def _part(value: str, path: str) -> str:
+    """A part of a value's event, as JSON."""
+    return f"JSON_EXTRACT({value}, '$.Records[0].{path}')"
+
+
+def _text(value: str, path: str) -> str:
+    return f"JSON_UNQUOTE({_part(value, path)})"
+
+
+def _moment(value: str) -> str:
+    """The moment of the put in a value; "" where it has none."""
+    digits = f"LPAD(LOWER(NULLIF({_text(value, 's3.object.sequencer')}, '')), 32, '0')"
+    time = f"TRIM(TRAILING 'Z' FROM {_text(value, 'eventTime')})"
+    return f"COALESCE(CONCAT({digits}, {time}), '')"

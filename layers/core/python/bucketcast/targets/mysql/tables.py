@@ -1,0 +1,90 @@
+"""The tables of the MySQL target: found, made where absent, refused where they are others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from bucketcast.errors import Retryable
+from bucketcast.targets.mysql import sql
+from bucketcast.targets.mysql.connection import Connection
+from bucketcast.targets.mysql.errors import number
+
+_NO_SUCH_TABLE = 1146
+_UNIQUE = ("PRI", "UNI")
+
+
+@dataclass(frozen=True)
+class Column:
+    collation: str
+    index: str
+
+
+def find(connection: Connection, names: sql.Names, form: Literal["namespace", "access"]) -> bool:
+    """Whether the table is there.
+
+    Raises:
+        Retryable: it is, with other columns, or in a way that cannot hold all keys.
+    """
+    columns = _columns(connection, names.table)
+    needed = sql.COLUMNS[form]
+    if not columns:
+        return False
+    if not columns.keys() >= set(needed):
+        raise Retryable(
+            f"table {names.table} has the columns {', '.join(columns)}, while format {form} needs "
+            f"{', '.join(needed)}: set the other format, name another table or move this one away"
+        )
+    if form == "namespace":
+        _check_key(names, columns)
+    return True
+
+
+def find_guard(connection: Connection, names: sql.Names) -> bool:
+    """Whether the guard is there.
+
+    Raises:
+        Retryable: something else is.
+    """
+    columns = _columns(connection, names.guard)
+    if columns and columns.keys() != set(sql.GUARD_COLUMNS):
+        raise Retryable(
+            f"table {names.guard} is not as the target makes it: move it away, or name another "
+            "table"
+        )
+    return bool(columns)
+
+
+def make(connection: Connection, names: sql.Names, form: Literal["namespace", "access"]) -> None:
+    """Make what is absent; whoever starts at the same time may have made it meanwhile."""
+    if not find(connection, names, form):
+        ((version,),) = connection.ask(b"SELECT VERSION()")
+        connection.say([sql.create(names, form, mariadb="mariadb" in str(version).lower())])
+    if form == "namespace" and not find_guard(connection, names):
+        connection.say([sql.create_guard(names), sql.make_slots(names)])
+        connection.commit()
+
+
+def _columns(connection: Connection, table: str) -> Mapping[str, Column]:
+    from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
+
+    try:
+        rows = connection.ask(f"SHOW FULL COLUMNS FROM {table}".encode())
+    except MySQLError as error:
+        if number(error) != _NO_SUCH_TABLE:
+            raise
+        return {}
+    return {str(row[0]).lower(): Column(row[2] or "", row[4]) for row in rows}
+
+
+def _check_key(names: sql.Names, columns: Mapping[str, Column]) -> None:
+    """Keys are found by the hash of their UTF-8 text, which may be there once."""
+    if not columns["key_name"].collation.startswith("utf8mb4"):
+        raise Retryable(
+            f"column key_name of {names.table} is not utf8mb4: ALTER TABLE {names.table} "
+            "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+        )
+    if columns["key_hash"].index not in _UNIQUE:
+        raise Retryable(
+            f"column key_hash of {names.table} is not unique: ALTER TABLE {names.table} ADD UNIQUE "
+            "(key_hash)"
+        )

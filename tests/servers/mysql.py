@@ -1,0 +1,215 @@
+# ruff: noqa: S608 - a test server's own tables
+"""MariaDB in MySQL's place, with passwords, TLS, and one user who needs a client certificate.
+
+Of MySQL itself there is no program in the distributions' packages: what is said of MySQL rests on
+its manual, and on these statements being such as both document.
+"""
+
+import os
+import ssl
+import subprocess
+from contextlib import closing
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.machine import find_program, ports
+from tests.servers.process import Process
+from tests.servers.tls import CLIENT_NAME, Tls, as_files
+
+DATABASE = "bucketcast"
+USER = "alice"
+PASSWORD = "alice-s3cret"
+CLIENT_PASSWORD = "carol-s3cret"
+ADMIN = "admin"
+ADMIN_PASSWORD = "admin-s3cret"
+
+# One statement a line: the server takes no two, and runs on without what it did not take.
+_AT_EACH_START = f"""\
+CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET latin1;
+CREATE USER IF NOT EXISTS {ADMIN}@'127.0.0.1' IDENTIFIED BY '{ADMIN_PASSWORD}';
+CREATE USER IF NOT EXISTS {USER}@'%' IDENTIFIED BY '{PASSWORD}';
+CREATE USER IF NOT EXISTS {CLIENT_NAME}@'127.0.0.1' IDENTIFIED BY '{CLIENT_PASSWORD}' REQUIRE X509;
+GRANT ALL ON *.* TO {ADMIN}@'127.0.0.1' WITH GRANT OPTION;
+GRANT ALL ON {DATABASE}.* TO {USER}@'%';
+GRANT ALL ON {DATABASE}.* TO {CLIENT_NAME}@'127.0.0.1';
+"""
+
+_MIRROR = (
+    "CREATE TABLE IF NOT EXISTS {} (key_name VARCHAR(3072) CHARACTER SET utf8mb4 COLLATE"
+    " utf8mb4_bin, key_hash CHAR(64) AS (SHA2(key_name, 256)) STORED UNIQUE, value JSON)"
+)
+_LOG = "CREATE TABLE IF NOT EXISTS {} (event_time DATETIME NOT NULL, event_data JSON)"
+
+
+class MysqlServer(Server):
+    """Its `place` is a table in the database `bucketcast`."""
+
+    kind = "mysql"
+    place = "events"
+    refusals = (pymysql.MySQLError,)
+
+    def __init__(self, process: Process, tls: Tls, port: int, socket: Path) -> None:
+        super().__init__(process, tls)
+        self.port = port
+        self.socket = socket
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def version(self) -> str:
+        (said,) = self.rows("SELECT VERSION()")[0]
+        return f"MariaDB {said.partition('-')[0]}"
+
+    def connect(self, database: str | None = DATABASE) -> Any:
+        """An administrator's connection that commits each statement; the caller closes it."""
+        return pymysql.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user=ADMIN,
+            password=ADMIN_PASSWORD,
+            database=database,
+            charset="utf8mb4",
+            autocommit=True,
+            ssl_disabled=True,
+            connect_timeout=5,
+            read_timeout=30,
+        )
+
+    def rows(self, statement: str, values: Any = None) -> list[tuple[Any, ...]]:
+        """What an administrator's statement answers."""
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return list(cursor.fetchall())
+
+    def dsn(self, user: str = USER, password: str = PASSWORD, parameters: str = "") -> str:
+        """A `dsn_string` for this server."""
+        return f"{user}:{password}@tcp({self.address})/{DATABASE}{parameters}"
+
+    def settings(self, **overrides: str) -> Settings:
+        return {"dsn_string": self.dsn(), "table": self.place, **overrides}
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(dsn_string=self.dsn(password="wr0ng-s3cret"), **overrides)
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        verified = {"cert_authority": self.tls.ca.read_text(), **overrides}
+        return self.settings(dsn_string=self.dsn(parameters="?tls=true"), **verified)
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        verified = {
+            "cert_authority": self.tls.ca.read_text(),
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+            **overrides,
+        }
+        login = self.dsn(CLIENT_NAME, CLIENT_PASSWORD, "?tls=true")
+        return self.settings(dsn_string=login, **verified)
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:
+        login, _, rest = settings["dsn_string"].rpartition("@")
+        user, _, password = login.partition(":")
+        connection = pymysql.connect(
+            host="127.0.0.1",
+            port=self.port,
+            user=user,
+            password=password,
+            database=DATABASE,
+            charset="utf8mb4",
+            autocommit=True,
+            ssl=_context(settings) if "tls=true" in rest else None,
+            ssl_disabled="tls=true" not in rest,
+            connect_timeout=2,
+            read_timeout=2,
+        )
+        table = f"`{settings['table']}`"
+        with closing(connection), connection.cursor() as cursor:
+            if settings.get("format") == "access":
+                cursor.execute(_LOG.format(table))
+                cursor.execute(f"INSERT INTO {table} VALUES (UTC_TIMESTAMP(), %s)", [body.decode()])
+            else:
+                cursor.execute(_MIRROR.format(table))
+                cursor.execute(
+                    f"INSERT INTO {table} (key_name, value) VALUES (%s, %s)"
+                    " ON DUPLICATE KEY UPDATE value = VALUES(value)",
+                    [key, body.decode()],
+                )
+
+    def received(self, place: str = "") -> list[Arrival]:
+        table = place or self.place
+        columns = self.rows(
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s",
+            [DATABASE, table],
+        )
+        if ("key_name",) in columns:
+            rows = self.rows(f"SELECT key_name, value FROM `{table}` ORDER BY key_name")
+            return [Arrival(key=key, body=value.encode()) for key, value in rows]
+        if ("event_time",) in columns:
+            rows = self.rows(f"SELECT event_time, event_data FROM `{table}`")
+            return [
+                Arrival(time=time.replace(tzinfo=UTC).isoformat(), body=data.encode())
+                for time, data in rows
+            ]
+        return []
+
+    def clear(self) -> None:
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("SET lock_wait_timeout = 10")
+            cursor.execute("SHOW FULL TABLES")
+            for name, sort in cursor.fetchall():
+                cursor.execute(f"DROP {'VIEW' if sort == 'VIEW' else 'TABLE'} `{name}`")
+
+
+def _context(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=settings["cert_authority"])
+    with as_files(settings) as files:
+        if "client_cert" in files:
+            context.load_cert_chain(files["client_cert"], files["client_key"])
+    return context
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> MysqlServer:
+    """Start MariaDB with its data below `folder`; see `servers.Module.start`."""
+    program, install = find_program("mariadbd"), find_program("mariadb-install-db")
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "data"
+    port = ports(folder, "plain")["plain"]
+    # It refuses to run as root unless told to.
+    account = ["--user=root"] if os.geteuid() == 0 else []
+    if not (folder / "made").exists():
+        command = [install, "--no-defaults", f"--datadir={data}", *account, "--skip-test-db"]
+        command.append("--auth-root-authentication-method=normal")
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+        (folder / "made").touch()
+    (folder / "init.sql").write_text(_AT_EACH_START)
+    arguments = [
+        program,
+        "--no-defaults",
+        *account,
+        f"--datadir={data}",
+        "--bind-address=127.0.0.1",
+        f"--port={port}",
+        "--socket=socket",  # below its data: a long path would not do
+        f"--pid-file={folder / 'mariadbd.pid'}",
+        "--skip-name-resolve",
+        "--innodb-buffer-pool-size=64M",
+        f"--init-file={folder / 'init.sql'}",
+        f"--ssl-ca={tls.ca}",
+        f"--ssl-cert={tls.server_cert}",
+        f"--ssl-key={tls.server_key}",
+    ]
+    process = Process(
+        arguments,
+        folder,
+        ready=lambda: server.connect().close(),
+        not_ready_yet=(pymysql.MySQLError,),
+        outlives=outlives,
+    )
+    server = MysqlServer(process, tls, port, data / "socket")
+    process.start()
+    return server
