@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from msgspec.structs import force_setattr
+
 from bucketcast.envelope import Delivery, Envelope, unpack
 from bucketcast.errors import (
     DeliveryError,
@@ -136,6 +138,8 @@ class Dispatcher:
                 else:
                     outcome.stay.append(message.id)
             else:
+                for one in deliveries:
+                    force_setattr(one.event, "rule", one.rule)
                 yield _Open(message, envelope, deliveries, {})
 
     def _deliver(self, opened: Sequence[_Open], remaining: Callable[[], float]) -> None:

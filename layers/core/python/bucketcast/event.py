@@ -25,7 +25,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs, since Ceph
     may give a name twice; both are None until someone said or fetched them. `original` is what the
-    source calls the event where MinIO's name says less (`s3:LifecycleExpiration:Delete`).
+    source calls the event where MinIO's name says less (`s3:LifecycleExpiration:Delete`), `dialect`
+    whose record it is where that is not Amazon S3's own, and `rule` by which rule it was sent on.
     """
 
     name: str
@@ -49,6 +50,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     metadata: dict[str, str] | None = None
     tags: list[tuple[str, str]] | None = None
     original: str = ""
+    dialect: str = ""
+    rule: str = ""
 
     @property
     def order(self) -> tuple[str, str]:

@@ -1,18 +1,38 @@
 """The dialects in which events are sent, one module each."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
 
 from bucketcast.event import Event
-from bucketcast.shapes import minio
+from bucketcast.shapes import aws, ceph, cloudevents, minio
+
+Name = Literal["minio", "aws", "ceph", "cloudevents", "cloudevents-binary"]
 
 
 class Shape(NamedTuple):
-    """How an event is written: alone in a message, and as the value of a row, item or document."""
+    """How an event is written: alone in a message, and as the value of a row, item or document.
+
+    `attributes` are what stands in the transport's headers beside it, where the dialect has such.
+    """
 
     message: Callable[[Event], bytes]
     value: Callable[[Event], bytes]
-    content_type: str
+    content_type: str = "application/json"
+    attributes: Callable[[Event], Mapping[str, str]] | None = None
 
 
-MINIO = Shape(minio.log, minio.records, "application/json")
+def shape(name: Name, opaque_data: str = "") -> Shape:
+    """The dialect of that name; `opaque_data` is what Ceph's record has of its topic."""
+    if name == "minio":
+        return Shape(minio.log, minio.records)
+    if name == "aws":
+        return Shape(aws.message, aws.message)
+    if name == "ceph":
+        write = ceph.with_opaque_data(opaque_data)
+        return Shape(write, write)
+    if name == "cloudevents":
+        return Shape(cloudevents.structured, cloudevents.structured, cloudevents.STRUCTURED)
+    return Shape(cloudevents.data, cloudevents.data, attributes=cloudevents.attributes)
+
+
+MINIO = shape("minio")

@@ -3,7 +3,8 @@
 Source: the payload schema in AIStor's list of bucket notifications, and bodies captured from a
 running MinIO (`tests/events/minio`). MinIO escapes the record's key and leaves the `Key` beside
 it plain; it leaves out `size` when that is 0, and size and eTag after a removal. S3's records
-know neither `contentType` nor `userMetadata` nor the caller's user agent.
+know neither `contentType` nor `userMetadata`, which are here once somebody fetched them. A record
+of MinIO's own stays as it came.
 """
 
 import re
@@ -36,6 +37,8 @@ class _Object(msgspec.Struct, gc=False, omit_defaults=True):
     key: str
     size: int | None = 0
     eTag: str | None = ""
+    contentType: str = ""
+    userMetadata: dict[str, str] | None = None
     versionId: str | None = None
     sequencer: str = msgspec.UNSET  # type: ignore[assignment]  # always there, also when it is ""
 
@@ -80,23 +83,31 @@ class Record(msgspec.Struct, gc=False):
 
 
 class _Records(msgspec.Struct, gc=False):
-    Records: tuple[Record]
+    Records: tuple[Record | msgspec.Raw]
 
 
 class _Log(msgspec.Struct, gc=False):
     EventName: str
     Key: str
-    Records: tuple[Record]
+    Records: tuple[Record | msgspec.Raw]
 
 
-def record(event: Event) -> Record:
-    """The event as MinIO would have recorded it."""
+def record(event: Event) -> Record | msgspec.Raw:
+    """The event as MinIO would have recorded it, or did."""
+    if event.dialect == "minio":
+        return event.record
     key, name, principal = event.key, event.name, event.principal
     escaped = key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
+    kind, metadata = "", None
     if name in _WITHOUT_OBJECT:
         size, etag = 0, ""
     else:
         size, etag = event.size or 0, event.etag or ""
+        if event.metadata is not None:
+            kind = event.content_type or ""
+            metadata = {meta.title(): text for meta, text in event.metadata.items()}
+            if kind:
+                metadata = {"content-type": kind} | metadata
     return Record(
         "2.0",
         "minio:s3",
@@ -110,9 +121,9 @@ def record(event: Event) -> Record:
             "1.0",
             "Config",
             _Bucket(event.bucket, _Identity(event.owner), "arn:aws:s3:::" + event.bucket),
-            _Object(escaped, size, etag, event.version_id or None, event.sequencer),
+            _Object(escaped, size, etag, kind, metadata, event.version_id or None, event.sequencer),
         ),
-        _Source(event.source_ip, "", ""),
+        _Source(event.source_ip, "", event.user_agent),
     )
 
 

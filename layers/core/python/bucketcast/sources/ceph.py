@@ -81,6 +81,7 @@ def parse(raw: msgspec.Raw) -> Event:
         metadata=_metadata(item.metadata),
         tags=None if item.tags is None else [(tag.key, tag.val) for tag in item.tags],
         original=original,
+        dialect="ceph",
     )
 
 

@@ -116,5 +116,6 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
             request_id=detail.request_id,
             host_id=detail.additional_event_data.host_id if detail.additional_event_data else "",
             user_agent=detail.user_agent,
+            dialect="cloudtrail",
         )
     ]

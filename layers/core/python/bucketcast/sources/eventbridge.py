@@ -114,5 +114,6 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
             detail.request_id,
             storage_class=detail.destination_storage_class,
             original=original,
+            dialect="eventbridge",
         )
     ]

@@ -84,4 +84,5 @@ def parse(raw: msgspec.Raw) -> Event:
         content_type=item.content_type,
         metadata=metadata,
         original=original,
+        dialect="minio",
     )

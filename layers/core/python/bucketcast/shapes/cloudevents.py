@@ -1,0 +1,59 @@
+"""CloudEvents 1.0, after the specification's adapter for Amazon S3.
+
+Structured: one JSON document with the S3 record as its `data`. Binary: the record alone, and the
+attributes beside it in whatever the transport has for headers. Source: "AWS Simple Storage Service
+Event Adapter" and "JSON Event Format" of the CloudEvents specification. Where one request makes
+several events (DeleteObjects does), the adapter's `id` would repeat: a third part keeps it unique.
+`sequence` is S3's sequencer with leading zeros, so that it compares as text.
+"""
+
+import msgspec
+
+from bucketcast.event import Event, padded
+from bucketcast.shapes import aws
+
+STRUCTURED = "application/cloudevents+json"
+_encode = msgspec.json.Encoder().encode
+
+
+class _Event(msgspec.Struct, gc=False, omit_defaults=True):
+    specversion: str = msgspec.UNSET  # type: ignore[assignment]  # always there
+    id: str = ""
+    source: str = ""
+    type: str = ""
+    subject: str = ""
+    time: str = ""
+    datacontenttype: str = ""
+    sequence: str = ""
+    data: object = None
+
+
+def attributes(event: Event) -> dict[str, str]:
+    """The context attributes, in the order in which they are written."""
+    found = {
+        "specversion": "1.0",
+        "id": _id(event),
+        "source": f"aws:s3.{event.region}.{event.bucket}",
+        "type": f"com.amazonaws.s3.{aws.name(event)}",
+        "subject": aws.key(event),
+        "time": event.time,
+        "datacontenttype": "application/json",
+    }
+    if event.sequencer:
+        found["sequence"] = padded(event.sequencer)
+    return found
+
+
+def structured(event: Event) -> bytes:
+    """The whole event as one JSON document."""
+    return _encode(_Event(**attributes(event), data=aws.record(event)))
+
+
+def data(event: Event) -> bytes:
+    """What stands in the body where the attributes are headers: the S3 record."""
+    return _encode(aws.record(event))
+
+
+def _id(event: Event) -> str:
+    parts = (event.request_id, event.host_id, event.id[:16])
+    return ".".join(filter(None, parts))

@@ -1,0 +1,189 @@
+"""Amazon's, Ceph's and CloudEvents' bodies, and that no dialect loses an event on its way."""
+
+import json
+from typing import Any
+from urllib.parse import unquote_plus
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast import sources
+from bucketcast.event import Event
+from bucketcast.names import SINGLES
+from bucketcast.shapes import Name, shape
+from tests.unit.made import RECORDED, event, recorded
+
+BODIES = sorted(
+    f"{path.parent.name}/{path.stem}"
+    for folder in ("s3", "eventbridge", "cloudtrail", "minio", "ceph")
+    for path in (RECORDED / folder).glob("*.json")
+    if sources.events(path.read_text(encoding="utf-8"))
+)
+KEYS = ("a b", "a+b", "100%2F", "é/😀", 'it\'s "quoted"', "back\\slash", "a/../b", "k" * 1024)
+SAME = ("name", "bucket", "key", "time", "version_id", "principal", "request_id", "region")
+
+
+def first(name: str) -> Event:
+    return sources.events(recorded(name))[0]
+
+
+def written(one: Event, name: Name, **more: str) -> Any:
+    return json.loads(shape(name, **more).message(one))
+
+
+def read_again(one: Event, name: Name) -> Event:
+    """What a reader of that dialect makes of the body, as we read it ourselves."""
+    document = written(one, name)
+    if name in ("cloudevents", "cloudevents-binary"):
+        record = document["data"] if name == "cloudevents" else document
+        document = record if "detail" in record else {"Records": [record]}
+    (found,) = sources.events(json.dumps(document))
+    return found
+
+
+@pytest.mark.parametrize("name", ["minio", "aws", "ceph", "cloudevents", "cloudevents-binary"])
+@pytest.mark.parametrize("body", BODIES)
+def test_an_event_of_any_source_survives_any_shape(body: str, name: Name) -> None:
+    before = first(body)
+    after = read_again(before, name)
+    for field in SAME:
+        assert getattr(after, field) == (getattr(before, field) or getattr(after, field)), field
+    assert after.size in {before.size, 0, None}
+    if after.sequencer:
+        assert after.order[0] == before.order[0]
+
+
+@pytest.mark.parametrize("name", ["minio", "aws", "ceph", "cloudevents", "cloudevents-binary"])
+@pytest.mark.parametrize("key", KEYS)
+def test_unusual_keys_survive_any_shape(key: str, name: Name) -> None:
+    assert read_again(event(key, dialect="eventbridge"), name).key == key
+
+
+@given(
+    st.builds(
+        Event,
+        name=st.sampled_from(sorted(SINGLES)),
+        bucket=st.from_regex(r"[a-z0-9.-]{3,63}", fullmatch=True),
+        key=st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+        time=st.just("2026-01-02T03:04:05.678Z"),
+        sequencer=st.from_regex(r"[0-9A-F]{0,16}", fullmatch=True),
+        record=st.just(msgspec.Raw(b"{}")),
+        size=st.none() | st.integers(0, 2**63 - 1),
+        etag=st.none() | st.just("d41d8cd98f00b204e9800998ecf8427e"),
+        version_id=st.none() | st.just("v1"),
+        principal=st.text(st.characters(exclude_categories=["Cs"]), max_size=10),
+        request_id=st.just("R"),
+        dialect=st.sampled_from(["eventbridge", "cloudtrail"]),
+    ),
+    st.sampled_from(["minio", "aws", "ceph"]),
+)
+def test_whatever_is_shaped_can_be_read(before: Event, name: Name) -> None:
+    after = read_again(before, name)
+    for field in ("bucket", "key", "time", "principal", "request_id"):
+        assert getattr(after, field) == getattr(before, field), field
+    assert after.order[0].strip("0") == before.order[0].strip("0")
+
+
+@pytest.mark.parametrize("body", [name for name in BODIES if name.startswith("s3/")])
+def test_what_s3_sent_is_sent_on_byte_for_byte(body: str) -> None:
+    one = first(body)
+    assert shape("aws").message(one) == b'{"Records":[%b]}' % bytes(one.record)
+
+
+@pytest.mark.parametrize("body", [name for name in BODIES if name.startswith("ceph/")])
+def test_what_rgw_sent_is_sent_on_as_it_came(body: str) -> None:
+    assert written(first(body), "ceph") == json.loads(recorded(body))
+
+
+@pytest.mark.parametrize("body", [name for name in BODIES if name.startswith("ceph/")])
+def test_rgws_record_is_made_field_by_field(body: str) -> None:
+    """From the same event told by another source: what RGW alone knows apart."""
+    theirs = json.loads(recorded(body))["Records"][0]
+    told = msgspec.structs.replace(
+        first(body), dialect="eventbridge", rule=theirs["s3"]["configurationId"]
+    )
+    ours = written(told, "ceph", opaque_data=theirs["opaqueData"])["Records"][0]
+    del theirs["s3"]["bucket"]["id"], ours["s3"]["bucket"]["id"]
+    theirs["eventTime"] = theirs["eventTime"][:23] + "Z"  # S3 has no finer time
+    theirs["eventId"] = ours["eventId"] = ours["eventId"].rpartition(".")[2]
+    theirs["s3"]["object"]["metadata"] = [
+        pair for pair in theirs["s3"]["object"]["metadata"] if pair["key"].startswith("x-amz-meta-")
+    ]
+    assert ours == theirs
+    assert list(ours) == list(theirs)
+    assert list(ours["s3"]["object"]) == list(theirs["s3"]["object"])
+
+
+def test_cephs_event_id_is_time_and_etag() -> None:
+    one = event(time="2026-01-02T03:04:05.678Z", etag="abc", dialect="eventbridge")
+    assert written(one, "ceph")["Records"][0]["eventId"] == "1767323045.678000.abc"
+
+
+@pytest.mark.parametrize("body", [name for name in BODIES if name.startswith("minio/")])
+def test_what_minio_sent_is_sent_on_as_it_came(body: str) -> None:
+    theirs = json.loads(recorded(body))
+    assert written(first(body), "minio")["Records"] == theirs["Records"]
+
+
+def test_fetched_metadata_stands_in_minios_record() -> None:
+    """As in the body captured from MinIO, where names are written in its way."""
+    one = event(
+        size=1,
+        etag="e",
+        content_type="text/plain",
+        metadata={"x-amz-meta-owner-team": "data & <ops>"},
+    )
+    held = written(one, "minio")["Records"][0]["s3"]["object"]
+    assert held["contentType"] == "text/plain"
+    assert held["userMetadata"] == {
+        "content-type": "text/plain",
+        "X-Amz-Meta-Owner-Team": "data & <ops>",
+    }
+    assert list(held) == ["key", "size", "eTag", "contentType", "userMetadata", "sequencer"]
+
+
+def test_a_lifecycle_transition_says_where_to() -> None:
+    one = event(
+        name="s3:ObjectTransition:Complete",
+        original="s3:LifecycleTransition",
+        storage_class="GLACIER",
+        dialect="eventbridge",
+    )
+    record = written(one, "aws")["Records"][0]
+    assert record["eventName"] == "LifecycleTransition"
+    moved = record["lifecycleEventData"]["transitionEventData"]
+    assert moved == {"destinationStorageClass": "GLACIER"}
+
+
+def test_cloudevents_has_the_attributes_of_the_s3_adapter() -> None:
+    one = first("s3/put-2.1")
+    document = written(one, "cloudevents")
+    record = json.loads(bytes(one.record))
+    response = record["responseElements"]
+    assert document["id"].startswith(f"{response['x-amz-request-id']}.{response['x-amz-id-2']}.")
+    assert document["source"] == f"aws:s3.{record['awsRegion']}.{record['s3']['bucket']['name']}"
+    assert document["specversion"] == "1.0"
+    assert document["type"] == "com.amazonaws.s3.ObjectCreated:Put"
+    assert document["datacontenttype"] == "application/json"
+    assert document["subject"] == record["s3"]["object"]["key"]
+    assert document["time"] == record["eventTime"]
+    assert document["data"] == record
+    assert document["sequence"] == one.order[0]
+    binary = shape("cloudevents-binary")
+    assert json.loads(binary.message(one)) == record
+    assert binary.attributes is not None
+    assert binary.attributes(one) == {name: document[name] for name in document if name != "data"}
+
+
+def test_events_of_one_request_have_ids_of_their_own() -> None:
+    several = sources.events(recorded("s3/multi-delete-three-records"))
+    ids = [written(one, "cloudevents")["id"] for one in several]
+    assert len(set(ids)) == len(several) == 3
+
+
+def test_a_subject_is_decoded_as_s3_encodes_keys() -> None:
+    for key in KEYS:
+        document = written(event(key, dialect="eventbridge"), "cloudevents")
+        assert unquote_plus(document["subject"]) == key
