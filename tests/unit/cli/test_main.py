@@ -20,6 +20,7 @@ def test_help_is_there_for_everything(run: Run) -> None:
         ("event", "rm"),
         ("target", "ls"),
         ("config",),
+        ("import", "minio"),
     ]:
         ran = run(*words, "--help")
         assert ran.code == 0

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import Final
 
 import click
@@ -25,6 +26,7 @@ MISUSE: Final = 2
 _COMMANDS: Final = {
     "config": "Check bucketcast.toml and show what it amounts to.",
     "event": "Rules: which events of a bucket go to which target.",
+    "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
     "target": "Targets: whether they are online, and what waits for them.",
 }
 
@@ -38,7 +40,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(f"bucketcast.cli.{cmd_name}").command
+        module = cmd_name + "_" * iskeyword(cmd_name)
+        command: click.Command = import_module(f"bucketcast.cli.{module}").command
         return command
 
     def resolve_command(

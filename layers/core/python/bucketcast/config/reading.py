@@ -124,8 +124,7 @@ class Reading:
         target = targets.load(kind)
         if not _ID.fullmatch(id):
             self._wrong(where, f"found the id {id!r}", "1 to 32 of A-Z, a-z, 0-9, '_' and '-'")
-        enable = values.get("enable", "on").lower()
-        values["enable"] = _ENABLED.get(enable) or _DISABLED.get(enable) or enable
+        values["enable"] = switch(values.get("enable", "on"))
         if values["enable"] == "off":
             return None
         plain = self._secrets(kind, id, values, where)
@@ -251,6 +250,12 @@ class Reading:
 
     def _wrong(self, key: str, found: str, allowed: str) -> None:
         self._errors.append(ConfigError(key, found, allowed))
+
+
+def switch(text: str) -> str:
+    """`on` or `off` for what MinIO takes for them in `enable`; other text as it is."""
+    word = text.lower()
+    return _ENABLED.get(word) or _DISABLED.get(word) or word
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,94 @@
+"""MinIO's names that are not Bucketcast's: its other sub-systems, former keys, keys without use."""
+
+from collections.abc import Mapping
+
+SUB_SYSTEMS = frozenset(
+    {
+        "api",
+        "audit_event_queue",
+        "audit_kafka",
+        "audit_webhook",
+        "batch",
+        "browser",
+        "cache",
+        "callhome",
+        "compression",
+        "crawler",
+        "credentials",
+        "drive",
+        "etcd",
+        "heal",
+        "identity_ldap",
+        "identity_openid",
+        "identity_plugin",
+        "identity_tls",
+        "ilm",
+        "kms_kes",
+        "kms_vault",
+        "lambda_webhook",
+        "logger_http",
+        "logger_http_audit",
+        "logger_webhook",
+        "policy_opa",
+        "policy_plugin",
+        "region",
+        "scanner",
+        "site",
+        "storage_class",
+        "subnet",
+        "worm",
+    }
+)
+"""Of `mc admin config export`, beside `notify_*`."""
+SECTIONS = frozenset(
+    {
+        "browser",
+        "cache",
+        "compress",
+        "credential",
+        "domain",
+        "kms",
+        "ldapserveridentity",
+        "logger",
+        "openid",
+        "policy",
+        "region",
+        "storageclass",
+        "usage",
+        "version",
+        "worm",
+    }
+)
+"""Of a `config.json`, beside `notify`."""
+ABOUT_THE_SERVER = "it is about the MinIO server, not about notifications"
+
+FORMER: Mapping[str, Mapping[str, str]] = {
+    "nats": {"streaming_enable": "streaming"},
+    "nsq": {"tls_enable": "tls"},
+}
+"""Keys that MinIO renamed, by kind: its guide still shows both."""
+WITHOUT_USE: Mapping[str, Mapping[str, str]] = {
+    "amqp": {
+        "arguments": "MinIO never read it",
+        "immediate": "RabbitMQ refuses it since version 3",
+    },
+    "kafka": {
+        "batch_size": "events go in batches anyway",
+        "batch_commit_timeout": "events go in batches anyway",
+    },
+    "mqtt": {"client_id": "each function has its own"},
+    "nats": {"streaming_client_id": "each function has its own"},
+}
+"""Keys of MinIO that have nothing to do here, by kind: where the kind declares one, it is taken."""
+IN_JSON: Mapping[str, str] = {
+    "jet_stream": "jetstream",
+    "n_key_seed": "nkey_seed",
+    "producer_compression": "compression_codec",
+    "producer_compression_level": "compression_level",
+    "secure": "tls",
+    "streaming_max_pub_acks_inflight": "streaming_max_pub_acks_in_flight",
+    "tls_client_tls_cert": "client_tls_cert",
+    "tls_client_tls_key": "client_tls_key",
+    "user": "username",
+}
+"""Keys of a `config.json`, in snake case, that have another name today; a kind's own goes first."""

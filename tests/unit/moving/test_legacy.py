@@ -1,0 +1,95 @@
+"""The config.json of old MinIO servers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.errors import ConfigErrors
+from bucketcast.moving import files, settled
+from bucketcast.moving.found import TargetId
+from bucketcast.moving.known import SECTIONS
+from tests.unit.moving import samples
+
+
+def settle(document: Any) -> settled.Settled:
+    return settled.settle(files.read([files.File("config.json", json.dumps(document))]))
+
+
+def mistakes(document: Any) -> list[str]:
+    with pytest.raises(ConfigErrors) as refused:
+        settle(document)
+    return [str(error) for error in refused.value.errors]
+
+
+def test_other_sections_and_what_is_off_are_said_to_be_left_out() -> None:
+    document = json.loads(samples.config_json()) | {key: {} for key in SECTIONS}
+    left = {each.what for each in settle(document).left_out}
+    assert left >= SECTIONS
+    assert "notify_webhook.1.queue_dir" in left
+    off = ", ".join(sorted(f"notify_{kind}.2" for kind in targets.kinds()))
+    assert off in left
+
+
+def test_the_former_login_of_a_database() -> None:
+    found = settle(
+        {
+            "notify": {
+                "postgresql": {
+                    "pg": {
+                        "enable": True,
+                        "format": "namespace",
+                        "connectionString": "sslmode=disable",
+                        "table": "events",
+                        "host": "127.0.0.1",
+                        "port": "5432",
+                        "user": "postgres",
+                        "password": "p",
+                        "database": "db",
+                    }
+                }
+            }
+        }
+    )
+    assert found.targets == {
+        TargetId("postgres", "pg"): {
+            "connection_string": "sslmode=disable",
+            "table": "events",
+            "host": "127.0.0.1",
+            "port": "5432",
+            "username": "postgres",
+            "password": "p",
+            "database": "db",
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("document", "mistake"),
+    [
+        ({"version": "33"}, "config.json: no section notify; a config.json with its section"),
+        ([], "config.json: found nothing of MinIO's; allowed are the text of `mc admin config"),
+        (
+            {"notify": {}, "ntify": {}},
+            "config.json: unknown section 'ntify'; correct it, or delete",
+        ),
+        (
+            {"notify": {"webhok": {}}},
+            "config.json: notify.webhok: unknown kind; did you mean 'webhook'? correct it",
+        ),
+        ({"notify": {"webhook": []}}, "config.json: notify.webhook: found no object"),
+        ({"notify": {"webhook": {"1": "x"}}}, "config.json: notify.webhook.1: found no object"),
+        (
+            {"notify": {"webhook": {"1": {"endPont": "x"}}}},
+            "notify_webhook.1.end_pont: unknown key; did you mean 'endpoint'? allowed are",
+        ),
+    ],
+)
+def test_mistakes_name_their_place(document: Any, mistake: str) -> None:
+    assert mistakes(document)[0].startswith(mistake)
+
+
+def test_a_broken_document_is_refused() -> None:
+    with pytest.raises(ConfigErrors, match="no JSON: "):
+        files.read([files.File("config.json", '{"notify": ')])
