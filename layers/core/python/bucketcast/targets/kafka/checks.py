@@ -1,0 +1,103 @@
+"""What is wrong with the options together, and what whoever gave them should know."""
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+from bucketcast.options import REFERENCE, address
+from bucketcast.targets.kafka.client import Given
+
+Mistake = tuple[str, str, str]
+LEVELS = {"gzip": 9, "lz4": 12, "zstd": 22}
+_LAST_CLIENT_AUTH = 4
+_topic = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
+_version = re.compile(r"0\.1[1-9]\.[0-9]+\.[0-9]+|[1-9][0-9]*\.[0-9]+\.[0-9]+")
+
+
+class AllGiven(Given, Protocol):
+    """The options that the client does not need, too."""
+
+    @property
+    def tls_client_auth(self) -> int: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def batch_size(self) -> int: ...
+    @property
+    def batch_commit_timeout(self) -> float: ...
+
+
+def mistakes(given: AllGiven) -> Iterator[Mistake]:
+    """(key, what was found, what is allowed) for each mistake."""
+    yield from _places(given)
+    yield from _login(given)
+    yield from _tls(given)
+    yield from _compression(given)
+    version, client_auth = given.version, given.tls_client_auth
+    if version and not _is_reference(version) and not _version.fullmatch(version):
+        yield "version", f"found {version!r}", "allowed is 0.11.0.0, 2.2.0 or the like, not older"
+    if not _is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
+        yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
+
+
+def notes(given: AllGiven) -> Iterator[str]:
+    """A sentence for each option that is right and does nothing."""
+    if given.batch_size or given.batch_commit_timeout:
+        yield (
+            "batch_size and batch_commit_timeout do nothing here: what came together is sent "
+            "together, and the target's SQS queue is the store"
+        )
+    if given.version:
+        yield "version does nothing here: each broker is asked what it can do"
+    if given.tls_client_auth:
+        yield (
+            "tls_client_auth does nothing here: it is the brokers that ask for a client's "
+            "certificate, and client_tls_cert is shown to those that do"
+        )
+
+
+def _places(given: AllGiven) -> Iterator[Mistake]:
+    if not _is_reference(given.brokers):
+        for broker in given.brokers or ("",):
+            try:
+                address(broker)
+            except ValueError as error:
+                yield "brokers", f"found {broker!r}", f"allowed is, for each, {error}"
+    topic = given.topic
+    if not _is_reference(topic) and not _topic.fullmatch(topic):
+        allowed = "1 to 249 letters, digits, '.', '_' and '-', but not '.' or '..'"
+        yield "topic", f"found {topic!r}", f"allowed are {allowed}"
+
+
+def _login(given: AllGiven) -> Iterator[Mistake]:
+    if given.sasl and not given.sasl_username:
+        yield "sasl_username", "missing", "sasl = on needs it"
+    for key in ("sasl_username", "sasl_password"):
+        if getattr(given, key) and not given.sasl:
+            yield key, "given while sasl is off", "allowed is sasl = on beside it"
+
+
+def _tls(given: AllGiven) -> Iterator[Mistake]:
+    pair = ("client_tls_cert", "client_tls_key")
+    for key in ("cert_authority", *pair, "tls_skip_verify"):
+        if getattr(given, key) and not given.tls:
+            yield key, "given while tls is off", "allowed is tls = on beside it"
+    if bool(given.client_tls_cert) != bool(given.client_tls_key):
+        missing, beside = pair if given.client_tls_key else pair[::-1]
+        yield missing, "missing", f"it is needed beside {beside}"
+
+
+def _compression(given: AllGiven) -> Iterator[Mistake]:
+    codec, level = given.compression_codec, given.compression_level
+    if level is None or _is_reference(level) or _is_reference(codec):
+        return
+    if codec not in LEVELS:
+        allowed = f"compression_codec {codec} has no levels; {', '.join(LEVELS)} have"
+        yield "compression_level", f"found {level}", allowed
+    elif level > LEVELS[codec]:
+        yield "compression_level", f"found {level}", f"{codec} has the levels 0 to {LEVELS[codec]}"
+
+
+def _is_reference(value: object) -> bool:
+    """Whether it is still the name of a secret, which is text whatever the option's type."""
+    return isinstance(value, str) and value.startswith(REFERENCE)

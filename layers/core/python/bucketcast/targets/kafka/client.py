@@ -1,0 +1,103 @@
+"""What librdkafka is told: its own words for the target's options."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from bucketcast import __version__
+from bucketcast.options import Secret
+
+CONNECT_SECONDS = 5.0
+LARGEST_EVENT = 64 * 1024 * 1024
+"""Bytes of a body; brokers take no request of more than 100 MiB unless told otherwise."""
+_MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA-512"}
+
+
+class Given(Protocol):
+    """The target's options that its client needs."""
+
+    @property
+    def brokers(self) -> Sequence[str]: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def sasl(self) -> bool: ...
+    @property
+    def sasl_username(self) -> str: ...
+    @property
+    def sasl_password(self) -> Secret: ...
+    @property
+    def sasl_mechanism(self) -> str: ...
+    @property
+    def tls(self) -> bool: ...
+    @property
+    def tls_skip_verify(self) -> bool: ...
+    @property
+    def cert_authority(self) -> str: ...
+    @property
+    def client_tls_cert(self) -> str: ...
+    @property
+    def client_tls_key(self) -> Secret: ...
+    @property
+    def compression_codec(self) -> str: ...
+    @property
+    def compression_level(self) -> int | None: ...
+
+
+def configuration(given: Given, patience: float, batch_bytes: int) -> dict[str, Any]:
+    """A producer's configuration.
+
+    `patience` is the longest that a batch may take, in seconds; `batch_bytes` is how much goes to
+    the brokers as one.
+    """
+    protocol = "SASL_" * given.sasl + ("SSL" if given.tls else "PLAINTEXT")
+    words: dict[str, Any] = {
+        "bootstrap.servers": ",".join(given.brokers),
+        "security.protocol": protocol,
+        "client.id": f"bucketcast-{__version__}",
+        "acks": "all",
+        "enable.idempotence": True,
+        "partitioner": "fnv1a",
+        "batch.size": batch_bytes,
+        # With what stands around a body.
+        "message.max.bytes": LARGEST_EVENT + 1024 * 1024,
+        "compression.codec": given.compression_codec,
+        # Whoever waits for the batch gives it up first, and takes it back.
+        "message.timeout.ms": _ms(patience) + 60_000,
+        # A connection that died unseen is given up early enough to send again over another.
+        "socket.timeout.ms": _ms(patience / 3),
+        "request.timeout.ms": _ms(patience / 3),
+        "socket.keepalive.enable": True,
+        "socket.connection.setup.timeout.ms": _ms(CONNECT_SECONDS),
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 500,
+        # So long a new topic may be unknown to some broker.
+        "topic.metadata.propagation.max.ms": _ms(patience / 10),
+        "delivery.report.only.error": True,
+        "log_level": 0,  # else it prints: what there is to say it also tells us
+    }
+    if given.compression_level is not None:
+        words["compression.level"] = given.compression_level
+    return words | (_login(given) if given.sasl else {}) | (_tls(given) if given.tls else {})
+
+
+def _login(given: Given) -> dict[str, Any]:
+    mechanism = given.sasl_mechanism
+    return {
+        "sasl.mechanism": _MECHANISMS.get(mechanism, mechanism.upper()),
+        "sasl.username": given.sasl_username,
+        "sasl.password": given.sasl_password.reveal(),
+    }
+
+
+def _tls(given: Given) -> dict[str, Any]:
+    words: dict[str, Any] = {"enable.ssl.certificate.verification": not given.tls_skip_verify}
+    if given.cert_authority:
+        words["ssl.ca.pem"] = given.cert_authority
+    if given.client_tls_cert:
+        words["ssl.certificate.pem"] = given.client_tls_cert
+        words["ssl.key.pem"] = given.client_tls_key.reveal()
+    return words
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

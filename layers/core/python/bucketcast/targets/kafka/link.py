@@ -1,0 +1,148 @@
+"""A connected producer: a batch goes through it, or is taken back with the reason."""
+
+import math
+import time
+from collections.abc import Iterable
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING, NamedTuple
+
+from bucketcast.errors import DeliveryError, NotAuthorized
+from bucketcast.targets.kafka.client import CONNECT_SECONDS, Given, configuration
+from bucketcast.targets.kafka.errors import refusal, unreachable, unusable
+from bucketcast.targets.kafka.outlook import Outlook
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+    from confluent_kafka import Message as Report
+    from confluent_kafka.admin._metadata import ClusterMetadata
+
+CLOSE_SECONDS = 2.0
+STEP = 0.1
+"""Seconds between two looks at whether there is still hope."""
+_TAKEN_BACK = ("_PURGE_QUEUE", "_PURGE_INFLIGHT", "_MSG_TIMED_OUT")
+
+
+class Message(NamedTuple):
+    """An event, ready to be sent; `place` is its place in the batch."""
+
+    place: int
+    key: bytes
+    value: bytes
+    headers: list[tuple[str, str | bytes | None]]
+
+
+class Link:
+    """Not for several threads at once. Once a batch had a failure, it is of no more use."""
+
+    def __init__(self, given: Given, patience: float, batch_bytes: int, where: str) -> None:
+        """Begin to connect.
+
+        Raises:
+            NotConnected: the options cannot be used.
+        """
+        from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - see targets.base
+
+        self.batch_bytes = batch_bytes
+        self._given = given
+        self._where = where
+        self._outlook = Outlook()
+        if given.sasl and not given.sasl_password:
+            raise NotAuthorized(f"{where}: sasl_password is missing, and sasl is on")
+        told = configuration(given, patience, batch_bytes)
+        try:
+            self._producer = Producer({**told, "error_cb": self._outlook.hear})
+        except KafkaException as error:
+            raise unusable(error, where) from None
+
+    def connect(self, deadline: float) -> None:
+        """Find the brokers.
+
+        Raises:
+            NotConnected: none of them can be talked to.
+        """
+        # Each answer lets librdkafka ask for its producer's id, without which it sends nothing: the
+        # first finds it not yet connected to the brokers themselves. Else it waits for 500 ms.
+        soon = min(deadline, time.monotonic() + CONNECT_SECONDS)
+        for _ in range(2):
+            self._metadata(soon)
+        self._outlook.brightens()
+
+    def look(self, deadline: float) -> None:
+        """See whether the topic is there.
+
+        Raises:
+            DeliveryError: it is not, or not for us.
+        """
+        error = self._metadata(deadline).topics[self._given.topic].error
+        if error is not None:
+            raise refusal(error, self._given, self._where)
+
+    def send(self, messages: Iterable[Message], deadline: float) -> dict[int, DeliveryError]:
+        """What was not written, by its place; none of it is written later.
+
+        Raises:
+            NotConnected: of no message is it known.
+        """
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+
+        refused: dict[int, KafkaError] = {}
+        produce, topic = self._producer.produce, self._given.topic
+        for place, key, value, headers in messages:
+            report = partial(_note, refused, place)
+            try:
+                produce(topic, value, key, headers=headers, on_delivery=report)
+            except KafkaException as error:
+                refused[place] = error.args[0]
+        lost = self._settle(deadline)
+        return {
+            place: lost if error.name() in _TAKEN_BACK else refusal(error, self._given, self._where)
+            for place, error in refused.items()
+        }
+
+    def close(self) -> None:
+        """Drop the connections, and what was not sent."""
+        self._producer.purge()
+        # It waits for threads that may be asking for a name, which nothing can stop.
+        closing = Thread(target=self._producer.close, daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+
+    def _metadata(self, deadline: float) -> "ClusterMetadata":
+        from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+
+        seconds = STEP
+        while True:
+            try:
+                return self._producer.list_topics(self._given.topic, timeout=seconds)
+            except KafkaException:
+                self._producer.poll(0)
+                left = deadline - time.monotonic()
+                if left < 0 or self._outlook.is_hopeless():
+                    raise self._reason() from None
+                # An answer that comes late is thrown away: longer and longer, for slow brokers.
+                seconds = max(STEP, min(2 * seconds, left))
+
+    def _settle(self, deadline: float) -> DeliveryError:
+        """Wait until each is confirmed or refused, or taken back, and say why it would be."""
+        fewest = math.inf
+        while left := self._producer.flush(STEP):
+            if left < fewest:
+                self._outlook.brightens()
+                fewest = left
+            elif self._outlook.is_hopeless() or time.monotonic() > deadline:
+                self._producer.purge()
+                if self._producer.flush(CLOSE_SECONDS):
+                    raise self._reason()
+                break
+        return self._reason()
+
+    def _reason(self) -> DeliveryError:
+        final = self._outlook.final
+        if final is not None and final.fatal():
+            return refusal(final, self._given, self._where)
+        return unreachable(self._outlook.heard, self._given, self._where)
+
+
+def _note(refused: dict[int, "KafkaError"], place: int, error: "KafkaError", _: "Report") -> None:
+    refused[place] = error

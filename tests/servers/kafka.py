@@ -1,0 +1,323 @@
+"""Kafka: one broker that is its own controller, with PLAIN and SCRAM logins, TLS and mutual TLS.
+
+Topics are made on request only, so that a missing one is missing, unless the broker is started by
+`start_making_topics`, which makes them itself, as Kafka does when nobody says otherwise.
+"""
+
+import subprocess
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+from cryptography.hazmat.primitives import serialization
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.machine import MissingProgramError, find_program, ports
+from tests.servers.process import Process, StartError
+from tests.servers.tls import Tls
+
+USER = "alice"
+PASSWORD = "alice-s3cret"
+
+_JARS = Path(__file__).parents[2] / ".local" / "servers" / "kafka"
+_JAVA = (
+    *("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+_CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
+
+# The listener `open` is the broker's own, and that of the tests' consumer and administrator.
+# A session of a second lets a broker come back at once that was killed.
+_CONFIGURATION = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
+MTLS://127.0.0.1:{mtls},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
+MTLS://127.0.0.1:{mtls}
+listener.security.protocol.map=OPEN:PLAINTEXT,PLAIN:SASL_PLAINTEXT,TLS:SASL_SSL,MTLS:SSL,\
+CONTROLLER:PLAINTEXT
+inter.broker.listener.name=OPEN
+log.dirs={folder}/data
+num.partitions=1
+auto.create.topics.enable={makes_topics}
+message.max.bytes=8388608
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+broker.session.timeout.ms=1000
+broker.heartbeat.interval.ms=250
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:ANONYMOUS
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+ssl.keystore.type=PEM
+ssl.keystore.location={folder}/keystore.pem
+ssl.truststore.type=PEM
+ssl.truststore.location={ca}
+listener.name.mtls.ssl.client.auth=required
+"""
+_LOGIN = """\
+listener.name.{listener}.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+listener.name.{listener}.scram-sha-256.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.{listener}.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+"""
+_SETTLED = 20.0
+"""Seconds until a broker has done what it was asked to do, at the most."""
+_QUIET = {"log_level": 0}
+_ANYTHING: Any = None
+_EVERY_ACL = AclBindingFilter(
+    ResourceType.ANY,
+    _ANYTHING,
+    ResourcePatternType.ANY,
+    _ANYTHING,
+    _ANYTHING,
+    AclOperation.ANY,
+    AclPermissionType.ANY,
+)
+_PRODUCT = "kafka-server-[0-9]*.jar"
+
+
+class KafkaServer(Server):
+    """Its `place` is a topic with one partition."""
+
+    kind = "kafka"
+    place = "events"
+    refusals = (KafkaException,)
+    client_options = ("client_tls_cert", "client_tls_key")
+
+    def __init__(self, process: Process, tls: Tls, chosen: Mapping[str, int]) -> None:
+        super().__init__(process, tls)
+        self.chosen = chosen
+        self.client = _administrator(chosen)
+        """What a client of the tests needs, who may do everything."""
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.chosen['plain']}"
+
+    def version(self) -> str:
+        """Of the jar that runs: a broker tells its clients what it can do, and not its version."""
+        (jar,) = _JARS.glob(_PRODUCT)
+        return f"Kafka {jar.stem.rpartition('-')[2]}"
+
+    def settings(self, **overrides: str) -> Settings:
+        login = {"sasl": "on", "sasl_username": USER, "sasl_password": PASSWORD}
+        return {"brokers": self.address, "topic": self.place, **login, **overrides}
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{"sasl_password": "wr0ng-s3cret", **overrides})
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{**self._verified("tls"), **overrides})
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        """See `Server`; the certificate is the login."""
+        own = self.as_client(self.tls.client_cert.read_text(), self.tls.client_key.read_text())
+        no_login = {"sasl": "off", "sasl_username": "", "sasl_password": ""}
+        return self.settings(**{**self._verified("mtls"), **no_login, **own, **overrides})
+
+    def _verified(self, listener: str) -> Settings:
+        return {
+            "brokers": f"127.0.0.1:{self.chosen[listener]}",
+            "tls": "on",
+            "cert_authority": self.tls.ca.read_text(),
+        }
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:
+        producer = Producer(_client(settings))
+        refused: list[Exception] = []
+
+        def answered(error: Any, _: Message) -> None:
+            if error:
+                refused.append(KafkaException(error))
+
+        producer.produce(settings["topic"], body, key, on_delivery=answered)
+        producer.flush(_SETTLED)
+        if refused:
+            raise refused[0]
+
+    def received(self, place: str = "") -> list[Arrival]:
+        return [
+            Arrival(
+                body=message.value() or b"",
+                key=(message.key() or b"").decode(),
+                headers=_headers(message),
+            )
+            for message in self.messages(place or self.place)
+        ]
+
+    def messages(self, topic: str) -> list[Message]:
+        """All that is in a topic, one partition after the other; nothing where there is none."""
+        consumer = Consumer({**self.client, "group.id": "tests", "fetch.wait.max.ms": 20})
+        try:
+            found: list[Message] = []
+            for partition in consumer.list_topics(topic, timeout=_SETTLED).topics[topic].partitions:
+                place = TopicPartition(topic, partition, 0)
+                _, end = consumer.get_watermark_offsets(place, timeout=_SETTLED)
+                consumer.assign([place])
+                wanted = len(found) + end
+                while len(found) < wanted:
+                    found += _read(consumer, wanted - len(found))
+            return found
+        finally:
+            consumer.close()
+
+    def make(self, topic: str, partitions: int = 1, **config: str) -> None:
+        """A topic, ready for use; `config` has a `_` for each dot."""
+        named = {key.replace("_", "."): text for key, text in config.items()}
+        administrator = AdminClient(self.client)
+        made = administrator.create_topics([NewTopic(topic, partitions, config=named)])
+        made[topic].result(_SETTLED)
+        self._until_led()
+
+    def clear(self) -> None:
+        administrator = AdminClient(self.client)
+        for rights in administrator.delete_acls([_EVERY_ACL]).values():
+            rights.result(_SETTLED)
+        known = list(administrator.list_topics(timeout=_SETTLED).topics)
+        if known:
+            for gone in administrator.delete_topics(known).values():
+                gone.result(_SETTLED)
+        self.make(self.place)
+
+    def _until_led(self) -> None:
+        deadline = time.monotonic() + _SETTLED
+        while True:
+            try:
+                return _ready(self.client)
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> KafkaServer:
+    """Start Kafka with its data in `folder`; see `servers.Module.start`."""
+    return _start(folder, tls, outlives=outlives, makes_topics="false")
+
+
+def start_making_topics(folder: Path, tls: Tls) -> KafkaServer:
+    """Start a broker that makes each topic that somebody writes to."""
+    return _start(folder, tls, outlives=False, makes_topics="true")
+
+
+def _start(folder: Path, tls: Tls, *, outlives: bool, makes_topics: str) -> KafkaServer:
+    java = find_program("java", "/usr/lib/jvm/*/bin", "/opt/homebrew/opt/openjdk/bin")
+    if not list(_JARS.glob(_PRODUCT)):
+        raise MissingProgramError("kafka")
+    folder = folder.absolute()
+    chosen = ports(folder, "open", "plain", "tls", "mtls", "controller")
+    new = not (folder / "data").exists()
+    command = [java, *_JAVA, "-cp", str(_JARS / "*")]
+    process = Process(
+        [*command, "kafka.Kafka", str(folder / "server.properties")],
+        folder,
+        ready=partial(_ready, _administrator(chosen)),
+        not_ready_yet=(KafkaException,),
+        outlives=outlives,
+    )
+    server = KafkaServer(process, tls, chosen)
+    if not process.running:
+        _configure(folder, tls, makes_topics, chosen)
+        if new:
+            _format(folder, command)
+    process.start()
+    if new:
+        server.clear()
+    return server
+
+
+def _configure(folder: Path, tls: Tls, makes_topics: str, chosen: Mapping[str, int]) -> None:
+    key = serialization.load_pem_private_key(tls.server_key.read_bytes(), None)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,  # the only one that Kafka reads
+        serialization.NoEncryption(),
+    )
+    keystore = folder / "keystore.pem"
+    keystore.touch(mode=0o600)
+    keystore.write_bytes(pem + tls.server_cert.read_bytes())
+    lines = _CONFIGURATION.format(**chosen, folder=folder, ca=tls.ca, makes_topics=makes_topics)
+    for listener in ("plain", "tls"):
+        lines += _LOGIN.format(listener=listener, user=USER, password=PASSWORD)
+    (folder / "server.properties").touch(mode=0o600)
+    (folder / "server.properties").write_text(lines)
+
+
+def _format(folder: Path, java: list[str]) -> None:
+    """Make the broker's data, with the logins that it keeps itself."""
+    login = f"[name={USER},password={PASSWORD}]"
+    scram = [f"--add-scram=SCRAM-SHA-{bits}={login}" for bits in (256, 512)]
+    program = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", _CLUSTER]
+    made = subprocess.run(
+        [*program, "--config", str(folder / "server.properties"), *scram],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if made.returncode:
+        raise StartError(made.stdout + made.stderr)
+
+
+def _administrator(chosen: Mapping[str, int]) -> dict[str, Any]:
+    return {"bootstrap.servers": f"127.0.0.1:{chosen['open']}", **_QUIET}
+
+
+def _ready(administrator: dict[str, Any]) -> None:
+    """Raise KafkaException until the broker answers, and leads all of its partitions."""
+    found = AdminClient(administrator).list_topics(timeout=0.5)
+    parts = [part for topic in found.topics.values() for part in topic.partitions.values()]
+    if not found.brokers or any(part.leader not in found.brokers for part in parts):
+        raise KafkaException("the broker does not lead its partitions yet")
+
+
+def _headers(message: Message) -> dict[str, str]:
+    pairs: Any = message.headers() or ()
+    return {name: value.decode() for name, value in pairs}
+
+
+def _read(consumer: Consumer, most: int) -> list[Message]:
+    found = consumer.consume(most, timeout=_SETTLED)
+    for message in found:
+        if message.error():
+            raise KafkaException(message.error())
+    return found
+
+
+def _client(settings: Settings) -> dict[str, Any]:
+    """A client's own words for a target's settings."""
+    encrypted = settings.get("tls") == "on"
+    protocol = "SASL_" * (settings.get("sasl") == "on") + ("SSL" if encrypted else "PLAINTEXT")
+    words = {
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": settings.get("sasl_username"),
+        "sasl.password": settings.get("sasl_password"),
+        "ssl.ca.pem": settings.get("cert_authority"),
+        "ssl.certificate.pem": settings.get("client_tls_cert"),
+        "ssl.key.pem": settings.get("client_tls_key"),
+    }
+    return {
+        **{word: text for word, text in words.items() if text},
+        "bootstrap.servers": settings["brokers"],
+        "security.protocol": protocol,
+        "message.timeout.ms": 3000,
+        **_QUIET,
+    }
