@@ -8,6 +8,9 @@ from collections.abc import Mapping
 _ONLY_CONNECTS = "whatever it said over the connection, the endpoint could take for an event"
 
 WAIVERS: Mapping[tuple[str, str], str] = {
+    ("amqp", "test_a_missing_password_is_said"): "it is a part of url",
+    ("mysql", "test_a_missing_password_is_said"): "it is a part of dsn_string",
+    ("mysql-access", "test_access_has_the_time_beside_it"): "MinIO's DATETIME has whole seconds",
     ("postgres", "test_bodies_arrive_byte_for_byte"): "JSONB prints the JSON anew",
     ("postgres", "test_a_missing_password_is_said"): "it is a part of connection_string",
     ("webhook", "test_a_probe_sees_a_silent_server"): _ONLY_CONNECTS,
