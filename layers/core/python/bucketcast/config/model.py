@@ -7,9 +7,9 @@ from typing import Literal
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
-from bucketcast.targets.base import Common
+from bucketcast.targets.base import Common, Shaped
 
-NOT_FOR_THE_FUNCTION = frozenset(options_of(Common))
+NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
 """What the deploy reads and the function has no use for."""
 
 

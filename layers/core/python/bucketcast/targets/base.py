@@ -6,15 +6,15 @@ opens its connection on first use and keeps it; whoever catches a `NotConnected`
 """
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
+from bucketcast import shapes
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.options import OnOff, Pem, SecretPem, option
-from bucketcast.shapes import MINIO, Shape
 
 SPARE = 5.0
 """Seconds of a function's time to say what was not sent, after a last batch that went badly."""
@@ -23,8 +23,22 @@ Failures = Mapping[int, DeliveryError]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common:
-    """The options that every kind has in MinIO."""
+class Shaped:
+    """How events are written; MinIO knows but its own way."""
+
+    shape: shapes.Name = option(
+        "the dialect of what is sent: MinIO's, the record as Amazon S3 or as Ceph RGW sends it, or "
+        "a CloudEvent, in one document or with its attributes in headers",
+        default="minio",
+    )
+    opaque_data: str = option(
+        "what Ceph's records have as opaqueData; with shape = ceph", default="", example="team-a"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common(Shaped):
+    """The options that every kind has in MinIO, and how events are written."""
 
     enable: OnOff = option("whether the target is there at all", default="on")
     comment: str = option("a sentence for whoever reads the configuration", default="")
@@ -58,10 +72,12 @@ class Target(abc.ABC):
     """How many events one `send` takes at most."""
     patience: ClassVar[float] = 30.0
     """Seconds until a server that says nothing is given up."""
+    attributes_prefix: ClassVar[str | None] = None
+    """What a CloudEvent's attributes are called by in headers; None where there are no headers."""
 
     def __init__(self, settings: Any) -> None:
         self.settings = settings
-        self.shape: Shape = MINIO
+        self.shape = shapes.shape(settings.shape, settings.opaque_data)
 
     @classmethod
     def preload(cls) -> None:
@@ -75,7 +91,19 @@ class Target(abc.ABC):
             names = ("client_cert", "client_key")
             missing, beside = names if settings.client_key else names[::-1]
             return [(missing, "missing", f"it is needed beside {beside}")]
-        return []
+        return list(cls._misshapen(settings))
+
+    @classmethod
+    def _misshapen(cls, settings: Any) -> Iterator[tuple[str, str, str]]:
+        shape = settings.shape
+        if getattr(settings, "format", "") == "namespace" and shape != "minio":
+            allowed = "minio: a mirror is guarded by what its records say; or format = access"
+            yield "shape", f"found '{shape}' beside format = namespace", f"allowed is {allowed}"
+        if shape == "cloudevents-binary" and cls.attributes_prefix is None:
+            allowed = "cloudevents, which needs none"
+            yield "shape", f"found '{shape}', which needs headers", f"allowed is {allowed}"
+        if settings.opaque_data and shape != "ceph":
+            yield "opaque_data", f"found beside shape = {shape}", "allowed is shape = ceph"
 
     @classmethod
     def notes(cls, settings: Any) -> list[str]:
@@ -94,6 +122,17 @@ class Target(abc.ABC):
         again as a whole.
         """
         return 40.0
+
+    def headers(self, event: Event) -> dict[str, str]:
+        """What stands beside an event's body, where the product has such a place."""
+        attributes, prefix = self.shape.attributes, self.attributes_prefix
+        if attributes is None or prefix is None:
+            return {}
+        return {prefix + name: text for name, text in attributes(event).items()}
+
+    def body(self, event: Event) -> bytes:
+        """What is sent of an event, exactly."""
+        return self.shape.message(event)
 
     @property
     @abc.abstractmethod
