@@ -1,11 +1,13 @@
 """The configuration: every mistake told at once, in words that show the cure."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bucketcast import targets
+from bucketcast.cli import page
 from bucketcast.config import Deploy, Deployment, load
 from bucketcast.errors import ConfigErrors
 
@@ -295,7 +297,7 @@ def test_environment_goes_over_the_file(folder: Folder) -> None:
         MINIO_NOTIFY_WEBHOOK_IN_FLIGHT_primary="3",
         MINIO_API_SYNC_EVENTS="on",
         UNRELATED="x",
-        MINIO_NOTIFY_NSQ_TOPIC="of a target that is not here",
+        MINIO_NOTIFY_FAX_NUMBER="of a target that is not here",
     )
     (target,) = made.targets
     assert target.settings == {
@@ -387,6 +389,13 @@ def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> N
         "notify_webhook.primary.auth_token: found plain text; secret:NAME of a secret in Secrets "
         "Manager; plain text is for a local deploy only"
     )
+
+
+def test_plain_secret_of_a_local_deploy_is_checked_as_the_text_it_is(folder: Folder) -> None:
+    table = f"[notify_mysql.a]\ndsn_string = 'u:{HIDDEN}@tcp(h:3306'\ntable = 't'"
+    (mistake,) = folder.mistakes(table, local=True)
+    assert mistake.startswith("notify_mysql.a.dsn_string: found ***; allowed is user:password@tcp(")
+    assert HIDDEN not in mistake
 
 
 def test_plain_secret_of_a_local_deploy_becomes_a_reference(folder: Folder) -> None:
@@ -490,6 +499,8 @@ def test_store_of_minio_is_accepted_with_one_note(folder: Folder) -> None:
     assert folder.load(HOOK + "queue_limit = 0\nqueue_dir = ''").notes == ()
 
 
-def test_every_kind_of_target_can_be_asked_for(folder: Folder) -> None:
-    text = HOOK + TABLE + "[notify_redis.r]\naddress = 'localhost:6379'\nkey = 'events'\n"
-    assert tuple(each.kind for each in folder.load(text).targets) == targets.kinds()
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_the_example_of_every_page_is_a_right_configuration(folder: Folder, kind: str) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", page.of(kind), re.DOTALL)
+    (target,) = folder.load(example).targets
+    assert (target.kind, target.id) == (kind, "primary")
