@@ -1,0 +1,60 @@
+"""What the option url says: where the broker is, and as whom to log in."""
+
+from dataclasses import dataclass
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from bucketcast.options import LoginUrl, Secret
+
+PORTS = {"amqp": 5672, "amqps": 5671}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A broker, a virtual host on it, and a login; `external` is one by the client certificate."""
+
+    host: str
+    port: int
+    vhost: str
+    user: str
+    password: Secret
+    encrypted: bool
+    external: bool
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        vhost = "" if self.vhost == "/" else f" virtual host {self.vhost}"
+        return f"{host}:{self.port}{vhost}"
+
+    def login(self) -> tuple[str, str]:
+        """The mechanism of SASL, and what it says."""
+        if self.external:
+            return "EXTERNAL", ""
+        return "PLAIN", f"\0{self.user}\0{self.password.reveal()}"
+
+
+def parse(url: LoginUrl) -> Address:
+    """The parts of `amqp://user:password@host:port/vhost`; what it leaves out is AMQP's default.
+
+    Raises:
+        ValueError: it says what is allowed, and nothing of what was found.
+    """
+    parts = urlsplit(url.reveal())
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise ValueError("an amqp:// or amqps:// URL with a host")
+    asked = parse_qs(parts.query, keep_blank_values=True)
+    mechanism = asked.pop("auth_mechanism", ["plain"])[-1].lower()
+    if asked or parts.fragment or mechanism not in ("plain", "external"):
+        raise ValueError(
+            "a URL without query, or with ?auth_mechanism=external: time-outs and heartbeats are "
+            "the target's own, certificates go into cert_authority, client_cert and client_key"
+        )
+    logs_in = parts.username is not None
+    return Address(
+        host=parts.hostname,
+        port=parts.port or PORTS[parts.scheme],
+        vhost=unquote(parts.path[1:]) or "/",
+        user=unquote(parts.username or "") if logs_in else "guest",
+        password=Secret(unquote(parts.password or "") if logs_in else "guest"),
+        encrypted=parts.scheme == "amqps",
+        external=mechanism == "external",
+    )

@@ -1,0 +1,49 @@
+"""What the broker said of the messages of one batch."""
+
+from itertools import takewhile
+
+from bucketcast.errors import DeliveryError, Retryable
+
+_UNBOUND = "no queue takes it: bind one for routing_key, or let such events go with mandatory = off"
+_REFUSED = "the broker refused it: is a queue at its limit?"
+
+
+class Confirms:
+    """Settles messages by their tags, which count up; `failures` are by place in the batch.
+
+    A message that no queue takes is returned by its id, and then confirmed all the same.
+    """
+
+    def __init__(self, where: str, failures: dict[int, DeliveryError]) -> None:
+        self.failures = failures
+        self._where = where
+        self.confirmed: set[int] = set()
+        self._waiting: dict[int, int] = {}
+        self._places: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        """How many messages are sent and not settled."""
+        return len(self._waiting)
+
+    def sent(self, tag: int, place: int, message_id: str) -> None:
+        self._waiting[tag] = place
+        self._places.setdefault(message_id, []).append(place)
+
+    def returned(self, message_id: str, said: str) -> None:
+        """An id of an earlier batch, whose answers came late, may be one of this batch too."""
+        for place in self._places.get(message_id, ()):
+            self.failures[place] = Retryable(f"{self._where}: {said}: {_UNBOUND}")
+
+    def settled(self, tag: int, *, taken: bool, and_before: bool) -> None:
+        """A message is taken or refused, where the broker says so with all before it."""
+        for each in self._up_to(tag) if and_before else [tag]:
+            place = self._waiting.pop(each, None)
+            if place is None:
+                continue
+            if not taken:
+                self.failures[place] = Retryable(f"{self._where}: {_REFUSED}")
+            elif place not in self.failures:
+                self.confirmed.add(place)
+
+    def _up_to(self, tag: int) -> list[int]:
+        return list(takewhile(lambda each: each <= tag, self._waiting))

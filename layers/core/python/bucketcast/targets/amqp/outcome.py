@@ -1,0 +1,73 @@
+"""What went wrong with a session, as an outcome that says what to do."""
+
+import re
+
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.targets.amqp.address import Address
+from bucketcast.targets.amqp.session import BlockedError, ClosedError
+
+_RIGHTS = "the user needs to write to the exchange, and with exchange_type to configure it too"
+_FITS = (
+    "set exchange_type, durable and auto_deleted as the exchange has them, or leave exchange_type "
+    "empty to take it as it is"
+)
+_TRUST = (
+    "set cert_authority to the authority that signed the broker's certificate, and the host in url "
+    "to a name that stands in it"
+)
+_CURES: tuple[tuple[str, type[DeliveryError], str], ...] = (
+    ("mechanism EXTERNAL", NotAuthorized, "the broker must know the user that client_cert names"),
+    ("Login was refused", NotAuthorized, "see user and password in url"),
+    ("internal exchange", Retryable, "only other exchanges may publish there: name another"),
+    ("default exchange", Retryable, "leave exchange_type empty"),
+    ("access to vhost", NotAuthorized, "let the user into it, or name another as the path of url"),
+    ("refused for user", NotAuthorized, _RIGHTS),
+    ("ACCESS_REFUSED", NotAuthorized, "see user and password in url"),
+    ("no exchange", Retryable, "make it, or set exchange_type, and it is made"),
+    ("inequivalent arg", Retryable, _FITS),
+    ("exchange type", Retryable, "set exchange_type to one that the broker has"),
+    ("vhost", NotConnected, "make the virtual host, or name another as the path of url"),
+    ("CERTIFICATE_VERIFY_FAILED", NotConnected, _TRUST),
+    (" alert ", NotAuthorized, "the broker wants a client_cert of an authority that it trusts"),
+    ("WRONG_VERSION_NUMBER", NotConnected, "does the port in url suit its scheme?"),
+    ("other than AMQP", NotConnected, "does the port in url suit its scheme?"),
+)
+"""By a word of what was said: what it means, and its cure."""
+_too_large = re.compile(r"message size \d+ .*max size (\d+)").search
+
+
+def outcome(error: Exception, address: Address, *, opening: bool = False) -> DeliveryError:
+    """What a session raised; `opening` if that was before it could be used."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    known = ((kind, cure) for word, kind, cure in _CURES if word in said)
+    kind, cure = next(known, (NotConnected, ""))
+    if isinstance(error, BlockedError):
+        kind, cure = Retryable, "what it has of them is confirmed when it goes on"
+    elif isinstance(error, ClosedError) and not error.whole and kind is NotConnected:
+        kind = Retryable
+    elif isinstance(error, TimeoutError):
+        said = "no answer in time"
+    if opening and not cure:
+        cure = _while_opening(error, address)
+    return kind(f"{address}: {said}" + (f": {cure}" if cure else ""))
+
+
+def _while_opening(error: Exception, address: Address) -> str:
+    if isinstance(error, TimeoutError):
+        return "is the host in url right, and does its network let this function in?"
+    if not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
+        return ""
+    if address.encrypted:
+        return "does the broker want a client certificate (client_cert, client_key)?"
+    return "does the port in url suit its scheme?"
+
+
+def is_missing(error: Exception) -> bool:
+    """Whether there is no such exchange."""
+    return "no exchange" in str(error)
+
+
+def largest_message(error: Exception) -> int | None:
+    """Bytes of a message that the broker takes, if it says that one was larger."""
+    found = _too_large(str(error))
+    return int(found[1]) if found else None

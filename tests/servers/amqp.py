@@ -1,0 +1,289 @@
+"""RabbitMQ with a full user, one who may only publish to `ev.*`, TLS, and durable queues."""
+
+import base64
+import hashlib
+import json
+import logging
+import os
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pika
+from pika.adapters.blocking_connection import BlockingChannel
+from pika.adapters.utils.connection_workflow import AMQPConnectorException
+from pika.exceptions import AMQPError
+
+from tests.servers import Arrival, Server, Settings
+from tests.servers.machine import find_program, ports
+from tests.servers.process import Process
+from tests.servers.tls import CLIENT_NAME, Tls, as_files
+
+USER, PASSWORD = "alice", "alice-s3cret"
+LIMITED_USER, LIMITED_PASSWORD = "bob", "bob-s3cret"
+"""May publish to `ev.*`, and declare and read nothing; in the virtual host `/` only."""
+CLIENT_PASSWORD = "carol-s3cret"
+"""Of the user whom the client certificate names, who logs in by it too."""
+OTHER_VHOST = "other/s3"
+"""Only `alice` may use it."""
+ROUTING_KEY = "bucketlogs"
+LARGEST_MESSAGE = 4_000_000
+
+# The last of its arguments starts the server. epmd, which Erlang's nodes find each other by, is
+# started here, because the one that Erlang starts itself would outlive it.
+_WITH_EPMD = """
+"$1" -address 127.0.0.1 -port "$ERL_EPMD_PORT" & epmd=$!
+"$2" & server=$!
+trap 'kill -TERM $server' TERM
+while kill -0 $server 2>/dev/null; do wait $server; status=$?; done
+kill $epmd
+exit $status
+"""
+_CONFIGURATION = """\
+listeners.tcp.1 = 127.0.0.1:{plain}
+listeners.ssl.1 = 127.0.0.1:{tls}
+load_definitions = {folder}/definitions.json
+vm_memory_high_watermark.absolute = 1GiB
+disk_free_limit.absolute = 50MB
+max_message_size = {largest}
+log.console = true
+log.file = false
+auth_mechanisms.1 = PLAIN
+auth_mechanisms.2 = EXTERNAL
+ssl_cert_login_from = common_name
+"""
+# RabbitMQ has one set of options for all its TLS ports, but Erlang looks at the name that a client
+# asks for. A client that connects to an address asks for none.
+_TLS_OPTIONS = """\
+[{{rabbit, [{{ssl_options, [
+  {{cacertfile, "{ca}"}}, {{certfile, "{cert}"}}, {{keyfile, "{key}"}},
+  {{verify, verify_peer}}, {{fail_if_no_peer_cert, false}},
+  {{sni_hosts, [{{"localhost", [
+    {{cacertfile, "{ca}"}}, {{certfile, "{cert}"}}, {{keyfile, "{key}"}},
+    {{verify, verify_peer}}, {{fail_if_no_peer_cert, true}}
+  ]}}]}}
+]}}]}}].
+"""
+_ON_DISK = {"x-queue-mode": "lazy"}
+"""Of a queue that nobody empties while a benchmark fills it."""
+_ERLANG = "+S 2:2 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}"
+
+
+# At the level of the contract tests it describes every step of every connection of ours.
+logging.getLogger("pika").setLevel(logging.WARNING)
+
+
+class AmqpServer(Server):
+    """Its `place` is a fanout exchange with a queue of the same name."""
+
+    kind = "amqp"
+    place = "ev.events"
+    refusals = (AMQPError, AMQPConnectorException, OSError)
+
+    def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
+        super().__init__(process, tls)
+        self.plain = plain
+        self.tls_port = tls_port
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.plain}"
+
+    def version(self) -> str:
+        with self.connect() as connection:
+            said = connection._impl.server_properties  # nothing public has it
+            return f"{said['product']} {said['version']}"
+
+    def connect(self, vhost: str = "/") -> pika.BlockingConnection:
+        """The full user's connection; the caller closes it."""
+        return pika.BlockingConnection(
+            pika.ConnectionParameters(
+                "127.0.0.1",
+                self.plain,
+                vhost,
+                pika.PlainCredentials(USER, PASSWORD),
+                socket_timeout=2,
+                stack_timeout=2,
+                blocked_connection_timeout=2,
+            )
+        )
+
+    @contextmanager
+    def channel(self, vhost: str = "/") -> Iterator[BlockingChannel]:
+        """A channel of the full user."""
+        with self.connect(vhost) as connection:
+            yield connection.channel()
+
+    def control(self, *command: str) -> None:
+        """Let `rabbitmqctl` do something."""
+        program = Path(self.process.arguments[-1]).with_name("rabbitmqctl")
+        environment = {**os.environ, **self.process.environment}
+        subprocess.run(
+            [program, "-q", *command],
+            env=environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=60,
+        )
+
+    def url(self, user: str = USER, password: str = PASSWORD, vhost: str = "") -> str:
+        return f"amqp://{user}:{password}@{self.address}/{vhost}"
+
+    def settings(self, **overrides: str) -> Settings:
+        return {
+            "url": self.url(),
+            "exchange": self.place,
+            "exchange_type": "fanout",
+            "routing_key": ROUTING_KEY,
+            "durable": "on",
+            **overrides,
+        }
+
+    def wrong_password_settings(self, **overrides: str) -> Settings:
+        return self.settings(**{"url": self.url(password="wr0ng-s3cret"), **overrides})
+
+    def limited_settings(self, **overrides: str) -> Settings:
+        """As `settings`, with the user who may only publish."""
+        limited = {"url": self.url(LIMITED_USER, LIMITED_PASSWORD), "exchange_type": ""}
+        return self.settings(**{**limited, "durable": "off", **overrides})
+
+    def tls_settings(self, **overrides: str) -> Settings:
+        return self._tls_settings("127.0.0.1", overrides)
+
+    def mtls_settings(self, **overrides: str) -> Settings:
+        own = {
+            "client_cert": self.tls.client_cert.read_text(),
+            "client_key": self.tls.client_key.read_text(),
+        }
+        return self._tls_settings("localhost", {**own, **overrides})
+
+    def _tls_settings(self, host: str, overrides: dict[str, str]) -> Settings:
+        verified = {
+            "url": f"amqps://{USER}:{PASSWORD}@{host}:{self.tls_port}/",
+            "cert_authority": self.tls.ca.read_text(),
+        }
+        return self.settings(**{**verified, **overrides})
+
+    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002 - no keys
+        parameters = pika.URLParameters(settings["url"])
+        parameters.socket_timeout = parameters.stack_timeout = 2
+        if settings["url"].startswith("amqps:"):
+            with as_files(settings) as files:
+                context = ssl.create_default_context(cafile=files.get("cert_authority"))
+                if "client_cert" in files:
+                    context.load_cert_chain(files["client_cert"], files["client_key"])
+            parameters.ssl_options = pika.SSLOptions(context, parameters.host)
+        with pika.BlockingConnection(parameters) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            persistent = pika.BasicProperties(delivery_mode=2)
+            place, routing_key = settings["exchange"], settings["routing_key"]
+            channel.basic_publish(place, routing_key, body, persistent, mandatory=True)
+
+    def received(self, place: str = "") -> list[Arrival]:
+        return [
+            Arrival(
+                body=body,
+                headers={name: str(text) for name, text in (properties.headers or {}).items()},
+            )
+            for properties, body in self.messages(place)
+        ]
+
+    def messages(self, queue: str = "") -> list[tuple[pika.BasicProperties, bytes]]:
+        """What is in a queue, by default that of `place`, in its order; it stays there."""
+        found: list[tuple[pika.BasicProperties, bytes]] = []
+        with self.channel() as channel:
+            name = queue or self.place
+            count = channel.queue_declare(name, passive=True).method.message_count
+            if count:
+                for _, properties, body in channel.consume(name, inactivity_timeout=5):
+                    assert properties is not None, f"{len(found)} of {count} messages came"
+                    found.append((properties, body))
+                    if len(found) == count:
+                        break
+        return found
+
+    def clear(self) -> None:
+        with self.channel() as channel:
+            channel.exchange_delete(self.place)
+            channel.queue_delete(self.place)
+        self.make()
+
+    def make(self) -> None:
+        """Its exchange and queue, where they are not there yet."""
+        with self.channel() as channel:
+            channel.exchange_declare(self.place, "fanout", durable=True)
+            channel.queue_declare(self.place, durable=True, arguments=_ON_DISK)
+            channel.queue_bind(self.place, self.place)
+
+
+def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:
+    """Start RabbitMQ with its data in `folder`; see `servers.Module.start`."""
+    # Debian's in /usr/sbin would change to another user; it points to a neighbour of the real one.
+    program = Path(find_program("rabbitmq-server", "/opt/homebrew/sbin", "/usr/local/sbin"))
+    epmd = find_program("epmd", "/opt/homebrew/bin", "/usr/local/bin")
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = ports(folder, "plain", "tls", "node", "epmd")
+    files = {
+        "rabbitmq.conf": _CONFIGURATION.format(**chosen, folder=folder, largest=LARGEST_MESSAGE),
+        "advanced.config": _TLS_OPTIONS.format(ca=tls.ca, cert=tls.server_cert, key=tls.server_key),
+        "enabled_plugins": "[rabbitmq_auth_mechanism_ssl].",
+        "definitions.json": json.dumps(_definitions()),
+    }
+    for name, text in files.items():
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_text(text)
+    process = Process(
+        ["sh", "-c", _WITH_EPMD, "sh", epmd, str(program.resolve().with_name(program.name))],
+        folder,
+        ready=lambda: server.connect().close(),
+        not_ready_yet=AmqpServer.refusals,
+        environment={
+            "HOME": str(folder),  # of Erlang's cookie
+            "RABBITMQ_NODENAME": "bucketcast@localhost",
+            "RABBITMQ_DIST_PORT": str(chosen["node"]),
+            "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(folder),
+            "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(folder / "advanced.config"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
+            "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
+            "RABBITMQ_PID_FILE": str(folder / "pid-of-erlang"),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _ERLANG,
+            "ERL_EPMD_PORT": str(chosen["epmd"]),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+        },
+        outlives=outlives,
+    )
+    server = AmqpServer(process, tls, chosen["plain"], chosen["tls"])
+    process.start()
+    server.make()
+    return server
+
+
+def _definitions() -> dict[str, object]:
+    """Users, virtual hosts and rights, which RabbitMQ reads when it starts."""
+    users = [(USER, PASSWORD), (LIMITED_USER, LIMITED_PASSWORD), (CLIENT_NAME, CLIENT_PASSWORD)]
+    everything = {"configure": ".*", "write": ".*", "read": ".*"}
+    publishing = {"configure": "", "write": r"^ev\.", "read": ""}
+    return {
+        "users": [
+            {"name": name, "password_hash": _hashed(password), "tags": ""}
+            for name, password in users
+        ],
+        "vhosts": [{"name": "/"}, {"name": OTHER_VHOST}],
+        "permissions": [
+            {"user": USER, "vhost": "/", **everything},
+            {"user": USER, "vhost": OTHER_VHOST, **everything},
+            {"user": LIMITED_USER, "vhost": "/", **publishing},
+            {"user": CLIENT_NAME, "vhost": "/", **everything},
+        ],
+    }
+
+
+def _hashed(password: str) -> str:
+    """RabbitMQ's own form: a salt of 32 bits, then SHA-256 of it and the password."""
+    salt = b"salt"
+    return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()
