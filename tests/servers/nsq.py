@@ -102,7 +102,7 @@ class NsqServer(Server):
 
     def client(self) -> Client:
         """A connection that nsqd takes as it is configured now; the caller closes it."""
-        if "tls_client_auth_policy" not in self._options():
+        if "tls_required" not in self._options():
             return Client(self.address, SECRET)
         context = ssl.create_default_context(cafile=self.tls.ca)
         context.load_cert_chain(self.tls.client_cert, self.tls.client_key)
@@ -172,7 +172,13 @@ def _context(files: dict[str, str]) -> ssl.SSLContext:
 
 
 def _usual(tls: Tls) -> dict[str, Any]:
-    return {"tls_cert": str(tls.server_cert), "tls_key": str(tls.server_key)}
+    """TLS for those who want it, and nothing lost by a kill."""
+    return {
+        "tls_cert": str(tls.server_cert),
+        "tls_key": str(tls.server_key),
+        "mem_queue_size": 0,
+        "sync_every": 1,
+    }
 
 
 def _write_options(folder: Path, options: dict[str, Any]) -> None:
@@ -200,8 +206,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
         "broadcast-address": "127.0.0.1",
         "auth-http-address": f"127.0.0.1:{chosen['authority']}",
         "tls-root-ca-file": tls.ca,
-        "mem-queue-size": 0,
-        "sync-every": 1,
         "log-level": "warn",
     }
     authority = (sys.executable, "-m", "tests.servers.authority", str(folder))

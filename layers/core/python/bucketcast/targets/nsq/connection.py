@@ -42,6 +42,8 @@ class Connection:
     """
 
     def __init__(self, connected: socket.socket) -> None:
+        # A command's end is not to wait until its beginning is acknowledged.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
 
     @property

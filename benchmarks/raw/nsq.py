@@ -1,0 +1,38 @@
+"""A bare socket: one MPUB a batch, as no published client does it faster."""
+
+import socket
+import struct
+from collections.abc import Sequence
+
+from benchmarks.raw import Batch, Writer
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+
+IDENTIFY = b'{"feature_negotiation":true,"heartbeat_interval":-1}'
+OK = struct.pack(">ii", 6, 0) + b"OK"
+
+
+def rows(events: Sequence[Event]) -> Batch:
+    return [minio.log(event) for event in events]
+
+
+def writer(settings: dict[str, str]) -> Writer:
+    host, _, port = settings["nsqd_address"].rpartition(":")
+    nsqd = socket.create_connection((host, int(port)))
+    nsqd.sendall(b"  V2IDENTIFY\n" + _counted(IDENTIFY))
+    nsqd.recv(4096)
+    nsqd.sendall(b"AUTH\n" + _counted(settings["auth_secret"].encode()))
+    nsqd.recv(4096)
+    command = f"MPUB {settings['topic']}.raw\n".encode()
+
+    def write(batch: Batch) -> None:
+        messages = b"".join(map(_counted, batch))
+        nsqd.sendall(command + _counted(struct.pack(">i", len(batch)) + messages))
+        if nsqd.recv(len(OK), socket.MSG_WAITALL) != OK:
+            raise RuntimeError("nsqd did not take everything")
+
+    return write
+
+
+def _counted(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
