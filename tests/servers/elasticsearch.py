@@ -198,6 +198,9 @@ def start(
         _ask(server.settings(), "GET", "/", None, 2)
         if server.ask("GET", "/_cluster/health?wait_for_status=yellow&timeout=1s")["timed_out"]:
             raise RefusedError("its indices are not there yet")
+        # Its first write takes Java a second or two, which would look like silence to a test.
+        server.ask("PUT", "/first/_doc/first", {})
+        server.ask("DELETE", "/first")
 
     process = Process(
         [*launch, *front],
@@ -232,6 +235,7 @@ def _compiled(product: str) -> Path:
 def _ask(settings: Settings, method: str, path: str, body: bytes | None, timeout: float) -> bytes:
     parts = urlsplit(settings["url"])
     host, port = str(parts.hostname), parts.port
+    connection: http.client.HTTPConnection
     if parts.scheme == "https":
         with as_files(settings) as files:
             context = ssl.create_default_context(cafile=files.get("cert_authority"))

@@ -1,0 +1,34 @@
+"""The id of an object's document: `bucket/key`, or a hash of it where that is too long for one."""
+
+from base64 import urlsafe_b64encode
+
+from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
+
+LONGEST = 512
+"""Bytes of an id, in every version of both products."""
+HASHED = 44
+"""Characters of a hashed id."""
+_KEY = bytes.fromhex("4be734fa8e238acd263e83e6bb968552040f935da39f441497e09d1322de36a0")
+"""MinIO's, in the open; its newer releases hash every id with it."""
+
+
+def document_id(path: str, *, always_hashed: bool = False) -> str:
+    """The id for `bucket/key`.
+
+    Raises:
+        UnicodeEncodeError: the key is no Unicode text.
+    """
+    plain = path.encode()
+    if always_hashed or len(plain) > LONGEST:
+        return urlsafe_b64encode(highwayhash256(plain, _KEY)).decode()
+    return path
+
+
+def is_plain(id_: str) -> bool:
+    """Whether it is a `bucket/key`: a hash or an id that the server made has no slash."""
+    return "/" in id_
+
+
+def is_hashed(id_: str) -> bool:
+    """Whether it looks like a hash of a `bucket/key`; ids that the server makes are shorter."""
+    return len(id_) == HASHED and id_.endswith("=") and not is_plain(id_)

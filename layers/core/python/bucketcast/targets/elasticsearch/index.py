@@ -1,0 +1,166 @@
+"""The indexes: made when absent, never used for another format than they are in, swept."""
+
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from bucketcast.errors import Retryable
+from bucketcast.namespace import DAYS_TO_REMEMBER
+from bucketcast.shapes.minio import encode
+from bucketcast.targets.elasticsearch.bulk import sent
+from bucketcast.targets.elasticsearch.cluster import Talk
+from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
+
+GUARD = "-guard"
+MAKING = 15.0
+"""Seconds that a server may take to make an index, which it does with its whole cluster."""
+_SWEPT = 1000
+_LOOKED_AT = 100
+_NOT_FOUND, _BAD_REQUEST = 404, 400
+_TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8191}}}
+"""As the server maps text by itself, but found by its whole, however long an escaped key gets."""
+_EVENTS = {
+    # A key such as 2026-01-02 must not make all keys dates.
+    "date_detection": False,
+    "properties": {
+        "@timestamp": {"type": "alias", "path": "Records.eventTime"},
+        "Records": {
+            "properties": {
+                "eventTime": {"type": "date"},
+                "s3": {"properties": {"object": {"properties": {"key": _TEXT}}}},
+            }
+        },
+    },
+}
+_KNOWN = {"dynamic": False, "properties": {"noted_at": {"type": "date"}}}
+
+
+class Names(NamedTuple):
+    """Of the guard and of the visible index, and whether MinIO has hashed its ids."""
+
+    guard: str
+    visible: str
+    hashed: bool = False
+
+
+class Layout(msgspec.Struct):
+    """What we note of an index when we make it."""
+
+    format: str = ""
+    hashed: bool = False
+
+
+class _Meta(msgspec.Struct):
+    bucketcast: Layout = msgspec.field(default_factory=Layout)
+
+
+class _Mappings(msgspec.Struct):
+    meta: _Meta = msgspec.field(name="_meta", default_factory=_Meta)
+
+
+class _Index(msgspec.Struct):
+    mappings: _Mappings
+
+
+class _Hit(msgspec.Struct):
+    id: str = msgspec.field(name="_id")
+    seq_no: int = msgspec.field(name="_seq_no", default=-1)
+    term: int = msgspec.field(name="_primary_term", default=-1)
+
+
+class _Hits(msgspec.Struct):
+    hits: list[_Hit]
+
+
+class _Found(msgspec.Struct):
+    hits: _Hits
+
+
+def ready(talk: Talk, index: str, form: str) -> Names:
+    """What a batch in this format needs, made where it is absent.
+
+    Raises:
+        DeliveryError: among others, the index is in another format.
+    """
+    names = found(talk, index, form)
+    if form == "access":
+        if _layout(talk, index) is None:
+            _make(talk, index, _EVENTS, Layout(form))
+        return names
+    if _layout(talk, names.guard) is None:
+        _make(talk, names.guard, _KNOWN, Layout(form, hashed=names.hashed))
+    if _layout(talk, index) is None:
+        _make(talk, index, _EVENTS, Layout(form))
+    return found(talk, index, form)  # others may have made them just before
+
+
+def found(talk: Talk, index: str, form: str) -> Names:
+    """The same, without making anything."""
+    guard = index + GUARD
+    kept, own = _layout(talk, guard), _layout(talk, index)
+    if own is None and kept is None:
+        return Names(guard, index)
+    held = (own.format if own else "") or (kept.format if kept else "")
+    ids = [] if held or own is None else _ids(talk, index)
+    plain, hashed = any(map(is_plain, ids)), bool(ids) and all(map(is_hashed, ids))
+    if ids and not held:
+        held = "namespace" if plain or hashed else "access"
+    if held and held != form:
+        raise Retryable(
+            f"index {index} is in the format {held}: set format to it, or index to another name, "
+            f"or delete the index and {guard}"
+        )
+    return Names(guard, index, kept.hashed if kept else hashed)
+
+
+def sweep(talk: Talk, guard: str, now: int) -> bool:
+    """Forget what is too old to matter, a bounded part of it; whether there may be more."""
+    query = {
+        "query": {"range": {"noted_at": {"lt": now - DAYS_TO_REMEMBER * 86_400_000}}},
+        "size": _SWEPT,
+        "_source": False,
+        "seq_no_primary_term": True,
+    }
+    hits = _search(talk, guard, query)
+    about = (
+        {"_index": guard, "_id": hit.id, "if_seq_no": hit.seq_no, "if_primary_term": hit.term}
+        for hit in hits
+    )
+    for _ in sent(talk, [encode({"delete": each}) + b"\n" for each in about]):
+        pass  # one that was written meanwhile stays
+    return len(hits) == _SWEPT
+
+
+def _layout(talk: Talk, index: str) -> Layout | None:
+    """What is noted of an index; None where there is none."""
+    answer = talk.ask("GET", f"/{quote(index)}/_mapping", accepted=(_NOT_FOUND,))
+    if answer.status == _NOT_FOUND:
+        return None
+    try:
+        (one,) = msgspec.json.decode(answer.body, type=dict[str, _Index]).values()
+    except ValueError as error:  # also of the unpacking: an alias of several
+        raise Retryable(
+            f"index {index} has to be one index, or an alias of one, on Elasticsearch or "
+            f"OpenSearch: see url ({error})"
+        ) from None
+    return one.mappings.meta.bucketcast
+
+
+def _make(talk: Talk, index: str, mappings: dict[str, Any], layout: Layout) -> None:
+    body = {"mappings": {"_meta": _Meta(layout), **mappings}}
+    path = f"/{quote(index)}"
+    answer = talk.ask("PUT", path, encode(body), (_BAD_REQUEST,), patience=MAKING)
+    if answer.status == _BAD_REQUEST and b"resource_already_exists_exception" not in answer.body:
+        raise Retryable(f"index {index} cannot be made: {answer.body[:1000].decode()}")
+
+
+def _ids(talk: Talk, index: str) -> list[str]:
+    """Some ids of an index that others made."""
+    query = {"size": _LOOKED_AT, "_source": False}
+    return [hit.id for hit in _search(talk, index, query)]
+
+
+def _search(talk: Talk, index: str, query: dict[str, Any]) -> list[_Hit]:
+    answer = talk.ask("POST", f"/{quote(index)}/_search", encode(query))
+    return msgspec.json.decode(answer.body, type=_Found).hits.hits
