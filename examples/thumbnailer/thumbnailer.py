@@ -1,0 +1,117 @@
+"""A webhook that answers each JPEG with a thumbnail: same key, in another bucket.
+
+    python examples/thumbnailer/thumbnailer.py --port 3000 --into images-thumbnail
+
+What it answers decides what becomes of the event: after 204 it is done, after 422 it is buried in
+the target's dead-letter queue with the reason, after 503 it comes again. A repeated event makes the
+same thumbnail again, which is why nothing has to be remembered. S3 is found by the ordinary AWS
+environment.
+"""
+
+import argparse
+import contextlib
+import io
+import json
+import sys
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote_plus
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from PIL import Image, ImageOps
+
+LARGEST = (128, 128)
+"""Pixels, of the thumbnail's sides."""
+
+
+class Thumbnailer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # keeps the connection, which spares a handshake an event
+    server: "Server"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        try:
+            for record in json.loads(body)["Records"]:
+                place = record["s3"]
+                key = unquote_plus(place["object"]["key"])
+                self.server.shrink(place["bucket"]["name"], key)
+        except (ValueError, KeyError, TypeError, Image.DecompressionBombError) as error:
+            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"{type(error).__name__}: {error}")
+        except (BotoCoreError, ClientError) as error:
+            self._answer(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        else:
+            self._answer(HTTPStatus.NO_CONTENT)
+
+    def _answer(self, status: HTTPStatus, why: str = "") -> None:
+        self.send_response(status)
+        if status != HTTPStatus.NO_CONTENT:
+            print(f"  {status.value}: {why}", file=sys.stderr, flush=True)
+            self.send_header("Content-Length", str(len(why.encode())))
+        self.end_headers()
+        self.wfile.write(why.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 as http.server names it
+        """Say nothing a request; the thumbnails are the output."""
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128  # Bucketcast opens many connections at once
+
+    def __init__(self, address: tuple[str, int], into: str) -> None:
+        super().__init__(address, Thumbnailer)
+        self.into = into
+        self.s3 = boto3.client("s3")
+
+    def shrink(self, bucket: str, key: str) -> None:
+        """Put the thumbnail of an object; one that is gone by now needs none.
+
+        Raises:
+            ValueError: it is no picture.
+        """
+        try:
+            picture = self.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        except self.s3.exceptions.NoSuchKey:
+            return
+        small, size = thumbnail(picture)
+        self.s3.put_object(Bucket=self.into, Key=key, Body=small, ContentType="image/jpeg")
+        width, height = size
+        print(f"  thumbnailer: {self.into}/{key}, {width} x {height} pixels", flush=True)
+
+
+def thumbnail(picture: bytes) -> tuple[bytes, tuple[int, int]]:
+    """A JPEG of at most `LARGEST` pixels, the right way up, and its sides.
+
+    Raises:
+        ValueError: it is no picture, or a broken one.
+    """
+    try:
+        with Image.open(io.BytesIO(picture)) as opened:
+            upright = ImageOps.exif_transpose(opened)
+            upright.thumbnail(LARGEST)
+            made = io.BytesIO()
+            upright.convert("RGB").save(made, "JPEG")
+    except OSError as error:  # which is what Pillow raises
+        raise ValueError(str(error)) from None
+    return made.getvalue(), upright.size
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    parser = argparse.ArgumentParser(description="Answer each JPEG with a thumbnail.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen at (%(default)s)")
+    parser.add_argument("--port", type=int, default=3000, help="port to listen at (%(default)s)")
+    parser.add_argument("--into", default="images-thumbnail", help="its bucket (%(default)s)")
+    options = parser.parse_args()
+    try:
+        server = Server((options.host, options.port), options.into)
+    except OSError as error:
+        sys.exit(f"cannot listen at {options.host}:{options.port}: {error.strerror}")
+    with server, contextlib.suppress(KeyboardInterrupt):
+        print(f"thumbnailer: waiting for events at port {server.server_port}", flush=True)
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

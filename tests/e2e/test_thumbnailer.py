@@ -1,0 +1,123 @@
+"""`examples/thumbnailer`: its one command on a local AWS of its own, and its service by itself."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.e2e.deploying import ROOT, UP_SECONDS, Local
+from tests.e2e.system import System
+from tests.servers.machine import ports
+
+EXAMPLE = ROOT / "examples" / "thumbnailer"
+PHOTO = ROOT / "examples" / "photo.jpg"
+ANSWER_SECONDS = 30.0
+TURNED_RIGHT = 6
+"""What EXIF says of a picture that lies on its side; its tag is 274."""
+
+
+@pytest.fixture
+def alone(servers_folder: Path) -> Iterator[Local]:
+    """A local AWS with nothing in it."""
+    local = Local(servers_folder / "thumbnailer")
+    yield local
+    local.stop()
+
+
+@pytest.fixture(scope="module")
+def tell(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], int]]:
+    """The service on the deployed stack's S3: `tell(bucket, key)` of an event gives its status."""
+    port = ports(servers_folder / "thumbnailer-service", "http")["http"]
+    arguments = [str(EXAMPLE / "thumbnailer.py"), "--port", str(port), "--into", "found"]
+    with subprocess.Popen(
+        [sys.executable, *arguments], env=system.environment, stdout=subprocess.PIPE, text=True
+    ) as service:
+        assert service.stdout is not None
+        assert service.stdout.readline() == f"thumbnailer: waiting for events at port {port}\n"
+
+        def told(bucket: str, key: str) -> int:
+            place = {"bucket": {"name": bucket}, "object": {"key": key}}
+            body = json.dumps({"Records": [{"s3": place}]}).encode()
+            request = urllib.request.Request(f"http://127.0.0.1:{port}/", body)
+            try:
+                with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310
+                    return int(answer.status)
+            except urllib.error.HTTPError as refusal:
+                with refusal:
+                    return refusal.code
+
+        yield told
+        service.terminate()
+
+
+def test_one_command_makes_a_thumbnail_of_a_photo(alone: Local) -> None:
+    port = ports(alone.folder / "service", "http")["http"]
+    environment = alone.environment(
+        PYTHON=sys.executable, MINIO_NOTIFY_WEBHOOK_ENDPOINT_1=f"http://127.0.0.1:{port}/"
+    )
+    ran = subprocess.run(
+        [str(EXAMPLE / "run")],
+        cwd=os.sep,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=UP_SECONDS,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "5,605 bytes, 480 x 320 pixels" in ran.stdout
+    assert "bytes, 128 x 85 pixels" in ran.stdout
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=ANSWER_SECONDS)
+    listed = subprocess.run(
+        [str(ROOT / ".venv" / "bin" / "bucketcast"), "event", "ls", "images"],
+        env=alone.exported(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=ANSWER_SECONDS,
+    )
+    assert "arn:minio:sqs::1:webhook  s3:ObjectCreated:*          .jpg" in listed.stdout
+
+
+def test_a_thumbnail_stands_upright(
+    system: System, tell: Callable[[str, str], int], prefix: str
+) -> None:
+    made = io.BytesIO()
+    with Image.open(PHOTO) as photo:
+        exif = photo.getexif()
+        exif[274] = TURNED_RIGHT
+        photo.save(made, "JPEG", exif=exif)
+    system.put("uploads", f"{prefix}a b+é.jpg", made.getvalue())
+    assert tell("uploads", f"{prefix}a+b%2B%C3%A9.jpg") == 204
+    small = system.s3.get_object(Bucket="found", Key=f"{prefix}a b+é.jpg")
+    assert small["ContentType"] == "image/jpeg"
+    with Image.open(small["Body"]) as picture:
+        assert (picture.format, picture.size) == ("JPEG", (85, 128))
+
+
+def test_what_is_no_picture_is_rejected(
+    system: System, tell: Callable[[str, str], int], prefix: str
+) -> None:
+    system.put("uploads", f"{prefix}text.jpg", b"no picture")
+    system.put("uploads", f"{prefix}half.jpg", PHOTO.read_bytes()[:2000])
+    assert tell("uploads", f"{prefix}text.jpg") == 422
+    assert tell("uploads", f"{prefix}half.jpg") == 422
+
+
+def test_what_is_gone_meanwhile_needs_no_thumbnail(
+    tell: Callable[[str, str], int], prefix: str
+) -> None:
+    assert tell("uploads", f"{prefix}gone.jpg") == 204
+
+
+def test_what_s3_refuses_comes_again(tell: Callable[[str, str], int], prefix: str) -> None:
+    assert tell("no-such-bucket", f"{prefix}photo.jpg") == 503
