@@ -263,17 +263,18 @@ def _arrival(message: paho.MQTTMessage) -> Arrival:
 def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> MqttServer:
     """Start Mosquitto with its data in `folder`; see `servers.Module.start`.
 
-    `more` are lines of its configuration, such as a limit.
+    `more` are lines of its configuration for its plain listener, such as a limit.
     """
     program = find_program("mosquitto", "/opt/homebrew/sbin", "/usr/local/sbin")
     folder.mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, *LISTENERS)
     _write_passwords(folder / "passwords", {USER: PASSWORD, OBSERVER: OBSERVER_PASSWORD})
     (folder / "rules").write_text(_RULES)
-    lines = [_CONFIGURATION.format(folder=folder, tls=tls), more]
+    lines = [_CONFIGURATION.format(folder=folder)]
     lines += ["user root"] if os.geteuid() == 0 else []
-    for name, port in chosen.items():
-        lines.append(f"listener {port} 127.0.0.1\n{LISTENERS[name].format(tls=tls)}")
+    for name, below in LISTENERS.items():
+        lines += [f"listener {chosen[name]} 127.0.0.1", below.format(tls=tls)]
+        lines += [more] if name == "tcp" else []
     configuration = folder / "mosquitto.conf"
     configuration.write_text("\n".join(lines))
     observer = Observer(chosen["tcp"])

@@ -1,47 +1,55 @@
-"""MQTT 5, 3.1.1: each event is a message on a topic, over TCP, TLS or websockets.
+"""MQTT 5 and 3.1.1: each event is a message on a topic, over TCP, TLS or websockets.
 
-Tested with mosquitto 2.0; tried with RabbitMQ and NATS too. Options are MinIO's, and beyond them
-`version`, `client_id`, a CA and a client certificate. The message is MinIO's JSON body
-`{"EventName", "Key", "Records"}`, never retained.
+Tested with Mosquitto 2.0 and NATS 2.15, tried with RabbitMQ 3.10; the latter two know 3.1.1 only.
+Options are MinIO's, and beyond them `version`, `client_id`, a CA and a client certificate. The
+message is MinIO's JSON body `{"EventName", "Key", "Records"}`, never retained.
 
 `broker` has one of the schemes `tcp` (port 1883 unless given), `tls`, `ssl` or `tcps` (8883),
 `ws` (80) and `wss` (443); the path of a websocket's URL is used. A login in the URL, percent-
 encoded, stands for `username` and `password`. The user needs the right to publish to the topic, and
 no other.
 
-What a delivered event means depends on `qos`:
+What it means that an event was delivered depends on `qos`:
 
 =====  ===========================================================================================
 ``0``  MinIO's default. The broker confirms no event. After each batch it is asked for a sign of
-       life, and by MQTT's order has then read all that came before: an event is not lost on the
-       way to the broker, but the broker may drop it without a word (a rule forbids it, it is
-       overloaded, it crashes)
+       life, which MQTT lets it give only when it has read all that came before. So an event is not
+       lost on the way; but the broker may drop it without a word, as where a rule forbids it, or
+       lose it in a crash
 ``1``  the broker confirmed that it has the event. Use this
 ``2``  the same in four steps instead of two. That nothing comes twice holds within one connection
-       only: an event whose confirmation was lost is sent again as another message
+       only: an event whose confirmation was lost is sent again, as another message
 =====  ===========================================================================================
 
-`version` is `auto`: MQTT 5, or 3.1.1 where the broker knows no other. MQTT 5 carries, beside the
-body, the content type `application/json` and the user property `id`, which is the same for every
-delivery of the same event, and messages never expire. A broker of MQTT 5 says how much it takes
-before the first confirmation; one of 3.1.1 gets 20 messages. It says of each event why it does not
-take it, where one of 3.1.1 confirms also what it forbids, and hangs up at an event it finds too
-large. That nobody subscribes is no failure in either.
+`version` is `auto`: MQTT 5, or 3.1.1 where the broker refuses it or hangs up. With MQTT 5
 
-The session is clean. The client id is `client_id` and twelve hex digits, drawn by chance for each
-connection that is made anew in each container: two clients of one id would throw each other out.
-Rules of a broker may go by the beginning; `bucketcast` and the digits are short enough, and plain
-enough, for any broker.
+* the content type `application/json` and the user property `id`, the same for every delivery of the
+  same event, stand beside the body, and so do the attributes of `shape = cloudevents-binary`, which
+  needs MQTT 5; messages do not expire;
+* the broker says how many unconfirmed messages it takes; one of 3.1.1 gets 20;
+* it says why it does not take an event, which then waits with that reason and lets its neighbours
+  go on. One of 3.1.1 can only confirm what it forbids, and it is lost, or hang up, and the whole
+  batch waits;
+* it says how large a message may be: a larger event is not sent and waits, for 13 days, for that
+  limit to be raised. One of 3.1.1 hangs up.
 
-One connection is kept. Between two batches a function sleeps and sends no sign of life: a broker
+That nobody subscribes is no failure.
+
+The session is clean. The client id is `client_id` and twelve hex digits, drawn by chance in each
+container of the function: two clients of one id would throw each other out. A connection that is
+made again takes the place of its lost one. Rules of a broker may go by the beginning; `bucketcast`
+and the digits are as short and plain as any broker takes.
+
+One connection is kept. Between two batches a function sleeps and sends no sign of life; a broker
 gives it up after 1.5 times `keep_alive_interval`. So a connection that was idle for that interval
 is replaced, and so is one that was closed meanwhile, without a failure. When a connection breaks in
 a batch, all that was not confirmed fails and comes again. Connecting takes 5 s at most for each
 version that is tried, a batch 30 s.
 
-Not supported: `reconnect_interval`, as there is no connection that would have to be held; the
-target's queue tries again after 1, 2, 4 … s. MQTT 3.1. Retained messages, which would show a new
-subscriber one event of many. A topic for each key: keys hold `+`, `#` and what brokers forbid.
+Not supported: `reconnect_interval`, as there is no connection that would have to be held between
+batches; the target's queue tries again after 1, 2, 4 … s. MQTT 3.1. Retained messages, which would
+show a new subscriber the last event only. A topic for each key: keys hold `+` and `#`, which topics
+must not.
 """
 
 import math
@@ -55,6 +63,7 @@ from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.mqtt import address
+from bucketcast.targets.mqtt.packets import MQTT_3, MQTT_5, Login, publisher
 from bucketcast.targets.mqtt.settings import MqttSettings, mistakes, notes
 
 if TYPE_CHECKING:
@@ -65,8 +74,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 KEEP_ALIVE = 10
 """Seconds where none are given, as in MinIO."""
-_LEVELS = {"auto": (5, 4), "5": (5,), "3.1.1": (4,)}
-"""How MQTT numbers its versions."""
+_LEVELS = {"auto": (MQTT_5, MQTT_3), "5": (MQTT_5,), "3.1.1": (MQTT_3,)}
 
 
 class Target(base.Target):
@@ -74,6 +82,7 @@ class Target(base.Target):
 
     arn_type: ClassVar[str] = "mqtt"
     client: ClassVar[str] = "bucketcast.targets.mqtt.delivery"
+    attributes_prefix: ClassVar[str | None] = ""
     Settings = MqttSettings
     settings: MqttSettings
 
@@ -81,6 +90,8 @@ class Target(base.Target):
         super().__init__(settings)
         self._client_id = settings.client_id + os.urandom(6).hex()
         self._levels = _LEVELS[settings.version]
+        if self.shape.attributes:  # which MQTT 3.1.1 has no place for
+            self._levels = (MQTT_5,)
         self._lock = Lock()
         self._open: Connection | None = None
         self._context: ssl.SSLContext | None = None
@@ -113,15 +124,15 @@ class Target(base.Target):
         """
         from bucketcast.targets.mqtt.delivery import Batch  # noqa: PLC0415
         from bucketcast.targets.mqtt.outcome import TROUBLE, outcome, refusal  # noqa: PLC0415
-        from bucketcast.targets.mqtt.packets import publisher  # noqa: PLC0415
 
         given, where = self.settings, self.where
         with self._lock:
             connection = self._connection()
             deadline = time.monotonic() + self.patience
             qos = int(given.qos)
-            packet = publisher(self._levels[0], given.topic, qos, self.shape.content_type)
-            batch = Batch(events, self.shape.message, packet, lambda no: refusal(no, where))
+            content_type = self.shape.content_type
+            packet = publisher(self._levels[0], given.topic, qos, content_type, self.headers)
+            batch = Batch(events, self.body, packet, lambda no: refusal(no, where))
             try:
                 if qos:
                     batch.confirmed(connection, deadline)
@@ -135,6 +146,12 @@ class Target(base.Target):
                 self._drop()  # an answer that nobody read must not be taken for that of another
                 raise
             return batch.failures
+
+    def headers(self, event: Event) -> dict[str, str]:
+        """What stands beside the body in MQTT 5, which has a content type apart."""
+        found = {"id": event.id, **super().headers(event)}
+        found.pop("datacontenttype", None)
+        return found
 
     def probe(self) -> None:
         """Connect, TLS and login included; whether the topic may be used, only an event shows."""
@@ -157,28 +174,27 @@ class Target(base.Target):
         Raises:
             NotConnected: there is none.
         """
-        from bucketcast.targets.mqtt.connection import OTHER_VERSION, Refused  # noqa: PLC0415
+        from bucketcast.targets.mqtt.connection import speaks_another  # noqa: PLC0415
         from bucketcast.targets.mqtt.outcome import TROUBLE, outcome  # noqa: PLC0415
 
-        while True:
+        for level in self._levels:
             try:
-                made = self._session(self._levels[0])
+                made = self._session(level)
             except TROUBLE as error:
-                other = isinstance(error, Refused) and error.code == OTHER_VERSION
-                if not other or not self._levels[1:]:
+                if level == self._levels[-1] or not speaks_another(error):
                     raise outcome(error, self.where) from None
-                self._levels = self._levels[1:]
             else:
-                if int(self.settings.qos) > made.limits.qos:
-                    made.close()
-                    most = f"the broker takes no qos above {made.limits.qos}"
-                    raise NotConnected(f"{self.where}: {most}; set qos to it")
-                return made
+                self._levels = (level,)
+                break
+        if int(self.settings.qos) > made.limits.qos:
+            made.close()
+            most = f"the broker takes no qos above {made.limits.qos}"
+            raise NotConnected(f"{self.where}: {most}; set qos to it")
+        return made
 
     def _session(self, level: int) -> "Connection":
         from bucketcast import tls  # noqa: PLC0415 - only its own function needs ssl
         from bucketcast.targets.mqtt.connection import connect  # noqa: PLC0415
-        from bucketcast.targets.mqtt.packets import Login  # noqa: PLC0415
 
         given, broker = self.settings, self._broker()
         if broker.encrypted and self._context is None:

@@ -18,7 +18,7 @@ MOST_IN_FLIGHT = 1000
 HIGHEST_QOS = 2
 REFUSED = 0x80
 """Reason codes from here on are refusals."""
-OTHER_VERSION = 0x84
+_OTHER_VERSION = 0x84
 
 
 class Refused(Exception):
@@ -32,6 +32,13 @@ class Refused(Exception):
 
 class HungUpError(ConnectionError):
     """The connection ended before the broker said yes or no to the login."""
+
+
+def speaks_another(error: Exception) -> bool:
+    """Whether the broker may know another version only: some hang up instead of saying so."""
+    if isinstance(error, Refused):
+        return error.code == _OTHER_VERSION
+    return isinstance(error, HungUpError)
 
 
 class Limits(NamedTuple):
@@ -101,7 +108,7 @@ class Connection:
         answer = packets.connack(body)
         if answer.code:
             raise Refused(answer)
-        if login.level == 5:  # noqa: PLR2004 - MQTT's own number
+        if login.level == packets.MQTT_5:
             self._keep_alive = answer.number(packets.KEEP_ALIVE, login.keep_alive) or float("inf")
             self.limits = Limits(
                 min(answer.number(packets.RECEIVE_MAXIMUM, MOST_IN_FLIGHT), MOST_IN_FLIGHT),

@@ -10,7 +10,6 @@ from bucketcast.targets.mqtt.packets import Answer
 
 CHUNK = 128
 """Events that are made ready and written at once."""
-_NUMBERS = 65_535
 
 
 class Batch:
@@ -52,7 +51,7 @@ class Batch:
                 place, data = next(ready, (-1, b""))
                 if not data:
                     break
-                under_way[place % _NUMBERS + 1] = place
+                under_way[place + 1] = place
                 parts.append(data)
             if parts:
                 connection.write(b"".join(parts), deadline)
@@ -84,9 +83,9 @@ class Batch:
         most = connection.limits.packet
         for place, event in enumerate(self._events):
             try:
-                data = self._packet(place % _NUMBERS + 1, event, self._message(event))
-            except UnicodeEncodeError as error:
-                self._never(place, Rejected(f"no JSON can hold it: {error}"))
+                data = self._packet(place + 1, event, self._message(event))
+            except ValueError as error:
+                self._never(place, Rejected(f"no message can hold it: {error}"))
                 continue
             if len(data) <= most:
                 yield place, data

@@ -52,13 +52,16 @@ _CURES = {
     0x9C: "set broker to that server",
     0x9D: "set broker to that server",
 }
-_SUITS = "does the broker's scheme suit its port, and does it want a client certificate"
+_SCHEME = "does the broker's scheme suit its port?"
 _CURES_BY_WORD = {
     "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the broker's "
     "certificate, and broker to a name that stands in it",
     " alert ": "the broker wants a client certificate of an authority that it trusts: client_cert "
     "and client_key",
-    "WRONG_VERSION_NUMBER": "does the broker's scheme suit its port?",
+    "WRONG_VERSION_NUMBER": _SCHEME,
+    "EOF occurred": _SCHEME,
+    "reset by peer": f"if it does so at once: {_SCHEME}",
+    "hung up": f"if it does so at once: {_SCHEME}",
     "timed out": "is broker right, and does its network let this function in?",
     "refused": "is broker right, and does it run?",
 }
@@ -88,9 +91,12 @@ def _said(error: Exception) -> str:
         text, cure = _text(error), _CURES.get(error.code, "")
     elif isinstance(error, HungUpError):
         text = str(error)
-        cure = f"{_SUITS} (client_cert), or know only version = 3.1.1?"
+        cure = (
+            "does the broker's scheme suit its port, does it want a client certificate"
+            " (client_cert, client_key), or know version = 3.1.1 only?"
+        )
     elif isinstance(error, Malformed):
-        text, cure = f"what answers does not speak MQTT: {error}", f"{_SUITS} (client_cert)?"
+        text, cure = f"what answers does not speak MQTT: {error}", _SCHEME
     elif isinstance(error, HandshakeError):
         text, cure = str(error), "see the path of broker, and its port"
     else:

@@ -5,19 +5,25 @@ the length of the rest in up to four bytes of 7 bits each, and that rest.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from bucketcast.event import Event
 
+MQTT_3, MQTT_5 = 4, 5
+"""The versions 3.1.1 and 5, by the number that CONNECT says."""
 CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT = 0x20, 0x40, 0x50, 0x70, 0xD0, 0xE0
+_ANSWERS = frozenset({CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT})
 PINGREQ = b"\xc0\x00"
 GOODBYE = b"\xe0\x00"
 LARGEST = 268_435_455 + 5
 """Bytes of a packet, its length and first byte included: more cannot be written down."""
+LONGEST_TEXT = 65_535
 LARGEST_ANSWER = 1024 * 1024
 """Nothing that a publisher is sent is larger."""
 _LONGEST_LENGTH = 4
+_MORE = 0x80
+"""The bit of a length's byte that says that another follows."""
 
 CONTENT_TYPE, REASON, SERVER = 0x03, 0x1F, 0x1C
 KEEP_ALIVE, RECEIVE_MAXIMUM, MAXIMUM_QOS, MAXIMUM_PACKET = 0x13, 0x21, 0x24, 0x27
@@ -35,7 +41,7 @@ class Malformed(Exception):
 
 
 class Login(NamedTuple):
-    """What a client says of itself; `level` is 4 for MQTT 3.1.1 and 5 for 5."""
+    """What a client says of itself; `level` is the version."""
 
     level: int
     client_id: str
@@ -54,28 +60,34 @@ def connect(login: Login) -> bytes:
         flags |= 0x40
         payload += _text(login.password)
     head = _text("MQTT") + struct.pack("!BBH", login.level, flags, login.keep_alive)
-    properties = b"\x00" if login.level == 5 else b""  # noqa: PLR2004 - MQTT's own number
+    properties = b"\x00" if login.level == MQTT_5 else b""
     return _packet(0x10, head + properties + payload)
 
 
 def publisher(
-    level: int, topic: str, qos: int, content_type: str
+    level: int,
+    topic: str,
+    qos: int,
+    content_type: str,
+    user_properties: Callable[[Event], Mapping[str, str]],
 ) -> Callable[[int, Event, bytes], bytes]:
     """What makes a PUBLISH of a packet id, an event and its body.
 
-    MQTT 3.1.1 has no place for the content type and the event's id.
+    MQTT 3.1.1 has no place for what stands beside the body. What is made raises ValueError where a
+    text cannot be written.
     """
     first, place = 0x30 | qos << 1, _text(topic)
-    properties = b""
-    if level == 5:  # noqa: PLR2004 - MQTT's own number
-        properties = bytes([CONTENT_TYPE]) + _text(content_type)
-        properties += bytes([_USER]) + _text("id")
+    kind = bytes([CONTENT_TYPE]) + _text(content_type)
+    user = bytes([_USER])
 
     def packet(number: int, event: Event, body: bytes) -> bytes:
         parts = [place, _two.pack(number) if qos else b""]
-        if properties:
-            own = properties + _text(event.id)
-            parts += [_length(len(own)), own]
+        if level == MQTT_5:
+            own = [kind]
+            for name, text in user_properties(event).items():
+                own += (user, _text(name), _text(text))
+            properties = b"".join(own)
+            parts += (_length(len(properties)), properties)
         parts.append(body)
         return _packet(first, b"".join(parts))
 
@@ -95,16 +107,18 @@ def split(received: bytearray) -> list[tuple[int, bytes]]:
     packets = []
     start, end = 0, len(received)
     while end - start >= 2:  # noqa: PLR2004 - the least that a packet takes
+        if received[start] not in _ANSWERS:
+            raise Malformed(f"{bytes(received[start : start + 16])!r}")
         size, body = received[start + 1], start + 2
-        if size & 0x80:
-            if end - start <= _LONGEST_LENGTH and received[end - 1] & 0x80:
+        if size & _MORE:
+            if end - start <= _LONGEST_LENGTH and received[end - 1] & _MORE:
                 break  # its length is not all there yet
             size, body = _varint(received, start + 1)
             if size > LARGEST_ANSWER:
                 raise Malformed("a packet that long is no answer")
         if body + size > end:
             break
-        packets.append((received[start] & 0xF0, bytes(received[body : body + size])))
+        packets.append((received[start], bytes(received[body : body + size])))
         start = body + size
     del received[:start]
     return packets
@@ -164,7 +178,9 @@ def _properties(body: bytes) -> dict[int, int | str]:
                     found[name] = body[at + 2 : at + 2 + width].decode(errors="replace")
                     at += 2 + width
     except (IndexError, struct.error):
-        raise Malformed("its properties end too early") from None
+        at = len(body) + 1
+    if at > len(body):
+        raise Malformed("its properties end too early")
     return found
 
 
@@ -174,16 +190,16 @@ def _packet(first: int, rest: bytes) -> bytes:
 
 def _text(text: str) -> bytes:
     data = text.encode()
+    if len(data) > LONGEST_TEXT:
+        raise ValueError(f"a text takes {len(data)} bytes; MQTT takes {LONGEST_TEXT}")
     return _two.pack(len(data)) + data
 
 
 def _length(number: int) -> bytes:
     """A number in 7 bits a byte, the low ones first."""
-    if number < 0x80:  # noqa: PLR2004 - one byte, as most are
-        return bytes([number])
     parts = []
-    while number >= 0x80:  # noqa: PLR2004
-        parts.append(number & 0x7F | 0x80)
+    while number >= _MORE:
+        parts.append(number & 0x7F | _MORE)
         number >>= 7
     return bytes([*parts, number])
 
@@ -194,6 +210,6 @@ def _varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
     for shift in (0, 7, 14, 21):
         number |= (data[at] & 0x7F) << shift
         at += 1
-        if not data[at - 1] & 0x80:
+        if not data[at - 1] & _MORE:
             return number, at
     raise Malformed("a length of more than four bytes")

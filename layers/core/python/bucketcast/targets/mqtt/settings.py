@@ -7,9 +7,10 @@ from typing import Literal
 from bucketcast.options import REFERENCE, Duration, LoginUrl, OnOff, Secret, option
 from bucketcast.targets import base
 from bucketcast.targets.mqtt import address
+from bucketcast.targets.mqtt.packets import LONGEST_TEXT
 
-LONGEST_TEXT = 65_535
-"""Bytes of any text in MQTT, and seconds of its keep-alive time."""
+LONGEST_KEEP_ALIVE = 65_535
+"""Seconds: MQTT has two bytes for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +61,16 @@ def mistakes(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
             f"found {given.topic!r}",
             "allowed is a name without + and #, which are for subscribers",
         )
+    if given.shape == "cloudevents-binary" and given.version == "3.1.1":
+        allowed = "allowed is cloudevents, or version = 5, which has a place for attributes"
+        yield "shape", f"found {given.shape!r} beside version = 3.1.1", allowed
     interval = given.keep_alive_interval
-    if not isinstance(interval, str) and interval > LONGEST_TEXT:
-        yield "keep_alive_interval", f"found {interval:g}s", f"allowed is {LONGEST_TEXT}s at most"
+    if not isinstance(interval, str) and interval > LONGEST_KEEP_ALIVE:
+        yield (
+            "keep_alive_interval",
+            f"found {interval:g}s",
+            f"allowed is {LONGEST_KEEP_ALIVE}s at most",
+        )
 
 
 def _beside(given: MqttSettings, broker: address.Broker) -> Iterator[tuple[str, str, str]]:
@@ -99,8 +107,8 @@ def notes(given: MqttSettings) -> Iterator[str]:
         )
     elif given.version == "3.1.1":
         yield (
-            "version = 3.1.1: the broker confirms also events that the user may not publish;"
-            " version = 5 has it say so"
+            "version = 3.1.1: a broker may confirm also what the user may not publish;"
+            " version = 5 lets it say so"
         )
     if given.reconnect_interval:
         yield (

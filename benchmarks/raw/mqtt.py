@@ -1,0 +1,47 @@
+"""paho-mqtt, which the target does not use: MQTT 3.1.1, 20 messages under way, no thread."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+
+from benchmarks.raw import Batch, Writer
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+
+UNDER_WAY = 20
+"""More does not make it faster, and Mosquitto takes no more of MQTT 5."""
+
+
+def rows(events: Sequence[Event]) -> Batch:
+    return [minio.log(event) for event in events]
+
+
+def writer(settings: dict[str, str]) -> Writer:
+    broker = urlsplit(settings["broker"])
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.username_pw_set(settings["username"], settings["password"])
+    client.max_inflight_messages_set(0)  # or it looks through all that wait at each confirmation
+    confirmed = 0
+
+    def on_publish(*_: object) -> None:
+        nonlocal confirmed
+        confirmed += 1
+
+    client.on_publish = on_publish
+    client.connect(broker.hostname or "", broker.port or 0)
+    while not client.is_connected():
+        client.loop(0.1)
+
+    def write(batch: Batch) -> None:
+        nonlocal confirmed
+        confirmed = sent = 0
+        while confirmed < len(batch):
+            while sent < len(batch) and sent - confirmed < UNDER_WAY:
+                client.publish(settings["topic"], batch[sent], int(settings["qos"]))
+                sent += 1
+            if client.loop(1.0):
+                raise RuntimeError("the broker hung up")
+
+    return write

@@ -1,0 +1,286 @@
+"""MQTT's packets and frames, byte for byte, and a broker that says what no real one can be had to.
+
+The expected bytes are those of the OASIS standards and of RFC 6455.
+"""
+
+import time
+from collections.abc import Iterable
+
+import pytest
+
+from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+from bucketcast.targets.mqtt import packets
+from bucketcast.targets.mqtt.connection import Connection, Limits, Refused
+from bucketcast.targets.mqtt.delivery import Batch
+from bucketcast.targets.mqtt.outcome import outcome, refusal
+from bucketcast.targets.mqtt.packets import Answer, Login, Malformed
+from bucketcast.targets.mqtt.websocket import WebSocket
+from bucketcast.targets.mqtt.wire import Wire
+from tests.unit.made import event
+
+SOON = 5.0
+PUBACK, PUBREC, PUBCOMP = b"\x40\x02", b"\x50\x02", b"\x70\x02"
+
+
+def id_of(one: Event) -> dict[str, str]:
+    return {"id": one.id}
+
+
+def soon() -> float:
+    return time.monotonic() + SOON
+
+
+class Scripted:
+    """A line whose other end says these pieces, one a time that it is asked."""
+
+    def __init__(self, *says: bytes) -> None:
+        self.heard = b""
+        self._says = list(says)
+
+    @property
+    def has_news(self) -> bool:
+        return False
+
+    def send(self, data: bytes, deadline: float) -> None:
+        assert deadline
+        self.heard += data
+
+    def receive(self, deadline: float) -> bytes:
+        assert deadline
+        if not self._says:
+            raise ConnectionError("the broker hung up")
+        if not (said := self._says.pop(0)):
+            raise TimeoutError
+        return said
+
+    def close(self) -> None:
+        self._says = []
+
+
+@pytest.mark.parametrize("level", [4, 5])
+def test_connect(level: int) -> None:
+    login = Login(level, "id", "ü", "p", 10)
+    properties = b"\x00" if level == 5 else b""
+    payload = b"\x00\x02id" + b"\x00\x02\xc3\xbc" + b"\x00\x01p"
+    rest = b"\x00\x04MQTT" + bytes([level, 0xC2]) + b"\x00\x0a" + properties + payload
+    assert packets.connect(login) == b"\x10" + bytes([len(rest)]) + rest
+    without = packets.connect(login._replace(username="", password=""))
+    assert without[9] == 0x02
+
+
+@pytest.mark.parametrize(
+    ("size", "length"),
+    [
+        (127, b"\x7f"),
+        (128, b"\x80\x01"),
+        (16_383, b"\xff\x7f"),
+        (16_384, b"\x80\x80\x01"),
+        (2_097_151, b"\xff\xff\x7f"),
+        (2_097_152, b"\x80\x80\x80\x01"),
+    ],
+)
+def test_lengths_are_written_in_seven_bits_a_byte(size: int, length: bytes) -> None:
+    packet = packets.publisher(4, "t", 1, "", id_of)
+    body = b"x" * (size - 5)
+    assert packet(258, event(), body) == b"\x32" + length + b"\x00\x01t\x01\x02" + body
+
+
+def test_publish_in_mqtt_5_has_properties() -> None:
+    one = event()
+    properties = b"\x03\x00\x04text" + b"\x26\x00\x02id\x00\x20" + one.id.encode()
+    rest = b"\x00\x01t" + bytes([len(properties)]) + properties + b"body"
+    assert packets.publisher(5, "t", 0, "text", id_of)(1, one, b"body") == b"\x30\x36" + rest
+
+
+def test_a_text_that_mqtt_cannot_hold_is_an_error() -> None:
+    packet = packets.publisher(5, "t", 0, "", lambda _: {"subject": "s" * 65_536})
+    with pytest.raises(ValueError, match="65536 bytes; MQTT takes 65535"):
+        packet(1, event(), b"")
+
+
+def test_packets_are_found_wherever_they_are_cut() -> None:
+    long = packets.DISCONNECT.to_bytes() + b"\x80\x01" + b"d" * 128
+    stream = PUBACK + b"\x00\x01" + long + b"\xd0\x00"
+    for cut in range(len(stream) + 1):
+        received = bytearray(stream[:cut])
+        found = packets.split(received)
+        received += stream[cut:]
+        found += packets.split(received)
+        assert found == [(0x40, b"\x00\x01"), (0xE0, b"d" * 128), (0xD0, b"")]
+        assert not received
+
+
+@pytest.mark.parametrize(
+    "stream", [b"HTTP/1.1", b"\x42\x02", b"\x40\xff\xff\xff\xff\x01", b"\x40\xff\xff\xff\x7f"]
+)
+def test_what_is_no_packet_is_malformed(stream: bytes) -> None:
+    with pytest.raises(Malformed):
+        packets.split(bytearray(stream))
+
+
+def test_properties_of_every_kind_are_read() -> None:
+    body = bytearray()
+    body += b"\x13\x00\x05" + b"\x21\x00\x14" + b"\x24\x01" + b"\x27\x00\x01\x00\x00"
+    body += b"\x26\x00\x01k\x00\x01v" + b"\x16\x00\x02\xff\x00" + b"\x1f\x00\x02no"
+    found = packets.connack(b"\x00\x87" + bytes([len(body)]) + body)
+    assert found.code == 0x87
+    assert found.number(packets.KEEP_ALIVE, 0) == 5
+    assert found.number(packets.RECEIVE_MAXIMUM, 0) == 20
+    assert found.number(packets.MAXIMUM_QOS, 2) == 1
+    assert found.number(packets.MAXIMUM_PACKET, 0) == 65_536
+    assert found.properties[packets.REASON] == "no"
+    for end in range(1, len(body)):
+        with pytest.raises(Malformed):
+            packets.connack(b"\x00\x00" + bytes([len(body)]) + body[:end])
+
+
+@pytest.mark.parametrize(
+    ("code", "in_5"), [(0, 0), (1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87)]
+)
+def test_codes_of_3_are_read_as_those_of_5(code: int, in_5: int) -> None:
+    assert packets.connack(bytes([0, code])).code == in_5
+
+
+def batch_of(count: int) -> Batch:
+    return Batch(
+        [event(key=str(at)) for at in range(count)],
+        minio.log,
+        packets.publisher(5, "t", 1, "", id_of),
+        lambda error: refusal(error, "there"),
+    )
+
+
+def connection(*says: bytes, in_flight: int = 20, packet: int = packets.LARGEST) -> Connection:
+    made = Connection(Scripted(*says), 10)
+    made.limits = Limits(in_flight, packet, 2)
+    return made
+
+
+def outcomes(failures: dict[int, DeliveryError]) -> dict[int, type[DeliveryError]]:
+    return {place: type(error) for place, error in failures.items()}
+
+
+def test_neighbours_of_a_refused_event_go_on() -> None:
+    batch = batch_of(4)
+    said = (
+        PUBACK + b"\x00\x01",
+        b"\x40\x03\x00\x02\x97",
+        PUBACK + b"\x00\x03",
+        PUBACK + b"\x00\x04",
+    )
+    batch.confirmed(connection(*said, in_flight=1), soon())
+    assert batch.unconfirmed == set()
+    assert outcomes(batch.failures) == {1: Retryable}
+    assert "quota exceeded (0x97)" in str(batch.failures[1])
+
+
+def test_the_second_quality_is_confirmed_by_the_last_step_only() -> None:
+    batch = batch_of(3)
+    line = Scripted(PUBREC + b"\x00\x01" + b"\x50\x03\x00\x02\x87", PUBREC + b"\x00\x03")
+    with pytest.raises(ConnectionError):
+        batch.confirmed(Connection(line, 10), soon())
+    assert batch.unconfirmed == {0, 2}
+    assert outcomes(batch.failures) == {1: NotAuthorized}
+    assert line.heard.endswith(b"\x62\x02\x00\x01\x62\x02\x00\x03")
+    batch = batch_of(2)
+    said = PUBREC + b"\x00\x01" + PUBCOMP + b"\x00\x01" + b"\x70\x03\x00\x02\x92"
+    batch.confirmed(connection(said), soon())
+    assert batch.unconfirmed == set()
+    assert outcomes(batch.failures) == {1: Retryable}, "an id that the broker does not know"
+
+
+def test_a_success_of_another_kind_is_one() -> None:
+    batch = batch_of(1)
+    batch.confirmed(connection(b"\x40\x04\x00\x01\x10\x00"), soon())
+    assert (batch.unconfirmed, batch.failures) == (set(), {})
+
+
+def test_what_a_packet_cannot_hold_fails_without_being_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch = batch_of(2)
+    batch.confirmed(connection(packet=100), soon())
+    assert outcomes(batch.failures) == {0: Retryable, 1: Retryable}
+    monkeypatch.setattr(packets, "LARGEST", 100)
+    batch = batch_of(2)
+    batch.confirmed(connection(packet=100), soon())
+    assert outcomes(batch.failures) == {0: Rejected, 1: Rejected}
+
+
+def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
+    line = Scripted(b"", b"\xd0\x00", PUBACK + b"\x00\x01")
+    batch = batch_of(1)
+    batch.confirmed(Connection(line, keep_alive=0), soon())
+    assert batch.unconfirmed == set()
+    assert line.heard.endswith(packets.PINGREQ)
+
+
+def test_a_broker_that_never_confirms_is_given_up() -> None:
+    batch = batch_of(1)
+    with pytest.raises(TimeoutError, match="did not answer in time"):
+        batch.confirmed(connection(b""), time.monotonic())
+    assert batch.unconfirmed == {0}
+
+
+def test_why_the_broker_hangs_up_is_said() -> None:
+    batch = batch_of(2)
+    said = b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883"
+    with pytest.raises(Refused) as refused:
+        batch.confirmed(connection(said), soon())
+    assert batch.unconfirmed == {0, 1}
+    assert str(outcome(refused.value, "there")) == (
+        "there: server moved (0x9D) other:883; set broker to that server"
+    )
+
+
+@pytest.mark.parametrize("code", [*range(0x80, 0xA3), 0xFF])
+def test_every_code_has_an_outcome_that_comes_again(code: int) -> None:
+    error = Refused(Answer(code, {}))
+    assert not isinstance(outcome(error, "there"), Rejected)
+    assert not isinstance(refusal(error, "there"), Rejected)
+    assert f"0x{code:02X}" in str(outcome(error, "there"))
+
+
+def frames(*parts: tuple[int, bytes]) -> bytes:
+    """What a server sends: frames of a first byte and data, not masked."""
+    return b"".join(bytes([first, len(data)]) + data for first, data in parts)
+
+
+class Pipe(Wire):
+    """A wire whose other end says these bytes one at a time."""
+
+    def __init__(self, says: Iterable[bytes]) -> None:
+        self.heard = b""
+        self._says = iter(says)
+
+    def send(self, data: bytes, deadline: float) -> None:
+        assert deadline
+        self.heard += data
+
+    def receive(self, deadline: float) -> bytes:
+        assert deadline
+        return next(self._says)
+
+
+def test_frames_are_put_together_and_pings_answered() -> None:
+    long = b"\x82\x7e\x01\x00" + b"l" * 256
+    stream = frames((0x02, b"a"), (0x89, b"are you there"), (0x80, b"b"), (0x82, b"")) + long
+    pipe = Pipe(bytes([each]) for each in stream)
+    socket = WebSocket(pipe, b"")
+    received = b""
+    while len(received) < 258:
+        received += socket.receive(soon())
+    assert received == b"ab" + b"l" * 256
+    assert pipe.heard[:2] == bytes([0x8A, 0x80 | 13])
+    mask = pipe.heard[2:6]
+    unmasked = bytes(each ^ mask[at % 4] for at, each in enumerate(pipe.heard[6:]))
+    assert unmasked == b"are you there"
+
+
+def test_a_closed_websocket_is_no_connection() -> None:
+    socket = WebSocket(Pipe([]), frames((0x88, b"\x03\xe8")))
+    assert socket.has_news
+    with pytest.raises(ConnectionError, match="closed the websocket"):
+        socket.receive(soon())
