@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from stacks.platform import LAMBDA, Platform, local_platform
 from tests.infra.conftest import ROOT
 
 KINDS = targets.kinds()
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+LIBRARIES = [kind for kind in KINDS if EXTRAS[kind]]
+"""The kinds whose client is a library; that of the others is in the core layer."""
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +24,22 @@ def here() -> Bundles:
     return Bundles(ROOT, local_platform())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LIBRARIES)
 def test_client_layer_holds_its_own_client_and_no_other(here: Bundles, kind: str) -> None:
     layer = _client(here, kind)
     assert layer is not None
     for other in KINDS:
         client = targets.load(other).client
         assert _imports(client, layer) == (other == kind), f"{client} in the layer of {kind}"
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - set(LIBRARIES)))
+def test_a_client_of_our_own_has_no_layer_and_needs_none(here: Bundles, kind: str) -> None:
+    assert _client(here, kind) is None
+    runtime = here.packages("runtime", ROOT / "layers" / "runtime" / "requirements.txt")
+    assert runtime is not None
+    client = f"bucketcast.targets.{kind}, {targets.load(kind).client}"
+    assert _imports(client, here.core(), runtime)
 
 
 def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
@@ -52,7 +65,7 @@ def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
     assert (here.function(name) / "functions" / name / "handler.py").is_file()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LIBRARIES)
 def test_every_client_has_wheels_for_lambda(kind: str) -> None:
     layer = _client(Bundles(ROOT, LAMBDA), kind)
     assert layer is not None
@@ -137,9 +150,10 @@ def _client(bundles: Bundles, kind: str) -> Path | None:
     return bundles.packages(f"client-{kind}", requirements)
 
 
-def _imports(modules: str, layer: Path) -> bool:
-    """Whether a bare interpreter, with the layer alone, can import them."""
-    code = f"import sys; sys.path.insert(0, {str(layer / 'python')!r}); import {modules}"
+def _imports(modules: str, *layers: Path) -> bool:
+    """Whether a bare interpreter, with these layers alone, can import them."""
+    folders = [str(layer / "python") for layer in layers]
+    code = f"import sys; sys.path[:0] = {folders!r}; import {modules}"
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
     )
