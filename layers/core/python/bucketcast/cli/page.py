@@ -105,7 +105,8 @@ def _needed(target: type[Target]) -> list[str]:
 
 
 def _example(known: Option) -> str:
-    return f"secret:{known.key}" if known.secret else known.example or f"the-{known.key}"
+    hidden = known.hides(known.example)
+    return f"secret:{known.key}" if hidden else known.example or f"the-{known.key}"
 
 
 def _table(kind: str, options: Any, needed: Any) -> str:
