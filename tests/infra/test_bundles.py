@@ -28,23 +28,20 @@ def here() -> Bundles:
 def test_client_layer_holds_its_own_client_and_no_other(here: Bundles, kind: str) -> None:
     layer = _client(here, kind)
     assert layer is not None
-    for other in KINDS:
+    for other in LIBRARIES:
         client = targets.load(other).client
-        assert _imports(client, layer) == (other == kind), f"{client} in the layer of {kind}"
+        found = _imports(client, layer, here.core(), _runtime(here))
+        assert found == (other == kind), f"{client} in the layer of {kind}"
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - set(LIBRARIES)))
 def test_a_client_of_our_own_has_no_layer_and_needs_none(here: Bundles, kind: str) -> None:
     assert _client(here, kind) is None
-    runtime = here.packages("runtime", ROOT / "layers" / "runtime" / "requirements.txt")
-    assert runtime is not None
-    client = f"bucketcast.targets.{kind}, {targets.load(kind).client}"
-    assert _imports(client, here.core(), runtime)
+    assert _imports(targets.load(kind).client, here.core(), _runtime(here))
 
 
 def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None:
-    runtime = here.packages("runtime", ROOT / "layers" / "runtime" / "requirements.txt")
-    assert runtime is not None
+    runtime = _runtime(here)
     assert _imports("aws_lambda_powertools, msgspec", runtime)
     for kind in KINDS:
         assert not _imports(targets.load(kind).client, runtime)
@@ -148,6 +145,12 @@ def test_bytecode_is_left_out_where_no_interpreter_can_make_it(tmp_path: Path) -
 def _client(bundles: Bundles, kind: str) -> Path | None:
     requirements = ROOT / "layers" / "clients" / kind / "requirements.txt"
     return bundles.packages(f"client-{kind}", requirements)
+
+
+def _runtime(bundles: Bundles) -> Path:
+    runtime = bundles.packages("runtime", ROOT / "layers" / "runtime" / "requirements.txt")
+    assert runtime is not None
+    return runtime
 
 
 def _imports(modules: str, *layers: Path) -> bool:
