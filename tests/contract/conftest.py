@@ -53,6 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server_name" in metafunc.fixturenames:
         names = [name for kind in kinds for name in servers.names(kind)]
         metafunc.parametrize("server_name", names)
+        return
     for name, choice in CHOICES.items():
         if name in metafunc.fixturenames:
             wanted = [layout for kind in kinds for layout in choice(kind)]
