@@ -99,7 +99,7 @@ class AmqpSettings(base.Common, base.Tls):
         "whether the exchange goes when its last queue is unbound", default="off"
     )
     delivery_mode: int = option(
-        "1: the broker keeps messages in memory; 2: durable queues keep them on disk; 0 is 2",
+        "how messages are kept: 1 in the broker's memory only, 2 by durable queues on disk; 0 is 2",
         default="0",
     )
     publisher_confirms: OnOff = option(
