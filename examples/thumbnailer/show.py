@@ -31,7 +31,8 @@ ARRIVE_SECONDS = 60.0
 
 def main() -> None:
     """End with 0 once the thumbnail is there, else with the reason."""
-    (target,) = load(CONFIG, os.environ, local=True).targets
+    targets = load(CONFIG, os.environ, local=True).targets
+    target = next(each for each in targets if (each.kind, each.id) == ("webhook", "1"))
     endpoint = target.settings["endpoint"]
     with service(urlsplit(endpoint).port or 80):
         print(f"webhook: {FOLDER.name}/thumbnailer.py, at {endpoint}")

@@ -100,7 +100,7 @@ def test_a_thumbnail_stands_upright(
     assert tell("uploads", f"{prefix}a+b%2B%C3%A9.jpg") == 204
     small = system.s3.get_object(Bucket="found", Key=f"{prefix}a b+é.jpg")
     assert small["ContentType"] == "image/jpeg"
-    with Image.open(small["Body"]) as picture:
+    with Image.open(io.BytesIO(small["Body"].read())) as picture:
         assert (picture.format, picture.size) == ("JPEG", (85, 128))
 
 

@@ -9,6 +9,7 @@ from bucketcast.config import load
 from bucketcast.errors import ConfigErrors
 from tests.unit.cli.conftest import Run
 
+GUIDE = Path(__file__).parents[3] / "docs" / "moving-from-minio.md"
 HIDDEN = "it's hunter2"
 XML = (
     "<NotificationConfiguration><QueueConfiguration><Event>s3:ObjectCreated:*</Event>"
@@ -170,6 +171,24 @@ def test_as_json(run: Run, export: Path, xml: Path) -> None:
         "the configuration takes images as they are on S3: create = true makes new ones"
     ]
     assert HIDDEN not in ran.out
+
+
+def test_the_guide_shows_what_is_printed(
+    run: Run, xml: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("export.txt").write_text(
+        "site name= region= \napi requests_max=0 sync_events=off \nscanner speed=default \n"
+        "# notify_kafka enable=off topic= \n# notify_redis enable=off key= \n"
+        "notify_webhook:primary endpoint=https://h/ auth_token=x queue_dir=/home/events \n"
+    )
+    xml.write_text(XML.format(arn="arn:minio:sqs:us-east-1:1:webhook"))
+    for line in GUIDE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("$ bucketcast import"):
+            words = line.replace("*/", "images/").split()[2:]
+            ran = run(*words)
+            assert ran.code == 0
+            assert f"{line}\n{ran.out}{ran.err}" in GUIDE.read_text(encoding="utf-8")
 
 
 def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None:

@@ -68,18 +68,11 @@ FORMER: Mapping[str, Mapping[str, str]] = {
 }
 """Keys that MinIO renamed, by kind: its guide still shows both."""
 WITHOUT_USE: Mapping[str, Mapping[str, str]] = {
-    "amqp": {
-        "arguments": "MinIO never read it",
-        "immediate": "RabbitMQ refuses it since version 3",
-    },
-    "kafka": {
-        "batch_size": "events go in batches anyway",
-        "batch_commit_timeout": "events go in batches anyway",
-    },
+    "amqp": {"arguments": "MinIO never read it"},
     "mqtt": {"client_id": "each function has its own"},
     "nats": {"streaming_client_id": "each function has its own"},
 }
-"""Keys of MinIO that have nothing to do here, by kind: where the kind declares one, it is taken."""
+"""Keys of MinIO that have nothing to do here, by kind."""
 IN_JSON: Mapping[str, str] = {
     "jet_stream": "jetstream",
     "n_key_seed": "nkey_seed",

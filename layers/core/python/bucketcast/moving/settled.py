@@ -123,7 +123,8 @@ def _in_options(target: TargetId, values: Mapping[str, str], found: Found) -> di
             said = _as_minio_reads(where, known, text.strip(), found)
             if said and said != known.default:
                 taken[known.key] = said
-    return {key: taken[key] for key in options if key in taken}
+    own_first = sorted(options, key=lambda key: key not in declared.__annotations__)
+    return {key: taken[key] for key in own_first if key in taken}
 
 
 def _as_minio_reads(where: str, known: Option, text: str, found: Found) -> str:

@@ -23,7 +23,7 @@ Tables = dict[str, dict[str, dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A secret that the configuration refers to; a key in PEM is a file that MinIO reads."""
+    """A secret that the configuration refers to; `text` may be the path of the file with it."""
 
     name: str
     option: str
@@ -61,8 +61,8 @@ def configuration(settled: Settled, *, plain: bool) -> Configuration:
     secrets = tuple(_secrets(settled.targets))
     absent = [
         f"{target}.{option.key}: copy {text} from the MinIO server, or set the path where it is"
-        for target, option, text in _pems(settled.targets)
-        if not option.secret and not Path(text).is_file()
+        for target, option, text in _elsewhere(settled.targets)
+        if not option.secret
     ]
     deployment = _checked(settled)
     references = {} if plain else {stored.option: REFERENCE + stored.name for stored in secrets}
@@ -86,8 +86,7 @@ def _checked(settled: Settled) -> config.Deployment:
     """What the deploy's reader makes of it; files that are elsewhere count as there."""
     elsewhere = {
         f"{target}.{option.key}": f"{REFERENCE}file"
-        for target, option, text in _pems(settled.targets)
-        if not Path(text).is_file()
+        for target, option, _ in _elsewhere(settled.targets)
     }
     with TemporaryDirectory(prefix="bucketcast-") as folder:  # mode 0700: its secrets are plain
         path = Path(folder, "bucketcast.toml")
@@ -108,16 +107,20 @@ def _toml(settled: Settled, instead: Mapping[str, str]) -> str:
     return tomli_w.dumps({**top, **tables})
 
 
-def _pems(configured: Configured) -> Each:
-    return ((target, option, text) for target, option, text in _each(configured) if option.pem)
+def _elsewhere(configured: Configured) -> Each:
+    """The files that are not on this machine."""
+    return (
+        (target, option, text)
+        for target, option, text in _each(configured)
+        if option.names_file(text) and not Path(text).is_file()
+    )
 
 
 def _secrets(configured: Configured) -> Iterator[Stored]:
     for target, option, text in _each(configured):
         if option.hides(text):
             name = f"bucketcast/{target.kind}-{target.id}/{option.key}"
-            is_file = option.pem and "-----BEGIN " not in text
-            yield Stored(name, f"{target}.{option.key}", text, is_file)
+            yield Stored(name, f"{target}.{option.key}", text, option.names_file(text))
 
 
 def _each(configured: Configured) -> Each:
