@@ -26,7 +26,7 @@ sequencer of the record.
   secret is wrong; that the permission is missing shows when the first event comes.
 
 Not supported: nsqlookupd, which is for consumers, so each target writes to one nsqd; compression,
-which costs a function more time than it saves.
+as a function's processor is what limits it, not its network.
 """
 
 import re

@@ -10,8 +10,8 @@ from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
 
 PART = 32 * 1024
-"""Bytes of a command's body: so few that nsqd has work while the next is made, 1.2 times as fast as
-with a command a batch. They are little beside its --max-body-size, 5 MiB unless changed."""
+"""Bytes of a command's body: so few that nsqd has work while the next is made, and little beside
+its --max-body-size, 5 MiB unless changed."""
 
 _too_big = re.compile(r"MPUB (message|body) too big \d+ > (\d+)").search
 _number = struct.Struct(">I").pack

@@ -1,0 +1,84 @@
+"""Print what the NSQ target sends, as it comes: time, name, bucket/key, size in bytes.
+
+    python examples/consumers/nsq.py localhost:4150 bucketevents
+
+and in bucketcast.toml:
+
+    [notify_nsq.primary]
+    nsqd_address = "localhost:4150"
+    topic = "bucketevents"
+
+It does what `nsq_tail` does: a channel of its own, which ends with it, shows all events from now on
+and takes them from nobody. With the name of a channel behind the topic it reads that one: it keeps
+what comes while nobody reads, and each event goes to one of its readers. An nsqd that asks for a
+secret gets that in NSQ_AUTH_SECRET. For more than a look, take a client library, such as pynsq.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote_plus
+
+MESSAGE, HEARTBEAT = 2, b"_heartbeat_"
+
+
+def events(nsqd: socket.socket, topic: str, channel: str) -> Iterator[dict[str, Any]]:
+    """The record of each event, for ever; nsqd forgets it when the next is asked for."""
+    answers = nsqd.makefile("rb")
+    tell(nsqd, f"SUB {topic} {channel}\n")
+    tell(nsqd, "RDY 1\n")
+    while head := answers.read(8):
+        size, type_ = struct.unpack(">ii", head)
+        data = answers.read(size - 4)
+        if type_ == MESSAGE:  # 8 bytes of time, 2 of attempts, 16 of id
+            yield json.loads(data[26:])["Records"][0]
+            tell(nsqd, f"FIN {data[10:26].decode()}\n")
+        elif data == HEARTBEAT:
+            tell(nsqd, "NOP\n")
+        elif data.startswith(b"E_"):
+            raise ConnectionError(data.decode())
+
+
+def tell(nsqd: socket.socket, command: str, body: bytes | None = None) -> None:
+    """Send a command, and its body behind the body's length."""
+    counted = b"" if body is None else struct.pack(">i", len(body)) + body
+    nsqd.sendall(command.encode() + counted)
+
+
+def line(record: dict[str, Any]) -> str:
+    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    place = record["s3"]
+    key = unquote_plus(place["object"]["key"])
+    size = place["object"].get("size", "-")
+    name, at = record["eventName"], record["eventTime"]
+    return f"{at:<24}  {name:<40}  {place['bucket']['name']}/{key}  {size}"
+
+
+def main() -> None:
+    """Read until interrupted, or until nsqd ends."""
+    parser = argparse.ArgumentParser(description="Print what the NSQ target sends.")
+    parser.add_argument("nsqd", help="host:port, such as localhost:4150")
+    parser.add_argument("topic", help="the target's topic")
+    parser.add_argument("channel", nargs="?", default=f"tail{os.getpid()}#ephemeral")
+    options = parser.parse_args()
+    host, _, port = options.nsqd.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port))) as nsqd:
+            tell(nsqd, "  V2")
+            if secret := os.environ.get("NSQ_AUTH_SECRET"):
+                tell(nsqd, "AUTH\n", secret.encode())
+            for record in events(nsqd, options.topic, options.channel):
+                print(line(record), flush=True)
+    except (OSError, ValueError) as error:
+        sys.exit(f"cannot read {options.topic}: {error}")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()
