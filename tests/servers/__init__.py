@@ -46,6 +46,8 @@ class Server(ABC):
     place: str
     refusals: tuple[type[Exception], ...]
     """What `write` raises where the server or its certificate is at fault, or nobody answers."""
+    keeps_what_it_confirmed = True
+    """Whether what it confirmed outlives it, rather than to be handed on to who listens."""
     client_options: tuple[str, str] = ("client_cert", "client_key")
     """The kind's names for a client's certificate and its key."""
 

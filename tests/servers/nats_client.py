@@ -45,7 +45,7 @@ async def connected(address: str, **options: Any) -> AsyncIterator[Client]:
         if client.is_connected:
             await client.close()
         elif client._transport:  # its `close` would wait for ever after a failed handshake
-            client._transport.close()
+            client._transport.close()  # type: ignore[no-untyped-call]
             await asyncio.sleep(0)
 
 
