@@ -35,7 +35,7 @@ def test_there_is_a_sample_of_every_kind() -> None:
 def test_every_key_of_a_kind_is_taken_over(kind: str, text: Any) -> None:
     made = moved(text(kind))
     tables = tomllib.loads(made.toml)
-    tables.pop("sync_events", None)
+    assert tables.pop("sync_events", "off") == ("on" if text == samples.export else "off")
     assert tables.keys() == {f"notify_{kind}"}
     texts = tables[f"notify_{kind}"]["1"]
     assert texts.keys() <= samples.MEANT[kind].keys()

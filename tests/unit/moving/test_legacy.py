@@ -65,6 +65,40 @@ def test_the_former_login_of_a_database() -> None:
     }
 
 
+def test_names_that_follow_no_rule() -> None:
+    streaming = {"enable": True, "clusterID": "c", "clientID": "mine", "maxPubAcksInflight": 10}
+    nats = {"enable": True, "address": "h:4222", "subject": "s", "secure": True, "tls": False}
+    kafka = {"enable": True, "brokers": ["h:9092"], "topic": "t"}
+    certificate = {"enable": True, "clientTLSCert": "/c.pem", "clientTLSKey": "/c.key"}
+    found = settle(
+        {
+            "notify": {
+                "nats": {"1": {**nats, "streaming": streaming}},
+                "kafka": {"1": {**kafka, "tls": certificate, "producer": {"compression": "lz4"}}},
+            }
+        }
+    )
+    assert found.targets == {
+        TargetId("nats", "1"): {
+            "address": "h:4222",
+            "subject": "s",
+            "tls": "on",
+            "streaming": "on",
+            "streaming_cluster_id": "c",
+            "streaming_max_pub_acks_in_flight": "10",
+        },
+        TargetId("kafka", "1"): {
+            "brokers": "h:9092",
+            "topic": "t",
+            "tls": "on",
+            "client_tls_cert": "/c.pem",
+            "client_tls_key": "/c.key",
+            "compression_codec": "lz4",
+        },
+    }
+    assert [left.what for left in found.left_out] == ["notify_nats.1.streaming_client_id"]
+
+
 @pytest.mark.parametrize(
     ("document", "mistake"),
     [

@@ -69,7 +69,6 @@ FORMER: Mapping[str, Mapping[str, str]] = {
 """Keys that MinIO renamed, by kind: its guide still shows both."""
 WITHOUT_USE: Mapping[str, Mapping[str, str]] = {
     "amqp": {"arguments": "MinIO never read it"},
-    "mqtt": {"client_id": "each function has its own"},
     "nats": {"streaming_client_id": "each function has its own"},
 }
 """Keys of MinIO that have nothing to do here, by kind."""
