@@ -181,7 +181,7 @@ def test_another_format_in_the_same_place_is_refused_with_the_cure(formatted: Tr
     assert formatted.sender().send(events(2)) == {}
     before = formatted.arrivals()
     for other in layouts(formatted.layout.kind):
-        if other != formatted.layout:
+        if other.format != formatted.layout.format:
             sender = formatted.sender(format=other.format)
             for error in (sender.refusal(events(3)), sender.probe()):
                 assert isinstance(error, Retryable)

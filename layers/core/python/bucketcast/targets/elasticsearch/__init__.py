@@ -154,14 +154,15 @@ class Target(base.Target):
 
     def _ready(self, talk: Talk) -> index.Names:
         """The indexes, looked at or made once, and the guard swept now and then."""
-        given, names = self.settings, self._names
-        if names is None:
-            names = self._names = index.ready(talk, given.index, given.format)
-        if given.format == "namespace" and time.monotonic() > self._sweep_at:
-            self._sweep_at = time.monotonic() + SWEEP_EVERY
-            if index.sweep(talk, names.guard, _now()):
-                self._sweep_at = 0.0
-        return names
+        given = self.settings
+        with self._lock:  # an index that another thread makes is seen before it can be used
+            names = self._names
+            if names is None:
+                names = self._names = index.ready(talk, given.index, given.format)
+            if given.format == "namespace" and time.monotonic() > self._sweep_at:
+                more = index.sweep(talk, names.guard, _now())
+                self._sweep_at = 0.0 if more else time.monotonic() + SWEEP_EVERY
+            return names
 
 
 def _now() -> int:

@@ -1,0 +1,277 @@
+"""The parts of the Elasticsearch target that need no server."""
+
+import random
+import struct
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bucketcast.event import Event
+from bucketcast.namespace import fold
+from bucketcast.options import read
+from bucketcast.shapes import minio
+from bucketcast.targets.elasticsearch import Target, ids
+from bucketcast.targets.elasticsearch.bulk import Item
+from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
+from bucketcast.targets.elasticsearch.mirror import GUARD, VISIBLE, Held, Object, Write
+from bucketcast.targets.elasticsearch.registers import known, seen
+from tests.contract.oracle import visible
+
+PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+MARKER, TAGGED = "s3:ObjectRemoved:DeleteMarkerCreated", "s3:ObjectCreated:PutTagging"
+# Published with the algorithm: the key 0, 1, 2 … over so many bytes 0, 1, 2 …, as four numbers.
+VECTORS = {
+    0: "DD44482AC2C874F5 D946017313C7351F B3AEBECCB98714FF 41DA233145751DF4",
+    1: "EDB941BCE45F8254 E20D44EF3DCAC60F 72651B9BCB324A47 2073624CB275E484",
+    2: "3FDFF9DF24AFE454 11C4BF1A1B0AE873 115169CC6922597A 1208F6590D33B42C",
+    3: "480AA0D70DD1D95C 89225E7C6911D1D0 8EA8426B8BBB865A E23DFBC390E1C722",
+    4: "C9CFC497212BE4DC A85F9DF6AFD2929B 1FDA9F211DF4109E 07E4277A374D4F9B",
+    15: "C11905707842602E 62C3DB018501B146 85F5AD17FA3406C1 C884F87BD4FEC347",
+    16: "F51AD989A1B6CD1F F7F075D62A627BD9 7E01D5F579F28A06 1AD415C16A174D9F",
+    17: "19F4CFA82CA4068E 3B9D4ABD3A9275B9 8000B0DDE9C010C6 8884D50949215613",
+    31: "6880E276601A644D B3728B20B10FB7DA D0BD12060610D16E 8AEF14EF33452EF2",
+    32: "BCE38C9039A1C3FE 42D56326A3C11289 E35595F764FCAEA9 C9B03C6BC9475A99",
+    33: "F60115CBF034A6E5 6C36EA75BFCE46D0 3B17C8D382725990 7EDAA2ED11007A35",
+    63: "F5B1F8266A3AEB67 83B040BE4DEC1ADD 7FE1C8635B26FBAE F4A3A447DEFED79F",
+}
+PI = (
+    "1415926535897932384626433832795028841971693993751058209749445923078164062862089986280348253421"
+    "170679"
+)
+
+
+@pytest.mark.parametrize("size", VECTORS)
+def test_the_hash_is_the_published_one(size: int) -> None:
+    said = struct.unpack("<4Q", highwayhash256(bytes(range(size)), bytes(range(32))))
+    assert " ".join(f"{number:016X}" for number in said) == VECTORS[size]
+
+
+def test_minios_key_is_the_hash_of_pi() -> None:
+    assert highwayhash256(PI.encode(), bytes(32)) == ids._KEY
+
+
+def test_ids_are_paths_and_hashes_where_they_would_be_too_long() -> None:
+    longest = "b/" + "k" * 510
+    assert ids.document_id(longest) == longest
+    hashed = [ids.document_id(longest + "k"), ids.document_id("b/" + "😀" * 128)]
+    hashed.append(ids.document_id("b/k", always_hashed=True))
+    assert len({*hashed}) == 3
+    for each in hashed:
+        assert ids.is_hashed(each)
+        assert not ids.is_plain(each)
+    assert ids.is_plain(longest)
+    assert not ids.is_hashed("kABOAKIBTC-Bk2Ioqh9v")
+
+
+def event(name: str, at: int, **more: Any) -> Event:
+    moment = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
+    sequencer = "" if name == TAGGED else f"{at:X}"
+    fields = {"time": moment, "sequencer": sequencer, **more}
+    if name == PUT:
+        fields = {"size": at, "etag": f"e{at}", **fields}
+    return Event(name=name, bucket="b", key="k", record=msgspec.Raw(b"{}"), **fields)
+
+
+class Shelf:
+    """What the server keeps of one object: two documents, each written on a condition."""
+
+    def __init__(self) -> None:
+        self.documents: list[Held | None] = [None, None]
+        self._writes = 0
+
+    def write(self, write: Write) -> Item:
+        held = self.documents[write.side]
+        if (held and held.seq_no) != (write.held and write.held.seq_no):
+            return Item(409)
+        self._writes += 1
+        made = Held(self._writes, 1, write.document) if write.document is not None else None
+        self.documents[write.side] = made
+        return Item(200, self._writes, 1)
+
+    def row(self) -> dict[str, Any]:
+        document = self.documents[VISIBLE]
+        if document is None:
+            return {}
+        record = msgspec.json.decode(document.source)["Records"][0]
+        held = record["s3"]["object"]
+        return {
+            "name": record["eventName"],
+            "size": held.get("size", 0),
+            "etag": held.get("eTag", ""),
+            "sequencer": held["sequencer"],
+        }
+
+
+def delivery(shelf: Shelf, events: Sequence[Event]) -> Generator[None]:
+    """One send, which can be interrupted, or end for ever, after each of its requests."""
+    it = Object("b/k")
+    it.moves = [(entry, msgspec.Raw(minio.records(entry.event))) for entry in fold(events)]
+    while not it.done:
+        for side in it.unread:
+            it.held[side] = shelf.documents[side]
+            yield
+        write = it.next(now=1)
+        if write:
+            it.wrote(write, shelf.write(write))
+            yield
+
+
+def deliver_at_once(
+    shelf: Shelf, batches: Iterable[Sequence[Event]], chance: random.Random
+) -> None:
+    """Deliver batches side by side in any order of their requests; some crash and come again."""
+    waiting = [(batch, delivery(shelf, batch)) for batch in batches if batch]
+    while waiting:
+        which = chance.randrange(len(waiting))
+        batch, one = waiting[which]
+        if chance.random() < 0.05:
+            waiting[which] = (batch, delivery(shelf, batch))
+        elif next(one, StopIteration) is StopIteration:
+            del waiting[which]
+
+
+def made(drawn: Sequence[tuple[str, str | None, bool, int]], *, in_step: bool) -> list[Event]:
+    """Events whose times follow their sequencers, or do not."""
+    events = []
+    for at, (name, version, unsequenced, other) in enumerate(drawn, 1):
+        more: dict[str, Any] = {"version_id": version}
+        if in_step and unsequenced and name in (DELETE, MARKER):
+            more["sequencer"] = ""
+        if not in_step:
+            more["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
+        events.append(event(name, at, **more))
+    return events
+
+
+@pytest.mark.parametrize("in_step", [True, False])
+def test_writers_who_meet_and_crash_end_in_the_same_document(*, in_step: bool) -> None:
+    one = st.tuples(
+        st.sampled_from((PUT, PUT, DELETE, MARKER, TAGGED)),
+        st.sampled_from((None, "v1", "v2")),
+        st.booleans(),
+        st.integers(1, 40),
+    )
+
+    @settings(max_examples=300, deadline=None, database=None)
+    @given(st.lists(one, max_size=9), st.randoms(use_true_random=False))
+    def proven(drawn: list[tuple[str, str | None, bool, int]], chance: random.Random) -> None:
+        events = made(drawn, in_step=in_step)
+        order = [*events, *(each for each in events if chance.random() < 0.3)]
+        chance.shuffle(order)
+        batches: list[list[Event]] = [[]]
+        for each in order:
+            batches[-1].append(each)
+            if chance.random() < 0.6:
+                batches.append([])
+        shelf = Shelf()
+        deliver_at_once(shelf, batches, chance)
+        wanted = visible(events).get("b/k")
+        assert shelf.row() == (wanted._asdict() if wanted else {})
+
+    proven()
+
+
+@pytest.mark.parametrize("before", [[], [event(PUT, 1, version_id="v1")]], ids=["new", "known"])
+@pytest.mark.parametrize(
+    "both",
+    [
+        (event(PUT, 3), event(DELETE, 4)),
+        (event(PUT, 5), event(DELETE, 4)),
+        (event(PUT, 3), event(PUT, 4)),
+        (event(PUT, 3), event(TAGGED, 9)),
+        (event(DELETE, 3), event(TAGGED, 9)),
+        (event(PUT, 3, version_id="v2"), event(DELETE, 4, version_id="v2")),
+        (event(DELETE, 3, version_id="v1"), event(DELETE, 4, version_id="v2")),
+    ],
+    ids=lambda both: " and ".join(each.name.partition(":")[2] for each in both),
+)
+def test_two_writers_meet_in_every_way(both: Sequence[Event], before: Sequence[Event]) -> None:
+    wanted = visible([*before, *both]).get("b/k")
+    for way in product((0, 1), repeat=9):
+        shelf = Shelf()
+        deliver_at_once(shelf, [before], random.Random(0))  # noqa: S311 - a shuffle
+        two = [delivery(shelf, [each]) for each in both]
+        for turn in way:
+            next(two[turn], None)
+        for each in two:
+            deque(each, maxlen=0)
+        assert shelf.row() == (wanted._asdict() if wanted else {}), way
+
+
+def test_what_is_known_of_a_key_does_not_grow_with_its_versions() -> None:
+    shelf = Shelf()
+    for at in range(1, 200, 2):
+        one, gone = event(PUT, at, version_id=f"v{at}"), event(DELETE, at, version_id=f"v{at - 4}")
+        deliver_at_once(shelf, [[one, gone]], random.Random(at))  # noqa: S311 - a shuffle
+    last = event(DELETE, 300, version_id="v1")
+    deliver_at_once(shelf, [[last]], random.Random(1))  # noqa: S311 - a shuffle
+    guard = shelf.documents[GUARD]
+    assert guard is not None
+    assert list(known(guard.source).removed) == ["v1"]
+    assert shelf.row()["size"] == 199
+
+
+def test_a_document_of_others_is_read_and_put_on_one_line() -> None:
+    lines = (
+        b'{"Records": [\n'
+        b'  {"eventTime": "2017-03-30T08:00:41Z", "s3": {"object": {"sequencer": "A"}}}]}'
+    )
+    put = seen(lines).put
+    assert put is not None
+    assert put.moment == ("a".rjust(32, "0"), "2017-03-30T08:00:41.000Z")
+    assert b"\n" not in bytes(put.document)
+    for strange in (b"{}", b'{"Records": []}', b"[1]", b'{"Records": "x"}'):
+        assert seen(strange).identity == ("", "")
+
+
+RIGHT = {"url": "http://localhost:9200", "index": "events"}
+
+
+@pytest.mark.parametrize(
+    ("more", "wrong"),
+    [
+        ({"url": "ftp://localhost"}, "url"),
+        ({"url": "http://localhost/?pretty=1"}, "url"),
+        ({"username": "alice"}, "password"),
+        ({"password": "x"}, "username"),
+        ({"username": "alice", "password": "x", "api_key": "k"}, "api_key"),
+        ({"url": "http://alice:x@localhost", "api_key": "k"}, "api_key"),
+        ({"tls_skip_verify": "on"}, "tls_skip_verify"),
+        ({"cert_authority": "-----BEGIN CERTIFICATE-----"}, "cert_authority"),
+        ({"index": "Events"}, "index"),
+        ({"index": "-events"}, "index"),
+        ({"index": "a b"}, "index"),
+        ({"index": ".."}, "index"),
+        ({"index": "e" * 250}, "index"),
+        ({"index": "e" * 256, "format": "access"}, "index"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(more: dict[str, str], wrong: str) -> None:
+    made = read(Target.Settings, {**RIGHT, **more})
+    assert [key for key, _, _ in Target.check(made)] == [wrong]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"url": "https://alice:%20x@[::1]:9200/search/", "tls_skip_verify": "on"},
+        {"url": "secret:url", "index": "secret:index", "username": "a", "password": "secret:p"},
+        {"index": "e" * 249},
+        {"index": "e" * 255, "format": "access"},
+        {"index": "événements.2026_01-x"},
+    ],
+)
+def test_settings_that_can_be_are_not(more: dict[str, str]) -> None:
+    assert Target.check(read(Target.Settings, {**RIGHT, **more})) == []
+
+
+def test_the_place_is_shown_without_the_login() -> None:
+    made = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
+    assert Target(made).where == "https://[::1]:9200/search, index events"
