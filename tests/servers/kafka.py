@@ -4,12 +4,13 @@ Topics are made on request only, so that a missing one is missing, unless the br
 `start_making_topics`, which makes them itself, as Kafka does when nobody says otherwise.
 """
 
+import struct
 import subprocess
 import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -92,7 +93,21 @@ _EVERY_ACL = AclBindingFilter(
     AclOperation.ANY,
     AclPermissionType.ANY,
 )
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_HEADER = struct.Struct(">8x i 4x x 4x h 4x 8x 8x q 2x 4x i")
+"""Of a batch on the disk: its size after these 12 bytes, codec, producer, number of messages."""
+_BEFORE_SIZE = 12
 _PRODUCT = "kafka-server-[0-9]*.jar"
+
+
+class Batch(NamedTuple):
+    """Messages that were written together."""
+
+    codec: str
+    size: int
+    producer: int
+    """The number of the idempotent producer, or -1."""
+    messages: int
 
 
 class KafkaServer(Server):
@@ -188,6 +203,16 @@ class KafkaServer(Server):
         made[topic].result(_SETTLED)
         self._until_led()
 
+    def batches(self, topic: str) -> list[Batch]:
+        """What is in a topic's first partition, as it lies on the disk."""
+        file = self.process.folder / "data" / f"{topic}-0" / f"{0:020}.log"
+        data, found = file.read_bytes(), []
+        while data:
+            size, codec, producer, count = _HEADER.unpack_from(data)
+            found.append(Batch(_CODECS[codec & 7], size, producer, count))
+            data = data[size + _BEFORE_SIZE :]
+        return found
+
     def clear(self) -> None:
         administrator = AdminClient(self.client)
         for rights in administrator.delete_acls([_EVERY_ACL]).values():
@@ -263,12 +288,9 @@ def _configure(folder: Path, tls: Tls, makes_topics: str, chosen: Mapping[str, i
 
 
 def _format(folder: Path, java: list[str]) -> None:
-    """Make the broker's data, with the logins that it keeps itself."""
-    login = f"[name={USER},password={PASSWORD}]"
-    scram = [f"--add-scram=SCRAM-SHA-{bits}={login}" for bits in (256, 512)]
     program = [*java, "kafka.tools.StorageTool", "format", "--cluster-id", _CLUSTER]
     made = subprocess.run(
-        [*program, "--config", str(folder / "server.properties"), *scram],
+        [*program, "--config", str(folder / "server.properties")],
         capture_output=True,
         text=True,
         check=False,

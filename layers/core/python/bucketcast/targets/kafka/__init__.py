@@ -40,6 +40,7 @@ from bucketcast.targets.kafka import checks
 from bucketcast.targets.kafka.client import LARGEST_EVENT
 from bucketcast.targets.kafka.errors import TooLargeError
 from bucketcast.targets.kafka.link import CLOSE_SECONDS, Link, Message
+from bucketcast.targets.kafka.probe import look
 
 BATCH_BYTES = (1_000_000, 125_000, 16_000, 1)
 """How much goes to the brokers as one: less where they refuse it, at last each event alone."""
@@ -81,7 +82,7 @@ class KafkaSettings(base.Common):
         "how batches are compressed", default="none", variable="PRODUCER_COMPRESSION_CODEC"
     )
     compression_level: int = option(
-        "gzip 0 to 9, lz4 0 to 12, zstd 0 to 22; the codec's own choice unless given",
+        "gzip 0 to 9, lz4 and zstd 0 to 12; the codec's own choice unless given",
         default="",
         variable="PRODUCER_COMPRESSION_LEVEL",
     )
@@ -139,9 +140,7 @@ class Target(base.Target):
         return failures
 
     def probe(self) -> None:
-        deadline = time.monotonic() + self.patience
-        with self._lock, self._connected(BATCH_BYTES[0], deadline) as link:
-            link.look(deadline)
+        look(self.settings, self.patience, self.where)
 
     def close(self) -> None:
         with self._lock:

@@ -2,32 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from typing import Protocol
 
 from bucketcast.options import REFERENCE, address
-from bucketcast.targets.kafka.client import Given
+from bucketcast.targets.kafka.given import Given
 
 Mistake = tuple[str, str, str]
-LEVELS = {"gzip": 9, "lz4": 12, "zstd": 22}
+LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}
+"""The highest of each codec, as far as librdkafka takes them."""
 _LAST_CLIENT_AUTH = 4
 _topic = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 _version = re.compile(r"0\.1[1-9]\.[0-9]+\.[0-9]+|[1-9][0-9]*\.[0-9]+\.[0-9]+")
 
 
-class AllGiven(Given, Protocol):
-    """The options that the client does not need, too."""
-
-    @property
-    def tls_client_auth(self) -> int: ...
-    @property
-    def version(self) -> str: ...
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def batch_commit_timeout(self) -> float: ...
-
-
-def mistakes(given: AllGiven) -> Iterator[Mistake]:
+def mistakes(given: Given) -> Iterator[Mistake]:
     """(key, what was found, what is allowed) for each mistake."""
     yield from _places(given)
     yield from _login(given)
@@ -40,7 +27,7 @@ def mistakes(given: AllGiven) -> Iterator[Mistake]:
         yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
 
 
-def notes(given: AllGiven) -> Iterator[str]:
+def notes(given: Given) -> Iterator[str]:
     """A sentence for each option that is right and does nothing."""
     if given.batch_size or given.batch_commit_timeout:
         yield (
@@ -56,7 +43,7 @@ def notes(given: AllGiven) -> Iterator[str]:
         )
 
 
-def _places(given: AllGiven) -> Iterator[Mistake]:
+def _places(given: Given) -> Iterator[Mistake]:
     if not _is_reference(given.brokers):
         for broker in given.brokers or ("",):
             try:
@@ -69,7 +56,7 @@ def _places(given: AllGiven) -> Iterator[Mistake]:
         yield "topic", f"found {topic!r}", f"allowed are {allowed}"
 
 
-def _login(given: AllGiven) -> Iterator[Mistake]:
+def _login(given: Given) -> Iterator[Mistake]:
     if given.sasl and not given.sasl_username:
         yield "sasl_username", "missing", "sasl = on needs it"
     for key in ("sasl_username", "sasl_password"):
@@ -77,7 +64,7 @@ def _login(given: AllGiven) -> Iterator[Mistake]:
             yield key, "given while sasl is off", "allowed is sasl = on beside it"
 
 
-def _tls(given: AllGiven) -> Iterator[Mistake]:
+def _tls(given: Given) -> Iterator[Mistake]:
     pair = ("client_tls_cert", "client_tls_key")
     for key in ("cert_authority", *pair, "tls_skip_verify"):
         if getattr(given, key) and not given.tls:
@@ -87,7 +74,7 @@ def _tls(given: AllGiven) -> Iterator[Mistake]:
         yield missing, "missing", f"it is needed beside {beside}"
 
 
-def _compression(given: AllGiven) -> Iterator[Mistake]:
+def _compression(given: Given) -> Iterator[Mistake]:
     codec, level = given.compression_codec, given.compression_level
     if level is None or _is_reference(level) or _is_reference(codec):
         return

@@ -1,46 +1,35 @@
-"""What librdkafka is told: its own words for the target's options."""
+"""librdkafka's clients, told in its own words what the target's options say."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from bucketcast import __version__
-from bucketcast.options import Secret
+from bucketcast.errors import NotAuthorized
+from bucketcast.targets.kafka.errors import unusable
+from bucketcast.targets.kafka.given import Given
+from bucketcast.targets.kafka.outlook import Outlook
 
 CONNECT_SECONDS = 5.0
 LARGEST_EVENT = 64 * 1024 * 1024
 """Bytes of a body; brokers take no request of more than 100 MiB unless told otherwise."""
+T = TypeVar("T")
 _MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA-512"}
 
 
-class Given(Protocol):
-    """The target's options that its client needs."""
+def started(made: Callable[[dict[str, Any]], T], told: dict[str, Any], outlook: Outlook) -> T:
+    """A client that was told this; what it says of the brokers goes to `outlook`.
 
-    @property
-    def brokers(self) -> Sequence[str]: ...
-    @property
-    def topic(self) -> str: ...
-    @property
-    def sasl(self) -> bool: ...
-    @property
-    def sasl_username(self) -> str: ...
-    @property
-    def sasl_password(self) -> Secret: ...
-    @property
-    def sasl_mechanism(self) -> str: ...
-    @property
-    def tls(self) -> bool: ...
-    @property
-    def tls_skip_verify(self) -> bool: ...
-    @property
-    def cert_authority(self) -> str: ...
-    @property
-    def client_tls_cert(self) -> str: ...
-    @property
-    def client_tls_key(self) -> Secret: ...
-    @property
-    def compression_codec(self) -> str: ...
-    @property
-    def compression_level(self) -> int | None: ...
+    Raises:
+        NotConnected: it cannot be made with these options.
+    """
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
+
+    if told.get("sasl.password") == "":
+        raise NotAuthorized(f"{outlook.where}: sasl_password is missing, and sasl is on")
+    try:
+        return made({**told, "error_cb": outlook.hear})
+    except KafkaException as error:
+        raise unusable(error, outlook.where) from None
 
 
 def configuration(given: Given, patience: float, batch_bytes: int) -> dict[str, Any]:
@@ -58,6 +47,7 @@ def configuration(given: Given, patience: float, batch_bytes: int) -> dict[str, 
         "enable.idempotence": True,
         "partitioner": "fnv1a",
         "batch.size": batch_bytes,
+        "linger.ms": 1000,  # a batch is sent when it is full, or as soon as its end is waited for
         # With what stands around a body.
         "message.max.bytes": LARGEST_EVENT + 1024 * 1024,
         "compression.codec": given.compression_codec,

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-from bucketcast.targets.kafka.client import Given
+from bucketcast.targets.kafka.given import Given
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -15,8 +15,8 @@ class TooLargeError(Retryable):
 
 
 _NO_WORD = (
-    "no answer, or none of Kafka's; is it overloaded, are brokers and the function's VPC right, "
-    "and do sasl = {sasl} and tls = {tls} suit the port?"
+    "no broker answers, or none as Kafka does: see brokers and the function's VPC, and do "
+    "sasl = {sasl} and tls = {tls} suit the port?"
 )
 _CURES = {
     "certificate verify failed": "set cert_authority to the authority that signed the brokers' "
@@ -36,7 +36,7 @@ _RIGHTS = "the user needs WRITE and DESCRIBE on the topic"
 _REFUSALS: dict[str, tuple[type[DeliveryError], str]] = {
     "UNKNOWN_TOPIC_OR_PART": (
         Retryable,
-        "make topic {topic}, or let the brokers make it (auto.create.topics.enable)",
+        "make topic {topic}, unless brokers make it at its first event (auto.create.topics.enable)",
     ),
     "TOPIC_EXCEPTION": (Retryable, "the brokers do not take the name {topic}: see topic"),
     "TOPIC_AUTHORIZATION_FAILED": (NotAuthorized, _RIGHTS),
@@ -48,9 +48,9 @@ _REFUSALS: dict[str, tuple[type[DeliveryError], str]] = {
         TooLargeError,
         "raise max.message.bytes of topic {topic}, or set compression_codec",
     ),
-    "NOT_ENOUGH_REPLICAS": (Retryable, "fewer replicas are in sync than min.insync.replicas asks"),
 }
 """What a broker's own answer means, by its name, and its cure; all others are `Retryable`."""
+_of_what = re.compile(r"^Failed to create [a-z ]+: ")
 _when = re.compile(r" \(after \d+ms in state \w+.*\)$")
 
 
@@ -66,6 +66,19 @@ def unreachable(heard: str, given: Given, where: str) -> NotConnected:
     return NotAuthorized(reason) if login else NotConnected(reason)
 
 
+def unconfirmed(seconds: float, where: str) -> NotConnected:
+    """Why events were taken back that some broker may have had."""
+    return NotConnected(
+        f"{where}: not confirmed within {seconds:g} s; is a broker overloaded, or are fewer "
+        "replicas in sync than min.insync.replicas asks?"
+    )
+
+
+def lacking_rights(where: str) -> NotAuthorized:
+    """Why a topic that is there takes nothing from us."""
+    return NotAuthorized(f"{where}: {_RIGHTS}")
+
+
 def refusal(error: "KafkaError", given: Given, where: str) -> DeliveryError:
     """What a broker answered to a message, or to a question about the topic."""
     kind, cure = _REFUSALS.get(error.name(), (Retryable, ""))
@@ -75,7 +88,7 @@ def refusal(error: "KafkaError", given: Given, where: str) -> DeliveryError:
 
 def unusable(error: Exception, where: str) -> NotConnected:
     """What is wrong with the options, as librdkafka sees it when it reads them."""
-    text = error.args[0].str().removeprefix("Failed to create producer: ")
+    text = _of_what.sub("", error.args[0].str())
     options = "cert_authority, client_tls_cert or client_tls_key"
     about = f"{options} cannot be used: " if text.startswith(("ssl.", "failed to read")) else ""
     return NotConnected(f"{where}: {about}{text}")

@@ -7,15 +7,15 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple
 
-from bucketcast.errors import DeliveryError, NotAuthorized
-from bucketcast.targets.kafka.client import CONNECT_SECONDS, Given, configuration
-from bucketcast.targets.kafka.errors import refusal, unreachable, unusable
+from bucketcast.errors import DeliveryError
+from bucketcast.targets.kafka.client import CONNECT_SECONDS, configuration, started
+from bucketcast.targets.kafka.errors import refusal, unconfirmed
+from bucketcast.targets.kafka.given import Given
 from bucketcast.targets.kafka.outlook import Outlook
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
     from confluent_kafka import Message as Report
-    from confluent_kafka.admin._metadata import ClusterMetadata
 
 CLOSE_SECONDS = 2.0
 STEP = 0.1
@@ -41,19 +41,14 @@ class Link:
         Raises:
             NotConnected: the options cannot be used.
         """
-        from confluent_kafka import KafkaException, Producer  # noqa: PLC0415 - see targets.base
+        from confluent_kafka import Producer  # noqa: PLC0415 - see targets.base
 
         self.batch_bytes = batch_bytes
         self._given = given
-        self._where = where
-        self._outlook = Outlook()
-        if given.sasl and not given.sasl_password:
-            raise NotAuthorized(f"{where}: sasl_password is missing, and sasl is on")
+        self._patience = patience
+        self._outlook = Outlook(given, where)
         told = configuration(given, patience, batch_bytes)
-        try:
-            self._producer = Producer({**told, "error_cb": self._outlook.hear})
-        except KafkaException as error:
-            raise unusable(error, where) from None
+        self._producer = started(Producer, told, self._outlook)
 
     def connect(self, deadline: float) -> None:
         """Find the brokers.
@@ -67,16 +62,6 @@ class Link:
         for _ in range(2):
             self._metadata(soon)
         self._outlook.brightens()
-
-    def look(self, deadline: float) -> None:
-        """See whether the topic is there.
-
-        Raises:
-            DeliveryError: it is not, or not for us.
-        """
-        error = self._metadata(deadline).topics[self._given.topic].error
-        if error is not None:
-            raise refusal(error, self._given, self._where)
 
     def send(self, messages: Iterable[Message], deadline: float) -> dict[int, DeliveryError]:
         """What was not written, by its place; none of it is written later.
@@ -96,7 +81,9 @@ class Link:
                 refused[place] = error.args[0]
         lost = self._settle(deadline)
         return {
-            place: lost if error.name() in _TAKEN_BACK else refusal(error, self._given, self._where)
+            place: lost
+            if error.name() in _TAKEN_BACK
+            else refusal(error, self._given, self._outlook.where)
             for place, error in refused.items()
         }
 
@@ -108,20 +95,22 @@ class Link:
         closing.start()
         closing.join(CLOSE_SECONDS)
 
-    def _metadata(self, deadline: float) -> "ClusterMetadata":
+    def _metadata(self, deadline: float) -> None:
         from confluent_kafka import KafkaException  # noqa: PLC0415 - see targets.base
 
         seconds = STEP
         while True:
             try:
-                return self._producer.list_topics(self._given.topic, timeout=seconds)
+                self._producer.list_topics(self._given.topic, timeout=seconds)
             except KafkaException:
                 self._producer.poll(0)
                 left = deadline - time.monotonic()
-                if left < 0 or self._outlook.is_hopeless():
-                    raise self._reason() from None
+                if left < 0 or self._outlook.is_hopeless:
+                    raise self._outlook.reason() from None
                 # An answer that comes late is thrown away: longer and longer, for slow brokers.
                 seconds = max(STEP, min(2 * seconds, left))
+            else:
+                return
 
     def _settle(self, deadline: float) -> DeliveryError:
         """Wait until each is confirmed or refused, or taken back, and say why it would be."""
@@ -130,18 +119,14 @@ class Link:
             if left < fewest:
                 self._outlook.brightens()
                 fewest = left
-            elif self._outlook.is_hopeless() or time.monotonic() > deadline:
+            elif self._outlook.is_hopeless or time.monotonic() > deadline:
                 self._producer.purge()
                 if self._producer.flush(CLOSE_SECONDS):
-                    raise self._reason()
+                    raise self._outlook.reason()
                 break
-        return self._reason()
-
-    def _reason(self) -> DeliveryError:
-        final = self._outlook.final
-        if final is not None and final.fatal():
-            return refusal(final, self._given, self._where)
-        return unreachable(self._outlook.heard, self._given, self._where)
+        if self._outlook.is_clouded:
+            return self._outlook.reason()
+        return unconfirmed(self._patience, self._outlook.where)
 
 
 def _note(refused: dict[int, "KafkaError"], place: int, error: "KafkaError", _: "Report") -> None:

@@ -4,6 +4,10 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from bucketcast.errors import DeliveryError
+from bucketcast.targets.kafka.errors import refusal, unreachable
+from bucketcast.targets.kafka.given import Given
+
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
 
@@ -18,11 +22,11 @@ class Outlook:
     connection ended which was in use says nothing: it is opened again, and often was only old.
     """
 
-    def __init__(self) -> None:
-        self.heard = ""
-        """The last failure to open a connection; "" if there was none, or nobody said why."""
-        self.final: KafkaError | None = None
-        """What no other broker and no further try would change."""
+    def __init__(self, given: Given, where: str) -> None:
+        self.where = where
+        self._given = given
+        self._heard = ""
+        self._final: KafkaError | None = None
         self._is_new = True
         self._all_are_down = False
         self._since = math.inf
@@ -37,18 +41,30 @@ class Outlook:
         elif "in state UP" in text:
             return
         else:
-            self.heard = text
+            self._heard = text
             if error.fatal() or error.name() == "_AUTHENTICATION":
-                self.final = error
+                self._final = error
         self._since = min(self._since, time.monotonic())
 
     def brightens(self) -> None:
         """Forget it all: a broker answered."""
-        self.heard, self.final = "", None
+        self._heard, self._final = "", None
         self._is_new = self._all_are_down = False
         self._since = math.inf
 
+    @property
+    def is_clouded(self) -> bool:
+        """Whether something went wrong at all."""
+        return bool(self._heard) or self.is_hopeless
+
+    @property
     def is_hopeless(self) -> bool:
         """Whether to give up now."""
         late = time.monotonic() - self._since > GRACE
-        return self.final is not None or (self._all_are_down and late)
+        return self._final is not None or (self._all_are_down and late)
+
+    def reason(self) -> DeliveryError:
+        """Why no broker can be used, as far as anybody said."""
+        if self._final is not None and self._final.fatal():
+            return refusal(self._final, self._given, self.where)
+        return unreachable(self._heard, self._given, self.where)

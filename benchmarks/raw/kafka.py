@@ -1,0 +1,41 @@
+"""confluent-kafka: a batch is produced and flushed, confirmed by all replicas, written once."""
+
+from collections.abc import Sequence
+
+from confluent_kafka import KafkaException, Producer
+
+from benchmarks.raw import Batch, Writer
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+
+
+def rows(events: Sequence[Event]) -> Batch:
+    return [
+        (minio.log(event), minio.path(event).encode(), [("event-id", event.id)]) for event in events
+    ]
+
+
+def writer(settings: dict[str, str]) -> Writer:
+    producer = Producer(
+        {
+            "bootstrap.servers": settings["brokers"],
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": settings["sasl_username"],
+            "sasl.password": settings["sasl_password"],
+            "acks": "all",
+            "enable.idempotence": True,
+            "delivery.report.only.error": True,
+        }
+    )
+
+    def refused(error: object, _: object) -> None:
+        raise KafkaException(error)
+
+    def write(batch: Batch) -> None:
+        for value, key, headers in batch:
+            producer.produce(settings["topic"], value, key, headers=headers, on_delivery=refused)
+        if producer.flush(30):
+            raise RuntimeError("the broker did not take everything in time")
+
+    return write

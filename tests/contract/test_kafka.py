@@ -1,0 +1,479 @@
+"""What is particular to Kafka."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
+
+from bucketcast import options
+from bucketcast.errors import (
+    ConfigErrors,
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+)
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+from bucketcast.targets import kafka as module
+from bucketcast.targets.kafka import Target
+from tests.contract.trial import UNUSUAL_KEYS, bounded, event, events
+from tests.servers.kafka import USER, KafkaServer, start_making_topics
+from tests.servers.tls import Tls
+
+Make = Callable[..., Target]
+
+
+@pytest.fixture
+def kafka(server: Callable[[str], Any]) -> KafkaServer:
+    found: KafkaServer = server("kafka")
+    return found
+
+
+@pytest.fixture
+def make(kafka: KafkaServer) -> Iterator[Make]:
+    """Targets with these settings, closed in the end."""
+    made: list[Target] = []
+
+    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
+        texts = kafka.settings(**overrides) if texts is None else texts
+        settings = options.read(Target.Settings, texts)
+        assert Target.check(settings) == []
+        made.append(Target(settings))
+        return made[-1]
+
+    yield make
+    for target in made:
+        target.close()
+
+
+def refusal(target: Target, batch: Sequence[Event] = ()) -> DeliveryError:
+    """Why none of these arrived; all for one reason."""
+    batch = batch or events(2)
+    failures = bounded(lambda: target.send(batch))
+    assert failures.keys() == set(range(len(batch)))
+    assert len({str(each) for each in failures.values()}) == 1
+    return failures[0]
+
+
+def complaint(target: Target) -> DeliveryError:
+    """What a probe finds."""
+    with pytest.raises(DeliveryError) as found:
+        bounded(target.probe)
+    return found.value
+
+
+def test_a_message_is_minios_with_a_stable_id(kafka: KafkaServer, make: Make) -> None:
+    one = event("photos/a b.jpg", 1, version_id="v1")
+    assert make().send([one]) == {}
+    (arrival,) = kafka.received()
+    assert (arrival.key, arrival.body) == ("uploads/photos/a b.jpg", minio.log(one))
+    assert arrival.headers == {"event-id": one.id, "content-type": "application/json"}
+
+
+def test_events_go_to_the_partitions_that_minio_chooses(kafka: KafkaServer, make: Make) -> None:
+    kafka.make("wide", partitions=7)
+    batch = [*events(200), *(event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1))]
+    assert make(topic="wide").send(batch) == {}
+    found = {message.key(): message.partition() for message in kafka.messages("wide")}
+    assert found == {path: minios_partition(path, 7) for path in map(path_of, batch)}
+    assert set(found.values()) == set(range(7))
+
+
+def path_of(one: Event) -> bytes:
+    return minio.path(one).encode()
+
+
+def minios_partition(key: bytes, partitions: int) -> int:
+    """The 32-bit FNV-1a of the key as a signed number, its remainder without the sign."""
+    digest = 0x811C9DC5
+    for byte in key:
+        digest = (digest ^ byte) * 0x01000193 % 2**32
+    signed = digest - 2**32 if digest >= 2**31 else digest
+    return abs(signed) % partitions
+
+
+def test_an_object_keeps_its_order_among_partitions(kafka: KafkaServer, make: Make) -> None:
+    kafka.make("wide", partitions=3)
+    target = make(topic="wide")
+    for start in range(1, 500, 50):
+        batch = [event(f"photo-{at % 5}", at) for at in range(start, start + 50)]
+        assert target.send(batch) == {}
+    times: dict[str, list[bytes]] = {}
+    for arrival in kafka.received("wide"):
+        times.setdefault(arrival.key, []).append(arrival.body.partition(b'"eventTime":')[2])
+    assert len(times) == 5
+    assert all(earlier < later for each in times.values() for earlier, later in pairwise(each))
+
+
+@pytest.fixture
+def scram(kafka: KafkaServer) -> Iterator[dict[str, str]]:
+    """Two users whom the brokers know by one mechanism each; the password of both."""
+    administrator = AdminClient(kafka.client)
+    change = administrator.alter_user_scram_credentials
+    users = {"bob": ScramMechanism.SCRAM_SHA_256, "dora": ScramMechanism.SCRAM_SHA_512}
+    secret = "scr4m"
+    for user, mechanism in users.items():
+        known = ScramCredentialInfo(mechanism, 4096)
+        change([UserScramCredentialUpsertion(user, known, secret.encode())])[user].result()
+    yield {"sasl_password": secret}
+    for user, mechanism in users.items():
+        change([UserScramCredentialDeletion(user, mechanism)])[user].result()
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+@pytest.mark.parametrize(
+    ("user", "mechanism"),
+    [
+        ("bob", "sha256"),
+        ("bob", "SCRAM-SHA-256"),
+        ("dora", "SHA512"),
+        ("dora", "scram-sha-512"),
+    ],
+)
+def test_scram_logs_in_by_its_short_and_its_full_name(
+    kafka: KafkaServer,
+    make: Make,
+    scram: dict[str, str],
+    user: str,
+    mechanism: str,
+    *,
+    encrypted: bool,
+) -> None:
+    login = {**scram, "sasl_username": user, "sasl_mechanism": mechanism}
+    target = make((kafka.tls_settings if encrypted else kafka.settings)(**login))
+    target.probe()
+    assert target.send(events(3)) == {}
+    assert len(kafka.received()) == 3
+
+
+@pytest.mark.parametrize("mechanism", ["plain", "sha256"])
+def test_another_mechanism_than_the_users_is_refused(
+    make: Make, scram: dict[str, str], mechanism: str
+) -> None:
+    error = refusal(make(**scram, sasl_username="dora", sasl_mechanism=mechanism))
+    assert isinstance(error, NotAuthorized)
+    assert "see sasl_username, sasl_password and sasl_mechanism" in str(error)
+
+
+def test_an_unknown_mechanism_is_refused_with_the_known(kafka: KafkaServer) -> None:
+    with pytest.raises(ConfigErrors) as refused:
+        options.read(Target.Settings, kafka.settings(sasl_mechanism="SCRAM-SHA512"))
+    assert str(refused.value) == (
+        "sasl_mechanism: found 'SCRAM-SHA512'; allowed is did you mean 'scram-sha-512'? "
+        "one of plain, sha256, sha512, scram-sha-256, scram-sha-512"
+    )
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd", "ZSTD"])
+def test_batches_are_compressed_by_the_codec(kafka: KafkaServer, make: Make, codec: str) -> None:
+    assert make(compression_codec=codec).send(events(100)) == {}
+    assert {batch.codec for batch in kafka.batches("events")} == {codec.lower()}
+    assert [arrival.body for arrival in kafka.received()] == [*map(minio.log, events(100))]
+
+
+@pytest.mark.parametrize(("codec", "highest"), [("gzip", "9"), ("lz4", "12"), ("zstd", "12")])
+def test_a_level_makes_batches_of_another_size(
+    kafka: KafkaServer, make: Make, codec: str, highest: str
+) -> None:
+    batch = [event(f"{at * 7919 % 1000:04}/{at}", at, request_id=str(at)) for at in range(500)]
+    for level in ("1", highest):
+        assert make(compression_codec=codec, compression_level=level).send(batch) == {}
+    first, second = kafka.batches("events")
+    assert first.size != second.size
+
+
+def test_minios_variables_set_the_compression() -> None:
+    known = options.options_of(Target.Settings)
+    assert known["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
+    assert known["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
+
+
+def test_a_batch_goes_as_one_and_is_written_once(kafka: KafkaServer, make: Make) -> None:
+    target = make()
+    assert target.send(events(500)) == {}
+    assert target.send(events(500)) == {}
+    written = kafka.batches("events")
+    assert [batch.messages for batch in written] == [500, 500]
+    # The broker drops what the same producer sends again, so it has to be the same. Only those that
+    # wait for all replicas have a number.
+    assert written[0].producer == written[1].producer >= 0
+
+
+def test_a_broker_that_confirms_nothing_is_named(
+    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "patience", 1.0)
+    target = make()
+    assert target.send(events(1)) == {}
+    kafka.pause()
+    try:
+        error = refusal(target)
+    finally:
+        kafka.resume()
+    assert type(error) is NotConnected
+    assert "not confirmed within 1 s" in str(error)
+
+
+def test_a_missing_topic_keeps_its_events_waiting_until_it_is_made(
+    kafka: KafkaServer, make: Make
+) -> None:
+    target = make(topic="later")
+    for error in (refusal(target), complaint(target)):
+        assert type(error) is Retryable
+        assert "make topic later, unless brokers make it" in str(error)
+    assert "later" not in AdminClient(kafka.client).list_topics(timeout=10).topics
+    kafka.make("later")
+    target.probe()
+    assert target.send(events(2)) == {}
+    assert len(kafka.received("later")) == 2
+
+
+def test_brokers_that_make_topics_make_this_one(make: Make, servers_folder: Path, tls: Tls) -> None:
+    server = start_making_topics(servers_folder / "kafka-making-topics", tls)
+    try:
+        target = make(server.settings(topic="made"))
+        complaint(target)
+        assert "made" not in AdminClient(server.client).list_topics(timeout=10).topics
+        assert target.send(events(3)) == {}
+        assert len(server.received("made")) == 3
+        target.probe()
+    finally:
+        server.stop()
+
+
+def allow(kafka: KafkaServer, user: str, topic: str, *operations: AclOperation) -> None:
+    """Let this user, and nobody else, do this with a topic."""
+    rights = [
+        AclBinding(
+            ResourceType.TOPIC,
+            topic,
+            ResourcePatternType.LITERAL,
+            f"User:{user}",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for operation in operations
+    ]
+    administrator = AdminClient(kafka.client)
+    for made in administrator.create_acls(rights).values():
+        made.result()
+
+
+@pytest.mark.parametrize(
+    ("user", "right"), [("bob", AclOperation.WRITE), (USER, AclOperation.DESCRIBE)]
+)
+def test_a_topic_of_others_is_not_authorized(
+    kafka: KafkaServer, make: Make, user: str, right: AclOperation
+) -> None:
+    allow(kafka, user, "events", right)
+    target = make()
+    for error in (refusal(target), complaint(target)):
+        assert isinstance(error, NotAuthorized)
+        assert "the user needs WRITE and DESCRIBE on the topic" in str(error)
+    assert kafka.received() == []
+
+
+def test_the_documented_rights_are_enough(kafka: KafkaServer, make: Make) -> None:
+    allow(kafka, USER, "events", AclOperation.WRITE, AclOperation.DESCRIBE)
+    target = make()
+    target.probe()
+    assert target.send(events(2)) == {}
+
+
+def test_a_topic_that_takes_smaller_batches_gets_smaller_ones(
+    kafka: KafkaServer, make: Make
+) -> None:
+    kafka.make("small", max_message_bytes="20000")
+    target = make(topic="small")
+    for prefix in ("a", "b"):
+        assert target.send(events(300, prefix)) == {}
+    wanted = [minio.path(each) for prefix in ("a", "b") for each in events(300, prefix)]
+    assert [arrival.key for arrival in kafka.received("small")] == wanted
+    assert max(batch.messages for batch in kafka.batches("small")) > 1
+
+
+def test_an_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: Make) -> None:
+    kafka.make("small", max_message_bytes="20000")
+    batch = events(30)
+    for place in (3, 17):
+        batch[place] = event("large", 1, principal="p" * 20_000)
+    target = make(topic="small")
+    failures = target.send(batch)
+    assert failures.keys() == {3, 17}
+    for error in failures.values():
+        assert isinstance(error, Retryable)
+        assert not isinstance(error, NotConnected)
+        assert "raise max.message.bytes of topic small, or set compression_codec" in str(error)
+    assert len(kafka.received("small")) == 28
+    assert make(topic="small", compression_codec="gzip").send(batch) == {}
+
+
+def test_an_event_that_no_broker_takes_is_rejected_alone(
+    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGEST_EVENT", 2_000)
+    batch = [*events(2), event("x" * 2_000, 3), *events(2, "later")]
+    failures = make().send(batch)
+    assert {place: type(error) for place, error in failures.items()} == {2: Rejected}
+    assert "at most 2000 go to Kafka" in str(failures[2])
+    assert len(kafka.received()) == 4
+
+
+def test_it_is_the_brokers_that_say_what_is_too_large(make: Make) -> None:
+    """They can be told to take more."""
+    error = refusal(make(), [event("a", 1, principal="p" * 5_000_000)])
+    assert isinstance(error, Retryable)
+    assert "max.message.bytes" in str(error)
+
+
+def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -> None:
+    port = kafka.address.rpartition(":")[2]
+    for brokers in (f"127.0.0.1:1,{kafka.address}", f"localhost:{port}", f" {kafka.address} ,"):
+        target = make(brokers=brokers)
+        target.probe()
+        assert target.send(events(1)) == {}
+    assert len(kafka.received()) == 3
+
+
+@pytest.mark.parametrize(
+    ("login", "broken", "says"),
+    [
+        ("alice", {"brokers": "nobody.invalid:9092"}, "see brokers, and the function's VPC"),
+        ("alice", {"brokers": "127.0.0.1:1"}, "refused; see brokers"),
+        ("alice", {"brokers": "tls"}, "do sasl = on and tls = off suit the port"),
+        ("alice", {"brokers": "open"}, "see sasl and sasl_mechanism"),
+        ("nobody", {}, "do sasl = off and tls = off suit the port"),
+        ("alice over TLS", {"brokers": "plain"}, "does tls = on suit the port"),
+        ("alice over TLS", {"cert_authority": ""}, "set cert_authority"),
+        (
+            "alice over TLS",
+            {"cert_authority": "-----BEGIN CERTIFICATE-----\nMII"},
+            "cert_authority, client_tls_cert or client_tls_key cannot be used",
+        ),
+    ],
+)
+def test_a_connection_that_cannot_be_says_what_to_do(
+    kafka: KafkaServer, make: Make, login: str, broken: dict[str, str], says: str
+) -> None:
+    ports = {name: f"127.0.0.1:{port}" for name, port in kafka.chosen.items()}
+    words = {key: ports.get(text, text) for key, text in broken.items()}
+    logins: dict[str, Callable[..., dict[str, str]]] = {
+        "nobody": partial(kafka.settings, sasl="off", sasl_username="", sasl_password=""),
+        "alice": kafka.settings,
+        "alice over TLS": kafka.tls_settings,
+    }
+    target = make(logins[login](**words))
+    for error in (refusal(target), complaint(target)):
+        assert isinstance(error, NotConnected)
+        assert says in str(error)
+        assert target.where in str(error)
+
+
+def test_a_certificate_can_be_taken_unseen(kafka: KafkaServer, make: Make, tls: Tls) -> None:
+    other = tls.other_ca.read_text()
+    target = make(kafka.tls_settings(cert_authority=other, tls_skip_verify="on"))
+    target.probe()
+    assert target.send(events(1)) == {}
+
+
+def test_a_connection_is_kept_until_it_was_idle_for_long(
+    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, passed = make(), [0.0]
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + passed[0])
+    for seconds in (0, module.IDLE_SECONDS - 30, 2 * module.IDLE_SECONDS):
+        passed[0] = seconds
+        assert target.send(events(1)) == {}
+    first, second, third = (batch.producer for batch in kafka.batches("events"))
+    assert first == second != third
+
+
+@pytest.mark.parametrize(
+    ("texts", "wrong"),
+    [
+        ({"brokers": ","}, ["brokers"]),
+        ({"brokers": "a:1, kafka://b"}, ["brokers"]),
+        ({"topic": "no such"}, ["topic"]),
+        ({"topic": ".."}, ["topic"]),
+        ({"topic": "t" * 250}, ["topic"]),
+        ({"sasl": "on"}, ["sasl_username"]),
+        ({"sasl_username": "u", "sasl_password": "p"}, ["sasl_username", "sasl_password"]),
+        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
+        ({"tls": "on", "client_tls_cert": "-----BEGIN X"}, ["client_tls_key"]),
+        ({"tls": "on", "client_tls_key": "-----BEGIN X"}, ["client_tls_cert"]),
+        ({"tls_client_auth": "5"}, ["tls_client_auth"]),
+        ({"version": "2.2"}, ["version"]),
+        ({"version": "0.10.2.0"}, ["version"]),
+        ({"version": "newest"}, ["version"]),
+        ({"compression_level": "1"}, ["compression_level"]),
+        ({"compression_codec": "snappy", "compression_level": "1"}, ["compression_level"]),
+        ({"compression_codec": "gzip", "compression_level": "10"}, ["compression_level"]),
+        ({"compression_codec": "zstd", "compression_level": "13"}, ["compression_level"]),
+        ({"compression_codec": "lz4", "compression_level": "12"}, []),
+        ({"version": "0.11.0.0"}, []),
+        ({"version": "4.3.1", "tls_client_auth": "4"}, []),
+        ({"topic": "secret:a topic", "brokers": "secret:b", "version": "secret:v"}, []),
+        ({"compression_level": "secret:l", "tls_client_auth": "secret:a"}, []),
+    ],
+)
+def test_mistakes_that_no_single_option_shows(texts: dict[str, str], wrong: list[str]) -> None:
+    given = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
+    assert [key for key, *_ in Target.check(given)] == wrong
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        ({"batch_size": "100"}, "batch_size and batch_commit_timeout do nothing here"),
+        ({"batch_commit_timeout": "5s"}, "batch_size and batch_commit_timeout do nothing here"),
+        ({"version": "2.2.0"}, "version does nothing here"),
+        ({"tls_client_auth": "1"}, "tls_client_auth does nothing here"),
+        ({"queue_dir": "/var/events"}, "queue_dir and queue_limit do nothing here"),
+    ],
+)
+def test_options_that_do_nothing_are_said(texts: dict[str, str], says: str) -> None:
+    given = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
+    (note,) = Target.notes(given)
+    assert note.startswith(says)
+
+
+def test_minios_defaults_say_nothing() -> None:
+    """As its guide shows them."""
+    empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
+    texts = {
+        "brokers": "localhost:9092,localhost:9093",
+        "topic": "bucketevents",
+        "tls": "off",
+        "tls_skip_verify": "off",
+        "tls_client_auth": "0",
+        "sasl": "off",
+        "sasl_mechanism": "plain",
+        "queue_limit": "0",
+        "batch_size": "0",
+        "batch_commit_timeout": "0s",
+        "compression_codec": "",
+        "compression_level": "",
+        **dict.fromkeys(empty.split(), ""),
+    }
+    given = options.read(Target.Settings, texts)
+    assert (Target.check(given), Target.notes(given)) == ([], [])
