@@ -64,7 +64,7 @@ class Link:
         self._outlook.brightens()
 
     def send(self, messages: Iterable[Message], deadline: float) -> dict[int, DeliveryError]:
-        """What was not written, by its place; none of it is written later.
+        """What was not confirmed, by its place; nothing of that is sent any more.
 
         Raises:
             NotConnected: of no message is it known.
@@ -79,13 +79,8 @@ class Link:
                 produce(topic, value, key, headers=headers, on_delivery=report)
             except KafkaException as error:
                 refused[place] = error.args[0]
-        lost = self._settle(deadline)
-        return {
-            place: lost
-            if error.name() in _TAKEN_BACK
-            else refusal(error, self._given, self._outlook.where)
-            for place, error in refused.items()
-        }
+        self._settle(deadline)
+        return {place: self._why(error) for place, error in refused.items()}
 
     def close(self) -> None:
         """Drop the connections, and what was not sent."""
@@ -112,9 +107,10 @@ class Link:
             else:
                 return
 
-    def _settle(self, deadline: float) -> DeliveryError:
-        """Wait until each is confirmed or refused, or taken back, and say why it would be."""
-        fewest = math.inf
+    def _settle(self, deadline: float) -> None:
+        """Wait until each is confirmed or refused, or else take it back."""
+        self._producer.poll(0)  # what is heard meanwhile counts as waiting, too
+        fewest = len(self._producer)
         while left := self._producer.flush(STEP):
             if left < fewest:
                 self._outlook.brightens()
@@ -123,7 +119,11 @@ class Link:
                 self._producer.purge()
                 if self._producer.flush(CLOSE_SECONDS):
                     raise self._outlook.reason()
-                break
+                return
+
+    def _why(self, error: "KafkaError") -> DeliveryError:
+        if error.name() not in _TAKEN_BACK:
+            return refusal(error, self._given, self._outlook.where)
         if self._outlook.is_clouded:
             return self._outlook.reason()
         return unconfirmed(self._patience, self._outlook.where)
