@@ -1,5 +1,6 @@
 """MQTT in its particulars, against a real Mosquitto, and NATS where one of 3.1.1 is needed."""
 
+import queue
 import re
 import socket
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import paho.mqtt.client as paho
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryable
 from bucketcast.options import read
@@ -106,6 +108,24 @@ def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
             thread.join()
 
 
+@contextmanager
+def reader(port: int, user: str, password: str) -> Iterator[Callable[[], paho.MQTTMessage]]:
+    """What gives the next message, with its quality of service; of a client of 3.1.1."""
+    arrived: queue.Queue[paho.MQTTMessage] = queue.Queue()
+    subscribed = threading.Event()
+    client = paho.Client(CallbackAPIVersion.VERSION2)
+    client.username_pw_set(user, password)
+    client.on_subscribe = lambda *_: subscribed.set()
+    client.on_message = lambda _client, _data, message: arrived.put(message)
+    client.connect("127.0.0.1", port)
+    client.subscribe("bucket/#", 2)
+    client.loop_start()
+    assert subscribed.wait(5)
+    yield lambda: arrived.get(timeout=5)
+    client.disconnect()
+    client.loop_stop()
+
+
 # What is sent, and where
 
 
@@ -113,25 +133,9 @@ def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 def test_events_are_sent_with_the_quality_of_service(
     mosquitto: MqttServer, make: Make, qos: str
 ) -> None:
-    seen: list[int] = []
-    subscribed, arrived = threading.Event(), threading.Event()
-
-    def on_message(_client: object, _data: object, message: paho.MQTTMessage) -> None:
-        seen.append(message.qos)
-        arrived.set()
-
-    subscriber = mqtt.client(OBSERVER, OBSERVER_PASSWORD)
-    subscriber.on_subscribe = lambda *_: subscribed.set()
-    subscriber.on_message = on_message
-    subscriber.connect("127.0.0.1", mosquitto.ports["tcp"])
-    subscriber.subscribe(mosquitto.place, 2)
-    subscriber.loop_start()
-    assert subscribed.wait(5)
-    assert make(qos=qos).send(events(1)) == {}
-    assert arrived.wait(5)
-    subscriber.disconnect()
-    subscriber.loop_stop()
-    assert seen == [int(qos)]
+    with reader(mosquitto.ports["tcp"], OBSERVER, OBSERVER_PASSWORD) as read_one:
+        assert make(qos=qos).send(events(1)) == {}
+        assert read_one().qos == int(qos)
 
 
 @pytest.mark.parametrize("version", ["5", "3.1.1"])
@@ -432,9 +436,13 @@ def nats(servers_folder: Path) -> Iterator[str]:
 
 
 def test_a_broker_that_knows_3_only_gets_3(nats: str, make: Make) -> None:
-    target = make(broker=nats)
-    target.probe()
-    for _ in range(2):
+    make(broker=nats).probe()
+    with reader(int(nats.rpartition(":")[2]), USER, PASSWORD) as read_one:
+        for qos in ("0", "1", "2"):
+            target = make(broker=nats, qos=qos)
+            for one in (event("a"), event("b")):
+                assert target.send([one]) == {}
+                assert read_one().payload == minio.log(one)
         assert target.send(events(100)) == {}
     with pytest.raises(NotConnected, match=r"unsupported protocol version .* set version to one"):
         make(broker=nats, version="5").send(events(1))

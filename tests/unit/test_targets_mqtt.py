@@ -217,6 +217,26 @@ def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
     assert line.heard.endswith(packets.PINGREQ)
 
 
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        (b"\x20\x03\x00\x00\x00", 100),
+        (b"\x20\x06\x00\x00\x03\x13\x00\x05", 5),
+        (b"\x20\x06\x00\x00\x03\x13\x00\x00", 10**9),
+    ],
+    ids=["ours", "the broker's", "for ever"],
+)
+def test_a_connection_is_fit_for_the_keep_alive_time(
+    monkeypatch: pytest.MonkeyPatch, said: bytes, seconds: float
+) -> None:
+    made = Connection(Scripted(said), 100)
+    made.log_in(Login(packets.MQTT_5, "id", "", "", 100), soon())
+    now = time.monotonic()
+    for idle, fit in ((seconds - 1, True), (seconds + 1, seconds == 10**9)):
+        monkeypatch.setattr(time, "monotonic", lambda at=now + idle: at)
+        assert made.is_fit == fit
+
+
 def test_a_broker_that_never_confirms_is_given_up() -> None:
     batch = batch_of(1)
     with pytest.raises(TimeoutError, match="did not answer in time"):
