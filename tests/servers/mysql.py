@@ -162,7 +162,8 @@ class MysqlServer(Server):
             cursor.execute("SET lock_wait_timeout = 10")
             cursor.execute("SHOW FULL TABLES")
             for name, sort in cursor.fetchall():
-                cursor.execute(f"DROP {'VIEW' if sort == 'VIEW' else 'TABLE'} `{name}`")
+                quoted = name.replace("`", "``")
+                cursor.execute(f"DROP {'VIEW' if sort == 'VIEW' else 'TABLE'} `{quoted}`")
 
 
 def _context(settings: Settings) -> ssl.SSLContext:
@@ -198,6 +199,10 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> MysqlServer:
         f"--pid-file={folder / 'mariadbd.pid'}",
         "--skip-name-resolve",
         "--innodb-buffer-pool-size=64M",
+        # For tests of what a client says of itself, and of a login in clear text.
+        "--performance-schema=ON",
+        "--plugin-load-add=auth_pam",
+        "--loose-pam-use-cleartext-plugin=ON",
         f"--init-file={folder / 'init.sql'}",
         f"--ssl-ca={tls.ca}",
         f"--ssl-cert={tls.server_cert}",

@@ -128,7 +128,9 @@ class Reading:
         if values["enable"] == "off":
             return None
         plain = self._secrets(kind, id, values, where)
-        settings = self._read(target.Settings, values, where)
+        # Checked is the text that was given, and not the reference in its place.
+        given = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
+        settings = self._read(target.Settings, given, where)
         made = self._deploy(deploy, where, getattr(settings, "max_open_connections", 0))
         if settings is None or made is None:
             return None

@@ -67,7 +67,6 @@ from bucketcast.options import Secret, option
 from bucketcast.targets import base
 from bucketcast.targets.mysql import log, login, mirror, sql, tables
 from bucketcast.targets.mysql.connection import Connection
-from bucketcast.targets.mysql.dsn import PORT
 from bucketcast.targets.mysql.errors import about_a_row, translated
 
 SWEEP_EVERY = 3600.0
@@ -81,7 +80,7 @@ class MysqlSettings(base.Common, base.Tls):
     dsn_string: Secret = option(
         "the login, as Go's driver for MySQL reads it",
         default="",
-        example="user:password@tcp(localhost:3306)/minio_events",
+        example=login.EXAMPLE,
     )
     table: str = option("the table to fill; made when absent", example="minio_images")
     format: Literal["namespace", "access"] = option(
@@ -92,11 +91,11 @@ class MysqlSettings(base.Common, base.Tls):
         "connections at most, one for each running instance of the function; 0 for no limit",
         default="2",
     )
-    host: str = option("deprecated: the server, where dsn_string is empty", default="")
-    port: int = option("deprecated: its port, where dsn_string is empty", default=str(PORT))
-    username: str = option("deprecated: the user, where dsn_string is empty", default="")
-    password: Secret = option("deprecated: the password, where dsn_string is empty", default="")
-    database: str = option("deprecated: the database, where dsn_string is empty", default="")
+    host: str = option("deprecated: the server, where there is no dsn_string", default="")
+    port: int = option("deprecated: its port, 3306 unless given", default="")
+    username: str = option("deprecated: who logs in at host", default="")
+    password: Secret = option("deprecated: the password of username", default="")
+    database: str = option("deprecated: the database at host", default="")
 
 
 class Target(base.Target):
@@ -118,7 +117,7 @@ class Target(base.Target):
 
     @classmethod
     def check(cls, settings: MysqlSettings) -> list[tuple[str, str, str]]:
-        wrong = login.mistakes(settings)
+        wrong = list(login.mistakes(settings))
         table = f"found {settings.table!r}"
         longest = sql.LONGEST_NAME - len(sql.GUARD) * (settings.format == "namespace")
         try:
@@ -130,7 +129,7 @@ class Target(base.Target):
 
     @classmethod
     def notes(cls, settings: MysqlSettings) -> list[str]:
-        return login.notes(settings) + super().notes(settings)
+        return [*login.notes(settings), *super().notes(settings)]
 
     @property
     def where(self) -> str:

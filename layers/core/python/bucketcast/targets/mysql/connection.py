@@ -4,6 +4,7 @@ import os
 import select
 import socket
 import ssl
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -61,19 +62,14 @@ class Connection:
         # Another hold on the line: the client keeps its own to itself, and exchanges it for TLS.
         self._line = socket.socket(fileno=os.dup(line.fileno()))
         try:
-            with self.watched(min(seconds, patience)):
+            with self.watched(min(seconds, patience)), _login_explained(dsn, given):
                 self._client = _client(dsn, context)
                 self._client.connect(line)
-                self._client.query(_ISOLATION)
+                self.say([_ISOLATION])
                 ((most,),) = self.ask(b"SELECT @@max_allowed_packet")
-        except BaseException as error:
+        except BaseException:
             line.close()
             self._line.close()
-            if given.client_cert and number(error) in _HUNG_UP:
-                # TLS 1.3 tells a client only after its certificate was refused, if at all.
-                raise NotConnected(
-                    f"{error.args[-1]}: does the server trust the authority of client_cert?"
-                ) from None
             raise
         self.packet = min(int(most), dsn.packet or int(most))
 
@@ -125,15 +121,39 @@ class Connection:
 def _line(dsn: Dsn, seconds: float) -> socket.socket:
     try:
         if dsn.socket:
-            line = socket.socket(socket.AF_UNIX)
-            line.settimeout(seconds)
-            line.connect(dsn.socket)
-        else:
-            line = socket.create_connection((dsn.host, dsn.port), seconds)
-            line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _local(dsn.socket, seconds)
+        line = socket.create_connection((dsn.host, dsn.port), seconds)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, UnicodeError) as error:
         raise NotConnected(f"cannot reach {dsn.where}: {error}") from None
     return line
+
+
+def _local(path: str, seconds: float) -> socket.socket:
+    line = socket.socket(socket.AF_UNIX)
+    try:
+        line.settimeout(seconds)
+        line.connect(path)
+    except OSError:
+        line.close()
+        raise
+    return line
+
+
+@contextmanager
+def _login_explained(dsn: Dsn, given: base.Tls) -> Iterator[None]:
+    """Say what the client does not know of a login that failed."""
+    try:
+        yield
+    except (IndexError, TypeError, ValueError, struct.error) as error:
+        raise NotConnected(f"what answers at {dsn.where} is no MySQL: {error}") from None
+    except Exception as error:
+        if given.client_cert and number(error) in _HUNG_UP:
+            # TLS 1.3 tells a client only after its certificate was refused, if at all.
+            raise NotConnected(
+                f"{error.args[-1]}: does the server trust the authority of client_cert?"
+            ) from None
+        raise
 
 
 def _client(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":

@@ -16,7 +16,7 @@ _GRANT = (Retryable, "grant it to the user of dsn_string")
 _LEAVE = (NotConnected, "")
 _LOGIN = (
     NotAuthorized,
-    "the password is another, the user may not come from here, or it REQUIREs a client_cert",
+    "another password, from another host, over TLS (tls=true in dsn_string) or with a client_cert?",
 )
 _PACKET = (Retryable, "let the server take more by max_allowed_packet")
 _PRIMARY_KEY = (

@@ -1,0 +1,772 @@
+# ruff: noqa: S608 - names in these statements are the tests' own
+"""What is particular to MySQL: the join, tables, names, rights, the DSN, TLS and errors."""
+
+import json
+import random
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import count
+from typing import Any, cast
+
+import msgspec
+import pytest
+import trustme
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.options import read
+from bucketcast.targets.mysql import MysqlSettings, Target, connection
+from tests.contract.oracle import Row, visible
+from tests.contract.trial import HANGS_AFTER, bounded
+from tests.servers import Arrival, Server
+from tests.servers.mysql import DATABASE, PASSWORD, USER, MysqlServer
+
+PUT = "s3:ObjectCreated:Put"
+DELETE = "s3:ObjectRemoved:Delete"
+MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
+TAGGING = "s3:ObjectCreated:PutTagging"
+
+
+@pytest.fixture
+def mysql(server: Callable[[str], Server]) -> MysqlServer:
+    return cast("MysqlServer", server("mysql"))
+
+
+def target(server: MysqlServer, **overrides: str) -> Target:
+    return Target(read(MysqlSettings, server.settings(**overrides)))
+
+
+def event(name: str, key: str, at: int, *, sequencer: int | None = None, **more: Any) -> Event:
+    """An event `at` so many ms; with its time as sequencer unless that is 0 for none."""
+    stamp = f"2026-01-02T03:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
+    order = at if sequencer is None else sequencer
+    text = f"{order:X}" if order else ""
+    return Event(name, more.pop("bucket", "b"), key, stamp, text, msgspec.Raw(b"{}"), **more)
+
+
+def put(key: str, at: int, **more: Any) -> Event:
+    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **more})
+
+
+def refusal(target: Target, events: list[Event]) -> Exception:
+    """The one reason why none of these arrived."""
+    failures = bounded(lambda: target.send(events))
+    assert failures.keys() == set(range(len(events)))
+    (reason,) = set(failures.values())
+    return reason
+
+
+def rows(server: Server, place: str = "") -> dict[str, Row]:
+    """What the mirror shows, in the oracle's words."""
+    return shown(server.received(place))
+
+
+def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
+    seen = {}
+    for arrival in arrivals:
+        (record,) = json.loads(arrival.body)["Records"]
+        held = record["s3"]["object"]
+        seen[arrival.key] = Row(
+            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+        )
+    return seen
+
+
+@contextmanager
+def globally(server: MysqlServer, variable: str, value: str) -> Iterator[None]:
+    """The server with another value of one of its variables."""
+    with closing(server.connect()) as connection, connection.cursor() as admin:
+        admin.execute(f"SELECT @@GLOBAL.{variable}")
+        before = admin.fetchone()
+        admin.execute(f"SET GLOBAL {variable} = {value}")
+        try:
+            yield
+        finally:
+            admin.execute(f"SET GLOBAL {variable} = %s", before)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Events of two keys: no two of one order, sequencers and times that do not agree."""
+    length = draw(st.integers(1, 10))
+    sequencers = draw(st.permutations(range(1, length + 1)))
+    times = draw(st.permutations(range(1, length + 1)))
+    return [
+        _any_event(draw, sequencer, at) for sequencer, at in zip(sequencers, times, strict=True)
+    ]
+
+
+def _any_event(draw: st.DrawFn, sequencer: int, at: int) -> Event:
+    name = draw(st.sampled_from((PUT, PUT, DELETE, DELETE, MARKER, TAGGING)))
+    bare = name == TAGGING or (name != PUT and draw(st.booleans()))
+    version = draw(st.sampled_from((None, "v1", "v2")))
+    key = draw(st.sampled_from(("x", "y")))
+    if name in (DELETE, MARKER):
+        return event(name, key, at, sequencer=0 if bare else sequencer, version_id=version)
+    size = None if bare else sequencer * 100 + at
+    order = 0 if bare else sequencer
+    return event(name, key, at, sequencer=order, version_id=version, size=size, etag=f"e{at}")
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
+    """A history, and batches that deliver all of it in any order, some of it again."""
+    history = draw(histories())
+    again = draw(st.lists(st.sampled_from(history), max_size=6))
+    stream = draw(st.permutations([*history, *again]))
+    batches: list[list[Event]] = [[]]
+    for one in stream:
+        if draw(st.booleans()) and batches[-1]:
+            batches.append([])
+        batches[-1].append(one)
+    return history, batches
+
+
+def test_any_order_split_and_repetition_ends_in_the_same_rows(mysql: MysqlServer) -> None:
+    buckets = count()
+
+    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(deliveries())
+    def converges(delivered: tuple[list[Event], list[list[Event]]]) -> None:
+        history, batches = delivered
+        bucket = f"b{next(buckets)}"
+        for one, batch in enumerate(batches):
+            assert writers[one % 2].send([within(bucket, each) for each in batch]) == {}
+        with admin.cursor() as cursor:
+            cursor.execute(
+                "SELECT key_name, value FROM events WHERE key_name IN (%s, %s)",
+                [f"{bucket}/x", f"{bucket}/y"],
+            )
+            found = cursor.fetchall()
+        mirrored = shown(Arrival(key=key, body=value.encode()) for key, value in found)
+        assert mirrored == visible(within(bucket, each) for each in history)
+
+    def within(bucket: str, each: Event) -> Event:
+        return msgspec.structs.replace(each, bucket=bucket)
+
+    fast = globally(mysql, "innodb_flush_log_at_trx_commit", "0")
+    with fast, closing(mysql.connect()) as admin, target(mysql) as first, target(mysql) as second:
+        writers = (first, second)
+        first.send([put("so that there is a table", 1)])
+        converges()
+
+
+def test_connections_that_write_the_same_keys_at_once_agree(mysql: MysqlServer) -> None:
+    shuffled = random.Random(7)  # noqa: S311 - a shuffle
+    history = [_random_event(shuffled, f"k{shuffled.randrange(20)}", at) for at in range(1, 1200)]
+
+    def hammer(seed: int) -> None:
+        mine = random.Random(seed)  # noqa: S311
+        stream = mine.sample(history, len(history))
+        with target(mysql) as writer:
+            while stream:
+                size = mine.randrange(1, 40)
+                failures = writer.send(stream[:size])
+                assert {type(each) for each in failures.values()} <= {Retryable}
+                stream = [stream[place] for place in failures] + stream[size:]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(hammer, range(4)))
+    assert rows(mysql) == visible(history)
+
+
+def _random_event(source: random.Random, key: str, at: int) -> Event:
+    name = source.choice((PUT, PUT, PUT, DELETE, DELETE, TAGGING))
+    if name == PUT:
+        return put(key, at, version_id=source.choice((None, "v1", "v2")))
+    if name == TAGGING:
+        return event(name, key, at, sequencer=0, etag=f"t{at}")
+    return event(name, key, at, sequencer=source.choice((None, 0)), version_id=None)
+
+
+def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
+    keys = ["a", "A", "a ", "a  ", "ä", "a\u0308", "k" * 1024, "k" * 1023 + "K", "😀" * 256]
+    with target(mysql) as mirror:
+        assert mirror.send([put(key, at) for at, key in enumerate(keys, 1)]) == {}
+        assert len(rows(mysql)) == len(keys)
+        gone = [event(DELETE, key, 99) for key in ("A", "a ", "a\u0308")]
+        assert mirror.send([*gone, put("a", 100)]) == {}
+    assert set(rows(mysql)) == {f"b/{key}" for key in keys} - {f"b/{each.key}" for each in gone}
+
+
+def test_a_table_that_minio_filled_is_carried_on(mysql: MysqlServer) -> None:
+    mysql.rows(
+        "CREATE TABLE events (key_name VARCHAR(3072) NOT NULL, key_hash CHAR(64) GENERATED ALWAYS"
+        " AS (SHA2(key_name, 256)) STORED UNIQUE, value JSON)"
+        " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT = Dynamic"
+    )
+    old = {
+        "eventName": PUT,
+        "eventTime": "2016-10-12T21:18:20Z",
+        "s3": {"object": {"key": "a", "size": 1, "sequencer": "147CE57C70B31931"}},
+    }
+    for key in ("a", "b", "c", "d"):
+        mysql.rows(
+            "INSERT INTO events (key_name, value) VALUES (%s, %s)",
+            [f"b/{key}", json.dumps({"Records": [old]})],
+        )
+    with target(mysql) as mirror:
+        assert mirror.send([put("d", 8, sequencer=0x147CE57C70B31930)]) == {}
+        older = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
+        newer = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
+        assert mirror.send([older, newer, put("c", 7, sequencer=0x147CE57C70B31932)]) == {}
+    assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 1, "b/c": 7, "b/d": 1}
+
+
+def test_only_minios_columns_are_seen(mysql: MysqlServer) -> None:
+    for form in ("namespace", "access"):
+        with target(mysql, table=form, format=form) as made:
+            made.send([put("a", 1)])
+    found = mysql.rows(
+        "SELECT table_name, column_name, column_type, is_nullable, collation_name, column_key,"
+        " extra FROM information_schema.columns WHERE table_schema = %s"
+        " AND table_name IN ('namespace', 'access') ORDER BY 1, ordinal_position",
+        [DATABASE],
+    )
+    utf8 = "utf8mb4_bin"
+    assert found == [
+        ("access", "event_time", "datetime", "NO", None, "", ""),
+        ("access", "event_data", "longtext", "YES", utf8, "", ""),
+        ("namespace", "key_name", "varchar(3072)", "NO", utf8, "", ""),
+        ("namespace", "key_hash", "char(64)", "YES", utf8, "UNI", "STORED GENERATED"),
+        ("namespace", "value", "longtext", "YES", utf8, "", ""),
+    ]
+    assert mysql.rows("SHOW TABLES LIKE '%guard'") == [("namespace_guard",)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "cure"),
+    [
+        ("key_name VARCHAR(700) PRIMARY KEY, value JSON", "the columns key_name, value, while"),
+        (
+            "key_name VARCHAR(3072) CHARACTER SET latin1, key_hash CHAR(64) UNIQUE, value JSON",
+            "CONVERT TO CHARACTER SET utf8mb4",
+        ),
+        (
+            "key_name VARCHAR(3072) CHARACTER SET utf8mb4, key_hash CHAR(64), value JSON",
+            r"ADD UNIQUE \(key_hash\)",
+        ),
+    ],
+)
+def test_a_table_that_cannot_hold_all_keys_is_refused_with_the_cure(
+    mysql: MysqlServer, columns: str, cure: str
+) -> None:
+    mysql.rows(f"CREATE TABLE events ({columns})")
+    with target(mysql) as mirror:
+        with pytest.raises(Retryable, match=cure):
+            raise refusal(mirror, [put("a", 1)])
+        with pytest.raises(Retryable, match=cure):
+            mirror.probe()
+
+
+def test_somebody_elses_table_is_no_guard(mysql: MysqlServer) -> None:
+    mysql.rows("CREATE TABLE events_guard (id INT)")
+    with target(mysql) as mirror, pytest.raises(Retryable, match=r"events_guard.*move it away"):
+        raise refusal(mirror, [put("a", 1)])
+
+
+def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) -> None:
+    with globally(mysql, "time_zone", "'+05:30'"), target(mysql, format="access") as log:
+        assert log.send([put("a\0\\'", 1_999), event(DELETE, "a", 2), put("a", 1)]) == {}
+        assert log.send([put("b", 61_003)]) == {}
+    arrived = mysql.received()
+    assert [each.time for each in arrived] == [
+        "2026-01-02T03:00:01+00:00",
+        "2026-01-02T03:00:00+00:00",
+        "2026-01-02T03:00:00+00:00",
+        "2026-01-02T03:01:01+00:00",
+    ]
+    records = [json.loads(each.body)["Records"][0] for each in arrived]
+    assert [each["eventName"] for each in records] == [PUT, DELETE, PUT, PUT]
+    assert records[0]["eventTime"] == "2026-01-02T03:00:01.999Z"
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("`Odd; name %s ' \\ \" é`", "Odd; name %s ' \\ \" é"),
+        ("Kept", "Kept"),
+        ("ünï$1", "ünï$1"),
+        ("1a", "1a"),
+        ("select", "select"),
+        (f"{DATABASE}.events", "events"),
+        (f"`{DATABASE}`.`a``b`", "a`b"),
+        ("a" * 58, "a" * 58),
+    ],
+)
+def test_a_table_of_any_name_that_the_server_takes(
+    mysql: MysqlServer, name: str, place: str
+) -> None:
+    made = read(MysqlSettings, mysql.settings(table=name))
+    assert not Target.check(made)
+    with Target(made) as mirror:
+        batch = [put("a", 1), event(DELETE, "b", 2), event(TAGGING, "c", 1, sequencer=0)]
+        assert mirror.send(batch) == {}
+        mirror.probe()
+    found = mysql.rows(f"SELECT key_name FROM `{place.replace('`', '``')}` ORDER BY 1")
+    assert found == [("b/a",), ("b/c",)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b", "a-b", "a;", "123", "x`y", "``", "`a`b`", "a.b.c", "`a `", ".a", "a.", "a\0", "a" * 59],
+)
+def test_other_names_are_refused(mysql: MysqlServer, name: str) -> None:
+    (mistake,) = Target.check(read(MysqlSettings, mysql.settings(table=name)))
+    assert mistake[0] == "table"
+
+
+def test_what_the_database_will_never_take_is_rejected_alone(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([put("first", 1)])
+        mysql.rows("ALTER TABLE events ADD CHECK (key_name NOT LIKE '%bad%')")
+        batch = [put(f"k{at}", at) for at in range(1, 50)]
+        batch[7], batch[30], batch[31] = put("bad1", 8), put("x" * 4000, 31), put("bad2", 32)
+        failures = mirror.send(batch)
+        assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+            (7, 30, 31), Rejected
+        )
+        assert "CONSTRAINT" in str(failures[7])
+        assert "too long" in str(failures[30])
+        assert len(rows(mysql)) == 1 + 49 - 3
+        assert type(refusal(mirror, [put("bad1", 9)])) is Rejected
+
+
+def test_what_a_trigger_refuses_waits_alone(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([put("first", 1)])
+        mysql.rows(
+            "CREATE TRIGGER no BEFORE INSERT ON events FOR EACH ROW IF NEW.key_name LIKE '%bad'"
+            " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not now'; END IF"
+        )
+        failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
+    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert set(rows(mysql)) == {"b/first", "b/a", "b/c"}
+
+
+def test_a_bad_time_is_rejected_alone_from_the_log(mysql: MysqlServer) -> None:
+    bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
+    with target(mysql, format="access") as log:
+        failures = log.send([put("a", 1), bad, put("c", 3)])
+    assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+    assert len(mysql.received()) == 2
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_what_max_allowed_packet_keeps_out_waits_alone(mysql: MysqlServer, form: str) -> None:
+    batch = [put(f"k{at}", at, etag="e" * 400_000) for at in range(1, 7)]
+    batch[2] = put("large", 3, etag="e" * 1_100_000)
+    with globally(mysql, "max_allowed_packet", "1048576"), target(mysql, format=form) as mirror:
+        failures = mirror.send(batch)
+    assert {place: type(error) for place, error in failures.items()} == {2: Retryable}
+    assert "max_allowed_packet leaves 1044480: set a larger one" in str(failures[2])
+    assert len(mysql.received()) == 5
+    with target(mysql, format=form) as mirror:
+        assert mirror.send(batch[2:3]) == {}
+
+
+def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
+    dsn = mysql.dsn(parameters="?maxAllowedPacket=8192")
+    with target(mysql, dsn_string=dsn) as mirror:
+        failures = mirror.send([put("a", 1), put("b", 2, etag="e" * 5000)])
+    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert set(rows(mysql)) == {"b/a"}
+
+
+@contextmanager
+def locked(mysql: MysqlServer, *statements: str) -> Iterator[Any]:
+    """An administrator in the middle of a transaction."""
+    with closing(mysql.connect()) as admin, admin.cursor() as cursor:
+        cursor.execute("BEGIN")
+        for each in statements:
+            cursor.execute(each)
+        yield cursor
+
+
+def wait_for_a_lock(mysql: MysqlServer) -> None:
+    """Until somebody waits for one."""
+    state = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
+    deadline = time.monotonic() + HANGS_AFTER
+    while not mysql.rows(state):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_lock_that_stays_lets_the_batch_wait(mysql: MysqlServer) -> None:
+    """The default of 10 s would be more than the patience: the session's variable is in force."""
+    dsn = mysql.dsn(parameters="?innodb_lock_wait_timeout=1")
+    with target(mysql, dsn_string=dsn) as mirror:
+        mirror.send([put("a", 1)])
+        with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
+            reason = refusal(mirror, [put("a", 2), event(DELETE, "b", 2)])
+        assert type(reason) is Retryable
+        assert "holds a lock" in str(reason)
+        assert mirror.send([put("a", 2)]) == {}
+
+
+def test_a_deadlock_lets_the_whole_batch_come_again(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
+        mirror.send([put("a", 1)])
+        mysql.rows("CREATE TABLE weight (id INT PRIMARY KEY)")
+        many = ",".join(f"({each})" for each in range(1000))
+        hold = "SELECT * FROM events WHERE key_name = 'b/a' FOR UPDATE"
+        # Who wrote more is not the one that the server ends.
+        with locked(mysql, f"INSERT INTO weight VALUES {many}", hold) as admin:
+            sending = pool.submit(refusal, mirror, [put("a", 2), put("b", 2)])
+            wait_for_a_lock(mysql)
+            admin.execute("SELECT * FROM events_guard FOR UPDATE")
+            reason = sending.result()
+        assert type(reason) is Retryable
+        assert "Deadlock" in str(reason)
+        assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 1}
+        assert mirror.send([put("a", 2), put("b", 2)]) == {}
+
+
+def test_targets_that_start_at_once_make_the_tables_once(mysql: MysqlServer) -> None:
+    targets = [target(mysql) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda each: each.send([put("a", 1)]), targets)) == [{}] * 8
+    for each in targets:
+        each.close()
+    assert set(rows(mysql)) == {"b/a"}
+
+
+def test_a_dropped_table_is_made_again(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
+        mysql.rows("DROP TABLE events")
+        assert type(refusal(mirror, [put("b", 2)])) is Retryable
+        assert mirror.send([put("b", 2)]) == {}
+    assert set(rows(mysql)) == {"b/b"}
+
+
+def test_an_emptied_guard_still_locks(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1), event(DELETE, "b", 2)])
+        mysql.rows("DELETE FROM events_guard")
+        assert mirror.send([put("a", 2), event(DELETE, "c", 2)]) == {}
+    assert len(mysql.rows("SELECT id FROM events_guard")) == 64 + 1
+
+
+def test_missing_rights_are_named(mysql: MysqlServer) -> None:
+    with target(mysql) as made:
+        made.send([put("a", 1)])
+    mysql.rows("CREATE USER IF NOT EXISTS poor@'%' IDENTIFIED BY 'poor-s3cret'")
+    mysql.rows("GRANT SELECT, INSERT, UPDATE ON bucketcast.* TO poor@'%'")
+    with target(mysql, dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror:
+        with pytest.raises(Retryable, match=r"DELETE command denied.*events.*grant it"):
+            mirror.probe()
+        with pytest.raises(Retryable, match=r"DELETE command denied.*grant it"):
+            raise refusal(mirror, [event(DELETE, "a", 2)])
+    with (
+        target(mysql, table="new", dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror,
+        pytest.raises(Retryable, match=r"CREATE command denied.*grant it"),
+    ):
+        raise refusal(mirror, [put("a", 1)])
+
+
+def test_insert_is_all_that_a_log_needs(mysql: MysqlServer) -> None:
+    with target(mysql, format="access") as made:
+        made.send([put("a", 1)])
+    mysql.rows("CREATE USER IF NOT EXISTS scribe@'%' IDENTIFIED BY 'scribe-s3cret'")
+    mysql.rows("GRANT INSERT ON bucketcast.events TO scribe@'%'")
+    with target(mysql, format="access", dsn_string=mysql.dsn("scribe", "scribe-s3cret")) as log:
+        log.probe()
+        assert log.send([put("b", 2)]) == {}
+    assert len(mysql.received()) == 2
+
+
+def test_probe_leaves_nothing(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.probe()
+        assert mysql.rows("SHOW TABLES") == []
+        mirror.send([put("a", 1)])
+        mirror.probe()
+    assert set(rows(mysql)) == {"b/a"}
+
+
+def test_where_tells_no_secret(mysql: MysqlServer) -> None:
+    assert target(mysql).where == f"127.0.0.1:{mysql.port}/bucketcast table events"
+    broken = target(mysql, dsn_string="u:s3cret@tcp(h/d")
+    assert "s3cret" not in broken.where
+    reason = refusal(broken, [put("a", 1)])
+    assert isinstance(reason, NotAuthorized)
+    assert "the ) after the address is missing" in str(reason)
+    assert "s3cret" not in f"{reason}{broken.settings!r}"
+    (mistake,) = Target.check(broken.settings)
+    assert mistake[0] == "dsn_string"
+    assert "s3cret" not in "".join(mistake)
+
+
+def test_a_reference_is_checked_where_it_is_resolved() -> None:
+    assert not Target.check(read(MysqlSettings, {"dsn_string": "secret:x", "table": "t"}))
+
+
+def older(mysql: MysqlServer, **overrides: str) -> MysqlSettings:
+    login = {
+        "host": "127.0.0.1",
+        "port": str(mysql.port),
+        "username": USER,
+        "password": PASSWORD,
+        "database": DATABASE,
+        "table": "events",
+    }
+    return read(MysqlSettings, login | overrides)
+
+
+def test_minios_older_keys_make_a_login_with_a_warning(mysql: MysqlServer) -> None:
+    given = older(mysql)
+    assert not Target.check(given)
+    (note,) = Target.notes(given)
+    assert note.startswith("host, port, username, password, database: deprecated, use dsn_string")
+    with Target(given) as mirror:
+        assert mirror.where == f"127.0.0.1:{mysql.port}/bucketcast table events"
+        assert mirror.send([put("a", 1)]) == {}
+    assert set(rows(mysql)) == {"b/a"}
+
+
+def test_a_dsn_wins_over_the_older_keys(mysql: MysqlServer) -> None:
+    given = older(mysql, dsn_string=mysql.dsn(), host="nowhere.invalid", password="other")
+    assert not Target.check(given)
+    assert "do nothing" in Target.notes(given)[0]
+    with Target(given) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("login", "key"),
+    [
+        ({}, "dsn_string"),
+        ({"username": "u"}, "dsn_string"),
+        ({"host": "h"}, "username"),
+        ({"host": "h", "username": "u", "port": "65536"}, "port"),
+    ],
+)
+def test_a_login_that_lacks_something_is_refused(login: dict[str, str], key: str) -> None:
+    (mistake,) = Target.check(read(MysqlSettings, {"table": "t", **login}))
+    assert mistake[0] == key
+
+
+def encrypted(target: Target) -> bool:
+    """Whether its connection, which is there, is over TLS."""
+    link = cast("Any", target)._connection
+    return bool(link.ask(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
+
+
+@pytest.mark.parametrize(
+    ("said", "is_encrypted"),
+    [("", False), ("?tls=false", False), ("?tls=skip-verify", True), ("?tls=preferred", True)],
+)
+def test_tls_is_as_the_dsn_says(mysql: MysqlServer, said: str, *, is_encrypted: bool) -> None:
+    with target(mysql, dsn_string=mysql.dsn(parameters=said)) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+        assert encrypted(mirror) is is_encrypted
+
+
+@pytest.mark.parametrize("said", ["", "?tls=false", "?tls=skip-verify", "?tls=preferred"])
+def test_an_authority_is_never_ignored(mysql: MysqlServer, said: str) -> None:
+    dsn = mysql.dsn(parameters=said)
+    stranger = trustme.CA().cert_pem.bytes().decode()
+    with (
+        target(mysql, dsn_string=dsn, cert_authority=stranger) as mirror,
+        pytest.raises(NotConnected, match="certificate"),
+    ):
+        mirror.probe()
+    with target(mysql, dsn_string=dsn, cert_authority=mysql.tls.ca.read_text()) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+        assert encrypted(mirror)
+
+
+def test_a_client_certificate_is_never_ignored(mysql: MysqlServer) -> None:
+    pems = {
+        "client_cert": mysql.tls.client_cert.read_text(),
+        "client_key": mysql.tls.client_key.read_text(),
+    }
+    with target(mysql, **pems) as mirror, pytest.raises(NotConnected, match="certificate"):
+        mirror.probe()
+    login = mysql.mtls_settings()["dsn_string"].replace("tls=true", "tls=skip-verify")
+    with target(mysql, dsn_string=login, **pems) as mirror:
+        mirror.probe()
+
+
+def test_a_server_that_takes_tls_only_is_said(mysql: MysqlServer) -> None:
+    with (
+        globally(mysql, "require_secure_transport", "ON"),
+        target(mysql) as mirror,
+        pytest.raises(NotConnected, match="tls=true in dsn_string"),
+    ):
+        mirror.probe()
+
+
+def test_a_read_only_server_is_not_the_one(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror, globally(mysql, "read_only", "ON"):
+        reason = refusal(mirror, [put("a", 1)])
+    assert isinstance(reason, NotConnected)
+    assert "takes no writes" in str(reason)
+
+
+def test_a_missing_database_is_said(mysql: MysqlServer) -> None:
+    dsn = mysql.dsn("admin", "admin-s3cret").replace("/bucketcast", "/nope")
+    with target(mysql, dsn_string=dsn) as mirror, pytest.raises(Retryable, match="make the data"):
+        mirror.probe()
+    with (
+        target(mysql, dsn_string=dsn.replace("/nope", "/")) as mirror,
+        pytest.raises(Retryable, match=r"database\.table"),
+    ):
+        mirror.probe()
+
+
+def test_the_servers_own_modes_change_nothing(mysql: MysqlServer) -> None:
+    modes = "'ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT'"
+    with globally(mysql, "sql_mode", modes), target(mysql) as mirror:
+        assert mirror.send([put('it\'s \\ "so"', 1, etag="\\'")]) == {}
+        assert type(refusal(mirror, [put("x" * 4000, 2)])) is Rejected
+    assert rows(mysql) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
+
+
+@pytest.fixture
+def elsewhere(mysql: MysqlServer) -> Iterator[str]:
+    """A database with a name that needs an escape."""
+    mysql.rows("CREATE DATABASE `a/b ü`")
+    mysql.rows("GRANT ALL ON `a/b ü`.* TO alice@'%'")
+    yield "a/b ü"
+    mysql.rows("DROP DATABASE `a/b ü`")
+
+
+def test_a_databases_name_is_unescaped(mysql: MysqlServer, elsewhere: str) -> None:
+    dsn = mysql.dsn().replace("/bucketcast", "/a%2Fb%20%C3%BC")
+    with target(mysql, dsn_string=dsn) as mirror:
+        assert mirror.send([put("a", 1)]) == {}
+    with target(mysql, table=f"`{elsewhere}`.log", format="access") as log:
+        assert log.send([put("a", 1)]) == {}
+        log.probe()
+    assert len(mysql.rows("SELECT * FROM `a/b ü`.events")) == 1
+    assert len(mysql.rows("SELECT * FROM `a/b ü`.log")) == 1
+
+
+def test_a_password_of_any_characters(mysql: MysqlServer) -> None:
+    password = "s3cret p@ss:w/rd?é&(%zz)"
+    mysql.rows("CREATE OR REPLACE USER odd@'%%' IDENTIFIED BY %s", [password])
+    mysql.rows("GRANT ALL ON bucketcast.* TO odd@'%'")
+    with target(mysql, dsn_string=mysql.dsn("odd", password)) as mirror:
+        mirror.probe()
+
+
+def test_a_socket_is_an_address(mysql: MysqlServer) -> None:
+    dsn = f"{USER}:{PASSWORD}@unix({mysql.socket})/{DATABASE}"
+    with target(mysql, dsn_string=dsn) as mirror:
+        assert mirror.where == f"{mysql.socket}/{DATABASE} table events"
+        assert mirror.send([put("a", 1)]) == {}
+    missing = dsn.replace("socket)", "nothing)")
+    with target(mysql, dsn_string=missing) as mirror, pytest.raises(NotConnected, match="nothing"):
+        mirror.probe()
+
+
+def test_an_unknown_system_variable_is_said(mysql: MysqlServer) -> None:
+    dsn = mysql.dsn(parameters="?no_such_thing=1")
+    with target(mysql, dsn_string=dsn) as mirror, pytest.raises(Retryable, match="no_such_thing"):
+        mirror.probe()
+
+
+def test_the_program_has_a_name(mysql: MysqlServer) -> None:
+    attributes = "SELECT attr_value FROM performance_schema.session_connect_attrs WHERE attr_name"
+    for said, name in (("", "bucketcast"), ("?connectionAttributes=program_name:audit", "audit")):
+        with target(mysql, dsn_string=mysql.dsn(parameters=said)) as mirror:
+            mirror.probe()
+            assert mysql.rows(f"{attributes} = 'program_name'") == [(name,)]
+
+
+def test_a_password_goes_in_clear_text_only_where_allowed(mysql: MysqlServer) -> None:
+    """The password is no account's of this machine: what counts is whether it was sent."""
+    mysql.rows("CREATE OR REPLACE USER pam@'%' IDENTIFIED VIA pam")
+    for said, answer in (
+        ("", "allowCleartextPasswords=true"),
+        ("?allowCleartextPasswords=true", "Access denied"),
+    ):
+        dsn = mysql.dsn("pam", "s3cret", said)
+        with target(mysql, dsn_string=dsn) as mirror, pytest.raises(NotAuthorized, match=answer):
+            mirror.probe()
+
+
+def test_another_server_at_the_port_is_said(mysql: MysqlServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as pool:
+        dsn = mysql.dsn().replace(mysql.address, f"127.0.0.1:{other.getsockname()[1]}")
+        with target(mysql, dsn_string=dsn) as mirror:
+            probing = pool.submit(mirror.probe)
+            with other.accept()[0] as line:
+                line.sendall(b"\x0c\0\0\0SSH-2.0-Open")
+            assert isinstance(probing.exception(), NotConnected)
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what the DSN says ends a wait."""
+    monkeypatch.setattr(Target, "patience", 100_000.0)
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 100_000.0)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
+    mysql.pause()
+    with target(mysql, dsn_string=mysql.dsn(parameters="?timeout=500ms")) as mirror:
+        assert isinstance(refusal(mirror, [put("a", 1)]), NotConnected)
+    mysql.resume()
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("said", ["?readTimeout=500ms", "?writeTimeout=500ms"])
+def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, said: str) -> None:
+    """Twelve megabytes are more than the system takes for a server that does not read."""
+    large = 6_000_000 if "write" in said else 1
+    with target(mysql, dsn_string=mysql.dsn(parameters=said), format="access") as log:
+        assert log.send([put("a", 1)]) == {}
+        mysql.pause()
+        reason = refusal(log, [put("b", 2, principal="p" * large)])
+        mysql.resume()
+        assert isinstance(reason, NotConnected)
+        assert log.send([put("b", 2)]) == {}
+
+
+def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(mysql: MysqlServer) -> None:
+    batch = [put("a", 2), put("b", 2), event(DELETE, "c", 2)]
+    hold = "SELECT * FROM events WHERE key_name = 'b/c' FOR UPDATE"
+    with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
+        mirror.send([put("a", 1), put("c", 1)])
+        with locked(mysql, hold):
+            sending = pool.submit(refusal, mirror, batch)
+            wait_for_a_lock(mysql)
+            mysql.kill()
+            assert isinstance(sending.result(), NotConnected)
+        mysql.start_again()
+        assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 1, "b/c": 1}
+        assert mirror.send(batch) == {}
+    assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 2, "b/b": 2}
+
+
+def test_a_connection_that_the_server_ended_is_not_used_again(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
+        for (process,) in mysql.rows(
+            "SELECT id FROM information_schema.processlist WHERE user = %s", [USER]
+        ):
+            mysql.rows(f"KILL {process}")
+        time.sleep(0.2)
+        assert mirror.send([put("b", 1)]) == {}
+
+
+def test_the_guard_forgets_after_a_fortnight(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        mirror.send([event(DELETE, f"k{at}", at) for at in range(1, 5)])
+        mysql.rows(
+            "UPDATE events_guard SET noted_at = UTC_TIMESTAMP() - INTERVAL 15 DAY"
+            " WHERE key_name LIKE 'b/k%' AND key_name <> 'b/k1'"
+        )
+    with target(mysql) as mirror:
+        mirror.send([put("other", 1)])
+    kept = mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''")
+    assert kept == [("b/k1",)]
