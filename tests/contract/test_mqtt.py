@@ -349,6 +349,21 @@ def test_a_client_of_the_same_id_costs_no_event(mosquitto: MqttServer, make: Mak
     thief.disconnect()
 
 
+@QOS
+def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
+    mosquitto: MqttServer, make: Make, qos: str
+) -> None:
+    target = make(qos=qos)
+    target.send([])
+    mosquitto.pause()
+    failures = bounded(lambda: target.send(events(3)))
+    mosquitto.resume()
+    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+        range(3), NotConnected
+    )
+    assert target.send(events(3)) == {}
+
+
 # What the broker refuses
 
 
