@@ -47,6 +47,7 @@ http {{
   map $http_authorization $known {{ default 0; "{basic}" 1; "{api_key}" 1; }}
   ssl_certificate {cert}; ssl_certificate_key {key};
   server {{ listen 127.0.0.1:{plain}; include {folder}/node.conf; }}
+  server {{ listen 127.0.0.1:{narrow}; include {folder}/node.conf; client_max_body_size 32k; }}
   server {{ listen 127.0.0.1:{tls} ssl; include {folder}/node.conf; }}
   server {{ listen 127.0.0.1:{mtls} ssl; include {folder}/node.conf;
     ssl_client_certificate {ca}; ssl_verify_client on; }}
@@ -54,10 +55,12 @@ http {{
 """
 _NODE = """\
 if ($known = 0) { return 401; }
-location / {
-  proxy_pass http://node; proxy_http_version 1.1; proxy_set_header Connection "";
-  proxy_set_header Host $http_host; proxy_set_header Authorization ""; proxy_buffers 32 64k;
-}
+proxy_http_version 1.1; proxy_buffers 32 64k; proxy_set_header Connection "";
+proxy_set_header Host $http_host; proxy_set_header Authorization "";
+location / { proxy_pass http://node; }
+location /below/ { proxy_pass http://node/; }
+location /page/ { default_type text/html; return 200 "<html>Welcome</html>"; }
+location /moved/ { return 301 https://elsewhere.example/; }
 """
 
 
@@ -118,6 +121,11 @@ class SearchServer(Server):
     def _settings(self, port: str, **more: str) -> Settings:
         return {"url": f"http://127.0.0.1:{self._ports[port]}", "index": self.place, **more}
 
+    def narrow_settings(self, **overrides: str) -> Settings:
+        """As `settings`, by a proxy that takes requests of 32 KiB at most."""
+        url = f"http://127.0.0.1:{self._ports['narrow']}"
+        return self.settings(**{"url": url, **overrides})
+
     def write(self, settings: Settings, key: str, body: bytes) -> None:
         path = f"/{settings['index']}/_doc"
         if settings.get("format") == "access":
@@ -177,7 +185,7 @@ def start(
     java, nginx = find_program("java", "/usr/lib/jvm/*/bin"), find_program("nginx")
     classes = _compiled(product)
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = ports(folder, "plain", "tls", "mtls", "node")
+    chosen = ports(folder, "plain", "narrow", "tls", "mtls", "node")
     (folder / "node.conf").write_text(_NODE)
     (folder / "nginx.conf").write_text(
         _NGINX.format(

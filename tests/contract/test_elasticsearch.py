@@ -1,0 +1,502 @@
+"""What is particular to Elasticsearch and OpenSearch."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bucketcast import options
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.event import Event
+from bucketcast.namespace import DAYS_TO_REMEMBER
+from bucketcast.shapes import minio
+from bucketcast.targets.elasticsearch import Target, cluster
+from bucketcast.targets.elasticsearch.ids import document_id
+from tests import servers
+from tests.contract.oracle import Row, visible
+from tests.contract.trial import DELETE, PUT, event, events, recorded
+from tests.servers import Server
+from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
+
+TAGGED, MARKER = "s3:ObjectCreated:PutTagging", "s3:ObjectRemoved:DeleteMarkerCreated"
+GUARD = "events-guard"
+
+
+@pytest.fixture(params=servers.names("elasticsearch"))
+def search(server: Callable[[str], Server], request: pytest.FixtureRequest) -> SearchServer:
+    found = server(request.param)
+    assert isinstance(found, SearchServer)
+    return found
+
+
+@pytest.fixture
+def make(search: SearchServer) -> Iterator[Callable[..., Target]]:
+    """Targets with these settings, closed in the end."""
+    made: list[Target] = []
+
+    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
+        texts = search.settings(**overrides) if texts is None else {**texts, **overrides}
+        made.append(Target(options.read(Target.Settings, texts)))
+        assert Target.check(made[-1].settings) == []
+        return made[-1]
+
+    yield make
+    for target in made:
+        target.close()
+
+
+Make = Callable[..., Target]
+
+
+def shown(search: SearchServer) -> dict[str, Row]:
+    """What the index shows, as the oracle says it."""
+    rows = {}
+    for arrival in search.received():
+        record = recorded(arrival.body)
+        held = record["s3"]["object"]
+        rows[arrival.key] = Row(
+            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+        )
+    return rows
+
+
+def tagged(key: str, at: int, **more: Any) -> Event:
+    return event(key, at, TAGGED, **{"sequencer": "", **more})
+
+
+# The login and the way there
+
+
+def test_an_api_key_is_a_login(search: SearchServer, make: Make) -> None:
+    assert make(search.api_key_settings()).send(events(2)) == {}
+    with pytest.raises(NotAuthorized, match="api_key"):
+        make(search.api_key_settings(api_key="another-s3cret")).send(events(2))
+    encoded = "VnVhQ2ZHY0JDZGJrUW0tZTVhT3g6dWkybHAyLXMzY3JldA=="
+    assert make(search.api_key_settings(api_key=encoded)).send(events(3)) == {}
+    assert API_KEY.count(":") == 1
+    assert len(search.received()) == 3
+
+
+def test_a_login_in_the_url_counts_more(search: SearchServer, make: Make) -> None:
+    url = f"http://{USER}:{quote(PASSWORD)}@{search.address}"
+    for more in ({}, {"username": "mallory", "password": "wr0ng-s3cret"}):
+        target = make({"url": url, "index": "events", **more})
+        assert target.send(events(2)) == {}
+        assert PASSWORD not in target.where
+    wrong = make(search.settings(url=f"http://{USER}:wr0ng-s3cret@{search.address}"))
+    with pytest.raises(NotAuthorized):
+        wrong.send(events(2))
+
+
+def test_without_a_login_it_is_said_that_one_is_needed(search: SearchServer, make: Make) -> None:
+    target = make(search.settings(), username="", password="")
+    for call in (target.probe, lambda: target.send(events(1))):
+        with pytest.raises(NotAuthorized, match=r"401.*username with password, or api_key"):
+            call()
+
+
+def test_an_unverified_certificate_is_taken_where_that_is_asked_for(
+    search: SearchServer, make: Make
+) -> None:
+    texts = search.tls_settings(cert_authority="")
+    with pytest.raises(NotConnected, match="cert_authority"):
+        make(texts).send(events(1))
+    assert make(texts, tls_skip_verify="on").send(events(1)) == {}
+    assert len(search.received()) == 1
+
+
+def test_a_path_in_the_url_is_kept(search: SearchServer, make: Make) -> None:
+    assert make(url=f"http://{search.address}/below/").send(events(2)) == {}
+    assert len(search.received()) == 2
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_what_is_no_search_server_is_said(search: SearchServer, make: Make, form: str) -> None:
+    with pytest.raises(Retryable, match="on Elasticsearch or OpenSearch: see url"):
+        make(url=f"http://{search.address}/page", format=form).send(events(1))
+    with pytest.raises(Retryable, match=r"set url to https://elsewhere\.example/"):
+        make(url=f"http://{search.address}/moved", format=form).send(events(1))
+
+
+# Documents
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_the_index_can_be_searched_by_time_and_whole_key(
+    search: SearchServer, make: Make, form: str
+) -> None:
+    key = "photos/" + "k" * 900
+    assert make(format=form).send([event("a", 1), event(key, 90_000)]) == {}
+    search.ask("POST", "/events/_refresh")
+    for query in (
+        {"range": {"@timestamp": {"gte": "2026-01-02T03:01:00Z"}}},
+        {"term": {"Records.s3.object.key.keyword": quote(key, safe="")}},
+    ):
+        found = search.ask("POST", "/events/_search", {"query": query})["hits"]["hits"]
+        assert [each["_source"]["Records"][0]["s3"]["object"]["size"] for each in found] == [90_000]
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_a_key_that_looks_like_a_date_makes_none_of_the_others_one(
+    search: SearchServer, make: Make, form: str
+) -> None:
+    target = make(format=form)
+    assert target.send([event("2026-01-02", etag="2026-01-02")]) == {}
+    assert target.send([event("no date", etag="none")]) == {}
+    assert len(search.received()) == 2
+
+
+def test_ids_are_paths_or_hashes_of_long_ones(search: SearchServer, make: Make) -> None:
+    keys = ["a b/c", "k" * 504, "k" * 505, "k" * 1024]
+    target = make()
+    assert target.send([event(key, at) for at, key in enumerate(keys, 1)]) == {}
+    search.ask("POST", "/events/_refresh")
+    hits = search.ask("POST", "/events/_search")["hits"]["hits"]
+    ids = {each["_source"]["Records"][0]["s3"]["object"]["size"]: each["_id"] for each in hits}
+    assert ids[1], ids[2] == (f"uploads/{keys[0]}", f"uploads/{keys[1]}")
+    assert [len(ids[at]) for at in (3, 4)] == [44, 44]
+    assert target.send([event(key, 9, DELETE) for key in keys]) == {}
+    assert search.received() == []
+
+
+def test_an_index_whose_ids_minio_hashed_is_carried_on(search: SearchServer, make: Make) -> None:
+    old = {"a": event("a", 5), "b": event("b", 5), "c": event("c", 5)}
+    for key, each in old.items():
+        id_ = quote(document_id(f"uploads/{key}", always_hashed=True))
+        search.ask(
+            "PUT", f"/events/_doc/{id_}?refresh=true", msgspec.json.decode(minio.records(each))
+        )
+    assert make().send([event("a", 7), event("b", 3), event("c", 6, DELETE)]) == {}
+    assert sorted(sizes(search)) == [5, 7]
+    assert make().send([event("a", 8, DELETE), event("b", 9, DELETE)]) == {}
+    assert make().send([event("d", 9), event("b", 8)]) == {}, "now that it shows no hashed id"
+    assert make().send([event("d", 11)]) == {}
+    assert sizes(search) == [11]
+    assert [each.key for each in search.received()] == [""], "it is still a hash"
+
+
+def test_an_index_with_plain_ids_is_carried_on(search: SearchServer, make: Make) -> None:
+    for key in ("a", "b", "c"):
+        body = msgspec.json.decode(minio.records(event(key, 5)))
+        search.ask("PUT", f"/events/_doc/uploads%2F{key}?refresh=true", body)
+    assert make().send([event("a", 7), event("b", 3), event("c", 6, DELETE)]) == {}
+    assert make().send([event("c", 5)]) == {}
+    assert sorted(sizes(search)) == [5, 7]
+    with pytest.raises(Retryable, match="format namespace: set format to it, or index to another"):
+        make(format="access").send(events(1))
+
+
+def test_an_index_of_others_is_no_mirror(search: SearchServer, make: Make) -> None:
+    search.ask("POST", "/events/_doc?refresh=true", {"any": "thing"})
+    for call in (make().probe, lambda: make().send(events(1))):
+        with pytest.raises(Retryable, match="index to another name"):
+            call()
+    assert make(format="access").send(events(2)) == {}
+    assert search.ask("GET", "/_cat/indices/events-*?format=json") == []
+
+
+def test_a_document_of_others_under_an_objects_id_gives_way(
+    search: SearchServer, make: Make
+) -> None:
+    search.ask("PUT", "/events/_doc/uploads%2Fa?refresh=true", {"any": "thing"})
+    assert make().send([event("a", 3)]) == {}
+    assert sizes(search) == [3]
+
+
+def test_an_alias_of_one_index_does_and_of_two_does_not(search: SearchServer, make: Make) -> None:
+    search.ask("PUT", "/events-1", {"aliases": {"events": {}}})
+    assert make().send([event("a", 1), event("b", 2), event("a", 3, DELETE)]) == {}
+    assert sizes(search) == [2]
+    search.ask("PUT", "/events-2", {"aliases": {"events": {}}})
+    with pytest.raises(Retryable, match="has to be one index, or an alias of one"):
+        make().send([event("c", 1)])
+
+
+def sizes(search: SearchServer) -> list[int]:
+    return [recorded(each.body)["s3"]["object"]["size"] for each in search.received()]
+
+
+# What the server does not take
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_what_does_not_fit_the_mapping_is_rejected_alone(
+    search: SearchServer, make: Make, form: str
+) -> None:
+    etag = {"s3": {"properties": {"object": {"properties": {"eTag": {"type": "integer"}}}}}}
+    search.ask("PUT", "/events", {"mappings": {"properties": {"Records": {"properties": etag}}}})
+    batch = [event("a", 1, etag="1"), event("b", 2, etag="x"), event("c", 3, etag="3")]
+    failures = make(format=form).send(batch)
+    assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+    assert "eTag" in str(failures[1])
+    assert len(search.received()) == 2
+
+
+@pytest.mark.parametrize("block", ["write", "read_only_allow_delete"])
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_a_blocked_index_is_said_and_waited_for(
+    search: SearchServer, make: Make, form: str, block: str
+) -> None:
+    target = make(format=form)
+    assert target.send(events(1, "before")) == {}
+    search.ask("PUT", "/events/_settings", {f"index.blocks.{block}": True})
+    failures = target.send(events(3))
+    assert {type(error) for error in failures.values()} == {Retryable}
+    assert len(failures) == 3
+    assert "take the block away" in str(failures[0])
+    search.ask("PUT", "/events/_settings", {f"index.blocks.{block}": None})
+    assert target.send(events(3)) == {}
+    assert len(search.received()) == 4
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_a_server_without_memory_gets_a_pause(search: SearchServer, make: Make, form: str) -> None:
+    target = make(format=form)
+    assert target.send(events(1, "before")) == {}
+    limit = "network.breaker.inflight_requests.limit"
+    search.ask("PUT", "/_cluster/settings", {"transient": {limit: "4kb"}})
+    failures = target.send(events(100))
+    assert len(failures) == 100
+    for error in failures.values():
+        assert isinstance(error, Throttled)
+        assert error.after > 0
+    search.ask("PUT", "/_cluster/settings", {"transient": {limit: None}})
+    assert target.send(events(100)) == {}
+
+
+@pytest.mark.parametrize("form", ["namespace", "access"])
+def test_a_proxy_that_takes_little_gets_little_at_a_time(
+    search: SearchServer, make: Make, form: str
+) -> None:
+    target = make(search.narrow_settings(format=form))
+    large = event("large", 1, principal="p" * 40_000)
+    failures = target.send([*events(60), large, *events(60, "other")])
+    assert {place: type(error) for place, error in failures.items()} == {60: Rejected}
+    assert "larger than the server takes" in str(failures[60])
+    assert len(search.received()) == 120
+
+
+def test_an_index_that_went_is_made_again(search: SearchServer, make: Make) -> None:
+    target = make()
+    assert target.send(events(2)) == {}
+    search.ask("DELETE", "/events")
+    search.ask("DELETE", f"/{GUARD}")
+    failures = target.send(events(3))
+    assert {type(error).__mro__[1] for error in failures.values()} == {Retryable}
+    assert target.send(events(3)) == {}
+    assert len(search.received()) == 3
+    assert "_meta" in search.ask("GET", "/events/_mapping")["events"]["mappings"]
+
+
+def test_a_name_that_the_server_does_not_take_is_said(search: SearchServer, make: Make) -> None:
+    search.ask("PUT", "/_cluster/settings", {"persistent": {"cluster.max_shards_per_node": 1}})
+    search.ask("PUT", "/only", {"settings": {"number_of_replicas": 0}})
+    with pytest.raises(Retryable, match=r"index events-guard cannot be made: .*shards"):
+        make().send(events(1))
+
+
+def test_a_send_has_an_end(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = make()
+    assert target.send(events(1)) == {}
+    monkeypatch.setattr(cluster, "SECONDS", -1.0)
+    failures = target.send(events(2))
+    assert [str(error).partition(" took ")[1] for error in failures.values()] == [" took "] * 2
+
+
+# The guard
+
+
+class Deliveries:
+    """Events, then how they come: shuffled, doubled and cut into batches."""
+
+    keys = ("a/b", 'ü +%"},"source":{', "k" * 600)
+
+    @classmethod
+    def events(cls, *, in_step: bool) -> st.SearchStrategy[list[Event]]:
+        """`in_step`: times follow the sequencers, and some removals have no sequencer."""
+        one = st.tuples(
+            st.sampled_from((PUT, PUT, DELETE, MARKER, TAGGED)),
+            st.sampled_from(cls.keys),
+            st.sampled_from((None, None, "v1", "v2")),
+            st.booleans(),
+            st.integers(1, 40),
+        )
+        return st.lists(one, max_size=18).map(lambda drawn: cls._made(drawn, in_step=in_step))
+
+    @staticmethod
+    def _made(
+        drawn: Sequence[tuple[str, str, str | None, bool, int]], *, in_step: bool
+    ) -> list[Event]:
+        events = []
+        for at, (name, key, version, unsequenced, other) in enumerate(drawn, 1):
+            more: dict[str, Any] = {"version_id": version}
+            if name == TAGGED or (in_step and unsequenced and name in (DELETE, MARKER)):
+                more["sequencer"] = ""
+            if not in_step:
+                more["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
+            events.append(event(key, at, name, **more))
+        return events
+
+    @staticmethod
+    def batches(data: st.DataObject, events: Sequence[Event]) -> Iterator[list[Event]]:
+        again = data.draw(st.lists(st.sampled_from(events), max_size=6)) if events else []
+        order = data.draw(st.permutations([*events, *again]))
+        while order:
+            size = data.draw(st.integers(1, len(order)))
+            yield list(order[:size])
+            order = order[size:]
+
+
+def by_path(search: SearchServer) -> dict[str, Row]:
+    """As `shown`, also for ids that are hashes."""
+    rows = shown(search)
+    if "" in rows:
+        rows["uploads/" + Deliveries.keys[2]] = rows.pop("")
+    return rows
+
+
+@pytest.mark.parametrize("in_step", [True, False])
+def test_any_order_repetition_and_split_shows_the_same(
+    search: SearchServer, make: Make, *, in_step: bool
+) -> None:
+    target = make()
+    assert target.send(events(1)) == {}
+
+    @settings(
+        max_examples=40,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    @given(Deliveries.events(in_step=in_step), st.data())
+    def proven(events: list[Event], data: st.DataObject) -> None:
+        for index in ("events", GUARD):
+            empty(search, index)
+        for batch in Deliveries.batches(data, events):
+            assert target.send(batch) == {}
+        assert by_path(search) == visible(events)
+
+    proven()
+
+
+def empty(search: SearchServer, index: str) -> None:
+    """Delete all documents; the jars have no delete by query."""
+    search.ask("POST", f"/{index}/_refresh")
+    for hit in search.ask("POST", f"/{index}/_search", {"size": 1000})["hits"]["hits"]:
+        search.ask("DELETE", f"/{index}/_doc/{quote(hit['_id'], safe='')}")
+
+
+def test_writers_of_the_same_keys_do_not_disturb_each_other(
+    search: SearchServer, make: Make
+) -> None:
+    source = random.Random(5)  # noqa: S311 - a shuffle
+    history = [
+        event(f"k{at % 7}", at, source.choice((PUT, PUT, DELETE, MARKER))) for at in range(1, 241)
+    ]
+    history += [tagged(f"k{at % 7}", 200 + at) for at in range(14)]
+    targets = [make(), make()]
+    assert targets[0].send(events(1)) == {}
+
+    def work(which: int) -> int:
+        mine = source.sample(history, len(history) // 2) if which else history
+        tries = 0
+        for start in range(0, len(mine), 20):
+            waiting = mine[start : start + 20]
+            while waiting:
+                failures = targets[which % 2].send(waiting)
+                assert {type(error) for error in failures.values()} <= {Retryable}
+                waiting = [waiting[place] for place in failures]
+                tries += 1
+        return tries
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(work, range(6))) >= 6
+    assert shown(search) == visible([*history, *events(1)])
+
+
+def test_deletes_are_remembered_longer_than_by_the_server(search: SearchServer, make: Make) -> None:
+    target = make()
+    assert target.send([event("a", 5), event("b", 5)]) == {}
+    for index in ("events", GUARD):
+        search.ask("PUT", f"/{index}/_settings", {"index.gc_deletes": "1ms"})
+    assert target.send([event("a", 7, DELETE), event("b", 7, DELETE)]) == {}
+    forgotten(search, "/events/_doc/uploads%2Fwitness")
+    assert target.send([event("a", 6)]) == {}
+    assert make().send([event("b", 6), event("a", 4), event("a", 5, DELETE)]) == {}
+    assert set(shown(search)) == {"uploads/witness"}
+    assert target.send([event("a", 8)]) == {}
+    assert set(shown(search)) == {"uploads/witness", "uploads/a"}
+
+
+def forgotten(search: SearchServer, path: str) -> None:
+    """Wait until the server takes a write older than a delete of the same document."""
+    body = msgspec.json.decode(minio.records(event("witness")))
+    search.ask("PUT", f"{path}?version=5&version_type=external", body)
+    search.ask("DELETE", f"{path}?version=7&version_type=external")
+    search.ask("POST", "/events/_flush?force=true")
+    for _ in range(200):
+        search.ask("POST", "/events/_refresh")
+        try:
+            search.ask("PUT", f"{path}?version=6&version_type=external", body)
+        except RefusedError:
+            continue
+        return
+    pytest.fail("the server still knows its delete")
+
+
+def test_what_is_remembered_is_forgotten_after_a_fortnight(
+    search: SearchServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = 86_400_000
+    now = 1_800_000_000_000
+    monkeypatch.setattr("bucketcast.targets.elasticsearch._now", lambda: now)
+    assert make().send([event("old", 5, DELETE), event("kept", 5)]) == {}
+    now += days
+    assert make().send([event("young", 5, DELETE), tagged("kept", 6)]) == {}
+    assert guarded(search) == {"uploads/old", "uploads/young", "uploads/kept"}
+    now += (DAYS_TO_REMEMBER - 1) * days
+    assert make().send([event("other", 1)]) == {}
+    assert guarded(search) == {"uploads/old", "uploads/young", "uploads/kept"}
+    now += 1
+    assert make().send([event("other", 1)]) == {}
+    assert guarded(search) == {"uploads/young", "uploads/kept"}
+    now += days
+    assert make().send([event("other", 1)]) == {}
+    assert guarded(search) == set()
+    assert make().send([event("kept", 4), event("kept", 7, size=70)]) == {}
+    assert shown(search)["uploads/kept"].size == 70
+
+
+def guarded(search: SearchServer) -> set[str]:
+    search.ask("POST", f"/{GUARD}/_refresh")
+    hits = search.ask("POST", f"/{GUARD}/_search", {"size": 1000})["hits"]["hits"]
+    return {each["_id"] for each in hits}
+
+
+def test_an_object_that_was_only_put_takes_no_room_in_the_guard(
+    search: SearchServer, make: Make
+) -> None:
+    target = make()
+    assert target.send(events(20)) == {}
+    assert (
+        target.send([*events(20), event("photo-00001", 50), event("photo-00002", 1, DELETE)]) == {}
+    )
+    assert guarded(search) == set()
+    assert len(search.received()) == 20
+
+
+def test_the_newest_overlay_lends_its_record_whenever_it_comes(
+    search: SearchServer, make: Make
+) -> None:
+    target = make()
+    for one in (event("a", 1), tagged("a", 9), tagged("a", 5, principal="late")):
+        assert target.send([one]) == {}
+    record = recorded(search.received()[0].body)
+    assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
+    assert record["userIdentity"]["principalId"] == ""
