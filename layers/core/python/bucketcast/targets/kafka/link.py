@@ -1,6 +1,5 @@
 """A connected producer: a batch goes through it, or is taken back with the reason."""
 
-import math
 import time
 from collections.abc import Iterable
 from functools import partial
