@@ -208,6 +208,11 @@ def test_an_unknown_type_of_exchange_is_said(make: Callable[..., Target]) -> Non
     assert "unknown exchange type 'fannout'" in reason
 
 
+def test_a_name_that_is_the_brokers_own_is_said(make: Callable[..., Target]) -> None:
+    (reason,) = reasons(make(exchange="amq.none"), Retryable)
+    assert "name another exchange" in reason
+
+
 def test_nothing_can_be_published_to_an_internal_exchange(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:

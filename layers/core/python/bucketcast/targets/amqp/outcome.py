@@ -1,6 +1,7 @@
 """What went wrong with a session, as an outcome that says what to do."""
 
 import re
+import ssl
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
 from bucketcast.targets.amqp.address import Address
@@ -19,18 +20,22 @@ _CURES: tuple[tuple[str, type[DeliveryError], str], ...] = (
     ("mechanism EXTERNAL", NotAuthorized, "the broker must know the user that client_cert names"),
     ("Login was refused", NotAuthorized, "see user and password in url"),
     ("internal exchange", Retryable, "only other exchanges may publish there: name another"),
-    ("default exchange", Retryable, "leave exchange_type empty"),
+    ("reserved prefix", Retryable, "name another exchange, or leave exchange_type empty"),
     ("access to vhost", NotAuthorized, "let the user into it, or name another as the path of url"),
     ("refused for user", NotAuthorized, _RIGHTS),
-    ("ACCESS_REFUSED", NotAuthorized, "see user and password in url"),
+    ("ACCESS_REFUSED", NotAuthorized, "see the user in url, and what it may do"),
     ("no exchange", Retryable, "make it, or set exchange_type, and it is made"),
     ("inequivalent arg", Retryable, _FITS),
     ("exchange type", Retryable, "set exchange_type to one that the broker has"),
-    ("vhost", NotConnected, "make the virtual host, or name another as the path of url"),
+    (
+        "NOT_ALLOWED - vhost",
+        NotConnected,
+        "make the virtual host, or name another as the path of url",
+    ),
     ("CERTIFICATE_VERIFY_FAILED", NotConnected, _TRUST),
     (" alert ", NotAuthorized, "the broker wants a client_cert of an authority that it trusts"),
     ("WRONG_VERSION_NUMBER", NotConnected, "does the port in url suit its scheme?"),
-    ("other than AMQP", NotConnected, "does the port in url suit its scheme?"),
+    ("else than AMQP", NotConnected, "does the port in url suit its scheme?"),
 )
 """By a word of what was said: what it means, and its cure."""
 _too_large = re.compile(r"message size \d+ .*max size (\d+)").search
@@ -55,7 +60,8 @@ def outcome(error: Exception, address: Address, *, opening: bool = False) -> Del
 def _while_opening(error: Exception, address: Address) -> str:
     if isinstance(error, TimeoutError):
         return "is the host in url right, and does its network let this function in?"
-    if not isinstance(error, ConnectionError) or isinstance(error, ConnectionRefusedError):
+    hung_up = isinstance(error, ConnectionError | ssl.SSLError)
+    if not hung_up or isinstance(error, ConnectionRefusedError):
         return ""
     if address.encrypted:
         return "does the broker want a client certificate (client_cert, client_key)?"
