@@ -62,7 +62,10 @@ class FakeAws(Aws):
             exceptions=SimpleNamespace(ClientError=ClientError),
             meta=SimpleNamespace(region_name=REGION, endpoint_url="https://cf"),
         )
-        self.functions: Any = SimpleNamespace(invoke=self._invoke)
+        self.settings: dict[str, dict[str, str]] = {}
+        self.functions: Any = SimpleNamespace(
+            invoke=self._invoke, get_function_configuration=self._function
+        )
         self.s3: Any = SimpleNamespace(get_bucket_notification_configuration=self._notification)
         make_rules_table(self.dynamodb)
         for place, (kind, type_, id_) in enumerate(targets):
@@ -104,6 +107,10 @@ class FakeAws(Aws):
         failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
         body = json.dumps(answer).encode()
         return {"Payload": SimpleNamespace(read=lambda: body), **failed}
+
+    def _function(self, FunctionName: str) -> Any:  # noqa: N803 - boto3's name
+        settings = json.dumps(self.settings.get(FunctionName, {}))
+        return {"Environment": {"Variables": {"BUCKETCAST_SETTINGS": settings}}}
 
     def _notification(self, Bucket: str) -> Any:  # noqa: N803 - boto3's name
         assert Bucket

@@ -26,6 +26,7 @@ MISUSE: Final = 2
 _COMMANDS: Final = {
     "config": "Check bucketcast.toml and show what it amounts to.",
     "event": "Rules: which events of a bucket go to which target.",
+    "explain": "Why an event goes where it goes, and what would be sent.",
     "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
     "target": "Targets: whether they are online, and what waits for them.",
 }

@@ -8,6 +8,11 @@ from bucketcast import names
 from bucketcast.arn import Arn
 
 KEY_BYTES = 1024
+_COMMONEST = {
+    "put": "s3:ObjectCreated:Put",
+    "delete": "s3:ObjectRemoved:Delete",
+    "get": "s3:ObjectAccessed:Get",
+}
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 
 
@@ -29,6 +34,24 @@ def events(text: str) -> tuple[str, ...]:
         return names.from_words(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def single_event(text: str) -> str:
+    """One event's name; of `mc`'s words the commonest that each stands for."""
+    name = _COMMONEST.get(text, text)
+    if name not in names.SINGLES:
+        known = ", ".join(_COMMONEST)
+        raise click.BadParameter(
+            f"'{text}' is no single event: {known}, or a name such as s3:ObjectCreated:Copy"
+        )
+    return name
+
+
+def pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise click.BadParameter(f"'{text}' is no pair: NAME=VALUE")
+    return name, value
 
 
 def key_part(text: str) -> str:

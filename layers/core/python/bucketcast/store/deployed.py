@@ -122,6 +122,19 @@ def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
     return {each["OutputKey"]: each["OutputValue"] for each in found[0].get("Outputs", ())}
 
 
+def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
+    """What a target was configured with, references in the place of secrets.
+
+    Raises:
+        AwsError: AWS cannot be asked.
+    """
+    with explained():
+        found = aws.functions.get_function_configuration(FunctionName=target.function)
+    text = found.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
+    held: Mapping[str, str] = json.loads(text)
+    return held
+
+
 def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
     """Ask each target's function and queues, all at the same time."""
     if not targets:

@@ -131,8 +131,9 @@ class Target(abc.ABC):
         return {prefix + name: text for name, text in attributes(event).items()}
 
     def body(self, event: Event) -> bytes:
-        """What is sent of an event, exactly."""
-        return self.shape.message(event)
+        """What is sent of an event, exactly; where there are formats, the value that is written."""
+        rows = hasattr(self.settings, "format")
+        return self.shape.value(event) if rows else self.shape.message(event)
 
     @property
     @abc.abstractmethod

@@ -96,6 +96,10 @@ class Target(base.Target):
                 self._drop()  # it holds half a batch
                 raise
 
+    def headers(self, event: Event) -> dict[str, str]:
+        content = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
+        return content | super().headers(event)
+
     def probe(self) -> None:
         _login(self.settings)
         curl.handshake(self.settings)
