@@ -1,0 +1,144 @@
+"""The files in `docs/adding-a-target.md` are all that a kind takes, shown in a copy of this."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.infra.conftest import ROOT
+from tests.ran import Ran
+
+FILE = re.compile(
+    r"^\*\*`(?P<path>.+?)`\*\*\n\n```\w+\n(?P<text>.+?)^```$", re.MULTILINE | re.DOTALL
+)
+DOCUMENT = (ROOT / "docs" / "adding-a-target.md").read_text(encoding="utf-8")
+WRITTEN = [file["path"] for file in FILE.finditer(DOCUMENT) if file["path"].endswith(".py")]
+EXTRAS = "[project.optional-dependencies]\n"
+
+FOLDERS = ("examples", "functions", "layers", "requirements", "stacks", "tests")
+LOCK = """
+import sys
+sys.path.insert(0, "requirements")
+import lock
+lock.compile_to(lock.Path("layers/clients/lines/requirements.txt"), ["-"], within=lock.DEV)
+"""
+CONFIG = """
+[bucket.uploads]
+[notify_lines.primary]
+address = "lines.example:7000"
+token = "secret:lines-primary"
+"""
+SYNTH = """
+import json
+from aws_cdk import App
+from aws_cdk.assertions import Template
+from bucketcast.config import load
+from stacks.bucketcast import Bucketcast
+from tests.infra.conftest import CONTEXT, ROOT
+config = load(ROOT / "bucketcast.toml", {}, local=False)
+app = App(context=CONTEXT, outdir=str(ROOT / "out"))
+stack = Bucketcast(app, "Bucketcast", config=config, root=ROOT, local=False)
+print(json.dumps(Template.from_stack(stack).to_json()))
+"""
+BUCKETCAST = ("-c", "import sys; from bucketcast.cli import main; sys.exit(main())")
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with the document's files, as `make lock` leaves it, and a configuration."""
+    root = tmp_path_factory.mktemp("with-lines")
+    for name in FOLDERS:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
+    for name in ("cdk.json", "pyproject.toml"):
+        shutil.copy(ROOT / name, root)
+    for file in FILE.finditer(DOCUMENT):
+        path, text = root / file["path"], file["text"]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.name == "pyproject.toml":
+            text = path.read_text(encoding="utf-8").replace(EXTRAS, EXTRAS + text)
+        path.write_text(text, encoding="utf-8")
+    succeed(root, "-c", LOCK)
+    (root / "bucketcast.toml").write_text(CONFIG, encoding="utf-8")
+    return root
+
+
+def run(root: Path, *arguments: str) -> Ran:
+    """Python in the copy, with the copy's modules."""
+    paths = os.pathsep.join(str(root / each) for each in ("layers/core/python", ""))
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def succeed(root: Path, *arguments: str) -> str:
+    """What it prints."""
+    ran = run(root, *arguments)
+    assert ran.code == 0, ran.out + ran.err
+    return ran.out
+
+
+def test_the_document_has_a_line_a_target_and_a_server() -> None:
+    assert [file["path"] for file in FILE.finditer(DOCUMENT)] == [
+        "pyproject.toml",
+        "layers/core/python/bucketcast/targets/lines/__init__.py",
+        "layers/core/python/bucketcast/targets/lines/wire.py",
+        "tests/servers/lines.py",
+    ]
+    assert DOCUMENT.count("```python\n") == len(WRITTEN)
+
+
+def test_the_kind_is_found_and_its_options_are_checked(copy: Path) -> None:
+    found = json.loads(succeed(copy, *BUCKETCAST, "config", "--json"))
+    assert "arn:minio:sqs::primary:lines" in json.dumps(found)
+    wrong = copy / "wrong.toml"
+    wrong.write_text(CONFIG.replace("address", "adress"), encoding="utf-8")
+    refused = run(copy, *BUCKETCAST, "config", "--file", str(wrong))
+    assert refused.code == 2
+    assert "adress: unknown key; did you mean 'address'?" in refused.err
+
+
+def test_its_page_is_made(copy: Path) -> None:
+    succeed(copy, "-m", "bucketcast.cli.page", "docs/targets")
+    page = (copy / "docs" / "targets" / "lines.md").read_text(encoding="utf-8")
+    assert page.startswith("# Lines: each event is a line of JSON over TCP, answered by `ok`\n")
+    assert "| `token` | `MINIO_NOTIFY_LINES_TOKEN` | secret |  | what the server wants" in page
+
+
+def test_its_queue_its_dead_letter_queue_and_its_function_are_made(copy: Path) -> None:
+    template = json.loads(succeed(copy, "-c", SYNTH))
+    made = [found.get("Properties", {}) for found in template["Resources"].values()]
+    queues = {each["QueueName"] for each in made if "lines" in each.get("QueueName", "")}
+    assert queues == {"Bucketcast-lines-primary", "Bucketcast-lines-primary-dead"}
+    (function,) = (each for each in made if "lines" in each.get("FunctionName", {}))
+    assert function["Environment"]["Variables"]["BUCKETCAST_KIND"] == "lines"
+
+
+def test_it_does_what_every_kind_has_to_also_behind_dispatch(copy: Path) -> None:
+    printed = succeed(copy, *PYTEST, "tests/contract", "--kind", "lines", "-rA")
+    for test in ("test_dispatch.py::test_what_is_in_the_queue_arrives", "test_targets_tls.py::"):
+        assert f"PASSED tests/contract/{test}" in printed
+    assert "XFAIL" not in printed
+
+
+def test_every_list_agrees_with_it(copy: Path) -> None:
+    succeed(copy, *PYTEST, "tests/unit/test_kinds.py")
+    assert "1 passed" in succeed(copy, *PYTEST, "tests/unit/test_options.py", "-k", "lines")
+
+
+@pytest.mark.parametrize("command", ["check", "format --check"])
+def test_its_files_are_in_form(copy: Path, command: str) -> None:
+    succeed(copy, "-m", "ruff", *command.split(), "--no-cache", *WRITTEN)
