@@ -1,0 +1,85 @@
+"""Print what the Elasticsearch target writes, as it comes: time, name, bucket/key, size in bytes.
+
+    python examples/consumers/elasticsearch.py http://localhost:9200 bucketevents --user alice
+
+and in bucketcast.toml:
+
+    [notify_elasticsearch.primary]
+    url = "http://localhost:9200"
+    index = "bucketevents"
+
+It needs nothing but Python, and reads Elasticsearch and OpenSearch alike. A mirror's documents
+(format `namespace`) are printed when they appear, change or go, a log's (`access`) when they are
+added. It searches for the newest 1,000 once a second, which is right for a look. The password of
+`--user` stands in ELASTICSEARCH_PASSWORD.
+"""
+
+import argparse
+import base64
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, unquote_plus
+from urllib.request import Request, urlopen
+
+NEWEST = {"size": 1000, "sort": [{"Records.eventTime": "desc"}], "query": {"match_all": {}}}
+
+
+def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any]:
+    """The newest records by the ids of their documents."""
+    request = Request(  # noqa: S310 - the URL is the caller's
+        f"{url.rstrip('/')}/{quote(index)}/_search",
+        json.dumps(NEWEST).encode(),
+        {**headers, "Content-Type": "application/json"},
+    )
+    with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
+        hits = json.load(answer)["hits"]["hits"]
+    return {hit["_id"]: hit["_source"]["Records"][0] for hit in reversed(hits)}
+
+
+def changes(url: str, index: str, headers: dict[str, str]) -> Iterator[str]:
+    """A line for each document that came, changed or went, for ever."""
+    seen: dict[str, Any] = {}
+    while True:
+        found = search(url, index, headers)
+        yield from (line(found[id_]) for id_ in found if found[id_] != seen.get(id_))
+        if len(found) < NEWEST["size"]:  # else it may only have become too old to be shown
+            yield from (f"{'gone':<66}  {id_}" for id_ in seen.keys() - found.keys())
+        seen = found
+        time.sleep(1)
+
+
+def line(record: dict[str, Any]) -> str:
+    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    place = record["s3"]
+    key = unquote_plus(place["object"]["key"])
+    size = place["object"].get("size", "-")
+    name, at = record["eventName"], record["eventTime"]
+    return f"{at:<24}  {name:<40}  {place['bucket']['name']}/{key}  {size}"
+
+
+def main() -> None:
+    """Look until interrupted."""
+    parser = argparse.ArgumentParser(description="Print what the Elasticsearch target writes.")
+    parser.add_argument("url", help="such as http://localhost:9200")
+    parser.add_argument("index", help="the target's index")
+    parser.add_argument("--user", help="who reads; the password is in ELASTICSEARCH_PASSWORD")
+    options = parser.parse_args()
+    headers = {}
+    if options.user:
+        login = f"{options.user}:{os.environ.get('ELASTICSEARCH_PASSWORD', '')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+    try:
+        for each in changes(options.url, options.index, headers):
+            print(each, flush=True)
+    except OSError as error:
+        sys.exit(f"cannot read {options.index}: {error}")
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()
