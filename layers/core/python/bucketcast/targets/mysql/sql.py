@@ -18,9 +18,9 @@ from typing import Literal, NamedTuple, Self
 from bucketcast.namespace import ANY, DAYS_TO_REMEMBER
 from bucketcast.targets.mysql.join import Known, Removal
 
+Form = Literal["namespace", "access"]
 GUARD = "_guard"
-LONGEST_NAME = 64
-"""Characters of a table's name."""
+_LONGEST_NAME = 64  # characters
 SLOTS = 64
 PART = 1024 * 1024
 """Bytes from which on a statement ends: longer ones are no faster."""
@@ -67,18 +67,17 @@ _name = re.compile(rf"(?:{_PART_OF_NAME}\.)?{_PART_OF_NAME}").fullmatch
 
 
 class Names(NamedTuple):
-    """A table and its guard as they stand in SQL, and the table's name in characters."""
+    """A table and its guard as they stand in SQL."""
 
     table: str
     guard: str
-    length: int
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def of(cls, text: str, form: Form) -> Self:
         """Names of a table as MinIO's option has it: `table` or `database.table`.
 
         Raises:
-            ValueError: it is no such name.
+            ValueError: it is no such name, or too long for its guard.
         """
         found = _name(text)
         if not found or any((found[plain] or "").isdigit() for plain in (2, 4)):
@@ -86,9 +85,11 @@ class Names(NamedTuple):
         database, table = found[1] or found[2] or "", found[3] or found[4]
         if database.endswith(" ") or table.endswith(" "):
             raise ValueError(_ALLOWED)
+        longest = _LONGEST_NAME - len(GUARD) * (form == "namespace")
+        if len(table.replace("``", "`")) > longest:
+            raise ValueError(f"at most {longest} characters, as {GUARD} may stand behind them")
         within = f"`{database}`." if database else ""
-        length = len(table.replace("``", "`"))
-        return cls(f"{within}`{table}`", f"{within}`{table}{GUARD}`", length)
+        return cls(f"{within}`{table}`", f"{within}`{table}{GUARD}`")
 
 
 def quoted(text: bytes) -> bytes:
@@ -104,7 +105,7 @@ def identity(key: str, version: str = ANY) -> str:
     return digest.hexdigest()
 
 
-def create(names: Names, form: Literal["namespace", "access"], *, mariadb: bool) -> bytes:
+def create(names: Names, form: Form, *, mariadb: bool) -> bytes:
     """Make a table as MinIO makes it."""
     columns = _CREATE_ACCESS
     if form == "namespace":
@@ -213,9 +214,7 @@ def sweep(names: Names) -> bytes:
     ).encode()
 
 
-def trials(
-    names: Names, form: Literal["namespace", "access"], *, table: bool, guard: bool
-) -> Iterator[bytes]:
+def trials(names: Names, form: Form, *, table: bool, guard: bool) -> Iterator[bytes]:
     """Statements that need the rights of a delivery, and neither read nor write a row."""
     wanted = [(names.table, COLUMNS[form])] * table + [(names.guard, GUARD_COLUMNS)] * guard
     for name, columns in wanted:

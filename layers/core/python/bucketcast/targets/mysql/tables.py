@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.mysql import sql
@@ -19,7 +18,7 @@ class Column:
     index: str
 
 
-def find(connection: Connection, names: sql.Names, form: Literal["namespace", "access"]) -> bool:
+def find(connection: Connection, names: sql.Names, form: sql.Form) -> bool:
     """Whether the table is there.
 
     Raises:
@@ -54,7 +53,7 @@ def find_guard(connection: Connection, names: sql.Names) -> bool:
     return bool(columns)
 
 
-def make(connection: Connection, names: sql.Names, form: Literal["namespace", "access"]) -> None:
+def make(connection: Connection, names: sql.Names, form: sql.Form) -> None:
     """Make what is absent; whoever starts at the same time may have made it meanwhile."""
     if not find(connection, names, form):
         ((version,),) = connection.ask(b"SELECT VERSION()")
