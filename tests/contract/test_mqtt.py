@@ -319,6 +319,7 @@ def test_a_connection_is_kept_and_comes_back_under_its_id(
     before = len(logins(mosquitto))
     for _ in range(3):
         assert target.send(events(1)) == {}
+        target.probe()
     assert len(logins(mosquitto)) == before + 1
     target.close()
     assert target.send(events(1)) == {}

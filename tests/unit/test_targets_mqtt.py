@@ -237,6 +237,16 @@ def test_a_connection_is_fit_for_the_keep_alive_time(
         assert made.is_fit == fit
 
 
+def test_a_broker_that_takes_nothing_at_once_is_given_one_at_a_time() -> None:
+    """MQTT forbids it to say so; to send nothing would be to call all delivered."""
+    made = Connection(Scripted(b"\x20\x06\x00\x00\x03\x21\x00\x00"), 10)
+    made.log_in(Login(packets.MQTT_5, "id", "", "", 10), soon())
+    batch = batch_of(1)
+    with pytest.raises(ConnectionError):
+        batch.confirmed(made, soon())
+    assert batch.unconfirmed == {0}
+
+
 def test_a_broker_that_never_confirms_is_given_up() -> None:
     batch = batch_of(1)
     with pytest.raises(TimeoutError, match="did not answer in time"):

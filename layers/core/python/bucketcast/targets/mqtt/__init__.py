@@ -154,8 +154,17 @@ class Target(base.Target):
         return found
 
     def probe(self) -> None:
-        """Connect, TLS and login included; whether the topic may be used, only an event shows."""
-        self._connect().close()
+        """See that the broker answers; whether the topic may be used, only an event shows."""
+        from bucketcast.targets.mqtt.outcome import TROUBLE, outcome  # noqa: PLC0415
+
+        with self._lock:
+            # The connection that there is: another one with its id would throw it out.
+            connection = self._connection()
+            try:
+                connection.ping(time.monotonic() + self.patience)
+            except TROUBLE as error:
+                self._drop()
+                raise outcome(error, self.where) from None
 
     def close(self) -> None:
         with self._lock:

@@ -111,7 +111,7 @@ class Connection:
         if login.level == packets.MQTT_5:
             self._keep_alive = answer.number(packets.KEEP_ALIVE, login.keep_alive) or float("inf")
             self.limits = Limits(
-                min(answer.number(packets.RECEIVE_MAXIMUM, MOST_IN_FLIGHT), MOST_IN_FLIGHT),
+                max(1, min(answer.number(packets.RECEIVE_MAXIMUM, MOST_IN_FLIGHT), MOST_IN_FLIGHT)),
                 min(answer.number(packets.MAXIMUM_PACKET, packets.LARGEST), packets.LARGEST),
                 answer.number(packets.MAXIMUM_QOS, HIGHEST_QOS),
             )
