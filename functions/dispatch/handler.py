@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 
-from bucketcast import targets, telemetry
+from bucketcast import targets, telemetry, tracing
 from bucketcast.arn import Arn
 from bucketcast.dispatch import Dispatcher, Message
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
@@ -71,6 +71,7 @@ def build(
             EventsDead=outcome.dead,
         )
         telemetry.flush()
+        telemetry.trace(tracing.dispatched(arn, outcome.fates))
         return {"batchItemFailures": [{"itemIdentifier": message} for message in outcome.stay]}
 
     return handler

@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast import telemetry
+from bucketcast import telemetry, tracing
 from bucketcast.errors import BadEvent
 from bucketcast.ingest import route
 from bucketcast.queues import Queue, buried
@@ -38,6 +38,7 @@ def build(environ: Mapping[str, str]) -> Handler:
             MessagesBroken=len(routed.broken),
         )
         telemetry.flush()
+        telemetry.trace(tracing.received(routed.asked))
         return {"batchItemFailures": [{"itemIdentifier": message} for message in sorted(stay)]}
 
     return handler

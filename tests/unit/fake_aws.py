@@ -46,6 +46,10 @@ def make_rules_table(dynamodb: Any) -> str:
     return TABLE
 
 
+class NoLogGroupError(Exception):
+    """What boto3 raises for a function that never wrote."""
+
+
 class FakeAws(Aws):
     """Targets by kind and id are deployed; `online` gives what a function answers to its probe."""
 
@@ -65,6 +69,11 @@ class FakeAws(Aws):
         self.settings: dict[str, dict[str, str]] = {}
         self.functions: Any = SimpleNamespace(
             invoke=self._invoke, get_function_configuration=self._function
+        )
+        self.logged: dict[str, list[dict[str, Any]]] = {}
+        self.logs: Any = SimpleNamespace(
+            get_paginator=lambda _: SimpleNamespace(paginate=self._logged),
+            exceptions=SimpleNamespace(ResourceNotFoundException=NoLogGroupError),
         )
         self.s3: Any = SimpleNamespace(get_bucket_notification_configuration=self._notification)
         make_rules_table(self.dynamodb)
@@ -107,6 +116,19 @@ class FakeAws(Aws):
         failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
         body = json.dumps(answer).encode()
         return {"Payload": SimpleNamespace(read=lambda: body), **failed}
+
+    def _logged(self, logGroupName: str, filterPattern: str, startTime: int) -> Any:  # noqa: N803
+        function = logGroupName.removeprefix("/aws/lambda/")
+        if function not in self.logged:
+            raise NoLogGroupError
+        word = filterPattern.strip('"')
+        yield {
+            "events": [
+                each
+                for each in self.logged[function]
+                if word in each["message"] and each["timestamp"] >= startTime
+            ]
+        }
 
     def _function(self, FunctionName: str) -> Any:  # noqa: N803 - boto3's name
         settings = json.dumps(self.settings.get(FunctionName, {}))

@@ -17,6 +17,7 @@ from bucketcast.errors import (
     Throttled,
 )
 from bucketcast.event import Event
+from bucketcast.options import read
 from bucketcast.targets import base
 from tests.unit.made import event
 
@@ -28,7 +29,7 @@ class Target(base.Target):
     """Answers as told; remembers the keys that it was sent and whether it was closed."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(None)
+        super().__init__(read(base.Common, {}))
         self.answer = answer
         self.batches: list[list[str]] = []
         self.closed = 0

@@ -34,6 +34,7 @@ from bucketcast.errors import (
 from bucketcast.event import Event
 from bucketcast.targets.base import SPARE, Failures, Target
 from bucketcast.telemetry import logger
+from bucketcast.tracing import Fates
 
 LONGEST_PAUSE = 1_200
 OLDEST_MS = 13 * 86_400_000
@@ -82,6 +83,7 @@ class Outcome:
     retried: int = 0
     dead: int = 0
     reason: DeliveryError | None = None
+    fates: Fates = field(default_factory=Fates, compare=False)
 
 
 class _Open(NamedTuple):
@@ -116,6 +118,11 @@ class Dispatcher:
         self._deliver(opened, remaining)
         for one in opened:
             outcome.delivered += len(one.deliveries) - len(one.failures)
+            outcome.fates.delivered += [
+                delivery.event
+                for place, delivery in enumerate(one.deliveries)
+                if place not in one.failures
+            ]
         failed = [one for one in opened if one.failures]
         if failed:
             self._bury(failed, outcome, now)
@@ -218,7 +225,8 @@ class Dispatcher:
         for index, (one, place) in enumerate(final):
             outcome.reason = one.failures[place]
             if index not in refused:
-                del one.failures[place]
+                reason = str(one.failures.pop(place))
+                outcome.fates.dead.setdefault(reason, []).append(one.deliveries[place].event)
                 outcome.dead += 1
 
     def _keep(self, failed: Sequence[_Open], outcome: Outcome) -> None:
@@ -230,6 +238,9 @@ class Dispatcher:
             message, envelope = one.message, one.envelope
             outcome.retried += len(one.failures)
             outcome.reason = next(iter(one.failures.values()))
+            for place, error in one.failures.items():
+                event = one.deliveries[place].event
+                outcome.fates.retried.setdefault(str(error), []).append(event)
             tries = envelope.attempts + message.receives
             pause = max(_pause(error, tries) for error in one.failures.values())
             whole = len(one.failures) == len(one.deliveries)

@@ -32,11 +32,18 @@ class Outbox:
 
 @dataclass(slots=True)
 class Routed:
-    """Where the events of a batch go, by ARN, and which messages are broken, by id."""
+    """Where the events of a batch go, by ARN, and which messages are broken, by id.
+
+    `asked` are all events that were read, each with whom the rules sent it to.
+    """
 
     outboxes: dict[str, Outbox] = field(default_factory=dict)
     broken: dict[str, BadEvent] = field(default_factory=dict)
-    events: int = 0
+    asked: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
+
+    @property
+    def events(self) -> int:
+        return len(self.asked)
 
 
 class Facts(Protocol):
@@ -68,9 +75,9 @@ def route(
             routed.broken[message] = error
         else:
             read.append((message, events))
-            routed.events += len(events)
     rules = rulebook(frozenset(event.bucket for _, events in read for event in events))
     for message, event, hits in _matched(read, rules, facts):
+        routed.asked.append((event, hits))
         for arn, rule in hits:
             outbox = routed.outboxes.get(arn)
             if outbox is None:
@@ -83,7 +90,7 @@ def route(
 def _matched(
     read: Iterable[tuple[str, list[Event]]], rules: Mapping[str, RuleIndex], facts: Facts | None
 ) -> list[tuple[str, Event, Collection[Hit]]]:
-    """Every event of a bucket that has rules, with the id of its message and whom it is for."""
+    """Every event, with the id of its message and whom it is for."""
     wants = facts.wants if facts else {}
     found: list[tuple[str, Event, Collection[Hit]]] = []
     asking: list[tuple[int, Fact]] = []
@@ -91,6 +98,7 @@ def _matched(
         for event in events:
             index = rules.get(event.bucket)
             if index is None:
+                found.append((message, event, ()))
                 continue
             asks: set[Fact] = set()
             hits = index.match(event, asks if facts else None)

@@ -1,9 +1,12 @@
 """Logs and metrics, as Powertools for AWS Lambda writes them: JSON lines and EMF on stdout."""
 
+import sys
+from collections.abc import Iterable
+
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-__all__ = ["count", "flush", "logger"]
+__all__ = ["count", "flush", "logger", "trace"]
 
 logger = Logger()
 _metrics = Metrics(namespace="Bucketcast")
@@ -18,6 +21,12 @@ def count(target: str = "", **numbers: int) -> None:
     for name, number in numbers.items():
         if number:
             _metrics.add_metric(name=name, unit=MetricUnit.Count, value=number)
+
+
+def trace(lines: Iterable[str]) -> None:
+    """Write lines that say where events went; no level holds them back."""
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
 
 
 def flush() -> None:

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "event": "Rules: which events of a bucket go to which target.",
     "explain": "Why an event goes where it goes, and what would be sent.",
     "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
+    "trace": "Where an object's events went.",
     "target": "Targets: whether they are online, and what waits for them.",
 }
 

@@ -20,6 +20,7 @@ from bucketcast.shapes import aws as s3_record
 from bucketcast.store import access, deployed
 from bucketcast.store.rules import Rules
 from bucketcast.targets.base import Target
+from bucketcast.wording import metadata_name
 
 _COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
 _URI = "s3://"
@@ -110,15 +111,13 @@ def _of_file(path: str, said: dict[str, Any]) -> list[Event]:
 
 def _thought_up(uri: str, said: dict[str, Any]) -> list[Event]:
     """The event that S3 would send, read as ingest reads it."""
-    bucket, _, key = uri.removeprefix(_URI).partition("/")
-    if not (bucket and key):
-        raise click.UsageError(f"'{uri}' names no object: s3://BUCKET/KEY")
+    bucket, key = words.object_uri(uri)
     if said["name"] is None:
         raise click.UsageError("which event? --event put, delete, get or a name")
     seconds = time.time()
     event = Event(
         said["name"],
-        words.bucket_name(bucket),
+        bucket,
         key,
         time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(seconds)),
         f"{int(seconds * 1e9):016X}",
@@ -130,7 +129,7 @@ def _thought_up(uri: str, said: dict[str, Any]) -> list[Event]:
         dialect="thought up",
     )
     (told,) = sources.events(s3_record.message(event).decode())
-    metadata = {_meta(name): value for name, value in said["metadata"]}
+    metadata = {metadata_name(name): value for name, value in said["metadata"]}
     return [
         msgspec.structs.replace(
             told,
@@ -139,10 +138,6 @@ def _thought_up(uri: str, said: dict[str, Any]) -> list[Event]:
             content_type=said["content_type"],
         )
     ]
-
-
-def _meta(name: str) -> str:
-    return "x-amz-meta-" + name.lower().removeprefix("x-amz-meta-")
 
 
 def _show(screen: Screen, event: Event, explanation: Explanation) -> None:

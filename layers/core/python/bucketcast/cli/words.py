@@ -1,11 +1,14 @@
 """What is typed as a bucket, an ARN, events, or a part of a key; else `click.BadParameter`."""
 
 import re
+from collections.abc import Callable
 
 import click
 
-from bucketcast import names
+from bucketcast import names, wording
 from bucketcast.arn import Arn
+from bucketcast.conditions import Condition
+from bucketcast.options import duration
 
 KEY_BYTES = 1024
 _COMMONEST = {
@@ -13,6 +16,8 @@ _COMMONEST = {
     "delete": "s3:ObjectRemoved:Delete",
     "get": "s3:ObjectAccessed:Get",
 }
+_URI = "s3://"
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 
 
@@ -47,11 +52,49 @@ def single_event(text: str) -> str:
     return name
 
 
+def condition(begins: str = "", *, unless: bool = False) -> Callable[[str], Condition]:
+    """What reads a condition whose text begins so."""
+
+    def parsed(text: str) -> Condition:
+        try:
+            text.encode()
+            return wording.parse(begins + text, unless=unless)
+        except UnicodeEncodeError:
+            raise click.BadParameter("is not UTF-8") from None
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return parsed
+
+
+def rule_name(text: str) -> str:
+    if text and not _NAME.fullmatch(text):
+        raise click.BadParameter(f"'{text}' is no name: 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'")
+    return text
+
+
 def pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise click.BadParameter(f"'{text}' is no pair: NAME=VALUE")
     return name, value
+
+
+def object_uri(text: str) -> tuple[str, str]:
+    """Bucket and key of `s3://BUCKET/KEY`."""
+    bucket, _, key = text.removeprefix(_URI).partition("/")
+    if not (text.startswith(_URI) and bucket and key):
+        raise click.BadParameter(f"'{text}' names no object: s3://BUCKET/KEY")
+    return bucket_name(bucket), key
+
+
+def since(text: str) -> float:
+    """Seconds of a Go duration."""
+    try:
+        seconds = float(duration(text))
+    except ValueError as error:
+        raise click.BadParameter(f"found '{text}'; allowed is {error}") from None
+    return seconds
 
 
 def key_part(text: str) -> str:

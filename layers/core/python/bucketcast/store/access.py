@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -79,6 +80,11 @@ class Aws:
     def functions(self) -> "LambdaClient":
         # A probe that is not answered in time is an answer; asking again would only take longer.
         client: LambdaClient = self._client("lambda", attempts=1)
+        return client
+
+    @cached_property
+    def logs(self) -> "CloudWatchLogsClient":
+        client: CloudWatchLogsClient = self._client("logs")
         return client
 
     @cached_property

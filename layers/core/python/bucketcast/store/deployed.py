@@ -60,6 +60,7 @@ class Deployed:
     stack: str
     ingress_queue: str
     rules_table: str
+    ingest_function: str
     targets: tuple[DeployedTarget, ...]
 
     def target(self, arn: Arn) -> DeployedTarget:
@@ -101,7 +102,9 @@ def find(stack: str, aws: Aws) -> Deployed:
         stack,
         outputs["IngressQueueUrl"],
         outputs["RulesTable"],
+        f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
+        frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
     )
 
 

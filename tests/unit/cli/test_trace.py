@@ -1,0 +1,108 @@
+"""`bucketcast trace`: a story out of the functions' logs."""
+
+import time
+from typing import Any
+
+import pytest
+
+from bucketcast import tracing
+from bucketcast.event import Event
+from bucketcast.rules import Hit
+from bucketcast.tracing import Fates
+from tests.unit.cli.conftest import Run
+from tests.unit.fake_aws import FakeAws
+from tests.unit.made import event
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+FUNCTION = "Bucketcast-webhook-primary"
+CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg")
+
+
+def log(aws: FakeAws, function: str, lines: Any, ago: float = 10) -> None:
+    at = int((time.time() - ago) * 1000)
+    aws.logged.setdefault(function, [])
+    aws.logged[function] += [{"timestamp": at, "message": f"{line}\n"} for line in lines]
+
+
+def received(*asked: tuple[Event, tuple[Hit, ...]]) -> Any:
+    return tracing.received(asked)
+
+
+@pytest.fixture
+def delivered_late(aws: FakeAws) -> FakeAws:
+    """The cat was retried once and then delivered; the dog died."""
+    hit = Hit(WEBHOOK, "r1")
+    log(aws, "Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
+    log(aws, FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
+    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Fates(retried={"HTTP 503": [CAT]})), ago=20)
+    fates = Fates(delivered=[CAT], dead={"HTTP 410": [DOG]})
+    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, fates), ago=10)
+    return aws
+
+
+def test_an_event_that_was_retried_and_then_delivered(run: Run, delivered_late: FakeAws) -> None:
+    assert delivered_late.logged
+    document = run("trace", "s3://uploads/photos/cat.jpg", "--json").document
+    assert [(step["what"], step["target"], step["why"]) for step in document["steps"]] == [
+        ("received", "", ""),
+        ("sent", WEBHOOK, "by rule r1"),
+        ("retried", WEBHOOK, "HTTP 503"),
+        ("delivered", WEBHOOK, ""),
+    ]
+    assert {step["event"] for step in document["steps"]} == {"09:26:53.589"}
+
+
+def test_a_dead_one_has_its_reason(run: Run, delivered_late: FakeAws) -> None:
+    assert delivered_late.logged
+    ran = run("trace", "s3://uploads/photos/dog.jpg")
+    assert ran.code == 0
+    assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "sent", "dead"]
+    assert "HTTP 410" in ran.out
+
+
+def test_an_event_that_no_rule_asks_for_is_said(run: Run, aws: FakeAws) -> None:
+    log(aws, "Bucketcast-ingest", received((CAT, ())))
+    (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert (step["what"], step["why"]) == ("received", "no rule asks for it")
+
+
+def test_what_is_too_long_ago_is_left_out(run: Run, aws: FakeAws) -> None:
+    log(aws, "Bucketcast-ingest", received((CAT, ())), ago=7200)
+    ran = run("trace", "s3://uploads/photos/cat.jpg")
+    assert "nothing was logged about it" in ran.err
+    assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
+
+
+def test_functions_that_never_ran_are_no_error(run: Run) -> None:
+    ran = run("trace", "s3://uploads/photos/cat.jpg")
+    assert (ran.code, ran.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["uploads/cat.jpg"], "names no object"),
+        (["s3://uploads"], "names no object"),
+        (["s3://uploads/a", "--since", "5"], "a duration with its unit"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], said: str) -> None:
+    ran = run("trace", *arguments)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_a_line_holds_some_thousand_events_and_fits_a_log_event() -> None:
+    many = [event(f"key-{number}") for number in range(12_000)]
+    hit = (Hit(WEBHOOK, "r1"),)
+    lines = list(tracing.received([(one, hit) for one in many]))
+    assert len(lines) == 3
+    assert max(map(len, lines)) < 262_144
+    fates = Fates(delivered=many, retried={"why": many})
+    assert len(list(tracing.dispatched(WEBHOOK, fates))) == 6
+
+
+def test_no_key_can_be_read_from_a_log() -> None:
+    (line,) = received((CAT, ()))
+    assert "cat" not in line
+    assert "uploads" not in line
