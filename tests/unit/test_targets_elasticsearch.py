@@ -114,9 +114,9 @@ def delivery(shelf: Shelf, events: Sequence[Event]) -> Generator[None]:
     it.moves = [(entry, msgspec.Raw(minio.records(entry.event))) for entry in fold(events)]
     while not it.done:
         for side in it.unread:
-            it.held[side] = shelf.documents[side]
+            it.read(side, shelf.documents[side])
             yield
-        write = it.next(now=1)
+        write = None if it.done else it.next(now=1)
         if write:
             it.wrote(write, shelf.write(write))
             yield

@@ -75,15 +75,24 @@ class Write(NamedTuple):
 class Object:
     """One object: what the batch says of it, and both its documents as far as they are known."""
 
-    __slots__ = ("done", "held", "id", "moves", "places", "unread")
+    __slots__ = ("done", "held", "id", "moves", "places", "unread", "wrote_visible")
 
     def __init__(self, id_: str) -> None:
-        self.id = id_
+        self.id = encode(id_)
         self.moves: list[Move] = []
         self.places: list[int] = []
         self.held: list[Held | None] = [None, None]
         self.unread: tuple[int, ...] = BOTH
+        self.wrote_visible = False
         self.done = False
+
+    def read(self, side: int, found: Held | None) -> None:
+        """Take in what the server has."""
+        before, self.held[side] = self.held[side], found
+        if self.wrote_visible and side == GUARD:
+            # It shows what the guard said; if that still says the same, all is in step.
+            self.done = (before and before.seq_no) == (found and found.seq_no)
+            self.wrote_visible = False
 
     def next(self, now: int) -> Write | None:
         """What has to be written now; when all is in step, nothing."""
@@ -109,21 +118,24 @@ class Object:
             self.done = True  # whoever meanwhile has something to show finds that its write failed
         else:
             self.held[write.side] = Held(item.seq_no, item.term, write.document)
-            self.unread = (VISIBLE,) if write.side == GUARD else (GUARD,)
+            self.wrote_visible = write.side == VISIBLE
+            self.unread = (GUARD,) if self.wrote_visible else (VISIBLE,)
 
 
 def deliver(talk: Talk, names: Names, entries: Iterable[Entry], now: int) -> Failures:
     """Bring the mirror in step with a folded batch; `now` is Unix ms."""
     failures: dict[int, DeliveryError] = {}
     objects = _objects(entries, names, failures)
+    begins = [b'{"_index":%b,"_id":' % encode(name) for name in names[:2]]
     reason: DeliveryError = Retryable(f"others were faster to write it, {ROUNDS} times")
     try:
         for _ in range(ROUNDS):
             if not objects:
                 break
-            _read(talk, names, objects)
-            writes = [(each, write) for each in objects if (write := each.next(now))]
-            lines = [_line(names, each.id, write) for each, write in writes]
+            _read(talk, begins, objects)
+            open_ = (each for each in objects if not each.done)
+            writes = [(each, write) for each in open_ if (write := each.next(now))]
+            lines = [_line(begins[write.side], each.id, write) for each, write in writes]
             for (each, write), item in zip(writes, sent(talk, lines), strict=True):
                 if item.error and item.status != outcome.CONFLICT:
                     error = outcome.of_document(item.status, item.error)
@@ -157,11 +169,11 @@ def _objects(
     return list(objects.values())
 
 
-def _read(talk: Talk, names: Names, objects: Sequence[Object]) -> None:
+def _read(talk: Talk, begins: Sequence[bytes], objects: Sequence[Object]) -> None:
     """Fetch what is not known: by id, which sees every confirmed write, unlike a search."""
     wanted = [(each, side) for each in objects for side in each.unread]
-    asked = [{"_index": names[side], "_id": each.id} for each, side in wanted]
-    answer = talk.ask("POST", _MGET, encode({"docs": asked}))
+    asked = b",".join([b"%b%b}" % (begins[side], each.id) for each, side in wanted])
+    answer = talk.ask("POST", _MGET, b'{"docs":[%b]}' % asked)
     try:
         docs = _decode(answer.body).docs
     except msgspec.DecodeError as error:
@@ -169,18 +181,14 @@ def _read(talk: Talk, names: Names, objects: Sequence[Object]) -> None:
     for (each, side), doc in zip(wanted, docs, strict=True):
         if doc.error:
             raise outcome.of_document(0, doc.error)
-        each.held[side] = Held(doc.seq_no, doc.term, bytes(doc.source)) if doc.found else None
+        each.read(side, Held(doc.seq_no, doc.term, bytes(doc.source)) if doc.found else None)
 
 
-def _line(names: Names, id_: str, write: Write) -> bytes:
+def _line(begin: bytes, id_: bytes, write: Write) -> bytes:
     """A write as `_bulk` reads it."""
-    about: dict[str, str | int] = {"_index": names[write.side], "_id": id_}
-    if write.held:
-        about |= {"if_seq_no": write.held.seq_no, "if_primary_term": write.held.term}
-    if write.document is None:
-        return encode({"delete": about}) + b"\n"
-    return b'{"%b":%b}\n%b\n' % (
-        b"index" if write.held else b"create",
-        encode(about),
-        write.document,
-    )
+    held, document = write.held, write.document
+    told = b',"if_seq_no":%d,"if_primary_term":%d' % (held.seq_no, held.term) if held else b""
+    if document is None:
+        return b'{"delete":%b%b%b}}\n' % (begin, id_, told)
+    verb = b"index" if held else b"create"
+    return b'{"%b":%b%b%b}}\n%b\n' % (verb, begin, id_, told, document)

@@ -20,7 +20,7 @@ Move = tuple[Entry, msgspec.Raw]
 """An entry of the folded batch and its document; that of a removal is not looked at."""
 
 
-class Put(msgspec.Struct, frozen=True):
+class Put(msgspec.Struct, frozen=True, gc=False):
     """The newest one."""
 
     sequencer: str
@@ -33,7 +33,7 @@ class Put(msgspec.Struct, frozen=True):
         return (self.sequencer, self.time)
 
 
-class Overlay(msgspec.Struct, frozen=True):
+class Overlay(msgspec.Struct, frozen=True, gc=False):
     """The newest one."""
 
     time: str
@@ -129,8 +129,9 @@ def joined(stored: Known, visible: Known, moves: Iterable[Move], now: int) -> Kn
             removed[version] = max(moment, removed.get(version, moment))
         else:
             removed_at[version] = max(time, removed_at.get(version, time))
-    removed = _still_needed(removed, put)
-    if put and _hides(removed, removed_at, put):
+    if removed:
+        removed = _still_needed(removed, put)
+    if put and (removed or removed_at) and _hides(removed, removed_at, put):
         put = Put(*put.moment, put.version, GONE)
     same = (overlay, removed, removed_at) == (stored.overlay, stored.removed, stored.removed_at)
     return Known(put, overlay, removed, removed_at, stored.noted_at if same else now)
