@@ -1,9 +1,9 @@
 """NSQ: each event is a message of a topic, confirmed by nsqd.
 
 Tested with nsqd 1.3.0. Options are MinIO's, and `auth_secret`, a CA and a client's certificate
-beside them. The message is MinIO's body, `{"EventName", "Key", "Records": [event]}`. NSQ has no
-place for an id beside it: whoever has to drop repeats compares eventName, key, versionId and
-sequencer of the record.
+beside them. The message is MinIO's body, `{"EventName", "Key", "Records": [event]}`, unless `shape`
+is another. NSQ has no place for an id beside it: whoever has to drop repeats compares eventName,
+key, versionId and sequencer of the record.
 
 * Events go by TCP to the one nsqd that `nsqd_address` names. The topic is made when the first of
   them comes. It keeps events until it has a channel; from then on each channel gets every event.
