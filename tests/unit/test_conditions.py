@@ -40,6 +40,7 @@ def known(**more: Any) -> Event:
         (asks("key", "regex", r"x", r".*cat.*"), True),
         (asks("key", "prefix", "films/", "photos/"), True),
         (asks("key", "suffix", ".png", ".gif"), False),
+        (asks("key", "suffix", ".png", ".jpg"), True),
         (asks("key", "prefix", "photos/", unless=True), False),
         (asks("metadata:x-amz-meta-team", "equals", "red"), True),
         (asks("metadata:x-amz-meta-team", "equals", "Red"), False),

@@ -33,7 +33,7 @@ How = Literal["equals", "prefix", "suffix", "regex", "range", "cidr"]
 Test = Callable[[Any], bool]
 
 METADATA, TAG = "metadata:", "tag:"
-_PLAIN = ("key", "size", "storage_class", "principal", "source_ip", "content_type")
+PLAIN = ("key", "size", "storage_class", "principal", "source_ip", "content_type")
 _TEXT = ("equals", "prefix", "suffix", "regex")
 _HOWS: dict[str, tuple[str, ...]] = {"size": ("range",), "source_ip": ("equals", "cidr")}
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -67,6 +67,11 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         words = " or ".join(map(repr, self.values))
         return f"{'not ' if self.unless else ''}{self.on} {_VERBS[self.how]} {words}"
+
+    @property
+    def about_object(self) -> bool:
+        """Whether it is about what S3's notifications do not tell and only the object knows."""
+        return self.on.startswith((METADATA, TAG)) or self.on in ("content_type", "storage_class")
 
     def unknown(self, event: Event) -> Fact:
         """What must be fetched before this can be told of the event."""
@@ -123,8 +128,8 @@ def check(condition: Condition) -> None:
     """
     on = condition.on
     named = on.startswith((METADATA, TAG)) and on.partition(":")[2]
-    if on not in _PLAIN and not named:
-        known = (*_PLAIN, f"{METADATA}NAME", f"{TAG}NAME")
+    if on not in PLAIN and not named:
+        known = (*PLAIN, f"{METADATA}NAME", f"{TAG}NAME")
         raise ValueError(f"unknown '{on}': {did_you_mean(on, known)}allowed are {', '.join(known)}")
     if on.startswith(METADATA) and (
         on != on.lower() or not on.startswith(f"{METADATA}x-amz-meta-")

@@ -13,6 +13,7 @@ import fnmatch
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import product
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -129,17 +130,19 @@ class _Entry:
     One regular expression that the key must match is looked up too: all of those at once.
     """
 
-    __slots__ = ("conditions", "head", "hit", "pattern", "regex", "shortest", "slot", "tail")
+    __slots__ = ("conditions", "heads", "hit", "pattern", "regex", "shortest", "slot", "tails")
 
     def __init__(self, rule: Rule) -> None:
         self.hit = Hit(rule.arn, rule.name or rule.id)
         self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
         self.regex = next((one.values[0] for one in rule.conditions if _is_regex(one)), "")
         self.conditions = tuple(one for one in rule.conditions if not _is_regex(one))
-        self.head = re.split(r"[*?]", rule.prefix, maxsplit=1)[0]
-        self.tail = re.split(r"[*?]", rule.suffix[::-1], maxsplit=1)[0]
+        head = re.split(r"[*?]", rule.prefix, maxsplit=1)[0]
+        tail = re.split(r"[*?]", rule.suffix[::-1], maxsplit=1)[0]
+        self.heads = _ends(rule, "prefix") if not head else (head,)
+        self.tails = _ends(rule, "suffix") if not tail else (tail,)
         self.shortest = len(rule.prefix) + len(rule.suffix)
-        wild = self.regex or len(self.head) + len(self.tail) < self.shortest
+        wild = self.regex or len(head) + len(tail) < self.shortest
         self.pattern = wildcard(f"{rule.prefix}*{rule.suffix}") if wild else None
 
     def matches(self, event: Event, asks: set[Fact] | None) -> bool:
@@ -155,6 +158,14 @@ class _Entry:
             return True
         asks |= unknown
         return False
+
+
+def _ends(rule: Rule, how: str) -> tuple[str, ...]:
+    """What the key must begin with, or end with backwards, one of them; "" is anything."""
+    for one in rule.conditions:
+        if one.on == "key" and one.how == how and not one.unless:
+            return one.values if how == "prefix" else tuple(text[::-1] for text in one.values)
+    return ("",)
 
 
 def _is_regex(condition: Condition) -> bool:
@@ -200,5 +211,6 @@ class _Affixes(Generic[Payload]):
 def _index(entries: Iterable[_Entry]) -> _Affixes[_Affixes[list[_Entry]]]:
     heads: dict[str, dict[str, list[_Entry]]] = {}
     for entry in entries:
-        heads.setdefault(entry.head, {}).setdefault(entry.tail, []).append(entry)
+        for head, tail in product(entry.heads, entry.tails):
+            heads.setdefault(head, {}).setdefault(tail, []).append(entry)
     return _Affixes({head: _Affixes(tails) for head, tails in heads.items()})

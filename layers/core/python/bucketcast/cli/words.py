@@ -68,7 +68,7 @@ def condition(begins: str = "", *, unless: bool = False) -> Callable[[str], Cond
 
 
 def rule_name(text: str) -> str:
-    if text and not _NAME.fullmatch(text):
+    if not _NAME.fullmatch(text):
         raise click.BadParameter(f"'{text}' is no name: 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'")
     return text
 
