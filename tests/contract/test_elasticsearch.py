@@ -142,6 +142,21 @@ def test_the_index_can_be_searched_by_time_and_whole_key(
         assert [each["_source"]["Records"][0]["s3"]["object"]["size"] for each in found] == [90_000]
 
 
+@pytest.mark.parametrize("shape", ["aws", "ceph", "cloudevents"])
+def test_every_shape_can_be_searched_by_time(search: SearchServer, make: Make, shape: str) -> None:
+    one = event("a", 61_003)
+    as_it_came = (
+        b'{"eventTime":\n"%b",\r\n "s3": {"object": {"key": "2026-01-02"}}}' % one.time.encode()
+    )
+    batch = [msgspec.structs.replace(one, record=msgspec.Raw(as_it_came)), one]
+    target = make(format="access", shape=shape)
+    assert target.send(batch if shape == "aws" else batch[1:]) == {}
+    found = search.received()
+    assert found[0].time == one.time
+    sent = [msgspec.json.decode(target.body(each)) for each in batch]
+    assert msgspec.json.decode(found[0].body) == sent[0 if shape == "aws" else 1]
+
+
 @pytest.mark.parametrize("form", ["namespace", "access"])
 def test_a_key_that_looks_like_a_date_makes_none_of_the_others_one(
     search: SearchServer, make: Make, form: str

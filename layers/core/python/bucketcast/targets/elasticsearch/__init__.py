@@ -2,12 +2,13 @@ r"""Elasticsearch 7 to 9, OpenSearch 1 to 3: an index that mirrors the bucket, o
 
 Tested with Elasticsearch 7.17 and OpenSearch 2.19, with requests that all these versions have.
 Options are MinIO's; an API key, a CA, a client certificate and `tls_skip_verify` are beyond them. A
-document is MinIO's `{"Records": [event]}`. Connecting takes 5 s at most, a request 15 s.
+document is MinIO's `{"Records": [event]}`, in the format `access` as `shape` says. Connecting takes
+5 s at most, a request 15 s.
 
 `index` is made when absent, with the fields that the server would make by itself, except that a
 key which looks like a date makes none, and that `@timestamp` is another name for
-`Records.eventTime`, for whatever wants a time. An index that is there, or that a template shapes,
-is used as it is, also one that MinIO filled.
+`Records.eventTime` (a CloudEvent's `time`), for whatever wants a time. An index that is there, or
+that a template shapes, is used as it is, also one that MinIO filled.
 
 * `namespace`: a document for each object in the bucket, its id `bucket/key` as in MinIO's guide;
   where that has more than 512 bytes, which no server takes, it is MinIO's hash of it, of 44
@@ -82,7 +83,7 @@ class ElasticsearchSettings(base.Common, base.Tls):
     username: str = option("who logs in; needs a password", default="")
     password: Secret = option("the password of username", default="")
     api_key: Secret = option(
-        "Elasticsearch's API key instead of a login, as id:key or encoded", default=""
+        "a key of Elasticsearch's instead of a login, as id:key or encoded", default=""
     )
     tls_skip_verify: OnOff = option(
         "take whatever certificate the server shows; for tests only", default="off"
@@ -158,7 +159,8 @@ class Target(base.Target):
         with self._lock:  # an index that another thread makes is seen before it can be used
             names = self._names
             if names is None:
-                names = self._names = index.ready(talk, given.index, given.format)
+                told = index.CLOUDEVENTS if given.shape == "cloudevents" else index.RECORDS
+                names = self._names = index.ready(talk, given.index, given.format, told)
             if given.format == "namespace" and time.monotonic() > self._sweep_at:
                 more = index.sweep(talk, names.guard, _now())
                 self._sweep_at = 0.0 if more else time.monotonic() + SWEEP_EVERY

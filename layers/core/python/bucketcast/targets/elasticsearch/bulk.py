@@ -36,7 +36,14 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 def append(index: str, document: bytes) -> bytes:
     """A write of a new document, whose id the server makes."""
-    return b'{"index":{"_index":%b}}\n%b\n' % (encode(index), document)
+    return b'{"index":{"_index":%b}}\n%b\n' % (encode(index), one_line(document))
+
+
+def one_line(document: bytes) -> bytes:
+    """The same JSON on one line, as a bulk needs it: what came from elsewhere may have more."""
+    if b"\n" in document or b"\r" in document:
+        return msgspec.json.format(document, indent=-1)
+    return document
 
 
 def sent(talk: Talk, writes: Sequence[bytes]) -> Iterator[Item]:

@@ -20,18 +20,12 @@ _LOOKED_AT = 100
 _NOT_FOUND, _BAD_REQUEST = 404, 400
 _TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8191}}}
 """As the server maps text by itself, but found by its whole, however long an escaped key gets."""
-_EVENTS = {
-    # A key such as 2026-01-02 must not make all keys dates.
-    "date_detection": False,
-    "properties": {
-        "@timestamp": {"type": "alias", "path": "Records.eventTime"},
-        "Records": {
-            "properties": {
-                "eventTime": {"type": "date"},
-                "s3": {"properties": {"object": {"properties": {"key": _TEXT}}}},
-            }
-        },
-    },
+_OBJECT = {"s3": {"properties": {"object": {"properties": {"key": _TEXT}}}}}
+RECORDS, CLOUDEVENTS = "Records.eventTime", "time"
+"""Where documents have the event's time, by how they are written."""
+_FIELDS: dict[str, Any] = {
+    RECORDS: {"Records": {"properties": {"eventTime": {"type": "date"}, **_OBJECT}}},
+    CLOUDEVENTS: {"time": {"type": "date"}, "data": {"properties": _OBJECT}},
 }
 _KNOWN = {"dynamic": False, "properties": {"noted_at": {"type": "date"}}}
 
@@ -77,8 +71,8 @@ class _Found(msgspec.Struct):
     hits: _Hits
 
 
-def ready(talk: Talk, index: str, form: str) -> Names:
-    """What a batch in this format needs, made where it is absent.
+def ready(talk: Talk, index: str, form: str, time: str) -> Names:
+    """What a batch in this format needs, made where it is absent; `time` is one of `_FIELDS`.
 
     Raises:
         DeliveryError: among others, the index is in another format.
@@ -86,12 +80,12 @@ def ready(talk: Talk, index: str, form: str) -> Names:
     names = found(talk, index, form)
     if form == "access":
         if _layout(talk, index) is None:
-            _make(talk, index, _EVENTS, Layout(form))
+            _make(talk, index, _events(time), Layout(form))
         return names
     if _layout(talk, names.guard) is None:
         _make(talk, names.guard, _KNOWN, Layout(form, hashed=names.hashed))
     if _layout(talk, index) is None:
-        _make(talk, index, _EVENTS, Layout(form))
+        _make(talk, index, _events(time), Layout(form))
     return found(talk, index, form)  # others may have made them just before
 
 
@@ -145,6 +139,14 @@ def _layout(talk: Talk, index: str) -> Layout | None:
             f"OpenSearch: see url ({error})"
         ) from None
     return one.mappings.meta.bucketcast
+
+
+def _events(time: str) -> dict[str, Any]:
+    """The mapping of documents that hold events."""
+    return {
+        "date_detection": False,  # a key such as 2026-01-02 must not make all keys dates
+        "properties": {"@timestamp": {"type": "alias", "path": time}, **_FIELDS[time]},
+    }
 
 
 def _make(talk: Talk, index: str, mappings: dict[str, Any], layout: Layout) -> None:

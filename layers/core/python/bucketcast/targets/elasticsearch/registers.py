@@ -11,6 +11,7 @@ import msgspec
 
 from bucketcast.event import padded, to_millis
 from bucketcast.namespace import ANY, UNVERSIONED, Entry, Register
+from bucketcast.targets.elasticsearch.bulk import one_line
 
 GONE = msgspec.Raw(b"null")
 """The document of a put that a removal hides: it is not shown any more, whatever comes."""
@@ -103,9 +104,7 @@ def seen(document: bytes) -> Known:
     except msgspec.DecodeError:
         return NOTHING
     held, time = record.s3.object, to_millis(record.eventTime)
-    if b"\n" in document:  # by somebody who wrote it over several lines, which a bulk cannot hold
-        document = msgspec.json.format(document, indent=-1)
-    raw = msgspec.Raw(document)
+    raw = msgspec.Raw(one_line(document))
     if not held.sequencer:
         return Known(overlay=Overlay(time, raw))
     return Known(put=Put(padded(held.sequencer), time, held.versionId or UNVERSIONED, raw))
