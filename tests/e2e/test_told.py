@@ -1,0 +1,74 @@
+"""`bucketcast trace` and `explain` on the deployed stack: what they say is what happened."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.e2e.arrivals import posted
+from tests.e2e.system import System
+from tests.servers.receiver import Answer
+
+RETURN_SECONDS = 60.0
+FLAKY = "arn:minio:sqs::flaky:webhook"
+PRIMARY = "arn:minio:sqs::primary:webhook"
+
+
+def traced(system: System, key: str) -> list[dict[str, Any]]:
+    ran = system.bucketcast("trace", f"s3://uploads/{key}", "--json")
+    assert ran.code == 0, ran.err
+    return list(ran.document["steps"])
+
+
+def test_trace_finds_an_event_that_was_retried_and_then_delivered(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    flaky, key = system.consumers.flaky, f"{prefix}late.jpg"
+    rule("webhook.flaky", "webhook.primary")
+    flaky.answer(Answer(status=503, headers={"Retry-After": "1"}, body="soon", match=prefix))
+    try:
+        system.put("uploads", key)
+        system.until(
+            "a refused try in the logs",
+            lambda: traced(system, key),
+            lambda steps: any(step["what"] == "retried" for step in steps),
+        )
+    finally:
+        flaky.answer()
+    arrived = {f"uploads/{key}"}
+    system.until_equal(
+        "the key at the webhook",
+        lambda: {one.key for one in posted(flaky, f"uploads/{prefix}")},
+        arrived,
+        within=RETURN_SECONDS,
+    )
+    steps = system.until(
+        "its delivery in the logs",
+        lambda: traced(system, key),
+        lambda steps: sum(step["what"] == "delivered" for step in steps) == 2,
+    )
+    assert steps[0]["what"] == "received"
+    assert {step["target"] for step in steps if step["what"] == "sent"} == {FLAKY, PRIMARY}
+    own = [step for step in steps if step["target"] == FLAKY and step["what"] != "sent"]
+    assert [step["what"] for step in own] == ["retried"] * (len(own) - 1) + ["delivered"]
+    assert "503" in own[0]["why"]
+
+
+def test_explain_shows_the_body_that_then_arrives(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    key = f"{prefix}a b+c%2F😀.jpg"
+    rule("webhook.primary", suffix=".jpg")
+    asked = ("explain", f"s3://uploads/{key}", "--event", "put", "--size", "1", "--json")
+    ran = system.bucketcast(*asked)
+    assert ran.code == 0, ran.err
+    (told,) = (each for each in ran.document["deliveries"] if each["target"] == PRIMARY)
+    system.put("uploads", key)
+    (arrived,) = system.until(
+        "the event at the webhook",
+        lambda: posted(system.consumers.webhook, f"uploads/{key}"),
+        lambda found: len(found) == 1,
+    )
+    assert json.loads(told["body"])["Key"] == arrived.key
+    refused = system.bucketcast("explain", f"s3://uploads/{key}.txt", "--event", "put", "--json")
+    reasons = [each["because"] for each in refused.document["rules"] if not each["matched"]]
+    assert any("does not end with '.jpg'" in reason for reason in reasons)
