@@ -82,7 +82,8 @@ def test_help_lists_every_option_of_every_kind(run: Run) -> None:
         declared: Any = targets.load(kind).Settings
         for key, known in options_of(declared).items():
             assert f"{key} ({known.type})" in text
-            assert f"MINIO_NOTIFY_{kind.upper()}_{known.variable}_ID" in text
+            # Which is longer than the column, now and then.
+            assert f"MINIO_NOTIFY_{kind.upper()}_{known.variable}_ID" in text.replace(" ", "")
             assert known.help.split()[0] in text
 
 
