@@ -19,6 +19,7 @@ from moto import mock_aws
 
 from benchmarks import events as made
 from bucketcast.rules import Rule
+from bucketcast.settings import ObjectFacts
 from bucketcast.store.rules import Rules
 
 EVENTS = 1_000
@@ -36,6 +37,7 @@ ENVIRON = {
     "POWERTOOLS_SERVICE_NAME": "benchmark",
     "BUCKETCAST_RULES_TABLE": "rules",
     "BUCKETCAST_SYNC_EVENTS": "off",
+    "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
 }
 KEYS: Any = [
     {"AttributeName": "bucket", "KeyType": "HASH"},

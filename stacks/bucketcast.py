@@ -1,5 +1,6 @@
 """The stack: ingest, one delivery a configured target, and the configured buckets' wiring."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,12 @@ class Bucketcast(Stack):
         ingest.feeds([delivery.queue for delivery in deliveries])
         Wiring(self, "Wiring", buckets=config.buckets, ingest=ingest, assets=assets, local=local)
         Tags.of(self).add("application", "bucketcast")
-        self._outputs(ingest)
+        self._outputs(ingest, config)
 
-    def _outputs(self, ingest: Ingest) -> None:
+    def _outputs(self, ingest: Ingest, config: Deployment) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
         CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
+        CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
 
 
 def _not_built(config: Deployment) -> list[ConfigError]:

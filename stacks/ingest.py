@@ -11,6 +11,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import Deployment
+from stacks import nag
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.queues import QueuePair
@@ -63,6 +64,7 @@ class Ingest(Construct):
                 "BUCKETCAST_QUEUE_PREFIX": self._prefix(),
                 "BUCKETCAST_SYNC_EVENTS": "on" if config.sync_events else "off",
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
+                "BUCKETCAST_OBJECT_FACTS": config.facts.to_text(),
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,
@@ -70,6 +72,7 @@ class Ingest(Construct):
         self._role = made.role
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
         self.dead.grant(made.role, "sqs:SendMessage")
+        self._let_look_at_objects(sorted(config.facts.buckets))
         made.function.add_event_source(
             sources.SqsEventSource(
                 self.queue,
@@ -83,6 +86,26 @@ class Ingest(Construct):
         """Let ingest write to the targets' queues, and to no other."""
         for queue in queues:
             queue.grant(self._role, "sqs:SendMessage")
+
+    def _let_look_at_objects(self, buckets: Sequence[str]) -> None:
+        """Metadata and tags; to list is what makes S3 say that an object is gone."""
+        if not buckets:
+            return
+        names = [f"arn:{Stack.of(self).partition}:s3:::{bucket}" for bucket in buckets]
+        objects = [f"{name}/*" for name in names]
+        self._role.add_to_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=names))
+        self._role.add_to_policy(
+            iam.PolicyStatement(
+                actions=[
+                    "s3:GetObject",
+                    "s3:GetObjectTagging",
+                    "s3:GetObjectVersion",
+                    "s3:GetObjectVersionTagging",
+                ],
+                resources=objects,
+            )
+        )
+        nag.accept_looking_at_objects(self._role, [*names, *objects])
 
     def _let_s3_write(self) -> None:
         stack = Stack.of(self)

@@ -11,7 +11,7 @@ from bucketcast.queues import queue_names, target_name
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
 # Lambda takes 4,096 bytes of variables; names, two queue URLs and Powertools' share need the rest.
-_SETTINGS: Final = 4_096 - 1_024
+_ROOM: Final = 4_096 - 1_024
 
 
 def settings_text(target: TargetConfig) -> str:
@@ -22,17 +22,26 @@ def settings_text(target: TargetConfig) -> str:
 def mistakes(config: Deployment, stack: str) -> list[ConfigError]:
     """Find all that AWS would refuse; values are not shown."""
     found = list(_names("stack", f"{stack}-ingress", f"{stack}-ingest", fifo=False))
+    facts = len(config.facts.to_text().encode())
+    if facts > _ROOM:
+        found.append(
+            ConfigError(
+                "object_facts",
+                f"its buckets and targets make {facts:,} bytes of environment variables",
+                f'Lambda has room for {_ROOM:,}: object_facts = "all" names no bucket',
+            )
+        )
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
         name = target_name(stack, target.kind, target.id)
         found += _names(key, name, name, fifo=config.sync_events)
         size = len(settings_text(target).encode())
-        if size > _SETTINGS:
+        if size > _ROOM:
             found.append(
                 ConfigError(
                     key,
                     f"its settings make {size:,} bytes of environment variables",
-                    f"Lambda has room for {_SETTINGS:,}: keep long values in a secret",
+                    f"Lambda has room for {_ROOM:,}: keep long values in a secret",
                 )
             )
     return found

@@ -1,5 +1,8 @@
 """The findings of cdk-nag's AwsSolutions pack that stand, each with its reason."""
 
+import re
+from collections.abc import Sequence
+
 from aws_cdk import Acknowledgment, Validations
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
@@ -22,6 +25,17 @@ def accept_network_interfaces(role: IConstruct) -> None:
         "Lambda makes and removes network interfaces in the VPC with the function's role; their "
         "names are not known before, and EC2's describing actions take no resource at all.",
     )
+
+
+def accept_looking_at_objects(role: IConstruct, resources: Sequence[str]) -> None:
+    for name in resources:
+        shown = re.sub(r"\$\{Token\[AWS\.Partition\.\d+\]\}", "<AWS::Partition>", name)
+        if "*" in shown:
+            _accept(
+                role,
+                f"AwsSolutions-IAM5[Resource::{shown}]",
+                "object_facts lets ingest look at all objects of these buckets.",
+            )
 
 
 def accept_no_access_log(bucket: s3.Bucket) -> None:

@@ -34,7 +34,7 @@ def test_the_check_is_awake(tmp_path: Path) -> None:
 
 def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
-    config.write_text(TYPICAL + IN_VPC)
+    config.write_text('object_facts = "on"\n' + TYPICAL + IN_VPC)
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

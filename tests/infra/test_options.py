@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bucketcast.errors import ConfigErrors
-from tests.infra.conftest import Make
+from tests.infra.conftest import Make, Synthesised
 
 WEBHOOK = """
 [notify_webhook.primary]
@@ -117,3 +117,59 @@ def test_names_and_settings_beyond_the_limits_of_aws_are_refused_together(make: 
     assert "Lambda has room for 3,072" in said
     assert said.startswith("stack: its function")
     assert "xxxx" not in said
+
+
+LOOKS = 'object_facts = "{}"\n[bucket.uploads]\n[bucket.archive]\ncreate = false\n' + WEBHOOK
+
+
+def _ingests_rights(made: Synthesised) -> dict[str, list[str]]:
+    """The resources of each action on S3 that ingest may do."""
+    partition = {"Ref": "AWS::Partition"}
+    return {
+        action: [
+            each["Fn::Join"][1][2]
+            for each in (
+                statement["Resource"]
+                if isinstance(statement["Resource"], list)
+                else [statement["Resource"]]
+            )
+            if each["Fn::Join"][1][1] == partition
+        ]
+        for name, statement in made.statements()
+        if name.startswith("Ingest")
+        for action in statement["Action"]
+        if action.startswith("s3:")
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "buckets"), [("off", []), ("on", ["archive", "uploads"]), ("all", ["*"])]
+)
+def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
+    make: Make, word: str, buckets: list[str]
+) -> None:
+    made = make(LOOKS.format(word) + ('facts = "tags"' if word != "off" else ""))
+    objects = [f":s3:::{bucket}/*" for bucket in buckets]
+    assert _ingests_rights(made) == (
+        {
+            "s3:ListBucket": [f":s3:::{bucket}" for bucket in buckets],
+            "s3:GetObject": objects,
+            "s3:GetObjectTagging": objects,
+            "s3:GetObjectVersion": objects,
+            "s3:GetObjectVersionTagging": objects,
+        }
+        if buckets
+        else {}
+    )
+    variables = made.function("Bucketcast-ingest")["Environment"]["Variables"]
+    wants = {"arn:minio:sqs::primary:webhook": ["tags"]} if buckets else {}
+    told = {"buckets": buckets, "targets": wants}
+    assert json.loads(variables["BUCKETCAST_OBJECT_FACTS"]) == told
+    assert json.loads(made.json["Outputs"]["ObjectFacts"]["Value"]) == buckets
+
+
+def test_too_many_buckets_to_name_are_refused_with_the_cure(make: Make) -> None:
+    buckets = "".join(f"[bucket.{'b' * 50}-{number:03}]\n" for number in range(60))
+    with pytest.raises(ConfigErrors, match=r'object_facts: .* object_facts = "all" names no bucket'):
+        make('object_facts = "on"\n' + buckets)
+    make('object_facts = "all"\n' + buckets)

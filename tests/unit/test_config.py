@@ -10,6 +10,7 @@ from bucketcast import targets
 from bucketcast.cli import page
 from bucketcast.config import Deploy, Deployment, load
 from bucketcast.errors import ConfigErrors
+from bucketcast.settings import ObjectFacts
 
 HIDDEN = "hunter2"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
@@ -48,6 +49,7 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
     made = folder.load(
         """
         sync_events = "on"
+        object_facts = "on"
         [bucket.uploads]
         [bucket.photos]
         create = "off"
@@ -63,6 +65,7 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
         vpc = "vpc-1"
         subnets = ["subnet-1", "subnet-2"]
         security_groups = "sg-1,sg-2"
+        facts = ["metadata", "tags"]
         [notify_redis._]
         address = "localhost:6379"
         key = "events"
@@ -82,8 +85,17 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
     assert webhook.secret_names == {"webhook-primary"}
     assert webhook.plain_secrets == {}
     assert webhook.deploy == Deploy(
-        "throughput", 1024, 120, 5, "vpc-1", ("subnet-1", "subnet-2"), ("sg-1", "sg-2")
+        "throughput",
+        1024,
+        120,
+        5,
+        "vpc-1",
+        ("subnet-1", "subnet-2"),
+        ("sg-1", "sg-2"),
+        ("metadata", "tags"),
     )
+    wants = {"arn:minio:sqs::primary:webhook": ("metadata", "tags")}
+    assert made.facts == ObjectFacts(frozenset({"uploads", "photos"}), wants)
     assert str(redis.arn) == "arn:minio:sqs::_:redis"
     assert redis.deploy == Deploy("latency", 512, 60, None, None, (), ())
 
@@ -105,6 +117,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "sync_event: unknown key; did you mean 'sync_events'? allowed are bucket, ",
         ),
         ('sync_events = "yes"', "sync_events: found 'yes'; allowed is on or off"),
+        ('object_facts = "some"', "object_facts: found 'some'; allowed is one of off, on, all"),
         ("sync_events = [1]", "sync_events: found '1'; allowed is on or off"),
         ("sync_events = 1", "sync_events: found '1'; allowed is on or off"),
         (
@@ -205,6 +218,14 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         (
             HOOK + "[notify_webhook.primary.deploy]\nprofile = 'fast'",
             "notify_webhook.primary.deploy.profile: found 'fast'; allowed is one of latency, thr",
+        ),
+        (
+            HOOK + "[notify_webhook.primary.deploy]\nfacts = 'tags'",
+            'notify_webhook.primary.deploy.facts: found beside object_facts = "off"; object_facts',
+        ),
+        (
+            "object_facts = 'on'\n" + HOOK + "[notify_webhook.primary.deploy]\nfacts = 'tags,size'",
+            "notify_webhook.primary.deploy.facts: found 'size'; allowed are metadata, tags",
         ),
         (
             HOOK + "[notify_webhook.primary.deploy]\nvpc = 'vpc-1'",

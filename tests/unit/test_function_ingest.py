@@ -10,6 +10,7 @@ import pytest
 
 from bucketcast.envelope import unpack
 from bucketcast.rules import Rule
+from bucketcast.settings import ObjectFacts
 from bucketcast.store.rules import Rules
 from tests.unit.made import message, received, record, recorded
 
@@ -63,6 +64,7 @@ def ingest(
         "BUCKETCAST_QUEUE_PREFIX": urls["ingress"].removesuffix("ingress"),
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_SYNC_EVENTS": "off",
+        "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
         "POWERTOOLS_SERVICE_NAME": "ingest",
     }
     for name, text in environ.items():

@@ -3,13 +3,14 @@
 import pytest
 
 from bucketcast.errors import ConfigErrors
-from bucketcast.settings import DispatchSettings, IngestSettings
+from bucketcast.settings import DispatchSettings, IngestSettings, ObjectFacts
 
 INGEST = {
     "BUCKETCAST_RULES_TABLE": "rules",
     "BUCKETCAST_QUEUE_PREFIX": "https://sqs/1/Bucketcast-",
     "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": "https://sqs/1/Bucketcast-ingress-dead",
     "BUCKETCAST_SYNC_EVENTS": "off",
+    "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}).to_text(),
 }
 DISPATCH = {
     "BUCKETCAST_KIND": "webhook",
@@ -27,6 +28,7 @@ def test_settings_are_read_from_the_environment() -> None:
         queue_prefix="https://sqs/1/Bucketcast-",
         ingress_dead_queue_url="https://sqs/1/Bucketcast-ingress-dead",
         sync_events=False,
+        object_facts=ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}),
     )
     assert DispatchSettings.from_environ(DISPATCH) == DispatchSettings(
         kind="webhook",

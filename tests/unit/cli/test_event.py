@@ -107,10 +107,12 @@ def test_ls_shows_rules_and_what_is_gone(run: Run, aws: FakeAws) -> None:
     Rules(TABLE, aws.dynamodb).add(
         Rule(bucket="uploads", arn="arn:minio:sqs::old:redis", events=PUT_DELETE)
     )
+    ids = {rule.arn: rule.id for rule in rules(aws)}
+    gone = "arn:minio:sqs::old:redis"
     assert cells(run("event", "ls", "uploads").out) == [
-        ["ARN", "EVENTS", "PREFIX", "SUFFIX"],
-        ["arn:minio:sqs::old:redis (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*"],
-        [WEBHOOK, "s3:ObjectCreated:*", ".jpg"],
+        ["ARN", "EVENTS", "PREFIX", "SUFFIX", "ID"],
+        [f"{gone} (not deployed)", "s3:ObjectCreated:*,s3:ObjectRemoved:*", ids[gone]],
+        [WEBHOOK, "s3:ObjectCreated:*", ".jpg", ids[WEBHOOK]],
     ]
     document = run("event", "ls", "uploads", WEBHOOK, "--json").document
     assert document["status"] == "success"
@@ -121,6 +123,8 @@ def test_ls_shows_rules_and_what_is_gone(run: Run, aws: FakeAws) -> None:
             "event": ["s3:ObjectCreated:*"],
             "prefix": "",
             "suffix": ".jpg",
+            "conditions": [],
+            "name": "",
             "deployed": True,
         }
     ]

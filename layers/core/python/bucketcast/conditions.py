@@ -50,6 +50,8 @@ class Fact(Flag):
 
 
 NOTHING = Fact(0)
+FACTS: Mapping[str, Fact] = {"metadata": Fact.HEAD, "tags": Fact.TAGS}
+"""What a target may ask to be told, as its configuration calls it."""
 
 
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True):

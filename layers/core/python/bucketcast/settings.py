@@ -1,11 +1,30 @@
 """What a function reads from its environment, once, while it starts."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Self
 
 from bucketcast.errors import ConfigError, ConfigErrors
+
+ANY_BUCKET = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFacts:
+    """Of which buckets the objects may be looked at, and what targets want to know, by ARN."""
+
+    buckets: frozenset[str] = frozenset()
+    targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        held = json.loads(text)
+        return cls(frozenset(held["buckets"]), held["targets"])
+
+    def to_text(self) -> str:
+        held = {"buckets": sorted(self.buckets), "targets": self.targets}
+        return json.dumps(held, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +35,13 @@ class IngestSettings:
     queue_prefix: str
     ingress_dead_queue_url: str
     sync_events: bool
+    object_facts: ObjectFacts
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         names = ("RULES_TABLE", "QUEUE_PREFIX", "INGRESS_DEAD_QUEUE_URL", "SYNC_EVENTS")
-        table, prefix, dead, sync = _variables(environ, names)
-        return cls(table, prefix, dead, sync == "on")
+        table, prefix, dead, sync, facts = _variables(environ, (*names, "OBJECT_FACTS"))
+        return cls(table, prefix, dead, sync == "on", ObjectFacts.from_text(facts))
 
 
 @dataclass(frozen=True, slots=True)

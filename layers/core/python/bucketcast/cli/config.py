@@ -25,6 +25,10 @@ _SYNC_EVENTS = (
     "the next event of a target goes only after the last was confirmed (default off) "
     "MINIO_API_SYNC_EVENTS"
 )
+_OBJECT_FACTS = (
+    "whether ingest may look at objects, for their metadata, tags, content type and storage class: "
+    "of the buckets in this file (on), or of all (default off)"
+)
 _PEM_BEGIN = "-----BEGIN "
 
 
@@ -34,7 +38,12 @@ class _WithEveryOption(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
         with formatter.section("At the top of the file"):
-            formatter.write_dl([("sync_events (on|off)", _SYNC_EVENTS)])
+            formatter.write_dl(
+                [
+                    ("sync_events (on|off)", _SYNC_EVENTS),
+                    ("object_facts (off|on|all)", _OBJECT_FACTS),
+                ]
+            )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
@@ -108,6 +117,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
     return {
         "file": str(path),
         "sync_events": config.sync_events,
+        "object_facts": config.object_facts,
         "buckets": {
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
@@ -131,6 +141,7 @@ def _rows(
 ) -> Iterator[tuple[str, str, str, str]]:
     if whole:
         yield "", "sync_events", _shown(config.sync_events), ""
+        yield "", "object_facts", config.object_facts, ""
         for name, bucket in config.buckets.items():
             for key in options_of(Bucket):
                 yield f"bucket.{name}", key, _shown(getattr(bucket, key)), ""

@@ -4,20 +4,23 @@ Where `mc` is known to be wrong it is not followed: `rm` with only an ARN remove
 and one that matches nothing fails.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from bucketcast.arn import Arn
-from bucketcast.cli import words
+from bucketcast.cli import asked, words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.rules import RuleExistsError, Rules
+from bucketcast.wording import texts
 
+_COLUMNS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
+_ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
 _WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
 
 
@@ -25,13 +28,11 @@ class NoRuleError(BucketcastError):
     """Nothing matches what was to be removed, or more than was named."""
 
 
+class NotLookedAtError(BucketcastError):
+    """A rule asks for what only the object knows, and ingest may not look at it."""
+
+
 _bucket = click.argument("bucket", type=words.bucket_name)
-_prefix = click.option(
-    "--prefix", type=words.key_part, metavar="TEXT", help="What keys begin with; * and ? are wild."
-)
-_suffix = click.option(
-    "--suffix", type=words.key_part, metavar="TEXT", help="What keys end with; * and ? are wild."
-)
 
 
 @click.group()
@@ -54,36 +55,38 @@ def command() -> None:
     show_default=True,
     help=_WORDS,
 )
-@_prefix
-@_suffix
+@asked.options
 @click.option(
     "-p", "--ignore-existing", is_flag=True, help="Succeed also when the rule is there already."
 )
 @shared
 @click.pass_obj
-def add(  # noqa: PLR0913 - one parameter an option
+def add(
     screen: Screen,
+    /,
     bucket: str,
     arn: Arn,
     *,
     events: tuple[str, ...],
-    prefix: str | None,
-    suffix: str | None,
     ignore_existing: bool,
+    **given: Any,
 ) -> None:
     """Send a bucket's events to a target.
+
+    All that is asked for must hold; of the same option with several values, one is enough.
 
     \b
     Example:
       bucketcast event add uploads arn:minio:sqs::primary:webhook \\
-        --event put,delete --prefix images/ --suffix .jpg
+        --event put,delete --prefix images/ --suffix .jpg --suffix .png \\
+        --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
+    fields = asked.fields(given)
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     target = there.target(arn)
-    rule = Rule(
-        bucket=bucket, arn=target.arn, events=events, prefix=prefix or "", suffix=suffix or ""
-    )
+    rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
+    _refuse_blind(rule, there)
     with explained():
         try:
             Rules(there.rules_table, aws.dynamodb).add(rule)
@@ -119,6 +122,9 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
             ",".join(rule.events),
             rule.prefix,
             rule.suffix,
+            asked.shown(rule),
+            rule.name,
+            rule.id,
         )
         for rule in rules
     ]
@@ -127,8 +133,13 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
         "rules": [{**_document(rule), "deployed": rule.arn in known} for rule in rules],
     }
     about = f" that names {arn.plain}" if arn else ""
+    # Two of the columns are seldom used, and a terminal is narrow.
+    used = [at for at, name in enumerate(_COLUMNS) if name in _ALWAYS or any(r[at] for r in rows)]
     screen.table(
-        document, ("ARN", "EVENTS", "PREFIX", "SUFFIX"), rows, f"{bucket} has no rule{about}"
+        document,
+        [_COLUMNS[at] for at in used],
+        [[row[at] for at in used] for row in rows],
+        f"{bucket} has no rule{about}",
     )
 
 
@@ -142,26 +153,27 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
     metavar="EVENTS",
     help=f"Only the rule with just these: {_WORDS}",
 )
-@_prefix
-@_suffix
+@asked.options
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the rule that `ls` shows so.")
 @click.option("--force", is_flag=True, help="Needed without ARN, and to remove more than was told.")
 @shared
 @click.pass_obj
-def rm(  # noqa: PLR0913 - one parameter an option
+def rm(
     screen: Screen,
+    /,
     bucket: str,
     arn: Arn | None,
     *,
     events: tuple[str, ...] | None,
-    prefix: str | None,
-    suffix: str | None,
+    ids: tuple[str, ...],
     force: bool,
+    **given: Any,
 ) -> None:
     """Remove rules of a bucket.
 
-    With an ARN alone: all rules that name it. With --event, --prefix or --suffix: the one rule
-    with exactly these, a prefix or suffix that is not given being none. Without an ARN: the rules
-    of every target, which needs --force. What was delivered or waits already stays.
+    With an ARN alone: all rules that name it. With what a rule asks for: the one rule that asks
+    for exactly this, and of other things for nothing. With --id: just these. Else, without an ARN,
+    the rules of every target, which needs --force. What was delivered or waits already stays.
 
     \b
     Example:
@@ -169,19 +181,26 @@ def rm(  # noqa: PLR0913 - one parameter an option
         --event put,delete --suffix .jpg
       bucketcast event rm uploads --force
     """  # noqa: D301 - click reads the character
-    if arn is None and not force:
+    fields = asked.fields(given)
+    narrowed = events is not None or any(given.values())
+    if ids and narrowed:
+        raise click.UsageError("--id names a rule exactly; leave out what it asks for")
+    if arn is None and not (force or ids):
         raise click.UsageError(
-            f"this removes rules of {bucket} for every target: name an ARN, or add --force"
+            f"this removes rules of {bucket} for every target: name an ARN or --id, or add --force"
         )
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     rules = _of(there, bucket, arn, aws)
-    narrowed = any(given is not None for given in (events, prefix, suffix))
-    if narrowed:
-        rules = [rule for rule in rules if _is_meant(rule, events, prefix, suffix)]
-    if not rules:
+    if ids:
+        rules = [rule for rule in rules if rule.id in ids]
+    elif narrowed:
+        rules = [rule for rule in rules if _is_meant(rule, events, fields)]
+    unknown = sorted(set(ids) - {rule.id for rule in rules})
+    if unknown or not rules:
+        about = f" has the id {', '.join(unknown)}" if unknown else " matches"
         raise NoRuleError(
-            f"no rule of {bucket} matches, so none was removed; "
+            f"no rule of {bucket}{about}, so none was removed; "
             f"`bucketcast event ls {bucket}` shows what there is"
         )
     if narrowed and len(rules) > 1 and not force:
@@ -204,26 +223,51 @@ def _of(there: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> lis
     return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
 
 
-def _is_meant(
-    rule: Rule, events: Sequence[str] | None, prefix: str | None, suffix: str | None
-) -> bool:
+def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any]) -> bool:
+    """Whether it asks for just this; no events are any."""
     return (
         (events is None or set(rule.events) == set(events))
-        and rule.prefix == (prefix or "")
-        and rule.suffix == (suffix or "")
+        and rule.prefix == fields["prefix"]
+        and rule.suffix == fields["suffix"]
+        and set(rule.conditions) == set(fields["conditions"])
+        and rule.name == fields["name"]
+    )
+
+
+def _refuse_blind(rule: Rule, there: deployed.Deployed) -> None:
+    """What nobody may look at would count as met, and the rule would match everything."""
+    blind = next((one for one in rule.conditions if one.about_object), None)
+    if blind is None or there.looks_into(rule.bucket):
+        return
+    cure = (
+        f"[bucket.{rule.bucket}]"
+        if there.object_facts
+        else f'object_facts = "on" and [bucket.{rule.bucket}]'
+    )
+    raise NotLookedAtError(
+        f"{texts(blind)[0]} is about what only the object knows, and ingest may not look at "
+        f"objects of {rule.bucket}: put {cure} into bucketcast.toml and deploy; "
+        'object_facts = "all" is for every bucket of the account'
     )
 
 
 def _line(rule: Rule) -> str:
-    return f"{rule.arn} {','.join(rule.events)} prefix='{rule.prefix}' suffix='{rule.suffix}'"
+    more = "".join(f" {text}" for text in (asked.shown(rule), rule.name) if text)
+    ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
+    return f"{rule.arn} {','.join(rule.events)} {ends}{more}"
 
 
 def _document(rule: Rule) -> dict[str, Any]:
-    """A rule with the keys of `mc --json`."""
+    """A rule with the keys of `mc --json`, and what goes beyond."""
     return {
         "id": rule.id,
         "arn": rule.arn,
         "event": list(rule.events),
         "prefix": rule.prefix,
         "suffix": rule.suffix,
+        "conditions": [
+            {"on": one.on, "how": one.how, "values": list(one.values), "unless": one.unless}
+            for one in rule.conditions
+        ],
+        "name": rule.name,
     }

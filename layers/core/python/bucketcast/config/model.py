@@ -7,8 +7,10 @@ from typing import Literal
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
+from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
 
+OBJECT_FACTS = ("off", "on", "all")
 NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
 """What the deploy reads and the function has no use for."""
 
@@ -38,6 +40,11 @@ class DeployOptions:
     vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
     subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
     security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
+    facts: Csv = option(
+        "what it is told of every object: metadata (and content type), tags; needs object_facts",
+        default="",
+        example="metadata,tags",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,7 @@ class Deploy:
     vpc: str | None
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
+    facts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +87,22 @@ class TargetConfig:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A whole configuration. `notes` are for the reader: what was accepted and does nothing."""
+    """A whole configuration. `notes` are for the reader: what was accepted and does nothing.
+
+    `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
+    """
 
     sync_events: bool
     buckets: Mapping[str, Bucket]
     targets: tuple[TargetConfig, ...]
     notes: tuple[str, ...] = ()
+    object_facts: str = "off"
+
+    @property
+    def facts(self) -> ObjectFacts:
+        """What ingest may look at, and for whom."""
+        if self.object_facts == "off":
+            return ObjectFacts()
+        every = [ANY_BUCKET] if self.object_facts == "all" else self.buckets
+        wants = {str(each.arn): each.deploy.facts for each in self.targets if each.deploy.facts}
+        return ObjectFacts(frozenset(every), wants)

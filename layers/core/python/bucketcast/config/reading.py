@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast import targets
+from bucketcast.conditions import FACTS
 from bucketcast.config import variables
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
+    OBJECT_FACTS,
     Bucket,
     Deploy,
     Deployment,
@@ -34,6 +36,7 @@ class Reading:
         self._local = local
         self._errors: list[ConfigError] = []
         self._notes: list[str] = []
+        self._object_facts = "off"
         self._environ = {name: text.strip() for name, text in environ.items() if text.strip()}
         self._document = self._parse(path)
 
@@ -47,8 +50,12 @@ class Reading:
         except ValueError as error:
             self._wrong("sync_events", f"found {sync!r}", f"allowed is {error}")
             sync_events = False
+        self._object_facts = _text(document.get("object_facts", "off"))
+        if self._object_facts not in OBJECT_FACTS:
+            allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
+            self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
         tables = {f"notify_{kind}" for kind in targets.kinds()}
-        known = sorted({"sync_events", "bucket"} | tables)
+        known = sorted({"sync_events", "object_facts", "bucket"} | tables)
         for key in (key for key in document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._wrong(key, "unknown key", allowed)
@@ -56,7 +63,8 @@ class Reading:
         found = tuple(self._targets())
         if self._errors:
             raise ConfigErrors(self._errors)
-        return Deployment(sync_events, buckets, found, tuple(dict.fromkeys(self._notes)))
+        notes = tuple(dict.fromkeys(self._notes))
+        return Deployment(sync_events, buckets, found, notes, self._object_facts)
 
     def _parse(self, path: Path) -> dict[str, Any]:
         try:
@@ -210,6 +218,7 @@ class Reading:
         for key, found, low, high in limits:
             if not low <= found <= high:
                 self._wrong(key, f"found {found:g}", f"allowed is {low} to {high}")
+        self._facts(options.facts, f"{where}.facts")
         if bool(options.subnets) != bool(options.vpc):
             key, other = ("vpc", "subnets") if options.subnets else ("subnets", "vpc")
             self._wrong(f"{where}.{key}", "missing", f"a function in a VPC needs it beside {other}")
@@ -221,7 +230,18 @@ class Reading:
             options.vpc or None,
             options.subnets,
             options.security_groups,
+            options.facts,
         )
+
+    def _facts(self, wanted: tuple[str, ...], where: str) -> None:
+        if unknown := [fact for fact in wanted if fact not in FACTS]:
+            self._wrong(where, f"found {unknown[0]!r}", f"allowed are {', '.join(FACTS)}")
+        elif wanted and self._object_facts == "off":
+            self._wrong(
+                where,
+                'found beside object_facts = "off"',
+                'object_facts = "on" at the top of the file lets ingest look at objects',
+            )
 
     def _read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
         errors = list(mistakes(declared, values, f"{where}."))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketcast.arn import Arn
 from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.settings import ANY_BUCKET
 from bucketcast.store.access import LOCAL_CURE, Aws, AwsError, explained
 
 if TYPE_CHECKING:
@@ -55,13 +56,18 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack's outputs."""
+    """A stack's outputs; `object_facts` are the buckets whose objects ingest may look at."""
 
     stack: str
     ingress_queue: str
     rules_table: str
     ingest_function: str
     targets: tuple[DeployedTarget, ...]
+    object_facts: frozenset[str] = frozenset()
+
+    def looks_into(self, bucket: str) -> bool:
+        """Whether ingest may ask S3 about the bucket's objects."""
+        return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))
 
     def target(self, arn: Arn) -> DeployedTarget:
         """The target of an ARN, whatever its region: MinIO too puts its own in its place.
