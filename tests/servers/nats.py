@@ -1,21 +1,23 @@
 """NATS in its three ways: core, JetStream, and the NATS Streaming that went before it.
 
-Core NATS keeps nothing. So that tests can see what arrived, the stream `events` records all below
-`ev.` for core too: a reader like any other, that is there whenever the server is.
+Core NATS keeps nothing. So that tests can see what arrived, a stream records all below `ev.`
+for core too: a reader like any other, that is there whenever the server is.
 """
 
 import asyncio
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nats import errors
 from nats.aio.client import Client
-from nats.js.api import AckPolicy, ConsumerConfig, StreamConfig
+from nats.js.client import JetStreamContext
 
 from tests.servers import Arrival, Server, Settings
+from tests.servers import nats_stream as stream
 from tests.servers import nats_streaming as stan
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.nats_client import SECONDS, connected, connected_as
@@ -25,25 +27,21 @@ from tests.servers.tls import Tls
 PRODUCTS = ("core", "jetstream", "streaming")
 TOKEN = "t0ken-s3cret"
 CLUSTER = "test-cluster"
-STREAM = StreamConfig(name="events", subjects=["ev.>"])
-BEHIND = "ev.behind"
-"""Where a message is put to see that all before it is in the stream."""
-LOGIN = f'authorization {{ token: "{TOKEN}" }}'
+LOGIN = f'authorization {{ token: "{TOKEN}" }}\nallow_non_tls: true'
+
+T = TypeVar("T")
 
 _PROGRAMS = Path(__file__).parents[2] / ".local" / "servers"
 _CONFIGURATION = """\
 include "changing.conf"
 listen: "127.0.0.1:{nats}"
 http: "127.0.0.1:{http}"
-tls {{
-  cert_file: "{cert}"
-  key_file: "{key}"
-  ca_file: "{ca}"
-  verify: $VERIFY
-  timeout: 5
-}}
-allow_non_tls: true
-{own}
+"""
+_CERTIFICATES = """\
+cert_file: "{cert}"
+key_file: "{key}"
+ca_file: "{ca}"
+timeout: 5
 """
 
 
@@ -94,7 +92,7 @@ class NatsServer(Server):
 
     def mtls_settings(self, **overrides: str) -> Settings:
         """See `Server`; encrypted connections need one until `tls_settings` or `clear`."""
-        self.configure(verify=True)
+        self.configure(encryption="verify: true")
         own = {
             "client_cert": self.tls.client_cert.read_text(),
             "client_key": self.tls.client_key.read_text(),
@@ -105,9 +103,18 @@ class NatsServer(Server):
         verified = {"tls": "on", "cert_authority": self.tls.ca.read_text()}
         return self.settings(**{**verified, **overrides})
 
-    def configure(self, *, login: str = LOGIN, verify: bool = False) -> None:
-        """Let the server go on with this login; nothing if it has it already."""
-        text = f"VERIFY: {str(verify).lower()}\n{login}\n"
+    def configure(self, login: str = LOGIN, *, encryption: str | None = "", more: str = "") -> None:
+        """Let the server go on with this part of its configuration; nothing if it has it.
+
+        `encryption` stands beside the certificates; without it nothing is encrypted. `more` stands
+        with what is the product's own.
+        """
+        tls = (
+            f'tls {{ include "certificates.conf"\n{encryption} }}\n'
+            if encryption is not None
+            else ""
+        )
+        text = f"{tls}{login}\n{self.own(more)}\n"
         file = self.folder / "changing.conf"
         if not file.exists() or file.read_text() != text:
             file.touch(mode=0o600)
@@ -117,29 +124,29 @@ class NatsServer(Server):
                 self.process.start()
 
     @contextmanager
-    def configured(self, login: str, **own: Any) -> Iterator[None]:
-        """As `configure`, for as long; `own` is how nats-py logs in then, with all rights."""
+    def configured(
+        self, login: str = LOGIN, *, encryption: str | None = "", more: str = "", **own: Any
+    ) -> Iterator[None]:
+        """As `configure`, for as long; `own` is how nats-py connects then, with all rights."""
         before, self._login = self._login, own or self._login
         try:
-            self.configure(login=login)
+            self.configure(login, encryption=encryption, more=more)
             yield
         finally:
             self._login = before
             self.configure()
 
-    def configuration(self) -> str:
-        """What stays the same, for as long as the server runs."""
-        return _CONFIGURATION.format(
-            **self.ports,
-            cert=self.tls.server_cert,
-            key=self.tls.server_key,
-            ca=self.tls.ca,
-            own=self.own(),
-        )
+    def write_configuration(self) -> None:
+        """Write what stays the same for as long as the server runs, and the rest as usual."""
+        files = {"cert": self.tls.server_cert, "key": self.tls.server_key, "ca": self.tls.ca}
+        (self.folder / "certificates.conf").write_text(_CERTIFICATES.format(**files))
+        (self.folder / "nats.conf").touch(mode=0o600)
+        (self.folder / "nats.conf").write_text(_CONFIGURATION.format(**self.ports))
+        self.configure()
 
-    def own(self) -> str:
-        """The product's part of it."""
-        return f'jetstream {{ store_dir: "{self.folder}/jetstream" }}'
+    def own(self, more: str) -> str:
+        """The product's part of the configuration."""
+        return f'jetstream {{ store_dir: "{self.folder}/jetstream"\n{more} }}'
 
     def connected(self) -> AbstractAsyncContextManager[Client]:
         """A client with all rights."""
@@ -153,32 +160,11 @@ class NatsServer(Server):
         asyncio.run(write())
 
     def received(self, place: str = "") -> list[Arrival]:
-        return asyncio.run(self._received(place or self.place))
-
-    async def _received(self, subject: str) -> list[Arrival]:
-        async with self.connected() as client:
-            streams = client.jetstream(timeout=10)
-            await streams.publish(BEHIND)
-            state = (await streams.stream_info(STREAM.name or "", subjects_filter=subject)).state
-            count = (state.subjects or {}).get(subject, 0)
-            wanted = ConsumerConfig(ack_policy=AckPolicy.NONE)
-            reader = await streams.pull_subscribe(subject, stream=STREAM.name, config=wanted)
-            arrivals: list[Arrival] = []
-            while len(arrivals) < count:
-                found = await reader.fetch(min(500, count - len(arrivals)), timeout=10)
-                arrivals += [Arrival(body=each.data, headers=each.headers or {}) for each in found]
-            return arrivals
+        return self.streams(partial(stream.arrivals, subject=place or self.place))
 
     def clear(self) -> None:
         self.configure()
-        asyncio.run(self._cleared())
-
-    async def _cleared(self) -> None:
-        async with self.connected() as client:
-            streams = client.jetstream(timeout=10)
-            for each in await streams.streams_info():
-                await streams.delete_stream(each.config.name or "")
-            await streams.add_stream(STREAM)
+        self.streams(stream.make)
 
     def stop(self) -> None:
         """See `Server`; what core NATS confirmed is in the stream, which is more than it says."""
@@ -191,22 +177,22 @@ class NatsServer(Server):
         super().kill()
 
     def _settle(self) -> None:
-        async def settle() -> None:
-            async with self.connected() as client:
-                await client.jetstream(timeout=10).publish(BEHIND)
-
         if self.product == "core" and self.process.running:
             self.resume()
-            asyncio.run(settle())
+            self.streams(stream.settle)
 
     def ready(self) -> None:
         """See that it answers; its stream is made where there is none."""
+        self.streams(stream.find_or_make)
 
-        async def ask() -> None:
+    def streams(self, work: Callable[[JetStreamContext], Coroutine[Any, Any, T]]) -> T:
+        """What that does to the server's streams."""
+
+        async def use() -> T:
             async with self.connected() as client:
-                await client.jetstream(timeout=SECONDS).add_stream(STREAM)
+                return await work(client.jetstream(timeout=10))
 
-        asyncio.run(ask())
+        return asyncio.run(use())
 
 
 class StreamingServer(NatsServer):
@@ -225,13 +211,13 @@ class StreamingServer(NatsServer):
         }
         return super().settings(**{**own, **overrides})
 
-    def own(self) -> str:
+    def own(self, more: str) -> str:
         return f"""\
 streaming {{
   cluster_id: "{CLUSTER}"
   store: file
   dir: "{self.folder}/streaming"
-  token: "{TOKEN}"
+  {more or f'token: "{TOKEN}"'}
 }}"""
 
     def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002 - no keys here
@@ -243,6 +229,9 @@ streaming {{
 
         asyncio.run(write())
 
+    def received(self, place: str = "") -> list[Arrival]:
+        return asyncio.run(self._received(place or self.place))
+
     async def _received(self, subject: str) -> list[Arrival]:
         if subject not in stan.status(self.ports["http"], "channelsz").get("names", ()):
             return []
@@ -252,6 +241,10 @@ streaming {{
             bodies = await session.read(subject, found["msgs"])
             await session.close()
         return [Arrival(body=body) for body in bodies]
+
+    def clients(self) -> list[str]:
+        """The names of those that it knows."""
+        return list(stan.status(self.ports["http"], "clientsz").get("clients", ()))
 
     def clear(self) -> None:
         """See `Server`; it forgets a channel only with all it has."""
@@ -284,8 +277,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, product: str) -> Na
         outlives=outlives,
     )
     if not server.process.running:
-        (folder / "nats.conf").touch(mode=0o600)
-        (folder / "nats.conf").write_text(server.configuration())
-        server.configure()
+        server.write_configuration()
     server.process.start()
     return server

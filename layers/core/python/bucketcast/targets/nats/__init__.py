@@ -161,7 +161,7 @@ class Target(base.Target):
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         batch = Batch(events, self.shape)
-        if batch.messages:
+        if events:
             with self._lock:
                 self._deliver(batch)
         return batch.failures

@@ -7,6 +7,7 @@ from nats.aio.msg import Msg
 from bucketcast.errors import DeliveryError
 from bucketcast.targets.nats.batch import Batch, Message
 from bucketcast.targets.nats.connection import Connection
+from bucketcast.targets.nats.core import PART
 
 Read = Callable[[Msg, Message], DeliveryError | None]
 """Makes of an answer to a message the failure that it tells."""
@@ -33,6 +34,8 @@ class Acknowledged:
         """Wait while no more may be sent; then until half are answered, so as to wait seldom."""
         if len(self._waiting) >= self._most:
             await self._until(self._most // 2)
+        elif self._number % PART == 0:
+            await self._connection.written()
 
     async def all(self) -> None:
         """Wait until the last is answered."""

@@ -20,17 +20,13 @@ class Message(NamedTuple):
 
 
 class Batch:
-    """`unconfirmed` are the places of which the server has not said what became of them."""
+    """Events on their way; of the `unconfirmed` places the server has not said what became."""
 
     def __init__(self, events: Sequence[Event], shape: Shape) -> None:
-        self.messages: list[Message] = []
+        self._events = events
+        self._shape = shape
         self.failures: dict[int, DeliveryError] = {}
-        for place, event in enumerate(events):
-            try:
-                self.messages.append(Message(place, event.id, shape.message(event)))
-            except UnicodeEncodeError as error:
-                self.failures[place] = Rejected(f"its text is not Unicode: {error}")
-        self.unconfirmed = {message.place for message in self.messages}
+        self.unconfirmed = set(range(len(events)))
 
     def settle(self, place: int, failure: DeliveryError | None = None) -> None:
         """Note that this event arrived, or why it did not."""
@@ -38,14 +34,20 @@ class Batch:
         if failure is not None:
             self.failures[place] = failure
 
-    def fitting(self, beside: int, limit: int) -> Iterator[Message]:
-        """The messages that the server takes; `beside` each body so many bytes are sent."""
-        for message in self.messages:
-            size = len(message.body) + beside
-            if size <= limit:
-                yield message
+    def messages(self, beside: int, limit: int) -> Iterator[Message]:
+        """What the server takes, made while it works; `beside` each body so many bytes are sent."""
+        make = self._shape.message
+        for place, event in enumerate(self._events):
+            try:
+                body = make(event)
+            except UnicodeEncodeError as error:
+                self.settle(place, Rejected(f"its text is not Unicode: {error}"))
+                continue
+            size = len(body) + beside
+            if size > limit:
+                self.settle(place, too_large(size, limit, "max_payload of the server"))
             else:
-                self.settle(message.place, too_large(size, limit, "max_payload of the server"))
+                yield Message(place, event.id, body)
 
 
 def too_large(size: int, limit: int, what: str) -> DeliveryError:

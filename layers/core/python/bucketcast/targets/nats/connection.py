@@ -82,10 +82,14 @@ class Connection(Client):
         finally:
             answer.cancel()
 
-    async def confirmed(self) -> None:
-        """Wait until the server has dealt with all that was published; raises as `until`."""
+    async def written(self) -> None:
+        """Let the client write out what was published."""
         while self.pending_data_size and not self.is_closed:  # noqa: ASYNC110 - for one turn
             await asyncio.sleep(0)
+
+    async def confirmed(self) -> None:
+        """Wait until the server has dealt with all that was published; raises as `until`."""
+        await self.written()
         await self.answer(self.flush(timeout=NEVER))
         if self.forbidden:  # which is said before the PONG
             raise self.forbidden

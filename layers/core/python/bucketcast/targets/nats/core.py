@@ -6,6 +6,8 @@ from bucketcast.targets.nats.connection import Connection
 ID = "Nats-Msg-Id"
 HEADER = len(f"NATS/1.0\r\n{ID}: {'0' * 32}\r\n\r\n")
 """Bytes that the header takes."""
+PART = 100
+"""So many messages are written out at once: the server works on them while more are made."""
 
 
 class Core:
@@ -30,9 +32,11 @@ class Core:
         publish, subject = self.connection.publish, self.subject
         header = self.connection.takes_headers
         sent = []
-        for place, id_, body in batch.fitting(HEADER * header, self.connection.max_payload):
+        for place, id_, body in batch.messages(HEADER * header, self.connection.max_payload):
             await publish(subject, body, headers={ID: id_} if header else None)
             sent.append(place)
+            if len(sent) % PART == 0:
+                await self.connection.written()
         await self.connection.confirmed()
         for place in sent:
             batch.settle(place)

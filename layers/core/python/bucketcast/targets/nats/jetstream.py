@@ -48,7 +48,7 @@ class JetStream(Core):
     async def send(self, batch: Batch) -> None:
         publish, subject = self.connection.publish, self.subject
         acknowledged = self._acknowledged
-        for message in batch.fitting(HEADER, self.connection.max_payload):
+        for message in batch.messages(HEADER, self.connection.max_payload):
             await acknowledged.room()
             reply = acknowledged.reply(batch, message)
             await publish(subject, message.body, reply=reply, headers={ID: message.id})

@@ -57,7 +57,7 @@ class Streaming(Core):
     async def send(self, batch: Batch) -> None:
         publish, subject, own = self.connection.publish, self._publishes, self._own
         acknowledged, limit = self._acknowledged, self.connection.max_payload
-        for message in batch.fitting(len(own) + _BESIDE, limit):
+        for message in batch.messages(len(own) + _BESIDE, limit):
             await acknowledged.room()
             reply = acknowledged.reply(batch, message)
             data = own + packed({2: message.id.encode(), 5: message.body})

@@ -1,0 +1,60 @@
+"""nats-py, as each way goes fastest: a PONG a batch; `publish_async`; acks of NATS Streaming."""
+
+import asyncio
+from collections.abc import Sequence
+
+import nats
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from benchmarks.raw import Batch, Writer
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+from tests.servers.nats_streaming import Session, packed
+
+
+def rows(events: Sequence[Event]) -> Batch:
+    return [(minio.log(event), {"Nats-Msg-Id": event.id}) for event in events]
+
+
+def writer(settings: dict[str, str]) -> Writer:
+    loop = asyncio.new_event_loop()
+    run = loop.run_until_complete
+    client = run(nats.connect(f"nats://{settings['address']}", token=settings["token"]))
+    subject = f"{settings['subject']}.raw"
+    if settings.get("streaming") == "on":
+        session = run(Session.open(client, settings["streaming_cluster_id"]))
+        return lambda batch: run(_streaming(session, subject, batch))
+    if settings.get("jetstream") == "on":
+        return lambda batch: run(_jetstream(client, subject, batch))
+    return lambda batch: run(_core(client, subject, batch))
+
+
+async def _core(client: Client, subject: str, batch: Batch) -> None:
+    for body, headers in batch:
+        await client.publish(subject, body, headers=headers)
+    await asyncio.sleep(0)  # otherwise its PING would go out first
+    await client.flush()
+
+
+async def _jetstream(client: Client, subject: str, batch: Batch) -> None:
+    stream = client.jetstream()
+    sent = [await stream.publish_async(subject, body, headers=headers) for body, headers in batch]
+    await asyncio.gather(*sent)
+
+
+async def _streaming(session: Session, subject: str, batch: Batch) -> None:
+    waiting, inbox, done = len(batch), session.client.new_inbox(), asyncio.Event()
+
+    async def take(_: Msg) -> None:
+        nonlocal waiting
+        waiting -= 1
+        if not waiting:
+            done.set()
+
+    answers = await session.client.subscribe(inbox, cb=take)
+    for body, headers in batch:
+        message = packed({1: session.id, 2: headers["Nats-Msg-Id"], 3: subject, 5: body})
+        await session.client.publish(f"{session.publishes}.{subject}", message, reply=inbox)
+    await done.wait()
+    await answers.unsubscribe()

@@ -1,0 +1,326 @@
+"""What is particular to NATS."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, cast
+
+import pytest
+from nats.aio.msg import Msg
+from nats.js.api import DiscardPolicy, StreamConfig
+
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.options import read
+from bucketcast.targets.nats import Target, link
+from tests.contract.trial import HANGS_AFTER, bounded, event, events, path_of
+from tests.servers import Server
+from tests.servers import nats_stream as stream
+from tests.servers.nats import LOGIN, TOKEN, NatsServer, StreamingServer
+
+Make = Callable[..., Target]
+
+
+@pytest.fixture
+def core(server: Callable[[str], Server]) -> NatsServer:
+    return cast("NatsServer", server("nats-core"))
+
+
+@pytest.fixture
+def jetstream(server: Callable[[str], Server]) -> NatsServer:
+    return cast("NatsServer", server("nats-jetstream"))
+
+
+@pytest.fixture
+def streaming(server: Callable[[str], Server]) -> StreamingServer:
+    return cast("StreamingServer", server("nats-streaming"))
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Targets with these settings, closed in the end."""
+    monkeypatch.setattr(Target, "patience", 5.0)
+    made: list[Target] = []
+
+    def make(texts: Mapping[str, str], **more: str) -> Target:
+        settings = read(Target.Settings, {**texts, **more})
+        assert Target.check(settings) == []
+        made.append(Target(settings))
+        return made[-1]
+
+    yield make
+    for target in made:
+        target.close()
+
+
+def reason(target: Target, batch: list[Event]) -> DeliveryError:
+    """The one why none of these arrived."""
+    failures = target.send(batch)
+    assert failures.keys() == set(range(len(batch)))
+    return failures[0]
+
+
+def why_offline(target: Target) -> str:
+    with pytest.raises(DeliveryError) as error:
+        target.probe()
+    return str(error.value)
+
+
+def paths(server: NatsServer, subject: str = "") -> list[str]:
+    return [path_of(each) for each in server.received(subject)]
+
+
+@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream"])
+def test_the_id_of_an_event_stands_in_a_header(
+    server: Callable[[str], Server], make: Make, name: str
+) -> None:
+    batch = events(2)
+    assert make(server(name).settings()).send(batch) == {}
+    found = [arrival.headers for arrival in server(name).received()]
+    assert found == [{"Nats-Msg-Id": each.id} for each in batch]
+
+
+def test_a_server_without_headers_gets_none(core: NatsServer, make: Make) -> None:
+    with core.configured(f"{LOGIN}\nno_header_support: true"):
+        target = make(core.settings())
+        assert target.send([event("plain")]) == {}
+        target.close()
+    assert [(path_of(each), each.headers) for each in core.received()] == [("uploads/plain", {})]
+
+
+def test_a_stream_that_has_an_event_already_answers_as_for_a_new_one(
+    jetstream: NatsServer, make: Make
+) -> None:
+    for _ in range(2):
+        target = make(jetstream.settings())
+        assert target.send(events(3)) == {}
+    assert len(jetstream.received()) == 3
+
+
+def test_a_missing_stream_is_said_and_later_used(jetstream: NatsServer, make: Make) -> None:
+    target = make(jetstream.settings(subject="later.events"))
+    error = reason(target, events(3))
+    assert type(error) is Retryable
+    cure = "make one, such as by `nats stream add events --subjects later.events`"
+    assert cure in str(error)
+    assert cure in why_offline(target)
+    more = StreamConfig(name="later", subjects=["later.>"])
+    jetstream.streams(lambda streams: streams.add_stream(more))
+    target.probe()
+    assert target.send(events(3)) == {}
+
+
+def test_a_server_without_jetstream_is_said(streaming: StreamingServer, make: Make) -> None:
+    settings = {**streaming.settings(), "streaming": "off", "jetstream": "on"}
+    target = make(settings)
+    assert "no stream has the subject" in str(reason(target, events(1)))
+    assert "JetStream is off" in why_offline(target)
+
+
+def test_what_a_stream_is_too_narrow_for_waits(jetstream: NatsServer, make: Make) -> None:
+    jetstream.streams(partial(stream.make, max_msg_size=2_000))
+    wide = event("wide", 2, principal="p" * 2_000)
+    failures = make(jetstream.settings()).send([event("a"), wide, event("b", 3)])
+    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert "raise --max-msg-size of the stream" in str(failures[1])
+    assert paths(jetstream) == ["uploads/a", "uploads/b"]
+
+
+def test_what_no_usual_server_takes_is_rejected_by_the_stream_too(
+    jetstream: NatsServer, make: Make
+) -> None:
+    with jetstream.configured(f"{LOGIN}\nmax_payload: 8MB"):
+        jetstream.streams(partial(stream.make, max_msg_size=1_500_000))
+        large = [event("large", at, principal="p" * 1_000 * at) for at in (600, 900)]
+        failures = make(jetstream.settings()).send(large)
+        assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+        assert "message size exceeds maximum allowed" in str(failures[1])
+
+
+@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
+def test_what_the_server_is_too_narrow_for_waits(
+    server: Callable[[str], Server], make: Make, name: str
+) -> None:
+    found = cast("NatsServer", server(name))
+    wide = event("wide", 2, principal="p" * 2_000)
+    with found.configured(f"{LOGIN}\nmax_payload: 4096"):
+        failures = make(found.settings()).send([event("a"), wide, event("b", 3)])
+        assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+        assert "4096 are allowed by max_payload of the server: raise it" in str(failures[1])
+        assert paths(found) == ["uploads/a", "uploads/b"]
+
+
+def test_a_full_stream_takes_what_it_has_room_for(jetstream: NatsServer, make: Make) -> None:
+    jetstream.streams(partial(stream.make, max_msgs=2, discard=DiscardPolicy.NEW))
+    failures = make(jetstream.settings()).send(events(4))
+    assert {place: type(error) for place, error in failures.items()} == {2: Retryable, 3: Retryable}
+    assert "maximum messages exceeded" in str(failures[2])
+
+
+def test_a_reader_that_answers_is_not_taken_for_a_stream(jetstream: NatsServer, make: Make) -> None:
+    async def thank(message: Msg) -> None:
+        await message.respond(b"thanks")
+
+    async def run() -> DeliveryError:
+        async with jetstream.connected() as client:
+            await client.subscribe("answered", cb=thank)
+            await client.flush()
+            target = make(jetstream.settings(subject="answered"))
+            return await asyncio.to_thread(reason, target, events(1))
+
+    error = asyncio.run(run())
+    assert type(error) is Retryable
+    assert "that is no stream" in str(error)
+
+
+@pytest.mark.parametrize("name", ["nats-core", "nats-jetstream", "nats-streaming"])
+def test_an_idle_connection_is_replaced_without_a_failure(
+    server: Callable[[str], Server], make: Make, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As after a function was frozen; whether the end was said or not."""
+    found = cast("NatsServer", server(name))
+    target = make(found.settings())
+    assert target.send(events(2)) == {}
+    found.stop()
+    found.start_again()
+    assert target.send(events(2, "later")) == {}
+    monkeypatch.setattr(link, "IDLE_SECONDS", -1.0)
+    assert target.send(events(2, "idle")) == {}
+    assert len(found.received()) == 6
+
+
+def test_a_server_without_a_sign_of_life_is_given_up(
+    core: NatsServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By ping_interval: nothing else would end the wait before the test is given up."""
+    monkeypatch.setattr(Target, "patience", 2 * HANGS_AFTER)
+    pings = make(core.settings(ping_interval="100ms"))
+    assert pings.send(events(1)) == {}
+    core.pause()
+    error = bounded(lambda: reason(pings, events(2, "unseen")))
+    assert isinstance(error, NotConnected)
+    assert "stale connection" in str(error).lower()
+    core.resume()
+
+
+@pytest.mark.parametrize(
+    ("more", "sent"),
+    [
+        ({"streaming_async": "off"}, 1),
+        ({"streaming_async": "off", "streaming_max_pub_acks_in_flight": "10"}, 1),
+        ({"streaming_async": "on", "streaming_max_pub_acks_in_flight": "10"}, 10),
+        ({"streaming_async": "on"}, 100),
+    ],
+)
+def test_so_many_are_on_their_way_to_a_streaming_server_that_does_not_answer(
+    streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch, more: Any, sent: int
+) -> None:
+    monkeypatch.setattr(link, "IDLE_SECONDS", 600.0)
+    target = make(streaming.settings(**more))
+    target.probe()
+    monkeypatch.setattr(Target, "patience", 1.0)
+    streaming.pause()
+    assert isinstance(reason(target, events(100)), NotConnected)
+    streaming.resume()
+    last = make(streaming.settings(), streaming_async="off")
+    monkeypatch.setattr(Target, "patience", 5.0)
+    assert last.send([event("behind")]) == {}
+    assert len(streaming.received()) == sent + 1
+
+
+def test_another_cluster_id_is_said(streaming: StreamingServer, make: Make) -> None:
+    target = make(streaming.settings(streaming_cluster_id="other"))
+    error = reason(target, events(2))
+    assert isinstance(error, NotConnected)
+    assert "streaming_cluster_id 'other'" in str(error)
+    assert "streaming_cluster_id 'other'" in why_offline(target)
+
+
+def test_a_client_that_the_streaming_server_forgot_is_made_known_again(
+    streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server asks for a sign of life, which a frozen function does not give."""
+    monkeypatch.setattr(link, "IDLE_SECONDS", 600.0)
+    beats = f'token: "{TOKEN}", hb_interval: 50ms, hb_timeout: 50ms, hb_fail_count: 1'
+    with streaming.configured(more=beats):
+        target = make(streaming.settings())
+        assert target.send(events(1)) == {}
+        while streaming.clients():
+            time.sleep(0.05)
+        error = reason(target, events(2, "unknown"))
+        assert isinstance(error, NotConnected)
+        assert "does not know this client any more" in str(error)
+        assert target.send(events(2, "unknown")) == {}
+        target.close()
+        assert streaming.clients() == []
+    assert len(streaming.received()) == 3
+
+
+VALID = {"address": "localhost", "subject": "a.b"}
+STREAMS = {"streaming": "on", "streaming_cluster_id": "test-cluster"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "keys"),
+    [
+        ({}, []),
+        ({"subject": "secret:subject"}, []),
+        ({"subject": "a b"}, ["subject"]),
+        ({"subject": "a.*"}, ["subject"]),
+        ({"subject": "a.>"}, ["subject"]),
+        ({"subject": "a..b"}, ["subject"]),
+        ({"username": "alice"}, ["password"]),
+        ({"password": "x"}, ["username"]),
+        ({"username": "alice", "password": "x", "token": "t"}, ["token"]),
+        ({"token": "secret:t", "nkey_seed": "secret:n"}, ["nkey_seed"]),
+        ({"user_credentials": "-----BEGIN NATS USER JWT-----\nx\n"}, ["user_credentials"]),
+        ({"user_credentials": "secret:creds"}, []),
+        ({"tls_skip_verify": "on"}, ["tls_skip_verify"]),
+        ({"tls_skip_verify": "on", "tls_handshake_first": "on"}, []),
+        ({"client_cert": "-----BEGIN CERTIFICATE-----"}, ["client_key"]),
+        ({"streaming": "on"}, ["streaming_cluster_id"]),
+        ({"streaming_enable": "on"}, ["streaming_cluster_id"]),
+        ({**STREAMS, "streaming_cluster_id": "test cluster"}, ["streaming_cluster_id"]),
+        (STREAMS, []),
+        ({**STREAMS, "jetstream": "on"}, ["jetstream"]),
+    ],
+)
+def test_mistakes_that_no_single_option_shows(texts: dict[str, str], keys: list[str]) -> None:
+    settings = read(Target.Settings, {**VALID, **texts})
+    assert [key for key, *_ in Target.check(settings)] == keys
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ({}, []),
+        (STREAMS, ["jetstream = on"]),
+        ({**STREAMS, "streaming_async": "on", "streaming_max_pub_acks_in_flight": "9"}, ["June"]),
+        ({**STREAMS, "streaming_max_pub_acks_in_flight": "9"}, ["June", "without streaming_async"]),
+        (
+            {"streaming_cluster_id": "x", "streaming_async": "on"},
+            ["streaming_cluster_id, streaming_async"],
+        ),
+        ({"queue_dir": "/events", "streaming_cluster_id": "x"}, ["queue_dir", "without streaming"]),
+    ],
+)
+def test_notes(texts: dict[str, str], said: list[str]) -> None:
+    notes = Target.notes(read(Target.Settings, {**VALID, **texts}))
+    assert len(notes) == len(said)
+    assert all(part in note for part, note in zip(said, notes, strict=True))
+
+
+def test_minios_other_name_of_streaming_counts_too(streaming: StreamingServer, make: Make) -> None:
+    target = make(streaming.settings(streaming="off", streaming_enable="on"))
+    assert target.send(events(2)) == {}
+    assert len(streaming.received()) == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "where"),
+    [("h", "h:4222"), ("h:1", "h:1"), ("[::1]:7", "[::1]:7"), ("[::1]", "[::1]:4222")],
+)
+def test_where(address: str, where: str) -> None:
+    target = Target(read(Target.Settings, {"address": address, "subject": "s"}))
+    assert target.where == f"{where}, subject s"
