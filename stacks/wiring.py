@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from aws_cdk import CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from bucketcast import wiring
 from bucketcast.config import Bucket
 from stacks import nag
 from stacks.assets import Assets
@@ -35,6 +36,7 @@ class Wiring(Construct):
         local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._let_rules_write(ingest)
         if not buckets:
             return
         self.made = Function(
@@ -50,6 +52,25 @@ class Wiring(Construct):
         )
         for name, bucket in buckets.items():
             WiredBucket(self, name, bucket=bucket, wire=self.made, ingest=ingest, keep=not local)
+
+    def _let_rules_write(self, ingest: Ingest) -> None:
+        """The EventBridge rules of buckets that `bucketcast attach` will attach later on."""
+        stack = Stack.of(self)
+        where = f"arn:{stack.partition}:events:{stack.region}:{stack.account}:rule"
+        for queue in (ingest.queue, ingest.dead):
+            queue.add_to_resource_policy(
+                iam.PolicyStatement(
+                    sid="RulesOfAttachedBuckets",
+                    principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                    actions=["sqs:SendMessage"],
+                    resources=[queue.queue_arn],
+                    conditions={
+                        "ArnLike": {
+                            "aws:SourceArn": f"{where}/{wiring.rule_prefix(stack.stack_name)}*"
+                        }
+                    },
+                )
+            )
 
 
 class WiredBucket(Construct):
@@ -90,7 +111,7 @@ class WiredBucket(Construct):
             properties={
                 "Account": stack.account,
                 "Bucket": name,
-                "Id": f"{stack.stack_name}-ingress",
+                "Id": wiring.entry_id(stack.stack_name),
                 "QueueArn": ingest.queue.queue_arn,
                 "Via": bucket.via,
             },
@@ -101,6 +122,8 @@ class WiredBucket(Construct):
             entry.node.add_dependency(self._create(name, keep=keep))
         if bucket.via == "eventbridge":
             self._rule(name, ingest)
+        summary = stack.to_json_string({"bucket": name, "via": bucket.via})
+        CfnOutput(self, "Output", value=summary)
 
     def _create(self, name: str, *, keep: bool) -> s3.Bucket:
         made = s3.Bucket(
@@ -120,9 +143,7 @@ class WiredBucket(Construct):
             self,
             "Rule",
             description=f"Events of bucket {name}",
-            event_pattern=events.EventPattern(
-                source=["aws.s3"], detail={"bucket": {"name": [name]}}
-            ),
+            event_pattern=events.EventPattern(**wiring.pattern(name)),
             targets=[
                 targets.SqsQueue(
                     ingest.queue,

@@ -81,21 +81,33 @@ def test_only_buckets_of_this_account_and_the_rule_may_write_to_the_ingress_queu
         if found["Properties"]["QueueName"] == "Bucketcast-ingress"
     ]
     (rule,) = typical.of_type("AWS::Events::Rule")
-    allowed = {
-        statement["Principal"]["Service"]: statement["Condition"]
+    allowed = [
+        (statement["Principal"]["Service"], statement["Condition"])
         for resource in typical.of_type("AWS::SQS::QueuePolicy").values()
         if resource["Properties"]["Queues"] == [{"Ref": ingress}]
         for statement in resource["Properties"]["PolicyDocument"]["Statement"]
         if statement["Effect"] == "Allow"
-    }
+    ]
     any_bucket = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":s3:::*"]]}
-    assert allowed == {
-        "s3.amazonaws.com": {
-            "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
-            "ArnLike": {"aws:SourceArn": any_bucket},
-        },
-        "events.amazonaws.com": {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": [rule, "Arn"]}}},
-    }
+    (attached,) = [
+        condition["ArnLike"]["aws:SourceArn"]["Fn::Join"][1][-1]
+        for service, condition in allowed
+        if service == "events.amazonaws.com" and "ArnLike" in condition
+    ]
+    assert attached == ":rule/Bucketcast-attached-*"
+    assert [each for each in allowed if attached not in json.dumps(each)] == [
+        (
+            "s3.amazonaws.com",
+            {
+                "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
+                "ArnLike": {"aws:SourceArn": any_bucket},
+            },
+        ),
+        (
+            "events.amazonaws.com",
+            {"ArnEquals": {"aws:SourceArn": {"Fn::GetAtt": [rule, "Arn"]}}},
+        ),
+    ]
 
 
 def test_no_role_may_do_everything_or_to_everything(typical: Synthesised) -> None:

@@ -1,5 +1,7 @@
 """Buckets that are made, buckets that are found, and the two ways from them to the queue."""
 
+import json
+
 import pytest
 
 from tests.infra.conftest import Make, Synthesised
@@ -30,6 +32,15 @@ def test_made_and_found_buckets_are_wired_by_the_same_resource(typical: Synthesi
     }
     # Should the function never answer, the deploy fails within minutes, not after an hour.
     assert all(int(each["ServiceTimeout"]) <= 300 for each in wired)
+
+
+def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesised) -> None:
+    outputs = typical.json["Outputs"]
+    told = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
+    assert {each["bucket"]: each["via"] for each in told} == {
+        "uploads": "sqs",
+        "archive": "eventbridge",
+    }
 
 
 def test_an_entry_waits_for_queue_policy_and_rights_and_leaves_before_them(

@@ -1,6 +1,8 @@
 """Our entry comes and goes; what others wrote into the bucket's notifications stays."""
 
 import copy
+import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -113,3 +115,32 @@ def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched
     attached = wiring.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
     assert before == untouched
     assert wiring.detach(attached, OURS) == before
+
+
+def test_a_rule_for_each_bucket_has_a_name_that_eventbridge_takes() -> None:
+    assert wiring.rule_name("Bucketcast", "uploads") == "Bucketcast-attached-uploads"
+    long = [wiring.rule_name("Bucketcast", "b" * 62 + end) for end in "ab"]
+    assert all(len(name) <= 64 and name.startswith("Bucketcast-attached-") for name in long)
+    assert len(set(long)) == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "admitted"),
+    [
+        ("", False),
+        ({"Effect": "Allow", "Principal": "*"}, False),
+        ({"Effect": "Allow", "Principal": {"Service": ["x", "s3.amazonaws.com"]}}, True),
+        ({"Effect": "Deny", "Principal": {"Service": "s3.amazonaws.com"}}, False),
+        (
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "s3.amazonaws.com"},
+                "Condition": {"ArnEquals": {"AWS:SourceArn": ["arn:aws:s3:::other"]}},
+            },
+            False,
+        ),
+    ],
+)
+def test_a_queue_admits_whom_its_policy_names(policy: Any, admitted: bool) -> None:  # noqa: FBT001
+    text = json.dumps({"Statement": [policy]}) if policy else ""
+    assert wiring.admits(text, "s3.amazonaws.com", "arn:aws:s3:::uploads") is admitted

@@ -83,7 +83,7 @@ def test_1024_bytes_are_allowed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("notification", "note"),
     [
-        ({}, "events of uploads do not reach Bucketcast; [bucket.uploads] in bucketcast.toml"),
+        ({}, "events of uploads do not reach Bucketcast; `bucketcast attach uploads`, or"),
         (refusal("NoSuchBucket"), "there is no bucket uploads yet"),
         (refusal("AccessDenied", "GetBucketNotification"), "could not be seen: not allowed"),
     ],

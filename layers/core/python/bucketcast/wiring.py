@@ -5,7 +5,10 @@ as S3's API gives it and return a new one in which only our entry, known by its 
 They do not call S3.
 """
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from bucketcast.errors import BucketcastError
@@ -35,6 +38,7 @@ _DESTINATIONS: Final = {
     "LambdaFunctionConfigurations": "LambdaFunctionArn",
 }
 _EVENTBRIDGE: Final = "EventBridgeConfiguration"
+_RULE_NAME: Final = 64
 
 
 class Overlap(BucketcastError):
@@ -59,7 +63,7 @@ def attach(
             raise Overlap(
                 f"the notification entry '{other.get('Id', '')}' to {destination}{_filter(other)} "
                 f"already takes {', '.join(taken)}: S3 sends an event of a key to one entry only. "
-                f'Remove that entry, or use via = "eventbridge" for this bucket'
+                f'Remove that entry, or use via = "eventbridge" (--via eventbridge) for this bucket'
             )
     ours = {"Id": entry_id, "QueueArn": queue_arn, "Events": list(events)}
     merged["QueueConfigurations"] = [*merged.get("QueueConfigurations", []), ours]
@@ -84,6 +88,110 @@ def to_eventbridge(document: Document) -> dict[str, Any]:
     There is no way back on purpose: the switch has no owner, and rules of others may rely on it.
     """
     return {**document, _EVENTBRIDGE: document.get(_EVENTBRIDGE) or {}}
+
+
+def entry_id(stack: str) -> str:
+    """By what our entry in a bucket's document is known."""
+    return f"{stack}-ingress"
+
+
+def is_attached(document: Document, entry_id: str, queue_arn: str) -> bool:
+    """Whether our entry is there, for every event and to this queue."""
+    return any(
+        entry.get("Id") == entry_id
+        and entry["QueueArn"] == queue_arn
+        and set(entry["Events"]) == set(EVENTS)
+        for entry in document.get("QueueConfigurations", [])
+    )
+
+
+def tells_eventbridge(document: Document) -> bool:
+    """Whether S3 tells EventBridge of the bucket's events."""
+    return document.get(_EVENTBRIDGE) is not None
+
+
+def others(document: Document, entry_id: str) -> list[str]:
+    """The entries of somebody else, in words: id, destination, filter and events."""
+    return [
+        f"'{entry.get('Id', '')}' to {destination}{_filter(entry)}: {', '.join(entry['Events'])}"
+        for destination, entry in _entries(detach(document, entry_id))
+    ]
+
+
+def lost(before: Document, after: Document, but: str = "") -> list[str]:
+    """What stood in the first document and does not in the second, `but` for the entry so called.
+
+    S3 may give entries in another order.
+    """
+    kept = set(_texts(after, but))
+    return [text for text in _texts(before, but) if text not in kept]
+
+
+def changes(before: Document, after: Document, entry_id: str) -> list[str]:
+    """What one document has more or less than the other, of ours, in words."""
+    had, has = (
+        any(entry.get("Id") == entry_id for entry in document.get("QueueConfigurations", []))
+        for document in (before, after)
+    )
+    said = []
+    if has:
+        said.append(f"{'replaced' if had else 'added'} the notification entry '{entry_id}'")
+    elif had:
+        said.append(f"removed the notification entry '{entry_id}'")
+    if tells_eventbridge(after) and not tells_eventbridge(before):
+        said.append("switched on that S3 tells EventBridge of all events of the bucket")
+    return said
+
+
+def _texts(document: Document, but: str) -> list[str]:
+    """The entries as text that compares, whatever the order of their fields and events."""
+    said = [
+        json.dumps({**entry, "Events": sorted(entry["Events"])}, sort_keys=True)
+        for _, entry in _entries(document)
+        if not but or entry.get("Id") != but
+    ]
+    return [*said, _EVENTBRIDGE] if tells_eventbridge(document) else said
+
+
+def rule_prefix(stack: str) -> str:
+    """How the names of the EventBridge rules of attached buckets begin."""
+    return f"{stack}-attached-"
+
+
+def rule_name(stack: str, bucket: str) -> str:
+    """The name of an attached bucket's rule, in the 64 characters that EventBridge takes."""
+    name = rule_prefix(stack) + bucket
+    if len(name) <= _RULE_NAME:
+        return name
+    return rule_prefix(stack) + hashlib.blake2b(bucket.encode(), digest_size=8).hexdigest()
+
+
+def pattern(bucket: str) -> dict[str, Any]:
+    """What an EventBridge rule must match to take a bucket's events, and no others."""
+    return {"source": ["aws.s3"], "detail": {"bucket": {"name": [bucket]}}}
+
+
+def admits(policy: str, service: str, source_arn: str) -> bool:
+    """Whether a queue's policy lets a service of AWS write to it on behalf of a source."""
+    for statement in json.loads(policy or "{}").get("Statement", []):
+        principal = statement.get("Principal", {})
+        services = principal.get("Service", []) if isinstance(principal, dict) else []
+        if statement.get("Effect") != "Allow" or service not in _list(services):
+            continue
+        allowed = [
+            arn
+            for tests in statement.get("Condition", {}).values()
+            for key, arns in tests.items()
+            if key.lower() == "aws:sourcearn"
+            for arn in _list(arns)
+        ]
+        if not allowed or any(fnmatchcase(source_arn, arn) for arn in allowed):
+            return True
+    return False
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _entries(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -95,7 +95,10 @@ def add(
                 raise RuleExistsError(f"{error}; -p takes that for success") from None
     why = deployed.why_not_wired(bucket, there, aws)
     if why and not screen.json:
-        screen.note(f"note: {why}; [bucket.{bucket}] in bucketcast.toml and a deploy wire a bucket")
+        screen.note(
+            f"note: {why}; `bucketcast attach {bucket}`, or [bucket.{bucket}] in bucketcast.toml "
+            "and a deploy, make them come"
+        )
     document = {"bucket": bucket, **_document(rule), "note": why}
     screen.answer(document, f"Successfully added {rule.arn}")
 

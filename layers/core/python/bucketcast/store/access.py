@@ -11,6 +11,7 @@ from bucketcast.errors import BucketcastError
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
@@ -74,6 +75,11 @@ class Aws:
     @cached_property
     def dynamodb(self) -> "DynamoDBClient":
         client: DynamoDBClient = self._client("dynamodb")
+        return client
+
+    @cached_property
+    def events(self) -> "EventBridgeClient":
+        client: EventBridgeClient = self._client("events")
         return client
 
     @cached_property

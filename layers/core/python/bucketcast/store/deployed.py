@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.arn import Arn
@@ -56,7 +56,11 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A stack's outputs; `object_facts` are the buckets whose objects ingest may look at."""
+    """A stack's outputs.
+
+    `object_facts` are the buckets whose objects ingest may look at, `buckets` those that the
+    deploy attached, with the way that their events come.
+    """
 
     stack: str
     ingress_queue: str
@@ -64,6 +68,7 @@ class Deployed:
     ingest_function: str
     targets: tuple[DeployedTarget, ...]
     object_facts: frozenset[str] = frozenset()
+    buckets: Mapping[str, str] = field(default_factory=dict)
 
     def looks_into(self, bucket: str) -> bool:
         """Whether ingest may ask S3 about the bucket's objects."""
@@ -102,7 +107,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         )
     targets = [
         DeployedTarget(**{name: summary[name] for name in DeployedTarget.__slots__})
-        for summary in (json.loads(outputs[key]) for key in outputs if key.startswith("Target"))
+        for summary in _of(outputs, "Target")
     ]
     return Deployed(
         stack,
@@ -111,7 +116,13 @@ def find(stack: str, aws: Aws) -> Deployed:
         f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
         frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
+        {each["bucket"]: each["via"] for each in _of(outputs, "Wiring")},
     )
+
+
+def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, str]]:
+    """The outputs that are JSON, of one kind of construct."""
+    return [json.loads(text) for key, text in outputs.items() if key.startswith(begin)]
 
 
 def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:

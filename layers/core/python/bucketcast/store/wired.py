@@ -1,0 +1,228 @@
+"""Buckets tied to the ingress queue from the command line, by the code that a deploy uses too.
+
+Nothing of somebody else's in a bucket's notifications is changed: what is written is read again,
+and put back as it was where an entry was lost.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from bucketcast import wiring
+from bucketcast.errors import BucketcastError
+from bucketcast.queues import queue_names
+from bucketcast.store.access import Aws, AwsError, explained
+from bucketcast.store.deployed import Deployed
+
+Via = Literal["sqs", "eventbridge"]
+
+_S3, _EVENTBRIDGE = "s3.amazonaws.com", "events.amazonaws.com"
+_TARGET: Final = "ingress"
+_A_DAY: Final = 86_400
+_TRIES: Final = 185
+
+
+class NotAttachedError(BucketcastError):
+    """The bucket cannot be attached or detached; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """How a bucket's events come, "" being not at all, and what else its notifications hold."""
+
+    bucket: str
+    via: Via | Literal[""]
+    by_deploy: bool
+    others: tuple[str, ...]
+    why: str = ""
+
+
+class Buckets:
+    """The buckets of the account, as they are tied to one deployment's ingress queue."""
+
+    def __init__(self, there: Deployed, aws: Aws) -> None:
+        self._there = there
+        self._aws = aws
+        self._entry = wiring.entry_id(there.stack)
+        with explained():
+            found = aws.sqs.get_queue_attributes(
+                QueueUrl=there.ingress_queue, AttributeNames=["QueueArn", "Policy"]
+            )["Attributes"]
+        self._queue = found["QueueArn"]
+        self._policy = found.get("Policy", "")
+        _, self._partition, _, self._region, self._account, name = self._queue.split(":")
+        self._dead = self._queue.removesuffix(name) + queue_names(name, fifo=False)[1]
+
+    def names(self) -> list[str]:
+        """All buckets of the account.
+
+        Raises:
+            AwsError: AWS cannot be asked.
+        """
+        with explained():
+            pages = self._aws.s3.get_paginator("list_buckets").paginate()
+            return sorted(each["Name"] for page in pages for each in page.get("Buckets", ()))
+
+    def look(self, bucket: str) -> Wired:
+        """How a bucket is wired; what cannot be seen is said in `why`."""
+        by_deploy = bucket in self._there.buckets
+        try:
+            document = self._read(bucket)
+            rule = self._has_rule(bucket) or self._there.buckets.get(bucket) == "eventbridge"
+        except AwsError as error:
+            return Wired(bucket, "", by_deploy, (), str(error))
+        others = tuple(wiring.others(document, self._entry))
+        if wiring.is_attached(document, self._entry, self._queue):
+            return Wired(bucket, "sqs", by_deploy, others)
+        if rule and wiring.tells_eventbridge(document):
+            return Wired(bucket, "eventbridge", by_deploy, others)
+        return Wired(bucket, "", by_deploy, others, self._half(document, rule=rule))
+
+    def attach(self, bucket: str, via: Via) -> list[str]:
+        """Let a bucket's events come to the ingress queue; give what was changed, in words.
+
+        Raises:
+            NotAttachedError: it is the deploy's, or nothing may write to the queue for it.
+            Overlap: an entry of somebody else takes the events; it is named.
+            AwsError: AWS refused; the bucket's notifications are as before.
+        """
+        self._refuse_deployed(bucket)
+        before = self._read(bucket)
+        if via == "sqs":
+            self._admit(_S3, f"arn:{self._partition}:s3:::{bucket}")
+            held = wiring.is_attached(before, self._entry, self._queue)
+            after = before if held else wiring.attach(before, self._entry, self._queue)
+            done = self._write(bucket, before, after)
+            return done + self._drop_rule(bucket)
+        after = wiring.to_eventbridge(wiring.detach(before, self._entry))
+        done = self._make_rule(bucket)
+        try:
+            return done + self._write(bucket, before, after)
+        except BucketcastError:
+            if done:
+                self._drop_rule(bucket)
+            raise
+
+    def detach(self, bucket: str) -> list[str]:
+        """Let no more events of a bucket come; give what was changed, in words.
+
+        Raises:
+            NotAttachedError: it is the deploy's, or it is not attached.
+            AwsError: AWS refused; the bucket's notifications are as before.
+        """
+        self._refuse_deployed(bucket)
+        before = self._read(bucket)
+        done = self._write(bucket, before, wiring.detach(before, self._entry))
+        done += self._drop_rule(bucket)
+        if not done:
+            raise NotAttachedError(
+                f"{bucket} is not attached to {self._there.stack}; `bucketcast status` shows "
+                "the buckets that are"
+            )
+        return done
+
+    def _refuse_deployed(self, bucket: str) -> None:
+        if bucket in self._there.buckets:
+            raise NotAttachedError(
+                f"{bucket} is attached by the deploy: change or remove [bucket.{bucket}] in "
+                "bucketcast.toml, and deploy"
+            )
+
+    def _half(self, document: Mapping[str, Any], *, rule: bool) -> str:
+        entries = document.get("QueueConfigurations", ())
+        if any(entry.get("Id") == self._entry for entry in entries):
+            return "our entry is changed: attach again"
+        return "our rule is there, but S3 does not tell EventBridge: attach again" if rule else ""
+
+    def _read(self, bucket: str) -> dict[str, Any]:
+        with explained():
+            found = self._aws.s3.get_bucket_notification_configuration(
+                Bucket=bucket, ExpectedBucketOwner=self._account
+            )
+        return {key: value for key, value in found.items() if key != "ResponseMetadata"}
+
+    def _write(self, bucket: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+        """Put the document, and see that it holds what it held and what it should."""
+        if after == before:
+            return []
+        try:
+            self._put(bucket, after)
+        except AwsError as error:
+            # An answer that got lost may hide a change.
+            if error.silent and self._read(bucket) != before:
+                self._put(bucket, before)
+            hint = f"; the bucket must be in {self._region}" if "validate" in str(error) else ""
+            raise NotAttachedError(f"{error}{hint}; {bucket} is as it was") from None
+        seen = self._read(bucket)
+        if wiring.lost(before, seen, self._entry):
+            self._put(bucket, before)
+            raise NotAttachedError(
+                f"S3 did not keep every entry of {bucket}'s notifications; they were put back as "
+                "they were"
+            )
+        if wiring.lost(after, seen):
+            raise NotAttachedError(
+                f"somebody else wrote {bucket}'s notifications at the same time; try again"
+            )
+        return wiring.changes(before, after, self._entry)
+
+    def _put(self, bucket: str, document: Mapping[str, Any]) -> None:
+        wanted: Any = document
+        with explained():
+            self._aws.s3.put_bucket_notification_configuration(
+                Bucket=bucket,
+                ExpectedBucketOwner=self._account,
+                NotificationConfiguration=wanted,
+                # Somebody else's destination that is gone must not keep ours in.
+                SkipDestinationValidation=not wiring.is_attached(wanted, self._entry, self._queue),
+            )
+
+    def _admit(self, service: str, source: str) -> None:
+        """S3 and EventBridge drop, without a word, what a queue does not take."""
+        if not wiring.admits(self._policy, service, source):
+            raise NotAttachedError(
+                f"the policy of {self._queue} does not let {service} write for {source}: deploy "
+                "this version of Bucketcast, whose stack sets it"
+            )
+
+    def _has_rule(self, bucket: str) -> bool:
+        events = self._aws.events
+        with explained():
+            try:
+                events.describe_rule(Name=wiring.rule_name(self._there.stack, bucket))
+            except events.exceptions.ResourceNotFoundException:
+                return False
+        return True
+
+    def _make_rule(self, bucket: str) -> list[str]:
+        name = wiring.rule_name(self._there.stack, bucket)
+        rule = f"arn:{self._partition}:events:{self._region}:{self._account}:rule/{name}"
+        self._admit(_EVENTBRIDGE, rule)
+        had = self._has_rule(bucket)
+        with explained():
+            self._aws.events.put_rule(
+                Name=name,
+                Description=f"Events of bucket {bucket}",
+                EventPattern=json.dumps(wiring.pattern(bucket)),
+                State="ENABLED",
+            )
+            self._aws.events.put_targets(Rule=name, Targets=[self._target()])
+        return [] if had else [f"added the EventBridge rule {name}"]
+
+    def _target(self) -> Any:
+        return {
+            "Id": _TARGET,
+            "Arn": self._queue,
+            "DeadLetterConfig": {"Arn": self._dead},
+            "RetryPolicy": {"MaximumEventAgeInSeconds": _A_DAY, "MaximumRetryAttempts": _TRIES},
+        }
+
+    def _drop_rule(self, bucket: str) -> list[str]:
+        if not self._has_rule(bucket):
+            return []
+        name = wiring.rule_name(self._there.stack, bucket)
+        with explained():
+            self._aws.events.remove_targets(Rule=name, Ids=[_TARGET])
+            self._aws.events.delete_rule(Name=name)
+        return [f"removed the EventBridge rule {name}"]

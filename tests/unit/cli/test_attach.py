@@ -1,0 +1,287 @@
+"""`bucketcast attach`, `detach` and `status` on buckets that belong to somebody."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
+from tests.unit.cli.conftest import Run, cells
+from tests.unit.fake_aws import FakeAws, refusal
+from tests.unit.fake_buckets import Buckets, EventRules
+
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:Bucketcast-ingress"
+RULE = "Bucketcast-attached-uploads"
+THEIRS = {
+    "TopicConfigurations": [
+        {"Id": "audit", "TopicArn": "arn:aws:sns:::audit", "Events": ["s3:Older:*", "s3:Other"]}
+    ],
+    "EventBridgeConfiguration": {},
+}
+THUMBS = {
+    "LambdaFunctionConfigurations": [
+        {
+            "Id": "thumbs",
+            "LambdaFunctionArn": "arn:aws:lambda:::thumbs",
+            "Events": ["s3:ObjectCreated:*"],
+            "Filter": {"Key": {"FilterRules": [{"Name": "Prefix", "Value": "in/"}]}},
+        }
+    ]
+}
+
+
+def statement(service: str, source: str) -> dict[str, Any]:
+    return {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": "sqs:SendMessage",
+        "Resource": QUEUE,
+        "Condition": {"ArnLike": {"aws:SourceArn": source}},
+    }
+
+
+POLICY = [
+    statement("s3.amazonaws.com", "arn:aws:s3:::*"),
+    statement(
+        "events.amazonaws.com",
+        "arn:aws:events:us-east-1:123456789012:rule/Bucketcast-attached-*",
+    ),
+]
+
+
+@pytest.fixture
+def buckets(aws: FakeAws) -> Buckets:
+    aws.sqs.create_queue(QueueName="Bucketcast-ingress")
+    admit(aws, POLICY)
+    buckets = aws.s3 = Buckets(uploads={}, archive=THEIRS, photos=THUMBS)
+    aws.events = EventRules()
+    return buckets
+
+
+def admit(aws: FakeAws, statements: list[dict[str, Any]]) -> None:
+    policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    url = aws.queue("Bucketcast-ingress")
+    aws.sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
+
+
+def ours(buckets: Buckets, bucket: str) -> list[str]:
+    entries = buckets.documents[bucket].get("QueueConfigurations", [])
+    return [each["QueueArn"] for each in entries if each["Id"] == "Bucketcast-ingress"]
+
+
+def others(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: held for key, held in document.items() if key != "QueueConfigurations"}
+
+
+def test_attach_adds_one_entry_and_says_what_stays(run: Run, buckets: Buckets) -> None:
+    ran = run("attach", "archive")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "Successfully attached archive via sqs",
+        "  added the notification entry 'Bucketcast-ingress'",
+        "  left as it was: 'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other",
+    ]
+    assert ours(buckets, "archive") == [QUEUE]
+    assert others(buckets.documents["archive"]) == THEIRS
+    assert buckets.writes[0]["ExpectedBucketOwner"] == "123456789012"
+    assert buckets.writes[0]["SkipDestinationValidation"] is False
+
+
+def test_attach_again_changes_nothing(run: Run, buckets: Buckets) -> None:
+    run("attach", "uploads")
+    document = run("attach", "uploads", "--json").document
+    assert (document["changed"], document["via"]) == ([], "sqs")
+    assert len(buckets.writes) == 1
+    assert "attached already" in run("attach", "uploads").out
+
+
+def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, buckets: Buckets) -> None:
+    run("attach", "archive")
+    document = run("detach", "archive", "--json").document
+    assert document["changed"] == ["removed the notification entry 'Bucketcast-ingress'"]
+    assert buckets.documents["archive"] == THEIRS
+    # A destination of theirs that is gone must not keep our entry in.
+    assert buckets.writes[1]["SkipDestinationValidation"] is True
+
+
+def test_an_overlap_is_refused_by_name_and_nothing_is_written(run: Run, buckets: Buckets) -> None:
+    ran = run("attach", "photos", "--json")
+    assert ran.code == 1
+    for part in ("'thumbs'", "prefix 'in/'", "s3:ObjectCreated:*", "--via eventbridge"):
+        assert part in ran.document["error"]
+    assert buckets.writes == []
+
+
+def test_eventbridge_overlaps_with_nothing(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+    document = run("attach", "photos", "--via", "eventbridge", "--json").document
+    name = "Bucketcast-attached-photos"
+    assert document["changed"] == [
+        f"added the EventBridge rule {name}",
+        "switched on that S3 tells EventBridge of all events of the bucket",
+    ]
+    assert buckets.documents["photos"] == {**THUMBS, "EventBridgeConfiguration": {}}
+    assert aws.events.patterns[name] == {
+        "source": ["aws.s3"],
+        "detail": {"bucket": {"name": ["photos"]}},
+    }
+    (target,) = aws.events.targets[name]
+    assert (target["Arn"], target["DeadLetterConfig"]) == (QUEUE, {"Arn": f"{QUEUE}-dead"})
+    assert run("detach", "photos").code == 0
+    assert aws.events.patterns == {}
+    assert buckets.documents["photos"] == {**THUMBS, "EventBridgeConfiguration": {}}
+
+
+@pytest.mark.parametrize(("first", "then"), [("sqs", "eventbridge"), ("eventbridge", "sqs")])
+def test_the_way_may_be_changed(
+    run: Run, buckets: Buckets, aws: FakeAws, first: str, then: str
+) -> None:
+    run("attach", "uploads", "--via", first)
+    assert run("attach", "uploads", "--via", then).code == 0
+    assert bool(ours(buckets, "uploads")) == (then == "sqs")
+    assert (RULE in aws.events.patterns) == (then == "eventbridge")
+    (seen,) = run("status", "uploads", "--json").document["buckets"]
+    assert seen["via"] == then
+
+
+def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+    buckets.errors = [refusal("InvalidArgument: Unable to validate", "Put")] * 2
+    ran = run("attach", "archive")
+    assert ran.code == 1
+    assert "must be in us-east-1; archive is as it was" in ran.err
+    assert run("attach", "uploads", "--via", "eventbridge").code == 1
+    assert buckets.documents["archive"] == THEIRS
+    assert (aws.events.patterns, aws.events.targets) == ({}, {})
+
+
+def test_an_answer_that_got_lost_is_undone(run: Run, buckets: Buckets) -> None:
+    put = buckets.put_bucket_notification_configuration
+
+    def silent(**call: Any) -> None:
+        put(**call)
+        if len(buckets.writes) == 1:
+            raise ReadTimeoutError(endpoint_url="x")
+
+    buckets.put_bucket_notification_configuration = silent  # type: ignore[method-assign]
+    assert run("attach", "archive").code == 1
+    assert buckets.documents["archive"] == THEIRS
+
+
+def test_an_entry_that_s3_did_not_keep_is_put_back(run: Run, buckets: Buckets) -> None:
+    buckets.after_put = [lambda document: document.pop("TopicConfigurations")]
+    ran = run("attach", "archive")
+    assert ran.code == 1
+    assert "put back as they were" in ran.err
+    assert buckets.documents["archive"] == THEIRS
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_undone(run: Run, buckets: Buckets) -> None:
+    def overwrite(document: dict[str, Any]) -> None:
+        document.clear()
+        document.update(copy.deepcopy(THEIRS) | THUMBS)
+
+    buckets.after_put = [overwrite]
+    ran = run("attach", "archive")
+    assert ran.code == 1
+    assert "at the same time; try again" in ran.err
+    assert buckets.documents["archive"] == THEIRS | THUMBS
+
+
+@pytest.mark.parametrize(("via", "service"), [("sqs", "s3"), ("eventbridge", "events")])
+def test_a_queue_that_would_not_take_the_events_is_said(
+    run: Run, buckets: Buckets, aws: FakeAws, via: str, service: str
+) -> None:
+    admit(aws, [one for one in POLICY if service not in one["Principal"]["Service"]])
+    ran = run("attach", "uploads", "--via", via)
+    assert ran.code == 1
+    assert f"does not let {service}.amazonaws.com write" in ran.err
+    assert buckets.writes == []
+
+
+@pytest.mark.parametrize("words", [("attach", "uploads"), ("detach", "uploads")])
+def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
+    run: Run, buckets: Buckets, aws: FakeAws, words: tuple[str, str]
+) -> None:
+    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    ran = run(*words)
+    assert ran.code == 1
+    assert "[bucket.uploads] in bucketcast.toml" in ran.err
+    assert buckets.writes == []
+
+
+def test_detaching_what_is_not_attached_fails(run: Run, buckets: Buckets) -> None:
+    ran = run("detach", "archive", "--json")
+    assert ran.code == 1
+    assert "archive is not attached" in ran.document["error"]
+    assert buckets.writes == []
+
+
+def test_a_bucket_that_is_not_there_is_said(run: Run, buckets: Buckets) -> None:
+    assert buckets.documents
+    ran = run("attach", "nowhere")
+    assert ran.code == 1
+    assert "NoSuchBucket" in ran.err
+
+
+def test_detach_says_what_rules_stay(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+    Rules("rules", aws.dynamodb).add(
+        Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:Scanner:*",))
+    )
+    run("attach", "uploads")
+    assert "1 rules of uploads stay" in run("detach", "uploads").err
+    (seen,) = run("status", "--json").document["buckets"]
+    assert (seen["bucket"], seen["rules"], seen["via"]) == ("uploads", 1, None)
+    assert ours(buckets, "uploads") == []
+
+
+def test_status_shows_the_ways_and_what_is_not_ours(
+    run: Run, buckets: Buckets, aws: FakeAws
+) -> None:
+    run("attach", "archive")
+    run("attach", "photos", "--via", "eventbridge")
+    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+    buckets.documents["uploads"] = {"EventBridgeConfiguration": {}}
+    buckets.documents["theirs"] = {}
+    assert cells(run("status").out) == [
+        ["BUCKET", "EVENTS COME", "RULES", "OTHER ENTRIES, UNTOUCHED"],
+        ["archive", "via sqs", "0", "'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other"],
+        [
+            "photos",
+            "via eventbridge",
+            "0",
+            "'thumbs' to arn:aws:lambda:::thumbs (prefix 'in/'): s3:ObjectCreated:*",
+        ],
+        ["uploads", "via eventbridge, by the deploy", "0"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        ({}, "S3 does not tell EventBridge"),
+        (
+            {
+                "QueueConfigurations": [
+                    {"Id": "Bucketcast-ingress", "QueueArn": QUEUE, "Events": ["s3:Scanner:*"]}
+                ]
+            },
+            "our entry is changed",
+        ),
+    ],
+)
+def test_status_says_what_is_half_wired(
+    run: Run, buckets: Buckets, spoil: dict[str, Any], said: str
+) -> None:
+    run("attach", "uploads", "--via", "eventbridge")
+    buckets.documents["uploads"] = spoil
+    assert said in run("status", "uploads").out
+    assert "NoSuchBucket" in run("status", "nowhere").out
+
+
+def test_status_of_nothing_says_how_to_begin(run: Run, buckets: Buckets) -> None:
+    assert buckets.documents
+    ran = run("status")
+    assert (ran.code, ran.out) == (0, "")
+    assert "bucketcast attach BUCKET" in ran.err

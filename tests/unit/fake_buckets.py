@@ -1,0 +1,74 @@
+"""Buckets' notifications and EventBridge's rules, behind the calls that the command line makes."""
+
+import copy
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from tests.unit.fake_aws import refusal
+
+
+class NoRuleError(Exception):
+    """What boto3 raises for a rule that is not there."""
+
+
+class Buckets:
+    """`after_put` changes what was written, as somebody else would who wrote at the same time."""
+
+    def __init__(self, **documents: dict[str, Any]) -> None:
+        self.documents = copy.deepcopy(documents)
+        self.errors: list[Exception] = []
+        self.after_put: list[Callable[[dict[str, Any]], None]] = []
+        self.writes: list[dict[str, Any]] = []
+
+    def get_paginator(self, _: str) -> Any:
+        page = {"Buckets": [{"Name": name} for name in self.documents]}
+        return SimpleNamespace(paginate=lambda: [page])
+
+    def get_bucket_notification_configuration(
+        self,
+        Bucket: str,  # noqa: N803 - boto3's names
+        ExpectedBucketOwner: str = "",  # noqa: N803
+    ) -> Any:
+        assert ExpectedBucketOwner in ("", "123456789012")
+        if Bucket not in self.documents:
+            raise refusal("NoSuchBucket", "GetBucketNotificationConfiguration")
+        return {**copy.deepcopy(self.documents[Bucket]), "ResponseMetadata": {}}
+
+    def put_bucket_notification_configuration(self, **call: Any) -> None:
+        self.writes.append(call)
+        if self.errors:
+            raise self.errors.pop(0)
+        document = copy.deepcopy(call["NotificationConfiguration"])
+        if self.after_put:
+            self.after_put.pop(0)(document)
+        self.documents[call["Bucket"]] = document
+
+
+class EventRules:
+    """Patterns and targets by the names of the rules."""
+
+    exceptions = SimpleNamespace(ResourceNotFoundException=NoRuleError)
+
+    def __init__(self) -> None:
+        self.patterns: dict[str, Any] = {}
+        self.targets: dict[str, list[Any]] = {}
+
+    def describe_rule(self, Name: str) -> None:  # noqa: N803 - boto3's names
+        if Name not in self.patterns:
+            raise NoRuleError
+
+    def put_rule(self, Name: str, EventPattern: str, **_: Any) -> None:  # noqa: N803
+        self.patterns[Name] = json.loads(EventPattern)
+
+    def put_targets(self, Rule: str, Targets: list[Any]) -> Any:  # noqa: N803
+        self.targets[Rule] = Targets
+        return {"FailedEntryCount": 0}
+
+    def remove_targets(self, Rule: str, Ids: list[str]) -> None:  # noqa: N803
+        assert Ids == [each["Id"] for each in self.targets.pop(Rule)]
+
+    def delete_rule(self, Name: str) -> None:  # noqa: N803
+        assert Name not in self.targets, "EventBridge refuses a rule that has targets"
+        del self.patterns[Name]
