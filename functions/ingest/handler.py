@@ -13,6 +13,7 @@ from bucketcast.ingest import route
 from bucketcast.queues import Queue, buried
 from bucketcast.queues.fanout import Fanout
 from bucketcast.settings import IngestSettings
+from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -24,12 +25,18 @@ def build(environ: Mapping[str, str]) -> Handler:
     sqs = boto3.client("sqs")
     rulebook = Rulebook(Rules(settings.rules_table, boto3.client("dynamodb")))
     dead = Queue(settings.ingress_dead_queue_url, sqs)
+    looked_at = settings.object_facts
+    objects = (
+        Objects(boto3.client("s3", config=CLIENT), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"])
+        if looked_at.buckets
+        else None
+    )
     fanout = Fanout(settings.queue_prefix, sqs, dead, fifo=settings.sync_events)
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         bodies = {record["messageId"]: record["body"] for record in event["Records"]}
-        routed = route(bodies.items(), rulebook)
-        stay = _bury(dead, bodies, routed.broken)
+        routed = route(bodies.items(), rulebook, objects)
+        stay = routed.stay | _bury(dead, bodies, routed.broken)
         for arn, outbox in routed.outboxes.items():
             stay |= fanout.send(arn, outbox)
         telemetry.count(

@@ -12,6 +12,7 @@ from tests.unit.fake_aws import make_rules_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
 settings.register_profile("unit", deadline=None, max_examples=50)
@@ -45,6 +46,16 @@ def sqs_client(clients: boto3.Session) -> "SQSClient":
 @pytest.fixture(scope="session")
 def dynamodb_client(clients: boto3.Session) -> "DynamoDBClient":
     return clients.client("dynamodb")
+
+
+@pytest.fixture(scope="session")
+def s3_client() -> "S3Client":
+    return boto3.Session("testing", "testing", region_name="us-east-1").client("s3")
+
+
+@pytest.fixture
+def s3(aws: None, s3_client: "S3Client") -> "S3Client":  # noqa: ARG001 - it answers
+    return s3_client
 
 
 @pytest.fixture

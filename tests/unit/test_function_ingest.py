@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bucketcast.conditions import Condition
 from bucketcast.envelope import unpack
 from bucketcast.rules import Rule
 from bucketcast.settings import ObjectFacts
 from bucketcast.store.rules import Rules
+from tests.unit.fake_aws import refusal
 from tests.unit.made import message, received, record, recorded
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
 HOOK = "arn:minio:sqs::primary:webhook"
@@ -31,6 +34,7 @@ class Ingest:
     rules: Rules
     sqs: "SQSClient"
     urls: dict[str, str]
+    s3: "S3Client"
 
     def __call__(self, *bodies: str) -> list[str]:
         """The ids of the messages that are to be seen again; they are their places."""
@@ -53,10 +57,12 @@ class Ingest:
 @pytest.fixture
 def ingest(
     sqs: "SQSClient",
+    s3: "S3Client",
     dynamodb: "DynamoDBClient",
     rules_table: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Ingest:
+    s3.create_bucket(Bucket="uploads")
     names = ("ingress", "ingress-dead", "webhook-primary", "postgres-_")
     urls = {name: sqs.create_queue(QueueName=f"Bucketcast-{name}")["QueueUrl"] for name in names}
     environ = {
@@ -64,13 +70,14 @@ def ingest(
         "BUCKETCAST_QUEUE_PREFIX": urls["ingress"].removesuffix("ingress"),
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_SYNC_EVENTS": "off",
-        "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
+        "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
+        "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
         "POWERTOOLS_SERVICE_NAME": "ingest",
     }
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
     module = import_module("functions.ingest.handler")
-    return Ingest(module.build(environ), Rules(rules_table, dynamodb), sqs, urls)
+    return Ingest(module.build(environ), Rules(rules_table, dynamodb), sqs, urls, s3)
 
 
 def test_event_goes_to_the_targets_that_its_rules_name(ingest: Ingest) -> None:
@@ -146,3 +153,40 @@ def test_counts_are_written_for_cloudwatch(
     assert counts["EventsReceived"] == [2]
     assert counts["EventsMatched"] == [1]
     assert counts["MessagesBroken"] == [1]
+
+
+def test_rule_on_a_tag_takes_only_the_objects_that_have_it(ingest: Ingest) -> None:
+    public = Condition("tag:class", ("public",))
+    ingest.rules.add(
+        Rule(bucket="uploads", arn=HOOK, events=("s3:ObjectCreated:*",), conditions=(public,))
+    )
+    for key in ("public", "private"):
+        ingest.s3.put_object(Bucket="uploads", Key=key, Body=b"x", Tagging=f"class={key}")
+    assert ingest(*(message(record(key)) for key in ("public", "private", "gone"))) == []
+    # Nobody can say it of an object that is gone, and no event is lost by that.
+    assert ingest.keys("webhook-primary") == [["public", "gone"]]
+
+
+def test_target_is_told_what_it_wants(ingest: Ingest) -> None:
+    ingest.put(TABLE)
+    ingest.s3.put_object(Bucket="uploads", Key="a", Body=b"x", Tagging="class=public")
+    assert ingest(message(record("a"))) == []
+    (body,) = received(ingest.sqs, ingest.urls["postgres-_"])
+    (delivery,) = unpack(body["Body"])[1]
+    assert delivery.event.tags == [("class", "public")]
+    assert delivery.event.metadata is None
+
+
+def test_without_the_right_to_look_the_messages_stay_as_a_whole(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise refusal("AccessDenied", "GetObjectTagging")
+
+    ingest.put(TABLE)
+    ingest.put(bucket="photos")
+    monkeypatch.setattr("bucketcast.store.objects.Objects._look", refuse)
+    other = record("b", s3__bucket__name="photos")
+    assert ingest(message(record("a"), other), message(other)) == ["0"]
+    assert ingest.keys("webhook-primary") == [["b"]]
+    assert ingest.keys("postgres-_") == []

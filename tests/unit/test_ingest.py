@@ -1,10 +1,13 @@
 """From messages of the ingress queue to what each target gets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
+from msgspec.structs import replace
 
+from bucketcast.conditions import Condition, Fact
 from bucketcast.errors import BadEvent
+from bucketcast.event import Event
 from bucketcast.ingest import Outbox, route
 from bucketcast.rules import Rule, RuleIndex
 from tests.unit.made import message, record, recorded
@@ -98,3 +101,76 @@ def test_outbox_without_one_keeps_the_others_and_their_origins() -> None:
     left = routed.outboxes[HOOK].without(1)
     assert [(key, origin) for key, _, origin in contents(left)] == [("a", "1"), ("c", "3")]
     assert len(routed.outboxes[HOOK].deliveries) == 3
+
+
+class Facts:
+    """What objects are said to have; remembers what it was asked."""
+
+    def __init__(self, tags: Mapping[str, str], **wants: Fact) -> None:
+        self.wants = {HOOK if name == "hook" else TABLE: fact for name, fact in wants.items()}
+        self._tags = tags
+        self.asked: list[tuple[str, Fact]] = []
+
+    def caused(self, event: Event) -> bool:
+        return event.principal == "ours"
+
+    def told(self, asked: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+        self.asked += [(event.key, fact) for event, fact in asked]
+        return [
+            replace(event, tags=[("class", self._tags[event.key])])
+            if event.key in self._tags
+            else None
+            for event, _ in asked
+        ]
+
+
+def tagged(arn: str, tag: str = "public") -> Rule:
+    return Rule(
+        bucket="uploads",
+        arn=arn,
+        events=("s3:ObjectCreated:*",),
+        prefix="in/",
+        conditions=(Condition("tag:class", (tag,)),),
+    )
+
+
+def test_objects_are_asked_of_once_a_batch_and_only_where_a_rule_turns_on_it() -> None:
+    facts = Facts({"in/a": "public", "in/b": "private"})
+    routed = route(
+        [("1", message(put("in/a"), put("out"))), ("2", message(put("in/b")))],
+        Rulebook(tagged(HOOK), rule(arn=TABLE)),
+        facts,
+    )
+    assert facts.asked == [("in/a", Fact.TAGS), ("in/b", Fact.TAGS)]
+    assert {arn: [key for key, *_ in contents(box)] for arn, box in routed.outboxes.items()} == {
+        HOOK: ["in/a"],
+        TABLE: ["in/a", "out", "in/b"],
+    }
+
+
+def test_target_is_told_what_it_wants_also_where_its_rule_turns_on_something_else() -> None:
+    facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
+    route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
+    assert facts.asked == [("in/a", Fact.TAGS | Fact.HEAD)]
+
+
+def test_message_of_an_object_that_cannot_be_told_of_stays_as_a_whole() -> None:
+    facts = Facts({"in/a": "public"})
+    routed = route(
+        [("1", message(put("in/a"), put("in/x"), put("out"))), ("2", message(put("in/a")))],
+        Rulebook(tagged(HOOK), rule(arn=TABLE)),
+        facts,
+    )
+    assert routed.stay == {"1"}
+    assert {arn: contents(box)[0][2] for arn, box in routed.outboxes.items()} == {
+        HOOK: "2",
+        TABLE: "2",
+    }
+    assert routed.events == 1
+
+
+def test_what_looking_itself_caused_goes_nowhere_and_is_not_looked_into() -> None:
+    facts = Facts({}, table=Fact.TAGS)
+    ours = record("in/a", userIdentity={"principalId": "ours"})
+    routed = route([("1", message(ours))], Rulebook(rule(arn=TABLE)), facts)
+    assert (routed.outboxes, routed.stay, facts.asked) == ({}, set(), [])

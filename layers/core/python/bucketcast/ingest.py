@@ -34,11 +34,13 @@ class Outbox:
 class Routed:
     """Where the events of a batch go, by ARN, and which messages are broken, by id.
 
-    `asked` are all events that were read, each with whom the rules sent it to.
+    The messages in `stay` could not be settled now and are to be read again, as a whole. `asked`
+    are all other events that were read, each with whom the rules sent it to.
     """
 
     outboxes: dict[str, Outbox] = field(default_factory=dict)
     broken: dict[str, BadEvent] = field(default_factory=dict)
+    stay: set[str] = field(default_factory=set)
     asked: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
 
     @property
@@ -53,8 +55,14 @@ class Facts(Protocol):
     def wants(self) -> Mapping[str, Fact]:
         """What a target, by its ARN, is to be told of every object."""
 
-    def told(self, asked: Sequence[tuple[Event, Fact]]) -> Sequence[Event]:
-        """The same events in the same order, each with what was asked; without, if it is gone."""
+    def caused(self, event: Event) -> bool:
+        """Whether the event is there only because something was asked, and is nobody's concern."""
+
+    def told(self, asked: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
+        """The same events in the same order, each with what was asked; without, if it is gone.
+
+        None is one of which it cannot be told now.
+        """
 
 
 def route(
@@ -76,7 +84,11 @@ def route(
         else:
             read.append((message, events))
     rules = rulebook(frozenset(event.bucket for _, events in read for event in events))
-    for message, event, hits in _matched(read, rules, facts):
+    matched = _matched(read, rules, facts)
+    routed.stay.update(message for message, event, _ in matched if event is None)
+    for message, event, hits in matched:
+        if event is None or message in routed.stay:
+            continue
         routed.asked.append((event, hits))
         for arn, rule in hits:
             outbox = routed.outboxes.get(arn)
@@ -89,26 +101,28 @@ def route(
 
 def _matched(
     read: Iterable[tuple[str, list[Event]]], rules: Mapping[str, RuleIndex], facts: Facts | None
-) -> list[tuple[str, Event, Collection[Hit]]]:
-    """Every event, with the id of its message and whom it is for."""
+) -> list[tuple[str, Event | None, Collection[Hit]]]:
+    """Every event, with the id of its message and whom it is for; None if that is not known now."""
     wants = facts.wants if facts else {}
-    found: list[tuple[str, Event, Collection[Hit]]] = []
-    asking: list[tuple[int, Fact]] = []
+    found: list[tuple[str, Event | None, Collection[Hit]]] = []
+    asking: list[tuple[int, Event, Fact]] = []
     for message, events in read:
         for event in events:
             index = rules.get(event.bucket)
-            if index is None:
+            if index is None or (facts and facts.caused(event)):
                 found.append((message, event, ()))
                 continue
             asks: set[Fact] = set()
             hits = index.match(event, asks if facts else None)
             if wants:
-                asks.update(wants[arn] for arn, _ in hits if arn in wants)
+                likely = index.match(event) if asks else hits
+                asks.update(wants[arn] for arn, _ in likely if arn in wants)
             if asks:
-                asking.append((len(found), reduce(or_, asks)))
+                asking.append((len(found), event, reduce(or_, asks)))
             found.append((message, event, hits))
     if facts and asking:
-        told = facts.told([(found[place][1], fact) for place, fact in asking])
-        for (place, _), event in zip(asking, told, strict=True):
-            found[place] = (found[place][0], event, rules[event.bucket].match(event))
+        told = facts.told([(event, fact) for _, event, fact in asking])
+        for (place, _, _), known in zip(asking, told, strict=True):
+            hits = rules[known.bucket].match(known) if known else ()
+            found[place] = (found[place][0], known, hits)
     return found
