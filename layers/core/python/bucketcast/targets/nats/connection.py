@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 from nats import errors
 from nats.aio.client import Client
 
+from bucketcast.targets.nats.nkey import Nkey
+
 NAME = "bucketcast"
 """By which the server's monitoring knows the connection."""
 PINGS = 2
@@ -36,12 +38,18 @@ class Connection(Client):
         """What the server said that the user may not do."""
         self._trying = True
 
-    async def open(self, address: str, *, ping_interval: float, **options: Any) -> None:
-        """Connect and log in; `options` are those of nats-py.
+    async def open(
+        self, address: str, *, ping_interval: float, nkey: Nkey | None = None, **options: Any
+    ) -> None:
+        """Connect and log in, with `nkey` if there is one; `options` are those of nats-py.
 
         Raises:
             OSError, nats.errors.Error: there is no connection.
         """
+        if nkey is not None:
+            self._auth_configured = True  # nats-py sees it of its own ways only
+            self._public_nkey = nkey.public
+            options["signature_cb"] = nkey.sign
         await self.connect(
             f"nats://{address}",
             name=NAME,
