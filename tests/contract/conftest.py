@@ -6,6 +6,7 @@ trial   once for each layout: for each server, and each choice of the kind's opt
 mirror  as `trial`, only the layouts that keep a row an object
 log     as `trial`, only those that keep every event
 formatted  as `trial`, only kinds with a choice
+shaped  as `trial`, each in every dialect (option `shape`) that it has a place for
 one     once for each server, in its first layout: for what has nothing to do with the layout
 ===========  ======================================================================================
 """
@@ -19,7 +20,7 @@ import pytest
 
 from bucketcast import targets
 from tests import servers
-from tests.contract.trial import Layout, Trial, layouts
+from tests.contract.trial import Layout, Trial, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
 from tests.servers import Server
 
@@ -28,6 +29,7 @@ CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
     "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
+    "shaped": lambda kind: list(in_each_shape(kind)),
     "one": lambda kind: [next(each) for _, each in groupby(layouts(kind), lambda one: one.server)],
 }
 
@@ -109,4 +111,5 @@ trial = pytest.fixture(_tried)
 mirror = pytest.fixture(_tried)
 log = pytest.fixture(_tried)
 formatted = pytest.fixture(_tried)
+shaped = pytest.fixture(_tried)
 one = pytest.fixture(_tried)

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 from tests import servers
-from tests.contract.trial import MARK_OF_SECRETS, Trial, layouts
+from tests.contract.trial import MARK_OF_SECRETS, Trial, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
 
 
@@ -12,7 +12,12 @@ def test_waivers_are_about_tests_and_kinds_that_exist() -> None:
     known = {
         each
         for kind in servers.kinds()
-        for each in (kind, *servers.names(kind), *map(str, layouts(kind)))
+        for each in (
+            kind,
+            *servers.names(kind),
+            *map(str, layouts(kind)),
+            *map(str, in_each_shape(kind)),
+        )
     }
     tests = {
         node.name

@@ -9,13 +9,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 from urllib.parse import unquote_plus
 
 import msgspec
 import pytest
 
-from bucketcast import targets
+from bucketcast import shapes, targets
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.options import options_of, read
@@ -55,11 +55,15 @@ T = TypeVar("T")
 
 
 class Layout(NamedTuple):
-    """A kind, its server's name, and the choice of its option `format`: "" where it has none."""
+    """A kind, its server's name, and the choices of its options `format` and `shape`.
+
+    `format` is "" where the kind has no such option, `shape` where it is not what a test is about.
+    """
 
     kind: str
     server: str
     format: str
+    shape: str = ""
 
     @property
     def mirrors(self) -> bool:
@@ -67,7 +71,7 @@ class Layout(NamedTuple):
         return self.format == "namespace"
 
     def __str__(self) -> str:
-        return "-".join(filter(None, (self.server, self.format)))
+        return "-".join(filter(None, self[1:]))
 
 
 def layouts(kind: str) -> Iterator[Layout]:
@@ -77,6 +81,16 @@ def layouts(kind: str) -> Iterator[Layout]:
     for server in servers.names(kind):
         for choice in known.type.split("|") if known else ("",):
             yield Layout(kind, server, choice)
+
+
+def in_each_shape(kind: str) -> Iterator[Layout]:
+    """Each way in which a kind lays events down, in each dialect that it has a place for."""
+    names = set(get_args(shapes.Name))
+    if targets.load(kind).attributes_prefix is None:
+        names.remove("cloudevents-binary")
+    for layout in layouts(kind):
+        for name in ["minio"] if layout.mirrors else sorted(names):
+            yield layout._replace(shape=name)
 
 
 def event(key: str, at: int = 1, name: str = PUT, **more: Any) -> Event:
@@ -186,8 +200,8 @@ class Trial:
     def texts(self, settings: Settings | None = None, **more: str) -> Settings:
         """Settings in text: the server's plain ones, or these, for the layout."""
         texts = self.server.settings() if settings is None else settings
-        form = {"format": self.layout.format} if self.layout.format else {}
-        return {**texts, **form, **more}
+        chosen = {"format": self.layout.format, "shape": self.layout.shape}
+        return {**texts, **{key: text for key, text in chosen.items() if text}, **more}
 
     def sender(self, settings: Settings | None = None, **more: str) -> Sender:
         """A target with these settings, closed in the end."""

@@ -184,10 +184,7 @@ class AmqpServer(Server):
 
     def received(self, place: str = "") -> list[Arrival]:
         return [
-            Arrival(
-                body=body,
-                headers={name: str(text) for name, text in (properties.headers or {}).items()},
-            )
+            Arrival(body=body, headers=_beside(properties))
             for properties, body in self.messages(place)
         ]
 
@@ -287,3 +284,10 @@ def _hashed(password: str) -> str:
     """RabbitMQ's own form: a salt of 32 bits, then SHA-256 of it and the password."""
     salt = b"salt"
     return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()
+
+
+def _beside(properties: pika.BasicProperties) -> dict[str, str]:
+    """What a message says beside its body: its headers, and what has a property of its own."""
+    own = {"content-type": properties.content_type, "message-id": properties.message_id}
+    found = own | (properties.headers or {})
+    return {name: str(text) for name, text in found.items() if text is not None}

@@ -7,12 +7,15 @@ several events (DeleteObjects does), the adapter's `id` would repeat: a third pa
 `sequence` is S3's sequencer with leading zeros, so that it compares as text.
 """
 
+from urllib.parse import quote
+
 import msgspec
 
 from bucketcast.event import Event, padded
 from bucketcast.shapes import aws
 
 STRUCTURED = "application/cloudevents+json"
+_PLAIN = "".join(map(chr, range(0x21, 0x7F))).translate({ord('"'): None, ord("%"): None})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -29,7 +32,7 @@ class _Event(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 def attributes(event: Event) -> dict[str, str]:
-    """The context attributes, in the order in which they are written."""
+    """The context attributes but for `datacontenttype`: transports have their own content type."""
     found = {
         "specversion": "1.0",
         "id": _id(event),
@@ -37,7 +40,6 @@ def attributes(event: Event) -> dict[str, str]:
         "type": f"com.amazonaws.s3.{aws.name(event)}",
         "subject": aws.key(event),
         "time": event.time,
-        "datacontenttype": "application/json",
     }
     if event.sequencer:
         found["sequence"] = padded(event.sequencer)
@@ -46,12 +48,19 @@ def attributes(event: Event) -> dict[str, str]:
 
 def structured(event: Event) -> bytes:
     """The whole event as one JSON document."""
-    return _encode(_Event(**attributes(event), data=aws.record(event)))
+    return _encode(
+        _Event(**attributes(event), datacontenttype="application/json", data=aws.record(event))
+    )
 
 
 def data(event: Event) -> bytes:
     """What stands in the body where the attributes are headers: the S3 record."""
     return _encode(aws.record(event))
+
+
+def in_header(text: str) -> str:
+    """An attribute as HTTP's and NATS's bindings write it, in printable ASCII."""
+    return quote(text, safe=_PLAIN)
 
 
 def _id(event: Event) -> str:

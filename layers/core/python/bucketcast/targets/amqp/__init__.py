@@ -1,9 +1,10 @@
 """AMQP 0-9-1, as RabbitMQ 3 and 4 speak it: an event is a message, published to an exchange.
 
-A message holds MinIO's JSON body, `content_type` `application/json`, and the headers `minio-bucket`
-and `minio-event`, as MinIO sends them; `message_id` is the same for every delivery of the same
-event, so that a consumer can drop repeats. Consumers bind queues to the exchange: none is made
-here.
+A message holds MinIO's JSON body, `content-type` `application/json`, and the headers `minio-bucket`
+and `minio-event`, as MinIO sends them; `message-id` is the same for every delivery of the same
+event, so that a consumer can drop repeats. With `shape = cloudevents-binary` its attributes are
+headers `cloudEvents_…`, named as for AMQP 1.0: CloudEvents has no rules for AMQP 0-9-1. Consumers
+bind queues to the exchange: none is made here.
 
 An event counts as delivered when the broker has confirmed its message, and not before: hundreds are
 under way at once. What the broker answers decides:
@@ -168,6 +169,11 @@ class Target(base.Target):
                 self._fail(events, confirms, error)
         return failures
 
+    def headers(self, event: Event) -> dict[str, str]:
+        """The properties `content-type` and `message-id`, and the headers."""
+        properties = {"content-type": self.shape.content_type, "message-id": event.id}
+        return properties | self._own_headers(event)
+
     def probe(self) -> None:
         """Look for the exchange; one that is there is declared too, to see whether it fits."""
         given = self.settings
@@ -224,14 +230,17 @@ class Target(base.Target):
             except UnicodeEncodeError as error:
                 failures[place] = Rejected(f"its text is not Unicode: {error}")
                 continue
-            minios = {"minio-bucket": event.bucket, "minio-event": event.name}
             properties = BasicProperties(
                 content_type=self.shape.content_type,
-                headers={**minios, **self.headers(event)},
+                headers=self._own_headers(event),
                 delivery_mode=kept,
                 message_id=event.id,
             )
             yield Message(place, properties, body)
+
+    def _own_headers(self, event: Event) -> dict[str, str]:
+        minios = {"minio-bucket": event.bucket, "minio-event": event.name}
+        return minios | super().headers(event)
 
     def _fail(self, events: Sequence[Event], confirms: Confirms, error: Exception) -> None:
         """Say of each event that was not settled why."""

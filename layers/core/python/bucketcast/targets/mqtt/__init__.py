@@ -131,7 +131,9 @@ class Target(base.Target):
             deadline = time.monotonic() + self.patience
             qos = int(given.qos)
             content_type = self.shape.content_type
-            packet = publisher(self._levels[0], given.topic, qos, content_type, self.headers)
+            packet = publisher(
+                self._levels[0], given.topic, qos, content_type, self._user_properties
+            )
             batch = Batch(events, self.body, packet, lambda no: refusal(no, where))
             try:
                 if qos:
@@ -148,10 +150,13 @@ class Target(base.Target):
             return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        """What stands beside the body in MQTT 5, which has a content type apart."""
-        found = {"id": event.id, **super().headers(event)}
-        found.pop("datacontenttype", None)
-        return found
+        """The content type and the user properties, which MQTT 3.1.1 has no place for."""
+        if self._levels == (MQTT_3,):
+            return {}
+        return {"content-type": self.shape.content_type, **self._user_properties(event)}
+
+    def _user_properties(self, event: Event) -> dict[str, str]:
+        return {"id": event.id, **super().headers(event)}
 
     def probe(self) -> None:
         """See that the broker answers; whether the topic may be used, only an event shows."""

@@ -191,7 +191,8 @@ class Target(base.Target):
                 if self._mirrors:
                     self._join(connection, entries)
                 else:
-                    _copy(connection, sql.append(names), map(sql.appended, events))
+                    rows = (sql.appended(event, self.shape) for event in events)
+                    _copy(connection, sql.append(names), rows)
             except UnicodeEncodeError as error:
                 reason: DeliveryError = Rejected(f"its text is not Unicode: {error}")
             except Error as error:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, LiteralString, NamedTuple, Self
 
 from bucketcast.event import Event
 from bucketcast.namespace import DAYS_TO_REMEMBER, Entry
+from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
 
 if TYPE_CHECKING:
@@ -64,9 +65,9 @@ def staged(entry: Entry) -> Row:
     return _row((entry.register, entry.version, moment, bare, entry.key), records(entry.event))
 
 
-def appended(event: Event) -> Row:
+def appended(event: Event, shape: Shape) -> Row:
     """A row of the format `access`."""
-    return _row((event.time,), records(event))
+    return _row((event.time,), shape.value(event))
 
 
 def _row(fields: tuple[str, ...], json: bytes) -> Row:

@@ -133,6 +133,12 @@ class Target(base.Target):
             failures.update(dict.fromkeys(unconfirmed, self._translated(error)))
         return failures
 
+    def body(self, event: Event) -> bytes:
+        value = self.shape.value(event)
+        if self._type == "hash":
+            return value
+        return b"[%b,%b]" % (encode(event.time), value)
+
     def probe(self) -> None:
         from redis.exceptions import RedisError  # noqa: PLC0415
 
@@ -189,9 +195,7 @@ class Target(base.Target):
             places: list[int] = []
             for place, event in enumerate(events[start : start + EVENTS_A_CALL], start):
                 try:
-                    items.append(
-                        _fitting(b"[%b,%b]" % (encode(event.time), self.shape.value(event)))
-                    )
+                    items.append(_fitting(self.body(event)))
                 except (UnicodeEncodeError, Rejected) as error:
                     failures[place] = Rejected(str(error))
                 else:

@@ -3,7 +3,9 @@
 A request says `Content-Type: application/json`, `User-Agent: bucketcast/<version>`, `webhook-id`
 (the same for every delivery of the same event, so that a receiver can drop repeats) and, where
 there is an `auth_token`, `Authorization`: one word is sent as `Bearer <word>`, two words as they
-are (`Basic YWxpY2U6…`).
+are (`Basic YWxpY2U6…`). With `shape = cloudevents` the content type is
+`application/cloudevents+json`; with `cloudevents-binary` the attributes are headers `ce-…`,
+percent-encoded, which takes up to 6 KB for a long key: more than some servers allow.
 
 The answer's status decides, once it is there; what follows it does not:
 
@@ -35,9 +37,10 @@ from typing import Any
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
 from bucketcast.options import REFERENCE, Duration, Secret, Url, option
+from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.webhook import curl
-from bucketcast.targets.webhook.outcome import Batch, refusal
+from bucketcast.targets.webhook.outcome import Batch, Write, refusal
 
 MOST_IN_FLIGHT = 256
 NO_MORE: tuple[int, bytes, list[str]] = (0, b"", [])
@@ -65,6 +68,7 @@ class Target(base.Target):
 
     arn_type = "webhook"
     client = "pycurl"
+    attributes_prefix = "ce-"
     Settings = WebhookSettings
     settings: WebhookSettings
 
@@ -91,14 +95,16 @@ class Target(base.Target):
             if self._open is None:
                 self._open = _Connections(self.settings)
             try:
-                return self._open.send(events)
+                return self._open.send(events, self._written)
             except BaseException:
                 self._drop()  # it holds half a batch
                 raise
 
     def headers(self, event: Event) -> dict[str, str]:
-        content = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
-        return content | super().headers(event)
+        found = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
+        for name, text in super().headers(event).items():
+            found[name] = in_header(text)
+        return found
 
     def probe(self) -> None:
         _login(self.settings)
@@ -107,6 +113,10 @@ class Target(base.Target):
     def close(self) -> None:
         with self._lock:
             self._drop()
+
+    def _written(self, event: Event) -> tuple[bytes, list[str]]:
+        body = self.shape.message(event)
+        return body, [f"{name}: {text}" for name, text in self.headers(event).items()]
 
     def _drop(self) -> None:
         if self._open is not None:
@@ -121,17 +131,16 @@ class _Connections:
         import pycurl  # noqa: PLC0415 - only its own function carries it
 
         self._settings = settings
-        self._headers = ["Content-Type: application/json"]
-        if authorization := _login(settings):
-            self._headers.append(f"Authorization: {authorization}")
+        authorization = _login(settings)
+        self._headers = [f"Authorization: {authorization}"] if authorization else []
         self._multi = pycurl.CurlMulti()
         # Otherwise curl keeps four times what is busy just then: too few when a batch ends.
         self._multi.setopt(pycurl.M_MAXCONNECTS, settings.in_flight)
         self._idle = [curl.Request(settings) for _ in range(settings.in_flight)]
         self._requests = {request.handle: request for request in self._idle}
 
-    def send(self, events: Sequence[Event]) -> base.Failures:
-        batch = Batch(events, self._headers, self._settings.timeout)
+    def send(self, events: Sequence[Event], write: Write) -> base.Failures:
+        batch = Batch(events, write, self._headers, self._settings.timeout)
         multi = self._multi
         while True:
             if batch.goes_on():

@@ -1,7 +1,7 @@
 """What the answers to a batch of POSTs mean: for each event, and for those not sent yet."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from bucketcast.errors import (
     DeliveryError,
@@ -12,7 +12,6 @@ from bucketcast.errors import (
     Throttled,
 )
 from bucketcast.event import Event
-from bucketcast.shapes import minio
 from bucketcast.targets.base import Failures
 from bucketcast.targets.webhook import curl
 
@@ -25,6 +24,9 @@ ENOUGH_REFUSED = 3
 BODY_SHOWN = 200
 PREPARED = 128
 
+Write = Callable[[Event], tuple[bytes, list[str]]]
+"""The body of an event, and the headers that go with it; raises UnicodeEncodeError."""
+
 
 class Batch:
     """What of a batch is still to be sent, what failed, and why nothing more is sent, if so.
@@ -33,8 +35,10 @@ class Batch:
     last one sent.
     """
 
-    def __init__(self, events: Sequence[Event], headers: Sequence[str], seconds: float) -> None:
-        self.posts = self._posts(headers)
+    def __init__(
+        self, events: Sequence[Event], write: Write, headers: Sequence[str], seconds: float
+    ) -> None:
+        self.posts = self._posts(write, headers)
         self.started = 0
         self.delivered = False
         self._events = events
@@ -42,17 +46,19 @@ class Batch:
         self._stopped: DeliveryError | None = None
         self._end = time.monotonic() + seconds
 
-    def _posts(self, headers: Sequence[str]) -> Iterator[tuple[int, bytes, list[str]]]:
+    def _posts(
+        self, write: Write, headers: Sequence[str]
+    ) -> Iterator[tuple[int, bytes, list[str]]]:
         # Many at once: encoding between the requests takes twice as long, out of a cold cache.
         for start in range(0, len(self._events), PREPARED):
             ready = []
             for place, event in enumerate(self._events[start : start + PREPARED], start):
                 try:
-                    body = minio.log(event)
+                    body, own = write(event)
                 except UnicodeEncodeError as error:
                     self.failed(place, Rejected(f"no JSON can hold it: {error}"))
                 else:
-                    ready.append((place, body, [*headers, "webhook-id: " + event.id]))
+                    ready.append((place, body, [*headers, *own]))
             yield from ready
 
     def goes_on(self) -> bool:

@@ -1,0 +1,127 @@
+"""Every dialect at every server: all that the target says arrives, and its readers find the key."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+from urllib.parse import quote_plus, unquote, unquote_plus
+
+import pytest
+
+from bucketcast import shapes, sources
+from bucketcast.event import Event
+from bucketcast.options import read
+from tests.contract.trial import UNUSUAL_KEYS, Trial
+from tests.servers import Arrival
+
+KEYS = (*UNUSUAL_KEYS, "100%2F", "a%20b+c d")
+RECORDED = Path(__file__).parents[1] / "events" / "s3" / "put-2.1.json"
+OF_THE_TRANSPORT = frozenset({"host", "user-agent", "accept", "content-length", "authorization"})
+"""Headers that are not about the event."""
+
+
+def put(key: str) -> Event:
+    """S3's record of a put, as it came."""
+    body = json.loads(RECORDED.read_text(encoding="utf-8"))
+    body["Records"][0]["s3"]["object"]["key"] = quote_plus(key, safe="/")
+    (found,) = sources.events(json.dumps(body))
+    return found
+
+
+def document_in(arrival: Arrival) -> Any:
+    """The JSON that arrived, without the time that may stand beside it."""
+    found = json.loads(arrival.body)
+    return found[1] if isinstance(found, list) else found
+
+
+def same_json(body: bytes) -> str:
+    """The same for bodies that differ in how they are printed only."""
+    return json.dumps(json.loads(body), sort_keys=True)
+
+
+def held(record: Any) -> str:
+    """The key in a record, as it is written there."""
+    return str(record["s3"]["object"]["key"])
+
+
+def beside(arrival: Arrival) -> dict[str, str]:
+    return {name.lower(): text for name, text in arrival.headers.items()}
+
+
+def minios_keys(arrival: Arrival, _: str) -> Iterator[str]:
+    """MinIO escapes the key in the record, and has it plain in front."""
+    document = document_in(arrival)
+    yield unquote_plus(held(document["Records"][0]))
+    if "Key" in document:
+        yield document["Key"].removeprefix("uploads/")
+
+
+def amazons_keys(arrival: Arrival, _: str) -> Iterator[str]:
+    yield unquote_plus(held(document_in(arrival)["Records"][0]))
+
+
+def cephs_keys(arrival: Arrival, _: str) -> Iterator[str]:
+    """Ceph escapes nothing."""
+    yield held(document_in(arrival)["Records"][0])
+
+
+def cloud_keys(arrival: Arrival, _: str) -> Iterator[str]:
+    """A subject is S3's key, as it stands in the record too."""
+    document = document_in(arrival)
+    yield unquote_plus(held(document["data"]))
+    yield unquote_plus(document["subject"])
+
+
+def binary_keys(arrival: Arrival, prefix: str) -> Iterator[str]:
+    """The bindings whose prefix is `ce-` percent-encode what stands in headers."""
+    yield unquote_plus(held(document_in(arrival)))
+    subject = beside(arrival)[f"{prefix}subject".lower()]
+    yield unquote_plus(unquote(subject) if prefix == "ce-" else subject)
+
+
+READERS: Mapping[str, Callable[[Arrival, str], Iterator[str]]] = {
+    "minio": minios_keys,
+    "aws": amazons_keys,
+    "ceph": cephs_keys,
+    "cloudevents": cloud_keys,
+    "cloudevents-binary": binary_keys,
+}
+
+
+def test_every_shape_has_a_reader() -> None:
+    assert READERS.keys() == set(get_args(shapes.Name))
+
+
+def test_readers_find_the_same_key(shaped: Trial) -> None:
+    batch, sender = [put(key) for key in KEYS], shaped.sender()
+    assert sender.send(batch) == {}
+    arrivals, reader = shaped.arrivals(), READERS[shaped.layout.shape]
+    found = [set(reader(each, shaped.kind.attributes_prefix or "")) for each in arrivals]
+    assert sorted(map(sorted, found)) == sorted([key] for key in KEYS)
+    said = map(sender.target.body, batch)
+    assert sorted(same_json(each.body) for each in arrivals) == sorted(map(same_json, said))
+
+
+def test_what_arrives_is_what_the_target_says(shaped: Trial) -> None:
+    batch, sender = [put(key) for key in KEYS], shaped.sender()
+    assert sender.send(batch) == {}
+    arrived = {each.body: beside(each) for each in shaped.arrivals()}
+    target = sender.target
+    assert arrived.keys() == {target.body(each) for each in batch}
+    for each in batch:
+        said = {name.lower(): text for name, text in target.headers(each).items()}
+        found = arrived[target.body(each)]
+        assert {name: found[name] for name in found if name not in OF_THE_TRANSPORT} == said
+
+
+@pytest.mark.parametrize("name", get_args(shapes.Name))
+def test_a_shape_without_a_place_is_refused_with_the_cure(trial: Trial, name: str) -> None:
+    """A mirror is guarded by what its records say; attributes need headers."""
+    plain = trial.sender().target
+    refused = trial.layout.mirrors and name != "minio"
+    if name == "cloudevents-binary" and not plain.headers(put("a")):
+        refused = True
+    made = read(trial.kind.Settings, trial.texts(shape=name))
+    mistakes = [(key, allowed) for key, _, allowed in trial.kind.check(made)]
+    assert {key for key, _ in mistakes} == ({"shape"} if refused else set())
+    assert all(allowed.startswith("allowed is ") for _, allowed in mistakes)
