@@ -12,7 +12,15 @@ from pathlib import Path
 
 from bucketcast.config import Deployment, load
 from localstack import deploy, emulator, seed
-from localstack.places import ENV_FILE, LOCAL, ROOT, Failure, aws_variables, endpoint
+from localstack.places import (
+    ENV_FILE,
+    LOCAL,
+    ROOT,
+    Failure,
+    aws_variables,
+    endpoint,
+    function_url,
+)
 from localstack.program import run
 
 
@@ -41,10 +49,13 @@ def up(config: Path) -> None:
 
 def write_env() -> None:
     """Write `.local/env`: shell lines that lead any AWS client, and bucketcast, to the system."""
-    queue = deploy.outputs().get("IngressQueueUrl")
+    outputs = deploy.outputs()
+    queue = outputs.get("IngressQueueUrl")
     if queue is None:
         raise Failure("the stack is deployed but has no output IngressQueueUrl: a fault of app.py")
     variables = aws_variables() | {"BUCKETCAST_INGRESS_QUEUE_URL": queue}
+    if "EntryUrl" in outputs:
+        variables["BUCKETCAST_ENTRY_URL"] = function_url(outputs["EntryUrl"])
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
     unfinished = ENV_FILE.with_suffix(".new")
     unfinished.write_text("".join(lines))
@@ -53,7 +64,7 @@ def write_env() -> None:
 
 def _deploy(deployment: Deployment, config: Path) -> bool:
     life = emulator.ensure()
-    seed.seed(target.plain_secrets for target in deployment.targets)
+    seed.seed(deployment.plain_secrets)
     return deploy.deploy(life, config)
 
 

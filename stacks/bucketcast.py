@@ -12,6 +12,7 @@ from bucketcast.errors import ConfigError, ConfigErrors
 from stacks import limits
 from stacks.assets import Assets
 from stacks.delivery import Delivery
+from stacks.entry import Entry
 from stacks.ingest import Ingest
 from stacks.platform import LAMBDA, local_platform
 from stacks.wiring import Wiring
@@ -59,6 +60,9 @@ class Bucketcast(Stack):
         ingest.feeds([delivery.queue for delivery in deliveries])
         Wiring(self, "Wiring", buckets=config.buckets, ingest=ingest, assets=assets, local=local)
         Tags.of(self).add("application", "bucketcast")
+        if config.entry:
+            entry = Entry(self, "Entry", config=config.entry, ingest=ingest, assets=assets)
+            CfnOutput(self, "EntryUrl", value=entry.url)
         self._outputs(ingest, config)
 
     def _outputs(self, ingest: Ingest, config: Deployment) -> None:

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from bucketcast.config import TargetConfig
 from bucketcast.queues import target_name
-from stacks import limits, nag
+from stacks import limits, nag, secrets
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.queues import QueuePair
@@ -90,22 +90,7 @@ class Delivery(Construct):
         # with its reason. To back off, by visibility, is a right of the event source already.
         self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
-        if not self._target.secret_names:
-            return
-        role.add_to_policy(
-            iam.PolicyStatement(
-                actions=["secretsmanager:GetSecretValue"],
-                resources=[self._secret_arn(name) for name in sorted(self._target.secret_names)],
-            )
-        )
-
-    def _secret_arn(self, name: str) -> str:
-        if name.startswith("arn:"):
-            return name
-        stack = Stack.of(self)
-        where = f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}"
-        # Secrets Manager appends a hyphen and six characters of its own to a secret's name.
-        return f"{where}:secret:{name}-??????"
+        secrets.let_read(role, self._target.secret_names)
 
     def _listen(self, function: lambda_.Function) -> None:
         function.add_event_source(

@@ -122,7 +122,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ("sync_events = 1", "sync_events: found '1'; allowed is on or off"),
         (
             "[notify_webhok.a]\nendpoint='https://example.org'",
-            "notify_webhok: unknown key; did you mean 'notify_webhook'? allowed are bucket, notify",
+            "notify_webhok: unknown key; did you mean 'notify_webhook'? allowed are bucket, entry",
         ),
         ("bucket = 'uploads'", "bucket: found 'uploads'; a table such as [bucket.NAME]"),
         ("[bucket]\nuploads = 'on'", "bucket.uploads: found 'on'; a table [bucket.uploads]"),
@@ -143,6 +143,10 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "[bucket.uploads]\naccess_events = 'on'",
             "bucket.uploads.access_events: found on; only off so far",
         ),
+        ("[entry]", "entry.token: missing; a secret is needed, for example secret:"),
+        ("[entry]\ntoken = 'plain'", "entry.token: found plain text; secret:NAME of a secret"),
+        ("[entry]\ntoken = 'secret:x'\ntokn = 1", "entry.tokn: unknown key; did you mean 'token'?"),
+        ("entry = 'secret:x'", "entry: found 'secret:x'; a table [entry]"),
         ("notify_webhook = 1", "notify_webhook: found 1; a table such as [notify_webhook.NAME]"),
         (
             "[notify_webhook.primary]",

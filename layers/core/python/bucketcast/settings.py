@@ -45,6 +45,19 @@ class IngestSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EntrySettings:
+    """`token` is a reference to the secret that senders must know."""
+
+    queue_url: str
+    token: str
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        queue, token = _variables(environ, ("QUEUE_URL", "TOKEN"))
+        return cls(queue, token)
+
+
+@dataclass(frozen=True, slots=True)
 class DispatchSettings:
     """`settings` are the target's own, with references in place of secrets."""
 

@@ -15,6 +15,8 @@ from bucketcast.config import (
     Bucket,
     Deployment,
     DeployOptions,
+    Entry,
+    EntryConfig,
     TargetConfig,
     load,
 )
@@ -45,6 +47,7 @@ class _WithEveryOption(click.Command):
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
+        _section(formatter, "[entry]", options_of(Entry))
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
             variables = f"MINIO_NOTIFY_{kind.upper()}_"
@@ -122,6 +125,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
         },
+        "entry": {"token": _token(config.entry)} if config.entry else None,
         "targets": [
             {
                 "arn": str(target.arn),
@@ -145,6 +149,8 @@ def _rows(
         for name, bucket in config.buckets.items():
             for key in options_of(Bucket):
                 yield f"bucket.{name}", key, _shown(getattr(bucket, key)), ""
+        if config.entry:
+            yield "entry", "token", _token(config.entry), ""
     for target in chosen:
         where = f"notify_{target.kind}.{target.id}"
         yield where, "", str(target.arn), "(its ARN)"
@@ -167,6 +173,10 @@ def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
             yield key, "***", ""
         else:
             yield key, text, ""
+
+
+def _token(entry: EntryConfig) -> str:
+    return "***" if entry.plain_secrets else entry.token
 
 
 def _short(text: str) -> str:

@@ -1,9 +1,9 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what
-the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`.
-A target that only the environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in
-MinIO. An empty variable counts as unset.
+Tables are `[bucket.NAME]`, `[entry]`, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]`
+for what the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and
+`MINIO_API_SYNC_EVENTS`. A target that only the environment knows needs
+`MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,8 @@ from bucketcast.config.model import (
     Deploy,
     Deployment,
     DeployOptions,
+    Entry,
+    EntryConfig,
     TargetConfig,
 )
 from bucketcast.config.reading import Reading
@@ -27,6 +29,8 @@ __all__ = [
     "Deploy",
     "DeployOptions",
     "Deployment",
+    "Entry",
+    "EntryConfig",
     "TargetConfig",
     "load",
 ]

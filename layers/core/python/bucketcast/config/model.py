@@ -1,12 +1,12 @@
 """What a configuration amounts to, and the options that are Bucketcast's own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
+from bucketcast.options import REFERENCE, Csv, Duration, OnOff, Secret, option, options_of
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
 
@@ -22,6 +22,28 @@ class Bucket:
     create: OnOff = option("make the bucket, or take one that is there", default="on")
     via: Literal["sqs", "eventbridge"] = option("how S3 sends its events", default="sqs")
     access_events: OnOff = option("also Get, Head and the like, from CloudTrail", default="off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """The HTTP entry, which is made where this table is."""
+
+    token: Secret = option(
+        "what MinIO (auth_token) and Ceph RGW (password in the address) must send",
+        example="secret:bucketcast-entry",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EntryConfig:
+    """The checked entry; `token` is a reference."""
+
+    token: str
+    plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        return secret_names([self.token])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,11 +100,7 @@ class TargetConfig:
     @property
     def secret_names(self) -> frozenset[str]:
         """The secrets that its function must be allowed to read."""
-        return frozenset(
-            text.removeprefix(REFERENCE).partition("#")[0]
-            for text in self.settings.values()
-            if text.startswith(REFERENCE)
-        )
+        return secret_names(self.settings.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +115,13 @@ class Deployment:
     targets: tuple[TargetConfig, ...]
     notes: tuple[str, ...] = ()
     object_facts: str = "off"
+    entry: EntryConfig | None = None
+
+    @property
+    def plain_secrets(self) -> list[Mapping[str, str]]:
+        """What a local deploy was given in plain text, by the names of the secrets."""
+        own = [self.entry.plain_secrets] if self.entry else []
+        return [*own, *(each.plain_secrets for each in self.targets)]
 
     @property
     def facts(self) -> ObjectFacts:
@@ -106,3 +131,12 @@ class Deployment:
         every = [ANY_BUCKET] if self.object_facts == "all" else self.buckets
         wants = {str(each.arn): each.deploy.facts for each in self.targets if each.deploy.facts}
         return ObjectFacts(frozenset(every), wants)
+
+
+def secret_names(settings: Iterable[str]) -> frozenset[str]:
+    """The secrets that settings refer to, without the fields inside of them."""
+    return frozenset(
+        text.removeprefix(REFERENCE).partition("#")[0]
+        for text in settings
+        if text.startswith(REFERENCE)
+    )

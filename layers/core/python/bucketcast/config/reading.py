@@ -16,6 +16,8 @@ from bucketcast.config.model import (
     Deploy,
     Deployment,
     DeployOptions,
+    Entry,
+    EntryConfig,
     TargetConfig,
 )
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
@@ -23,6 +25,7 @@ from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
 from bucketcast.targets.base import SPARE
 
 _WORDS = {dict: "a table", float: "a number with decimals"}
+_PLAIN = f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _ENABLED = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
 _DISABLED = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
@@ -55,16 +58,17 @@ class Reading:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
             self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
         tables = {f"notify_{kind}" for kind in targets.kinds()}
-        known = sorted({"sync_events", "object_facts", "bucket"} | tables)
+        known = sorted({"sync_events", "object_facts", "bucket", "entry"} | tables)
         for key in (key for key in document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._wrong(key, "unknown key", allowed)
         buckets = dict(self._buckets(self._table(document, "bucket")))
+        entry = self._entry()
         found = tuple(self._targets())
         if self._errors:
             raise ConfigErrors(self._errors)
         notes = tuple(dict.fromkeys(self._notes))
-        return Deployment(sync_events, buckets, found, notes, self._object_facts)
+        return Deployment(sync_events, buckets, found, notes, self._object_facts, entry)
 
     def _parse(self, path: Path) -> dict[str, Any]:
         try:
@@ -90,6 +94,25 @@ class Reading:
                     "only off so far: events from CloudTrail are not read yet",
                 )
             yield name, bucket
+
+    def _entry(self) -> EntryConfig | None:
+        table = self._document.get("entry")
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            self._wrong("entry", f"found {table!r}", "a table [entry]")
+            return None
+        values = self._values(table, "entry")
+        if self._read(Entry, values, "entry") is None:
+            return None
+        token = values["token"]
+        if token.startswith(REFERENCE):
+            return EntryConfig(token)
+        if not self._local:
+            self._wrong("entry.token", "found plain text", _PLAIN)
+            return None
+        name = "bucketcast/entry/token"
+        return EntryConfig(REFERENCE + name, {name: token})
 
     def _targets(self) -> Iterator[TargetConfig]:
         for kind in targets.kinds():
@@ -195,12 +218,7 @@ class Reading:
                 plain[name] = text
                 values[key] = REFERENCE + name
             else:
-                self._wrong(
-                    f"{where}.{key}",
-                    "found plain text",
-                    f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local "
-                    "deploy only",
-                )
+                self._wrong(f"{where}.{key}", "found plain text", _PLAIN)
         return plain
 
     def _deploy(self, table: Any, where: str, connections: int) -> Deploy | None:

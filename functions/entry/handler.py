@@ -1,0 +1,135 @@
+"""The HTTP entry: MinIO and Ceph RGW post their notifications, the ingress queue gets them.
+
+Behind a Lambda function URL. The token comes as MinIO sends its `auth_token` (`Bearer TOKEN`, or
+all of the header where the token is of two words), or as the password in the address that RGW
+posts to (`https://any:TOKEN@host/`). A body is answered 200 when SQS has it, and not before:
+whoever gets a 5xx sends again.
+"""
+
+import base64
+import binascii
+import hmac
+import json
+import os
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast import sources, telemetry
+from bucketcast.envelope import MAX_BYTES
+from bucketcast.errors import BadEvent, NotAuthorized
+from bucketcast.queues import Outgoing, Queue, escaped
+from bucketcast.settings import EntrySettings
+from bucketcast.store import secrets
+
+Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
+# In all below the function's timeout, so that a sender is answered in words.
+PATIENCE = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2})
+
+
+class Refused(Exception):
+    """What the sender is answered in place of 200."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+def build(environ: Mapping[str, str]) -> Handler:
+    """The handler for these settings; the token is kept for five minutes."""
+    settings = EntrySettings.from_environ(environ)
+    queue = Queue(settings.queue_url, boto3.client("sqs", config=PATIENCE))
+
+    def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
+        try:
+            _check_method(event)
+            _check_token(event["headers"].get("authorization", ""), settings.token)
+            body = _body(event)
+            if _events(body):
+                _forward(queue, body)
+        except Refused as refused:
+            telemetry.logger.warning("refused", status=refused.status, reason=str(refused))
+            return _answer(refused.status, error=str(refused))
+        return _answer(HTTPStatus.OK, status="received")
+
+    return handler
+
+
+def _check_method(event: Mapping[str, Any]) -> None:
+    method = event["requestContext"]["http"]["method"]
+    if method != "POST":
+        raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"found {method}; POST a notification")
+
+
+def _check_token(header: str, reference: str) -> None:
+    try:
+        token = secrets.resolve({"token": reference})["token"].strip().encode()
+    except NotAuthorized as error:
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from None
+    scheme, _, given = header.partition(" ")
+    if scheme.lower() == "basic":
+        given = _password(given)
+    elif scheme.lower() != "bearer":
+        given = ""
+    # All are compared, each in constant time, so that the time says nothing of the token.
+    same = [hmac.compare_digest(text.strip().encode(), token) for text in (header, given)]
+    if not (token and any(same)):
+        raise Refused(
+            HTTPStatus.UNAUTHORIZED,
+            "the token is missing or wrong: `Authorization: Bearer TOKEN`, or the password in "
+            "https://any:TOKEN@host/",
+        )
+
+
+def _password(given: str) -> str:
+    try:
+        return base64.b64decode(given).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _body(event: Mapping[str, Any]) -> str:
+    text: str = event.get("body") or ""
+    if event.get("isBase64Encoded"):
+        try:
+            text = base64.b64decode(text).decode()
+        except UnicodeDecodeError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"the body is not UTF-8: {error}") from None
+    size = len(text.encode())
+    if size > MAX_BYTES:
+        raise Refused(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"found {size:,} bytes; {MAX_BYTES:,} are taken"
+        )
+    return text
+
+
+def _events(body: str) -> int:
+    """How many events it holds; a body of none, as S3's test, is taken and dropped."""
+    try:
+        return len(sources.events(body))
+    except BadEvent as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+def _forward(queue: Queue, body: str) -> None:
+    try:
+        failed = queue.send([Outgoing(escaped(body))])
+    except (BotoCoreError, ClientError) as error:
+        failed = {0: str(error)}
+    if failed:
+        telemetry.logger.error("SQS did not take it", reason=failed[0])
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "the queue did not take it; send it again")
+
+
+def _answer(status: HTTPStatus, /, **document: str) -> dict[str, Any]:
+    headers = {"content-type": "application/json"}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["www-authenticate"] = 'Basic realm="bucketcast"'
+    return {"statusCode": status.value, "headers": headers, "body": json.dumps(document)}
+
+
+handler = build(os.environ)

@@ -1,0 +1,23 @@
+"""The right to read secrets that the configuration refers to, and no others."""
+
+from collections.abc import Iterable
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+
+
+def let_read(role: iam.Role, names: Iterable[str]) -> None:
+    """Let a role read the secrets with these names or ARNs."""
+    arns = [_arn(Stack.of(role), name) for name in sorted(names)]
+    if arns:
+        role.add_to_policy(
+            iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=arns)
+        )
+
+
+def _arn(stack: Stack, name: str) -> str:
+    if name.startswith("arn:"):
+        return name
+    where = f"arn:{stack.partition}:secretsmanager:{stack.region}:{stack.account}"
+    # Secrets Manager appends a hyphen and six characters of its own to a secret's name.
+    return f"{where}:secret:{name}-??????"
