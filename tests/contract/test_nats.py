@@ -1,6 +1,7 @@
 """What is particular to NATS."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -78,15 +79,27 @@ def test_the_id_of_an_event_stands_in_a_header(
     batch = events(2)
     assert make(server(name).settings()).send(batch) == {}
     found = [arrival.headers for arrival in server(name).received()]
-    assert found == [{"Nats-Msg-Id": each.id} for each in batch]
+    same = {"Content-Type": "application/json"}
+    assert found == [{"Nats-Msg-Id": each.id, **same} for each in batch]
 
 
 def test_a_server_without_headers_gets_none(core: NatsServer, make: Make) -> None:
     with core.configured(f"{LOGIN}\nno_header_support: true"):
-        target = make(core.settings())
-        assert target.send([event("plain")]) == {}
-        target.close()
+        assert make(core.settings()).send([event("plain")]) == {}
+        for needs in ({"jetstream": "on"}, {"shape": "cloudevents-binary"}):
+            error = reason(make(core.settings(**needs)), events(2))
+            assert type(error) is Retryable
+            assert "this server takes no headers" in str(error)
     assert [(path_of(each), each.headers) for each in core.received()] == [("uploads/plain", {})]
+
+
+def test_the_server_is_asked_for_a_pong_after_it_was_sent_all(core: NatsServer, make: Make) -> None:
+    with core.configured(f"{LOGIN}\ntrace: true"):
+        assert make(core.settings()).send(events(3)) == {}
+    traced = (core.folder / "log").read_text()
+    (connection,) = set(re.findall(r"(cid:[0-9]+) .*<<- \[HPUB ev.events", traced))
+    said = re.findall(rf"{connection} .*<<- \[(HPUB|PING)", traced)
+    assert said == ["PING", "HPUB", "HPUB", "HPUB", "PING"]
 
 
 def test_a_stream_that_has_an_event_already_answers_as_for_a_new_one(
@@ -283,6 +296,7 @@ STREAMS = {"streaming": "on", "streaming_cluster_id": "test-cluster"}
         ({"streaming_enable": "on"}, ["streaming_cluster_id"]),
         ({**STREAMS, "streaming_cluster_id": "test cluster"}, ["streaming_cluster_id"]),
         (STREAMS, []),
+        ({**STREAMS, "shape": "cloudevents-binary"}, ["shape"]),
         ({**STREAMS, "jetstream": "on"}, ["jetstream"]),
     ],
 )

@@ -1,7 +1,10 @@
 r"""NATS: each event is one message on a subject, by core NATS, JetStream or NATS Streaming.
 
 The message is MinIO's JSON body, and its header `Nats-Msg-Id` is the same for every delivery of the
-same event. What it is worth that an event was delivered is the choice between three ways:
+same event; `Content-Type` stands beside it. With `shape = "cloudevents-binary"` the attributes are
+headers `ce-…`, percent-encoded.
+
+What it is worth that an event was delivered is the choice between three ways:
 
 * core, unless another is switched on: the server has the message and hands it to whoever listens
   just then. Nobody else will ever see it. A stream that has the subject keeps it, and drops
@@ -60,6 +63,7 @@ from bucketcast.options import (
     SecretSeed,
     option,
 )
+from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.nats import login
 from bucketcast.targets.nats.batch import Batch
@@ -136,6 +140,7 @@ class Target(base.Target):
 
     arn_type: ClassVar[str] = "nats"
     client: ClassVar[str] = "nats"
+    attributes_prefix = "ce-"
     Settings = NatsSettings
     settings: NatsSettings
 
@@ -160,11 +165,20 @@ class Target(base.Target):
         return f"{self._address}, subject {self.settings.subject}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        batch = Batch(events, self.shape)
+        batch = Batch(events, self.body, self.headers)
         if events:
             with self._lock:
                 self._deliver(batch)
         return batch.failures
+
+    def headers(self, event: Event) -> dict[str, str]:
+        """None where NATS Streaming would lose them."""
+        if self.settings.streams:
+            return {}
+        found = {"Nats-Msg-Id": event.id, "Content-Type": self.shape.content_type}
+        for name, text in super().headers(event).items():
+            found[name] = in_header(text)
+        return found
 
     def probe(self) -> None:
         with self._lock:
@@ -219,7 +233,8 @@ class Target(base.Target):
             return JetStream(connection, given.subject)
         from bucketcast.targets.nats.core import Core  # noqa: PLC0415
 
-        return Core(connection, given.subject)
+        binary = self.shape.attributes is not None
+        return Core(connection, given.subject, needs_headers=binary)
 
 
 def _about_the_login(given: NatsSettings) -> Iterator[Mistake]:
@@ -249,6 +264,9 @@ def _mistakes(given: NatsSettings) -> Iterator[Mistake]:
             yield key, f"found {text!r}", f"allowed is {allowed}"
     if given.streams and not given.streaming_cluster_id:
         yield "streaming_cluster_id", "missing", "streaming needs the id of the server's cluster"
+    if given.streams and given.shape == "cloudevents-binary":
+        allowed = "allowed is cloudevents, which needs none"
+        yield "shape", f"found '{given.shape}', which needs headers", allowed
     if given.streams and given.jetstream:
         yield (
             "jetstream",

@@ -1,14 +1,15 @@
 """The messages of a batch, and what became of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.shapes import Shape
 
 USUAL_PAYLOAD = 1_048_576
 """Bytes that a NATS server takes unless told otherwise; an event of S3 has some thousand."""
+
+_AROUND_HEADERS = len("NATS/1.0\r\n\r\n")
 
 
 class Message(NamedTuple):
@@ -17,14 +18,28 @@ class Message(NamedTuple):
     place: int
     id: str
     body: bytes
+    headers: dict[str, str] | None
+
+    @property
+    def size(self) -> int:
+        """Bytes that the server counts."""
+        lines = (self.headers or {}).items()
+        beside = sum(len(name) + len(text) + 4 for name, text in lines)
+        return len(self.body) + (beside + _AROUND_HEADERS if lines else 0)
 
 
 class Batch:
     """Events on their way; of the `unconfirmed` places the server has not said what became."""
 
-    def __init__(self, events: Sequence[Event], shape: Shape) -> None:
+    def __init__(
+        self,
+        events: Sequence[Event],
+        body: Callable[[Event], bytes],
+        headers: Callable[[Event], dict[str, str]],
+    ) -> None:
         self._events = events
-        self._shape = shape
+        self._body = body
+        self._headers = headers
         self.failures: dict[int, DeliveryError] = {}
         self.unconfirmed = set(range(len(events)))
 
@@ -34,20 +49,23 @@ class Batch:
         if failure is not None:
             self.failures[place] = failure
 
-    def messages(self, beside: int, limit: int) -> Iterator[Message]:
-        """What the server takes, made while it works; `beside` each body so many bytes are sent."""
-        make = self._shape.message
+    def messages(self, limit: int, *, headers: bool, beside: int = 0) -> Iterator[Message]:
+        """What the server takes, made while it works.
+
+        It takes `limit` bytes; `beside` a message so many are sent. Headers are ASCII.
+        """
         for place, event in enumerate(self._events):
             try:
-                body = make(event)
+                more = self._headers(event) if headers else None
+                message = Message(place, event.id, self._body(event), more)
             except UnicodeEncodeError as error:
                 self.settle(place, Rejected(f"its text is not Unicode: {error}"))
                 continue
-            size = len(body) + beside
+            size = message.size + beside
             if size > limit:
                 self.settle(place, too_large(size, limit, "max_payload of the server"))
             else:
-                yield Message(place, event.id, body)
+                yield message
 
 
 def too_large(size: int, limit: int, what: str) -> DeliveryError:

@@ -1,11 +1,9 @@
 """Core NATS, and what the other two ways over a connection have in common with it."""
 
+from bucketcast.errors import Retryable
 from bucketcast.targets.nats.batch import Batch
 from bucketcast.targets.nats.connection import Connection
 
-ID = "Nats-Msg-Id"
-HEADER = len(f"NATS/1.0\r\n{ID}: {'0' * 32}\r\n\r\n")
-"""Bytes that the header takes."""
 PART = 100
 """So many messages are written out at once: the server works on them while more are made."""
 
@@ -16,12 +14,17 @@ class Core:
     Nothing here is bounded in time. What is raised is what nats-py raises, or a DeliveryError.
     """
 
-    def __init__(self, connection: Connection, subject: str) -> None:
+    def __init__(self, connection: Connection, subject: str, *, needs_headers: bool) -> None:
         self.connection = connection
         self.subject = subject
+        self.needs_headers = needs_headers
 
     async def open(self) -> None:
         """Make ready what a new connection needs."""
+        if self.needs_headers and not self.connection.takes_headers:
+            raise Retryable(
+                "this server takes no headers, which JetStream and shape = cloudevents-binary need"
+            )
 
     async def alive(self) -> None:
         """See that the server still knows the connection."""
@@ -30,11 +33,11 @@ class Core:
     async def send(self, batch: Batch) -> None:
         """Publish, and settle in the batch what the server took or refused."""
         publish, subject = self.connection.publish, self.subject
-        header = self.connection.takes_headers
+        limit, takes = self.connection.max_payload, self.connection.takes_headers
         sent = []
-        for place, id_, body in batch.messages(HEADER * header, self.connection.max_payload):
-            await publish(subject, body, headers={ID: id_} if header else None)
-            sent.append(place)
+        for message in batch.messages(limit, headers=takes):
+            await publish(subject, message.body, headers=message.headers)
+            sent.append(message.place)
             if len(sent) % PART == 0:
                 await self.connection.written()
         await self.connection.confirmed()

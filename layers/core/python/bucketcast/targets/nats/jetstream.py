@@ -8,7 +8,7 @@ from bucketcast.errors import DeliveryError, Rejected, Retryable, Throttled
 from bucketcast.targets.nats.acknowledged import Acknowledged
 from bucketcast.targets.nats.batch import USUAL_PAYLOAD, Batch, Message
 from bucketcast.targets.nats.connection import NEVER, Connection
-from bucketcast.targets.nats.core import HEADER, ID, Core
+from bucketcast.targets.nats.core import Core
 
 IN_FLIGHT = 500
 """Messages on their way at a time; a server buffers 10,000 for a stream."""
@@ -39,19 +39,20 @@ class JetStream(Core):
     """Publishes to the stream that has the subject; see `Core`."""
 
     def __init__(self, connection: Connection, subject: str) -> None:
-        super().__init__(connection, subject)
+        super().__init__(connection, subject, needs_headers=True)
         self._acknowledged = Acknowledged(connection, IN_FLIGHT, self._failure)
 
     async def open(self) -> None:
+        await super().open()
         await self._acknowledged.open()
 
     async def send(self, batch: Batch) -> None:
         publish, subject = self.connection.publish, self.subject
         acknowledged = self._acknowledged
-        for message in batch.messages(HEADER, self.connection.max_payload):
+        for message in batch.messages(self.connection.max_payload, headers=True):
             await acknowledged.room()
             reply = acknowledged.reply(batch, message)
-            await publish(subject, message.body, reply=reply, headers={ID: message.id})
+            await publish(subject, message.body, reply=reply, headers=message.headers)
         await acknowledged.all()
 
     async def probe(self) -> None:
@@ -78,7 +79,7 @@ class JetStream(Core):
         except msgspec.DecodeError:
             return Retryable(f"something answered on '{self.subject}' that is no stream")
         # A message that the stream has already is no error: "duplicate" stands beside it.
-        return self._refusal(error, len(message.body) + HEADER) if error else None
+        return self._refusal(error, message.size) if error else None
 
     @staticmethod
     def _refusal(error: _Error, size: int) -> DeliveryError:

@@ -28,7 +28,7 @@ class Streaming(Core):
     """Publishes to the channel that has the subject's name; see `Core`."""
 
     def __init__(self, connection: Connection, subject: str, cluster: str, most: int) -> None:
-        super().__init__(connection, subject)
+        super().__init__(connection, subject, needs_headers=False)
         self._cluster = cluster
         self._acknowledged = Acknowledged(connection, most, self._failure)
         self._name, self._id = uuid.uuid4().hex.encode(), uuid.uuid4().bytes
@@ -57,7 +57,7 @@ class Streaming(Core):
     async def send(self, batch: Batch) -> None:
         publish, subject, own = self.connection.publish, self._publishes, self._own
         acknowledged, limit = self._acknowledged, self.connection.max_payload
-        for message in batch.messages(len(own) + _BESIDE, limit):
+        for message in batch.messages(limit, headers=False, beside=len(own) + _BESIDE):
             await acknowledged.room()
             reply = acknowledged.reply(batch, message)
             data = own + packed({2: message.id.encode(), 5: message.body})
@@ -70,15 +70,22 @@ class Streaming(Core):
     async def _ask(self, subject: str, fields: Fields, *, error: int) -> dict[int, bytes]:
         """The server's answer; what stands in its field `error` is raised."""
         request = self.connection.request(subject, packed(fields), timeout=NEVER)
-        answer = unpacked((await self.connection.answer(request)).data)
-        if error in answer:
-            raise NotConnected(answer[error].decode())
-        return answer
+        answer = await self.connection.answer(request)
+        try:
+            found = unpacked(answer.data)
+        except ValueError as wrong:
+            raise NotConnected(f"what answers is no NATS Streaming server: {wrong}") from None
+        if error in found:
+            raise NotConnected(found[error].decode())
+        return found
 
     def _failure(self, answer: Msg, _: Message) -> DeliveryError | None:
+        try:
+            said = unpacked(answer.data).get(2, b"").decode()
+        except ValueError as wrong:
+            return NotConnected(f"what answers is no NATS Streaming server: {wrong}")
         if not answer.data:  # nobody listens there any more, which NATS says in a header
             return NotConnected("the NATS Streaming server is gone")
-        said = unpacked(answer.data).get(2, b"").decode()
         if _UNKNOWN in said:
             return NotConnected(f"the server does not know this client any more: {said}")
         return Retryable(said) if said else None
