@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from bucketcast import sources
+from bucketcast import shapes, sources
 from bucketcast.envelope import Delivery, pack, unpack
 from bucketcast.errors import BadEvent
-from bucketcast.shapes import minio
+from bucketcast.shapes.cloudevents import in_header
 
+SHAPES = tuple(map(shapes.shape, get_args(shapes.Name)))
 RECORDED = Path(__file__).parent / "events"
 ODD: tuple[Any, ...] = (
     *(None, True, -1, 0, 2**63, 1e308, "", "\0", "\ud800", "%", "%ff", "+", "é" * 400),
@@ -58,8 +59,12 @@ def used(body: str) -> int:
     except BadEvent:
         return 0
     for event in events:
-        with suppress(UnicodeEncodeError):  # what a target then rejects
-            minio.log(event)
+        for shape in SHAPES:
+            with suppress(UnicodeEncodeError):  # what a target then rejects
+                shape.message(event)
+                shape.value(event)
+                for text in shape.attributes(event).values() if shape.attributes else ():
+                    in_header(text)
     for packed in pack([Delivery("rule", event) for event in events], 0):
         unpack(packed.body)
     return len(events)

@@ -129,5 +129,8 @@ def _sequencer(event: Event) -> str:
 
 
 def _id(event: Event) -> str:
-    moment = datetime.fromisoformat(event.time)
+    try:
+        moment = datetime.fromisoformat(event.time)
+    except ValueError:  # a leap second, or what no calendar has
+        return f"{event.time}.{event.etag or ''}"
     return f"{int(moment.timestamp()):010}.{moment.microsecond:06}.{event.etag or ''}"
