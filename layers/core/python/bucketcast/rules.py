@@ -102,12 +102,13 @@ class RuleIndex:
 class _Named:
     """The rules that ask for one event name."""
 
-    __slots__ = ("_prefixes", "_regexes", "_whole")
+    __slots__ = ("_prefixes", "_searched", "_whole")
 
     def __init__(self, entries: list["_Entry"]) -> None:
         self._prefixes = _index([entry for entry in entries if not entry.regex])
         self._whole = [entry for entry in entries if entry.regex]
-        self._regexes = regexes([entry.regex for entry in self._whole]) if self._whole else None
+        patterns = [entry.regex for entry in self._whole]
+        self._searched = regexes(patterns).Match if patterns else None
 
     def match(self, event: Event, found: dict[str, Hit], asks: set[Fact] | None) -> None:
         key = event.key
@@ -117,8 +118,8 @@ class _Named:
                 for entry in entries:
                     if entry.slot not in found and entry.matches(event, asks):
                         found[entry.slot] = entry.hit
-        if self._regexes is not None:
-            for place in self._regexes.Match(key) or ():
+        if self._searched is not None:
+            for place in self._searched(key.encode()) or ():
                 entry = self._whole[place]
                 if entry.slot not in found and entry.matches(event, asks):
                     found[entry.slot] = entry.hit

@@ -1,0 +1,64 @@
+"""Rules that turn on what only the object knows, which ingest asks of S3."""
+
+from typing import Any
+
+from tests.e2e.arrivals import Posted, posted
+from tests.e2e.records import message, record
+from tests.e2e.system import System
+
+
+def arrived(system: System, prefix: str, *keys: str) -> list[Posted]:
+    """What came of just these keys, once the puts of all others are settled too."""
+    wanted = sorted(f"uploads/{prefix}{key}" for key in keys)
+    webhook = system.consumers.webhook
+    system.until_equal(
+        "the puts that the rule asks for",
+        lambda: sorted(each.key for each in posted(webhook, f"uploads/{prefix}")),
+        wanted,
+    )
+    system.until_settled()
+    seen = posted(webhook, f"uploads/{prefix}")
+    assert sorted(each.key for each in seen) == wanted
+    return seen
+
+
+def put(system: System, key: str, **more: Any) -> None:
+    system.s3.put_object(Bucket="uploads", Key=key, Body=b"x", **more)
+
+
+def test_a_tag_decides(system: System, prefix: str) -> None:
+    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
+    put(system, f"{prefix}public", Tagging="class=public&team=red")
+    put(system, f"{prefix}private", Tagging="class=private")
+    put(system, f"{prefix}none")
+    arrived(system, prefix, "public")
+
+
+def test_metadata_decides_and_is_told(system: System, prefix: str) -> None:
+    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--metadata", "Team^=red")
+    put(system, f"{prefix}red", Metadata={"team": "red-1"}, ContentType="text/x-red")
+    put(system, f"{prefix}blue", Metadata={"team": "blue-1"})
+    put(system, f"{prefix}none")
+    (one,) = arrived(system, prefix, "red")
+    object_ = one.record["s3"]["object"]
+    assert object_["contentType"] == "text/x-red"
+    assert object_["userMetadata"]["X-Amz-Meta-Team"] == "red-1"
+
+
+def test_content_type_decides_and_may_be_excluded(system: System, prefix: str) -> None:
+    options = ("--if", "content_type^=image/", "--not", "content_type=image/gif")
+    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, *options)
+    for kind in ("image/png", "image/gif", "text/plain"):
+        put(system, f"{prefix}{kind[-3:]}", ContentType=kind)
+    arrived(system, prefix, "png")
+
+
+def test_an_object_that_is_gone_is_said_and_not_lost(system: System, prefix: str) -> None:
+    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
+    system.send(system.ingress, [message(record(f"{prefix}gone.jpg", 7))])
+    arrived(system, prefix, "gone.jpg")
+    system.until(
+        "the log says that the object is gone",
+        lambda: system.local.log_tail(500),
+        lambda log: "objects are gone" in log,
+    )
