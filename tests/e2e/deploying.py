@@ -58,7 +58,7 @@ FEW = "2"
 
 def write_configuration(file: Path, consumers: Consumers) -> None:
     """Write the bucketcast.toml of the tests."""
-    lines = []
+    lines = ['object_facts = "on"']
     for name, bucket in BUCKETS.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
     for name, settings in consumers.targets().items():
