@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
-from tests.e2e.system import System
+from tests.e2e.system import Deployed, System
 from tests.servers import Arrival
 from tests.servers.webhook import WebhookServer
 
@@ -48,12 +48,12 @@ def posted(server: WebhookServer, prefix: str, path: str = "") -> list[Posted]:
 
 def table(system: System, prefix: str) -> dict[str, Held]:
     """The rows of the mirror in PostgreSQL."""
-    return _held(system.consumers.postgres.received("mirror"), prefix)
+    return held(system.consumers.postgres.received("mirror"), prefix)
 
 
 def fields(system: System, prefix: str) -> dict[str, Held]:
     """The fields of the mirror in Redis."""
-    return _held(system.consumers.redis.received("ev:mirror"), prefix)
+    return held(system.consumers.redis.received("ev:mirror"), prefix)
 
 
 def table_log(system: System, prefix: str) -> list[tuple[str, str]]:
@@ -68,7 +68,7 @@ def list_log(system: System, prefix: str) -> list[tuple[str, str]]:
     return _logged((json.loads(item.body)[1] for item in items), prefix)
 
 
-def bucket(system: System, name: str, prefix: str) -> dict[str, tuple[int, str]]:
+def bucket(system: Deployed, name: str, prefix: str) -> dict[str, tuple[int, str]]:
     """Size and ETag of each object, by `bucket/key`, as S3 lists them."""
     pages = system.s3.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=prefix)
     return {
@@ -80,10 +80,11 @@ def bucket(system: System, name: str, prefix: str) -> dict[str, tuple[int, str]]
 
 def as_listed(mirror: Mapping[str, Held]) -> dict[str, tuple[int, str]]:
     """A mirror's rows as `bucket` gives its objects."""
-    return {key: (held.size, held.etag) for key, held in mirror.items()}
+    return {key: (each.size, each.etag) for key, each in mirror.items()}
 
 
-def _held(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Held]:
+def held(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Held]:
+    """The rows of a mirror, by `bucket/key`."""
     found = {}
     for arrival in arrivals:
         if arrival.key.startswith(prefix):

@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from tests.conftest import start_or_fail
-from tests.e2e.deploying import Consumers, Local, write_configuration
+from tests.e2e.deploying import BUCKETS, Consumers, Local, write_configuration
 from tests.e2e.system import System
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -48,7 +48,7 @@ def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     config = folder / "bucketcast.toml"
-    write_configuration(config, consumers)
+    write_configuration(config, BUCKETS, consumers.targets())
     local = Local(folder / "local")
     try:
         local.start_emulator()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,23 +53,27 @@ BUCKETS = {
     "found": {"create": "false", "via": "sqs"},
 }
 PROFILES = {"webhook.bulk": "throughput"}
+ENTRY_TOKEN = "entry-s3cret"
 FEW = "2"
 """Batches at once for a target: each is a process of the emulator, and they start all together."""
 
 
-def write_configuration(file: Path, consumers: Consumers) -> None:
-    """Write the bucketcast.toml of the tests."""
+def write_configuration(
+    file: Path, buckets: Mapping[str, Mapping[str, str]], targets: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Write a bucketcast.toml: tables of buckets by name, and of targets by `<kind>.<id>`."""
     lines = ['object_facts = "on"']
-    for name, bucket in BUCKETS.items():
+    for name, bucket in buckets.items():
         lines += [f"[bucket.{name}]", *_keys(bucket)]
-    for name, settings in consumers.targets().items():
+    for name, settings in targets.items():
         deploy = {"max_concurrency": FEW, "profile": PROFILES.get(name, "latency")}
         lines += [f"[notify_{name}]", *_keys(settings)]
         lines += [f"[notify_{name}.deploy]", *_keys(deploy)]
+    lines += ["[entry]", *_keys({"token": ENTRY_TOKEN})]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _keys(table: dict[str, str]) -> list[str]:
+def _keys(table: Mapping[str, str]) -> list[str]:
     return [
         f"{key} = {value if value in ('true', 'false') else _quoted(value)}"
         for key, value in table.items()

@@ -40,12 +40,11 @@ class DeadLetter:
     attributes: Mapping[str, str]
 
 
-class System:
-    """One deployed stack with its consumers; `elsewhere` is a folder that commands run in."""
+class Deployed:
+    """One deployed stack; `elsewhere` is a folder that commands run in."""
 
-    def __init__(self, local: Local, consumers: Consumers, config: Path, elsewhere: Path) -> None:
+    def __init__(self, local: Local, config: Path, elsewhere: Path) -> None:
         self.local = local
-        self.consumers = consumers
         self.config = config
         self.elsewhere = elsewhere
         self.environment = local.exported()
@@ -169,15 +168,17 @@ class System:
         within: float = PATIENCE_SECONDS,
     ) -> T:
         """Look until it is as wanted; else fail with what was seen and how the system fares."""
-        deadline = time.monotonic() + within
+        began = time.monotonic()
         while True:
             seen = look()
             if wanted(seen):
                 return seen
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - began
+            if waited > within:
                 shown = repr(seen)[:3_000]
                 raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {shown}\n{self}")
-            time.sleep(0.05)
+            # The longer it takes, the rarer: a look costs the emulator time that it needs itself.
+            time.sleep(max(0.05, waited / 20))
 
     def until_equal(
         self, what: str, look: Callable[[], T], wanted: T, *, within: float = PATIENCE_SECONDS
@@ -188,9 +189,9 @@ class System:
             time.sleep(0.05)
         assert seen == wanted, f"not within {within:.0f} s: {what}\n{self}"
 
-    def until_settled(self) -> None:
+    def until_settled(self, *, within: float = PATIENCE_SECONDS) -> None:
         """Wait until no event is on its way any more."""
-        self.until("no message waits", self._waiting, lambda waiting: not waiting)
+        self.until("no message waits", self._waiting, lambda waiting: not waiting, within=within)
 
     def _waiting(self) -> dict[str, int]:
         return {name: depth for name, depth in self.depths().items() if not name.endswith("-dead")}
@@ -198,6 +199,14 @@ class System:
     def __str__(self) -> str:
         """How it fares, for a test that fails."""
         return f"queues: {self.depths()}\nthe emulator's log ends:\n{self.local.log_tail()}"
+
+
+class System(Deployed):
+    """The deployed stack that most tests share, with its consumers."""
+
+    def __init__(self, local: Local, consumers: Consumers, config: Path, elsewhere: Path) -> None:
+        super().__init__(local, config, elsewhere)
+        self.consumers = consumers
 
 
 def dead_of(queue: str) -> str:

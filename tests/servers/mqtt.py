@@ -286,8 +286,14 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> 
         outlives=outlives,
     )
     server = MqttServer(process, tls, chosen, observer)
+    new = not (folder / "mosquitto.db").exists()
     process.start()
     observer.rest()
+    if new:
+        # Ended in order it writes who has subscribed, which it then knows after a kill, too.
+        process.stop()
+        process.start()
+        observer.rest()
     return server
 
 

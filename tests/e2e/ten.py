@@ -1,0 +1,102 @@
+"""A server of every kind behind one deployed stack, and what each holds of a bucket's events."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bucketcast import targets
+from bucketcast.options import options_of
+from tests import servers
+from tests.e2e.arrivals import as_listed, held
+from tests.servers import Server
+from tests.servers.tls import Tls
+
+ID = "ten"
+CHOSEN = {"nats": "nats-jetstream", "elasticsearch": "elasticsearch-opensearch"}
+"""The server of a kind that has several."""
+
+
+class Logged(NamedTuple):
+    """An event as a log tells it; `path` is `bucket/key`."""
+
+    name: str
+    path: str
+    sequencer: str
+
+
+class Ten:
+    """A running server of each kind, by kind; kinds that can mirror a bucket do."""
+
+    def __init__(self, running: Mapping[str, Server]) -> None:
+        self.running = running
+        self.mirrors = [kind for kind in running if "format" in _options(kind)]
+        self.logs = [kind for kind in running if kind not in self.mirrors]
+
+    def targets(self) -> dict[str, dict[str, str]]:
+        """The tables of bucketcast.toml by `<kind>.<id>`: all over TLS, the server verified."""
+        form = {"format": "namespace"}
+        return {
+            f"{kind}.{ID}": {
+                **server.tls_settings(cert_authority=str(server.tls.ca)),
+                **(form if kind in self.mirrors else {}),
+            }
+            for kind, server in self.running.items()
+        }
+
+    def each(self, act: Callable[[Server], object]) -> None:
+        """Do this with all servers at the same time."""
+        with ThreadPoolExecutor(len(self.running)) as pool:
+            list(pool.map(act, self.running.values()))
+
+    def mirrored(self, prefix: str) -> dict[str, dict[str, tuple[int, str]]]:
+        """By kind, size and ETag of each object below `prefix` (`bucket/…`), by `bucket/key`."""
+        return {
+            kind: as_listed(held(self.running[kind].received(), prefix)) for kind in self.mirrors
+        }
+
+    def logged(self, prefix: str) -> dict[str, Counter[Logged]]:
+        """By kind, the events of keys with this prefix, and how often each arrived."""
+        return {kind: Counter(_events(self.running[kind], prefix)) for kind in self.logs}
+
+
+@contextmanager
+def all_running(folder: Path, tls: Tls) -> Iterator[Ten]:
+    """Start all, and stop them in the end; raises what `servers.run` does."""
+    names = {kind: CHOSEN.get(kind, kind) for kind in servers.kinds()}
+    running: dict[str, Server] = {}
+
+    def begin(kind: str) -> None:
+        running[kind] = servers.run(names[kind], folder / names[kind], tls)
+        running[kind].clear()  # from then on what stands for its consumers listens
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        begun = [pool.submit(begin, kind) for kind in names]
+    try:
+        for one in begun:
+            one.result()
+        yield Ten(running)
+    finally:
+        for server in running.values():
+            server.stop()
+
+
+def _events(server: Server, prefix: str) -> Iterator[Logged]:
+    """What MinIO's guide shows at this kind: the event's name, the path, and the record."""
+    for arrival in server.received():
+        document = json.loads(arrival.body)
+        if not document["Key"].startswith(prefix):
+            continue
+        assert list(document) == ["EventName", "Key", "Records"], server.kind
+        (record,) = document["Records"]
+        assert record["eventName"] == document["EventName"], server.kind
+        assert arrival.key in ("", document["Key"]), "a product's own key is the path"
+        yield Logged(document["EventName"], document["Key"], record["s3"]["object"]["sequencer"])
+
+
+def _options(kind: str) -> Any:
+    declared: Any = targets.load(kind).Settings
+    return options_of(declared)

@@ -1,0 +1,189 @@
+"""One stack with a target of every kind: each holds what MinIO's guide says, whatever happens."""
+
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from fnmatch import fnmatch
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from tests.e2e import arrivals
+from tests.e2e.deploying import Local, write_configuration
+from tests.e2e.system import Deployed
+from tests.e2e.ten import Ten, all_running
+from tests.servers import Server
+from tests.servers.machine import MissingProgramError
+from tests.servers.tls import Tls
+
+PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+BUCKET = "uploads"
+COPIES = 100
+PUTS = 1_000
+BEFORE = 300
+"""Puts that have begun when the killing begins."""
+HELD_BACK = 400
+"""Puts that wait until all servers are dead."""
+AT_ONCE = 8
+AWS_SECONDS = 120.0
+UPLOAD_SECONDS = 120.0
+COPIED_SECONDS = 90.0
+RETURN_SECONDS = 180.0
+"""What was tried in vain waits up to twice as long as the outage took."""
+
+
+@pytest.fixture(scope="module")
+def ten(servers_folder: Path, tls: Tls) -> Iterator[Ten]:
+    try:
+        with all_running(servers_folder / "ten", tls) as running:
+            yield running
+    except MissingProgramError as missing:
+        pytest.fail(str(missing), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def deployed(ten: Ten, servers_folder: Path) -> Iterator[Deployed]:
+    """`make up CONFIG=…` with one target of each kind, and a rule for each."""
+    folder = servers_folder / "ten"
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    config = folder / "bucketcast.toml"
+    write_configuration(config, {BUCKET: {"via": "sqs"}}, ten.targets())
+    local = Local(folder / "local")
+    try:
+        local.up(config)
+        made = Deployed(local, config, elsewhere)
+        assert made.targets.keys() == ten.targets().keys()
+        for name in made.targets:
+            made.add_rule(BUCKET, name)
+        assert_online(made)
+        yield made
+        made.close()
+    finally:
+        local.stop()
+
+
+class Uploads:
+    """Puts of `PUTS` objects, several at a time; each tenth is deleted at once."""
+
+    def __init__(self, deployed: Deployed, prefix: str) -> None:
+        self.keys = [f"{prefix}{number:04}.jpg" for number in range(PUTS)]
+        self.deleted = self.keys[::10]
+        self._deployed = deployed
+        self._enough = Event()
+        self._may_go_on = Event()
+
+    def begin(self, pool: ThreadPoolExecutor) -> list[Future[None]]:
+        """Start, and return in the middle of it."""
+        begun = [pool.submit(self._upload, number) for number in range(PUTS)]
+        assert self._enough.wait(UPLOAD_SECONDS), "S3 takes no puts"
+        return begun
+
+    def go_on(self) -> None:
+        """Let those begin that were held back."""
+        self._may_go_on.set()
+
+    def _upload(self, number: int) -> None:
+        if number == BEFORE:
+            self._enough.set()
+        if number >= PUTS - HELD_BACK:
+            self._may_go_on.wait(UPLOAD_SECONDS)
+        key = self.keys[number]
+        self._deployed.put(BUCKET, key, b"x" * number)
+        if key in self.deleted:
+            self._deployed.s3.delete_object(Bucket=BUCKET, Key=key)
+
+
+def test_each_of_ten_holds_what_was_copied_and_deleted(
+    ten: Ten, deployed: Deployed, prefix: str, tmp_path: Path
+) -> None:
+    names = [f"{number:03}.jpg" for number in range(COPIES)]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_bytes(b"x" * number)
+    copy_all(deployed, tmp_path, prefix)
+    delete(deployed, prefix, "*[02468].jpg")
+    deployed.until_settled(within=COPIED_SECONDS)
+
+    keys = [prefix + name for name in names]
+    assert_complete(ten, deployed, prefix, puts=keys, deletes=keys[::2])
+    often = {kind: max(logged.values()) for kind, logged in ten.logged(_at(prefix)).items()}
+    assert often == dict.fromkeys(ten.logs, 1), "where nothing fails no event comes twice"
+    assert deployed.depths() == {}
+
+
+def test_ten_servers_killed_during_uploads_get_everything(
+    ten: Ten, deployed: Deployed, prefix: str
+) -> None:
+    uploads = Uploads(deployed, prefix)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        begun = uploads.begin(pool)
+        ten.each(Server.kill)
+        uploads.go_on()
+        for one in begun:
+            one.result()
+    queues = {each["queue"].rpartition("/")[2] for each in deployed.targets.values()}
+    deployed.until("events wait for each target", deployed.depths, lambda seen: queues <= {*seen})
+
+    ten.each(Server.start_again)
+    deployed.until_settled(within=RETURN_SECONDS)
+    assert_complete(ten, deployed, prefix, puts=uploads.keys, deletes=uploads.deleted)
+    assert deployed.depths() == {}, "an outage buries nothing"
+    assert_online(deployed)
+
+
+def assert_complete(
+    ten: Ten, deployed: Deployed, prefix: str, *, puts: Sequence[str], deletes: Sequence[str]
+) -> None:
+    """Mirrors are as the bucket is; logs have each of these events, maybe again."""
+    left = arrivals.bucket(deployed, BUCKET, prefix)
+    assert left.keys() == {_at(key) for key in {*puts} - {*deletes}}
+    for kind, mirror in ten.mirrored(_at(prefix)).items():
+        assert mirror == left, kind
+    happened = Counter([(PUT, _at(key)) for key in puts] + [(DELETE, _at(key)) for key in deletes])
+    for kind, logged in ten.logged(_at(prefix)).items():
+        assert Counter((each.name, each.path) for each in logged) == happened, kind
+
+
+def assert_online(deployed: Deployed) -> None:
+    offline = {name: each["why"] for name, each in deployed.fares().items() if not each["online"]}
+    assert not offline
+
+
+def copy_all(deployed: Deployed, folder: Path, prefix: str) -> None:
+    """`aws s3 cp` of a folder, or the same by boto3 where that command is not."""
+    if not _aws(deployed, "cp", str(folder), f"s3://{_at(prefix)}"):
+        for file in sorted(folder.iterdir()):
+            deployed.s3.upload_file(str(file), BUCKET, prefix + file.name)
+
+
+def delete(deployed: Deployed, prefix: str, names: str) -> None:
+    """`aws s3 rm` of what has such names, or the same by boto3 where that command is not."""
+    if not _aws(deployed, "rm", f"s3://{_at(prefix)}", "--exclude", "*", "--include", names):
+        for path in arrivals.bucket(deployed, BUCKET, prefix):
+            if fnmatch(path, names):
+                deployed.s3.delete_object(Bucket=BUCKET, Key=path.removeprefix(f"{BUCKET}/"))
+
+
+def _aws(deployed: Deployed, *words: str) -> bool:
+    """Run `aws s3 … --recursive`; false where there is no such command."""
+    program = shutil.which("aws") or ""
+    if not program or subprocess.run([program, "--version"], check=False).returncode:
+        return False
+    ran = subprocess.run(
+        [program, "s3", *words, "--recursive", "--only-show-errors"],
+        cwd=deployed.elsewhere,
+        env=deployed.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=AWS_SECONDS,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return True
+
+
+def _at(key: str) -> str:
+    return f"{BUCKET}/{key}"
