@@ -83,6 +83,25 @@ def test_the_id_of_an_event_stands_in_a_header(
     assert found == [{"Nats-Msg-Id": each.id, **same} for each in batch]
 
 
+def test_a_cloud_event_has_all_attributes_in_headers(core: NatsServer, make: Make) -> None:
+    one = event('a "é"')
+    assert make(core.settings(shape="cloudevents-binary")).send([one]) == {}
+    (arrival,) = core.received()
+    assert arrival.body == b"{}"
+    assert arrival.headers == {
+        "Nats-Msg-Id": one.id,
+        "Content-Type": "application/json",
+        "ce-specversion": "1.0",
+        "ce-id": one.id[:16],
+        "ce-source": "aws:s3..uploads",
+        "ce-type": "com.amazonaws.s3.ObjectCreated:Put",
+        "ce-subject": "a+%2522%25C3%25A9%2522",
+        "ce-time": one.time,
+        "ce-sequence": f"{1:032}",
+        "ce-datacontenttype": "application/json",
+    }
+
+
 def test_a_server_without_headers_gets_none(core: NatsServer, make: Make) -> None:
     with core.configured(f"{LOGIN}\nno_header_support: true"):
         assert make(core.settings()).send([event("plain")]) == {}

@@ -100,6 +100,8 @@ def test_readers_find_the_same_key(shaped: Trial) -> None:
     assert sorted(map(sorted, found)) == sorted([key] for key in KEYS)
     said = map(sender.target.body, batch)
     assert sorted(same_json(each.body) for each in arrivals) == sorted(map(same_json, said))
+    types = {beside(each).get("content-type", "") for each in arrivals}
+    assert types <= {"", sender.target.shape.content_type}
 
 
 def test_what_arrives_is_what_the_target_says(shaped: Trial) -> None:

@@ -98,6 +98,31 @@ def endpoint(answer: bytes, context: ssl.SSLContext | None = None) -> Iterator[s
             thread.join()
 
 
+def test_a_cloud_event_has_its_attributes_in_headers(make: Make, webhook: WebhookServer) -> None:
+    one = event('a "é"')
+    assert make(shape="cloudevents-binary").send([one]) == {}
+    (arrival,) = webhook.received()
+    assert arrival.body == b"{}"
+    assert arrival.headers["content-type"] == "application/json"
+    assert {name: text for name, text in arrival.headers.items() if name.startswith("ce-")} == {
+        "ce-specversion": "1.0",
+        "ce-id": one.id[:16],
+        "ce-source": "aws:s3..uploads",
+        "ce-type": "com.amazonaws.s3.ObjectCreated:Put",
+        "ce-subject": "a+%2522%25C3%25A9%2522",
+        "ce-time": one.time,
+        "ce-sequence": f"{1:032}",
+    }
+
+
+def test_a_structured_cloud_event_is_told_by_its_content_type(
+    make: Make, webhook: WebhookServer
+) -> None:
+    assert make(shape="cloudevents").send([event("a")]) == {}
+    (arrival,) = webhook.received()
+    assert arrival.headers["content-type"] == "application/cloudevents+json"
+
+
 def test_the_request_is_minios_with_a_stable_id(webhook: WebhookServer, make: Make) -> None:
     one = event("a b.jpg", version_id="v1", size=7)
     assert make().send([one]) == {}

@@ -178,6 +178,8 @@ class Target(base.Target):
         found = {"Nats-Msg-Id": event.id, "Content-Type": self.shape.content_type}
         for name, text in super().headers(event).items():
             found[name] = in_header(text)
+        if self.shape.attributes:  # NATS's binding is the one that has it among them
+            found["ce-datacontenttype"] = self.shape.content_type
         return found
 
     def probe(self) -> None:
