@@ -206,15 +206,17 @@ def test_minios_variables_set_the_compression() -> None:
     assert known["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
 
 
-def test_a_batch_goes_as_one_and_is_written_once(kafka: KafkaServer, make: Make) -> None:
+def test_a_batch_goes_in_few_parts_and_is_written_once(kafka: KafkaServer, make: Make) -> None:
     target = make()
-    assert target.send(events(500)) == {}
-    assert target.send(events(500)) == {}
+    for _ in range(2):
+        assert target.send(events(1000)) == {}
     written = kafka.batches("events")
-    assert [batch.messages for batch in written] == [500, 500]
+    assert sum(batch.messages for batch in written) == 2000
+    assert len(written) < 20
     # The broker drops what the same producer sends again, so it has to be the same. Only those that
     # wait for all replicas have a number.
-    assert written[0].producer == written[1].producer >= 0
+    (producer,) = {batch.producer for batch in written}
+    assert producer >= 0
 
 
 def test_a_broker_that_confirms_nothing_is_named(

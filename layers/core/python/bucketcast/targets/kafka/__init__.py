@@ -16,9 +16,9 @@ missing, or that the login may not write to, keeps its events waiting. The user 
 DESCRIBE on the topic, before Kafka 2.8 IDEMPOTENT_WRITE on the cluster too, and CREATE where the
 topic is to be made.
 
-Where the brokers take no batch of 1 MB (`max.message.bytes`), it is sent again in smaller parts, at
-last event by event. An event that they do not take alone waits until they do, or until its time is
-over; one of more than 64 MiB is rejected.
+Events go to the brokers in parts of up to 1 MB, or in smaller ones, at last one by one, where they
+take none of that size (`max.message.bytes`). An event that they do not take alone waits until they
+do, or until its time is over; one of more than 64 MiB is rejected.
 
 Logins are PLAIN and SCRAM. Kerberos, OAUTHBEARER and the signed logins of cloud providers are not
 supported.

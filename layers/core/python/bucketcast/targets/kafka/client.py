@@ -47,7 +47,6 @@ def configuration(given: Given, patience: float, batch_bytes: int) -> dict[str, 
         "enable.idempotence": True,
         "partitioner": "fnv1a",
         "batch.size": batch_bytes,
-        "linger.ms": 1000,  # a batch is sent when it is full, or as soon as its end is waited for
         # With what stands around a body.
         "message.max.bytes": LARGEST_EVENT + 1024 * 1024,
         "compression.codec": given.compression_codec,
