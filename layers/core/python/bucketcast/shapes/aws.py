@@ -11,28 +11,10 @@ import msgspec
 
 from bucketcast.event import Event
 from bucketcast.names import in_aws
+from bucketcast.shapes.parts import S3, Bucket, Identity, Record, Request, Response
 
 _VERSION = "2.3"
 _encode = msgspec.json.Encoder().encode
-
-
-class _Identity(msgspec.Struct, gc=False):
-    principalId: str
-
-
-class _Request(msgspec.Struct, gc=False):
-    sourceIPAddress: str
-
-
-class _Response(msgspec.Struct, gc=False):
-    request_id: str = msgspec.field(name="x-amz-request-id")
-    host_id: str = msgspec.field(name="x-amz-id-2")
-
-
-class _Bucket(msgspec.Struct, gc=False):
-    name: str
-    ownerIdentity: _Identity
-    arn: str
 
 
 class _Object(msgspec.Struct, gc=False, omit_defaults=True):
@@ -43,13 +25,6 @@ class _Object(msgspec.Struct, gc=False, omit_defaults=True):
     sequencer: str = ""
 
 
-class _S3(msgspec.Struct, gc=False):
-    s3SchemaVersion: str
-    configurationId: str
-    bucket: _Bucket
-    object: _Object
-
-
 class _Transition(msgspec.Struct, gc=False):
     destinationStorageClass: str
 
@@ -58,16 +33,7 @@ class _Lifecycle(msgspec.Struct, gc=False):
     transitionEventData: _Transition
 
 
-class _Record(msgspec.Struct, gc=False, omit_defaults=True):
-    eventVersion: str
-    eventSource: str
-    awsRegion: str
-    eventTime: str
-    eventName: str
-    userIdentity: _Identity
-    requestParameters: _Request
-    responseElements: _Response
-    s3: _S3
+class _Record(Record[Request, Response, Bucket, _Object], omit_defaults=True):
     lifecycleEventData: _Lifecycle | None = None
 
 
@@ -96,13 +62,13 @@ def record(event: Event) -> _Record | msgspec.Raw:
         event.region,
         event.time,
         name(event),
-        _Identity(event.principal),
-        _Request(event.source_ip),
-        _Response(event.request_id, event.host_id),
-        _S3(
+        Identity(event.principal),
+        Request(event.source_ip),
+        Response(event.request_id, event.host_id),
+        S3(
             "1.0",
             event.rule,
-            _Bucket(event.bucket, _Identity(event.owner), "arn:aws:s3:::" + event.bucket),
+            Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket),
             _Object(key(event), event.size, event.etag, event.version_id, event.sequencer),
         ),
         transition,

@@ -14,29 +14,14 @@ import msgspec
 
 from bucketcast.event import Event, padded
 from bucketcast.names import in_ceph
+from bucketcast.shapes.parts import S3, Bucket, Identity, Record, Request, Response
 from bucketcast.sources.ceph import swapped
 
 _SEQUENCER = 16
 _encode = msgspec.json.Encoder().encode
 
 
-class _Identity(msgspec.Struct, gc=False):
-    principalId: str
-
-
-class _Request(msgspec.Struct, gc=False):
-    sourceIPAddress: str
-
-
-class _Response(msgspec.Struct, gc=False):
-    request_id: str = msgspec.field(name="x-amz-request-id")
-    host_id: str = msgspec.field(name="x-amz-id-2")
-
-
-class _Bucket(msgspec.Struct, gc=False):
-    name: str
-    ownerIdentity: _Identity
-    arn: str
+class _Bucket(Bucket):
     id: str
 
 
@@ -55,23 +40,7 @@ class _Object(msgspec.Struct, gc=False):
     tags: list[_Pair]
 
 
-class _S3(msgspec.Struct, gc=False):
-    s3SchemaVersion: str
-    configurationId: str
-    bucket: _Bucket
-    object: _Object
-
-
-class _Record(msgspec.Struct, gc=False):
-    eventVersion: str
-    eventSource: str
-    awsRegion: str
-    eventTime: str
-    eventName: str
-    userIdentity: _Identity
-    requestParameters: _Request
-    responseElements: _Response
-    s3: _S3
+class _Record(Record[Request, Response, _Bucket, _Object]):
     eventId: str
     opaqueData: str
 
@@ -99,13 +68,13 @@ def record(event: Event, opaque_data: str = "") -> _Record | msgspec.Raw:
         event.region,
         event.time,
         in_ceph(event).removeprefix("s3:"),
-        _Identity(event.principal),
-        _Request(event.source_ip),
-        _Response(event.request_id, event.host_id),
-        _S3(
+        Identity(event.principal),
+        Request(event.source_ip),
+        Response(event.request_id, event.host_id),
+        S3(
             "1.0",
             event.rule,
-            _Bucket(event.bucket, _Identity(event.owner), "arn:aws:s3:::" + event.bucket, ""),
+            _Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket, ""),
             _Object(
                 event.key,
                 event.size or 0,

@@ -14,6 +14,7 @@ import msgspec
 
 from bucketcast.event import Event
 from bucketcast.names import NOTHING_HAPPENED
+from bucketcast.shapes.parts import S3, Bucket, Identity, Record
 
 encode = msgspec.json.Encoder().encode
 _WITHOUT_OBJECT = frozenset(
@@ -21,16 +22,6 @@ _WITHOUT_OBJECT = frozenset(
 )
 """MinIO says nothing of the object in these, and does in the removals by lifecycle."""
 _needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
-
-
-class _Identity(msgspec.Struct, gc=False):
-    principalId: str
-
-
-class _Bucket(msgspec.Struct, gc=False):
-    name: str
-    ownerIdentity: _Identity
-    arn: str
 
 
 class _Object(msgspec.Struct, gc=False, omit_defaults=True):
@@ -41,13 +32,6 @@ class _Object(msgspec.Struct, gc=False, omit_defaults=True):
     userMetadata: dict[str, str] | None = None
     versionId: str | None = None
     sequencer: str = msgspec.UNSET  # type: ignore[assignment]  # always there, also when it is ""
-
-
-class _S3(msgspec.Struct, gc=False):
-    s3SchemaVersion: str
-    configurationId: str
-    bucket: _Bucket
-    object: _Object
 
 
 class _Request(msgspec.Struct, gc=False):
@@ -67,32 +51,23 @@ class _Source(msgspec.Struct, gc=False):
     userAgent: str
 
 
-class Record(msgspec.Struct, gc=False):
+class MinioRecord(Record[_Request, _Response, Bucket, _Object]):
     """One event in MinIO's own words; the fields stand in the order in which MinIO writes them."""
 
-    eventVersion: str
-    eventSource: str
-    awsRegion: str
-    eventTime: str
-    eventName: str
-    userIdentity: _Identity
-    requestParameters: _Request
-    responseElements: _Response
-    s3: _S3
     source: _Source
 
 
 class _Records(msgspec.Struct, gc=False):
-    Records: tuple[Record | msgspec.Raw]
+    Records: tuple[MinioRecord | msgspec.Raw]
 
 
 class _Log(msgspec.Struct, gc=False):
     EventName: str
     Key: str
-    Records: tuple[Record | msgspec.Raw]
+    Records: tuple[MinioRecord | msgspec.Raw]
 
 
-def record(event: Event) -> Record | msgspec.Raw:
+def record(event: Event) -> MinioRecord | msgspec.Raw:
     """The event as MinIO would have recorded it, or did."""
     if event.dialect == "minio":
         return event.record
@@ -108,19 +83,19 @@ def record(event: Event) -> Record | msgspec.Raw:
             metadata = {meta.title(): text for meta, text in event.metadata.items()}
             if kind:
                 metadata = {"content-type": kind} | metadata
-    return Record(
+    return MinioRecord(
         "2.0",
         "minio:s3",
         event.region,
         event.time,
         name,
-        _Identity(principal),
+        Identity(principal),
         _Request(principal, event.region, event.source_ip),
         _Response(event.host_id, event.request_id),
-        _S3(
+        S3(
             "1.0",
             "Config",
-            _Bucket(event.bucket, _Identity(event.owner), "arn:aws:s3:::" + event.bucket),
+            Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket),
             _Object(escaped, size, etag, kind, metadata, event.version_id or None, event.sequencer),
         ),
         _Source(event.source_ip, "", event.user_agent),
