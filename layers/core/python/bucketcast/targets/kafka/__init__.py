@@ -1,9 +1,10 @@
 """Kafka 0.11 or newer, and what speaks its protocol: an event is a message of a topic.
 
 A message has MinIO's key, `bucket/key`, MinIO's body, and two headers: `event-id`, the same for
-every delivery of the same event, so that a reader can drop repeats, and `content-type`. Its
-partition is the one that MinIO would choose, so that all events of an object stay in one and in
-their order, also beside what MinIO wrote.
+every delivery of the same event, so that a reader can drop repeats, and `content-type`. With
+`shape = cloudevents-binary` its attributes are headers `ce_…`, in UTF-8. Its partition is the one
+that MinIO would choose, so that all events of an object stay in one and in their order, also beside
+what MinIO wrote.
 
 An event counts as delivered when all replicas in sync have it (`acks=all`). The producer is
 idempotent: what it sends again by itself, because a leader moved or a connection broke, is written
@@ -99,6 +100,7 @@ class Target(base.Target):
 
     arn_type: ClassVar[str] = "kafka"
     client: ClassVar[str] = "confluent_kafka"
+    attributes_prefix: ClassVar[str | None] = "ce_"
     Settings = KafkaSettings
     settings: KafkaSettings
 
@@ -139,6 +141,12 @@ class Target(base.Target):
                     break
         return failures
 
+    def headers(self, event: Event) -> dict[str, str]:
+        found = {"event-id": event.id, "content-type": self.shape.content_type}
+        if self.shape.attributes:
+            found |= super().headers(event)
+        return found
+
     def probe(self) -> None:
         look(self.settings, self.patience, self.where)
 
@@ -164,7 +172,6 @@ class Target(base.Target):
     def _messages(
         self, events: Sequence[Event], places: Iterable[int], failures: dict[int, DeliveryError]
     ) -> Iterator[Message]:
-        content_type = ("content-type", self.shape.content_type)
         for place in places:
             event = events[place]
             try:
@@ -176,7 +183,7 @@ class Target(base.Target):
                 size = f"the event takes {len(value)} bytes"
                 failures[place] = Rejected(f"{size}; at most {LARGEST_EVENT} go to Kafka")
                 continue
-            yield Message(place, key, value, [("event-id", event.id), content_type])
+            yield Message(place, key, value, self.headers(event))
 
     @contextmanager
     def _connected(self, batch_bytes: int, deadline: float) -> Iterator[Link]:

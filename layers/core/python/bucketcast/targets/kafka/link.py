@@ -28,7 +28,7 @@ class Message(NamedTuple):
     place: int
     key: bytes
     value: bytes
-    headers: list[tuple[str, str | bytes | None]]
+    headers: dict[str, str]
 
 
 class Link:
