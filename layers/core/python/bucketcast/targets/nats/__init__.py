@@ -176,9 +176,10 @@ class Target(base.Target):
         if self.settings.streams:
             return {}
         found = {"Nats-Msg-Id": event.id, "Content-Type": self.shape.content_type}
-        for name, text in super().headers(event).items():
-            found[name] = in_header(text)
-        if self.shape.attributes:  # NATS's binding is the one that has it among them
+        if self.shape.attributes:
+            for name, text in super().headers(event).items():
+                found[name] = in_header(text)
+            # NATS's binding is the one that has it among the attributes.
             found["ce-datacontenttype"] = self.shape.content_type
         return found
 

@@ -50,6 +50,7 @@ class Acknowledged:
 
     async def _until(self, few: int) -> None:
         self._few = few
+        await self._connection.written()
         await self._connection.until(lambda: len(self._waiting) <= few)
 
     async def _take(self, answer: Msg) -> None:

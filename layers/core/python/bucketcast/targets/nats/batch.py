@@ -9,23 +9,13 @@ from bucketcast.event import Event
 USUAL_PAYLOAD = 1_048_576
 """Bytes that a NATS server takes unless told otherwise; an event of S3 has some thousand."""
 
-_AROUND_HEADERS = len("NATS/1.0\r\n\r\n")
-
 
 class Message(NamedTuple):
-    """`place` is the event's in its batch, `id` is the same for every delivery of it."""
+    """`place` is the event's in its batch; `head` is what NATS writes of headers, or empty."""
 
     place: int
-    id: str
+    head: bytes
     body: bytes
-    headers: dict[str, str] | None
-
-    @property
-    def size(self) -> int:
-        """Bytes that the server counts."""
-        lines = (self.headers or {}).items()
-        beside = sum(len(name) + len(text) + 4 for name, text in lines)
-        return len(self.body) + (beside + _AROUND_HEADERS if lines else 0)
 
 
 class Batch:
@@ -56,16 +46,19 @@ class Batch:
         """
         for place, event in enumerate(self._events):
             try:
-                more = self._headers(event) if headers else None
-                message = Message(place, event.id, self._body(event), more)
+                lines = self._headers(event).items() if headers else ()
+                body = self._body(event)
+                head = "".join([f"{name}: {text}\r\n" for name, text in lines]).encode("ascii")
             except UnicodeEncodeError as error:
                 self.settle(place, Rejected(f"its text is not Unicode: {error}"))
                 continue
-            size = message.size + beside
+            if head:
+                head = b"NATS/1.0\r\n%b\r\n" % head
+            size = len(head) + len(body) + beside
             if size > limit:
                 self.settle(place, too_large(size, limit, "max_payload of the server"))
             else:
-                yield message
+                yield Message(place, head, body)
 
 
 def too_large(size: int, limit: int, what: str) -> DeliveryError:

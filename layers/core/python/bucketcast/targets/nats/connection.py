@@ -66,6 +66,24 @@ class Connection(Client):
         if not self.is_connected:  # the server ended it, or said something else than PONG
             raise errors.UnexpectedEOF
 
+    async def put(self, subject: str, head: bytes, body: bytes, reply: str = "") -> None:
+        """Publish, in a fraction of the time that nats-py's own `publish` takes.
+
+        `head` is of the form that NATS prescribes for headers, or empty. Nothing is waited for; it
+        is on its way after `written`.
+
+        Raises:
+            nats.errors.Error: the connection ended.
+        """
+        if self.is_closed:
+            raise self.last_error or errors.ConnectionClosedError()
+        to = f"{subject} {reply}" if reply else subject
+        if head:
+            line = f"HPUB {to} {len(head)} {len(head) + len(body)}\r\n".encode()
+        else:
+            line = f"PUB {to} {len(body)}\r\n".encode()
+        await self._send_command(b"%b%b%b\r\n" % (line, head, body))
+
     async def until(self, true: Callable[[], bool]) -> None:
         """Wait until that is true, for what the server says may make it so.
 
@@ -92,6 +110,7 @@ class Connection(Client):
 
     async def written(self) -> None:
         """Let the client write out what was published."""
+        await self._flush_pending()
         while self.pending_data_size and not self.is_closed:  # noqa: ASYNC110 - for one turn
             await asyncio.sleep(0)
 

@@ -32,11 +32,11 @@ class Core:
 
     async def send(self, batch: Batch) -> None:
         """Publish, and settle in the batch what the server took or refused."""
-        publish, subject = self.connection.publish, self.subject
+        put, subject = self.connection.put, self.subject
         limit, takes = self.connection.max_payload, self.connection.takes_headers
         sent = []
         for message in batch.messages(limit, headers=takes):
-            await publish(subject, message.body, headers=message.headers)
+            await put(subject, message.head, message.body)
             sent.append(message.place)
             if len(sent) % PART == 0:
                 await self.connection.written()

@@ -47,12 +47,12 @@ class JetStream(Core):
         await self._acknowledged.open()
 
     async def send(self, batch: Batch) -> None:
-        publish, subject = self.connection.publish, self.subject
+        put, subject = self.connection.put, self.subject
         acknowledged = self._acknowledged
         for message in batch.messages(self.connection.max_payload, headers=True):
             await acknowledged.room()
             reply = acknowledged.reply(batch, message)
-            await publish(subject, message.body, reply=reply, headers=message.headers)
+            await put(subject, message.head, message.body, reply)
         await acknowledged.all()
 
     async def probe(self) -> None:
@@ -79,7 +79,7 @@ class JetStream(Core):
         except msgspec.DecodeError:
             return Retryable(f"something answered on '{self.subject}' that is no stream")
         # A message that the stream has already is no error: "duplicate" stands beside it.
-        return self._refusal(error, message.size) if error else None
+        return self._refusal(error, len(message.head) + len(message.body)) if error else None
 
     @staticmethod
     def _refusal(error: _Error, size: int) -> DeliveryError:

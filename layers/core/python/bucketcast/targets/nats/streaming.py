@@ -19,8 +19,8 @@ from bucketcast.targets.nats.protobuf import Fields, packed, unpacked
 
 _PROTOCOL = 1
 """Connections have an id of their own, by which a client may ask whether it is still known."""
-_BESIDE = 40
-"""Bytes: an id of 32, and what marks it and the body."""
+_BESIDE = 80
+"""Bytes, at the most: a message's own name, and what marks it and the body."""
 _UNKNOWN = "invalid publish request"
 
 
@@ -55,13 +55,13 @@ class Streaming(Core):
         await self._ask(self._pings, {1: self._id}, error=1)
 
     async def send(self, batch: Batch) -> None:
-        publish, subject, own = self.connection.publish, self._publishes, self._own
+        put, subject, own = self.connection.put, self._publishes, self._own
         acknowledged, limit = self._acknowledged, self.connection.max_payload
         for message in batch.messages(limit, headers=False, beside=len(own) + _BESIDE):
             await acknowledged.room()
             reply = acknowledged.reply(batch, message)
-            data = own + packed({2: message.id.encode(), 5: message.body})
-            await publish(subject, data, reply=reply)
+            data = own + packed({2: reply.encode(), 5: message.body})
+            await put(subject, b"", data, reply)
         await acknowledged.all()
 
     async def close(self) -> None:
