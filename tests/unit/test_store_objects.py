@@ -124,6 +124,19 @@ def test_gone_or_another_by_now_is_said_and_goes_on(
     assert json.loads(metric)["ObjectsGone"] == [5]
 
 
+def test_the_version_null_is_overwritten_like_none() -> None:
+    class Suspended:
+        def get_object_tagging(self, **_: Any) -> Any:
+            return {"TagSet": [{"Key": "class", "Value": "of the next"}]}
+
+        def head_object(self, **_: Any) -> Any:
+            return {"ETag": '"next"', "ContentLength": 1}
+
+    s3: Any = Suspended()
+    first = event("a", etag="first", version_id="null")
+    assert objects(s3).told([(first, Fact.TAGS)]) == [first]
+
+
 @pytest.mark.parametrize(
     "unseen",
     [

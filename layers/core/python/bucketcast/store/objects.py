@@ -1,7 +1,7 @@
 """What only an object knows, its metadata, tags, content type and storage class, asked of S3.
 
 `HeadObject` and `GetObjectTagging`, once for each object and version of a batch and several at a
-time. Without a version the object may be another by now: its ETag tells, and the tags are read
+time. Without a version of its own the object may be another by now: its ETag tells, and the tags are read
 before the head that vouches for them.
 """
 
@@ -41,6 +41,8 @@ CLIENT: Final = Config(
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _ELSEWHERE: Final = ("minio", "ceph")
 """Dialects of records that are about objects outside of Amazon S3."""
+_OVERWRITTEN: Final = (None, "", "null")
+"""Versions that the next object of the same key takes the place of."""
 _META: Final = "x-amz-meta-"
 _CURE: Final = (
     "ingest needs s3:GetObject, s3:GetObjectVersion, s3:GetObjectTagging, "
@@ -111,7 +113,7 @@ class Objects:
         if Fact.TAGS in fact:
             tags = self._client.get_object_tagging(**which)["TagSet"]
             found["tags"] = [(tag["Key"], tag["Value"]) for tag in tags]
-        if Fact.HEAD in fact or (etag and not version):
+        if Fact.HEAD in fact or (etag and version in _OVERWRITTEN):
             head = self._client.head_object(**which)
             if etag and head["ETag"].strip('"') != etag:
                 return {}
