@@ -1,8 +1,8 @@
 """What only an object knows, its metadata, tags, content type and storage class, asked of S3.
 
 `HeadObject` and `GetObjectTagging`, once for each object and version of a batch and several at a
-time. Without a version of its own the object may be another by now: its ETag tells, and the tags are read
-before the head that vouches for them.
+time. Without a version of its own the object may be another by now: its ETag tells, and the tags
+are read before the head that vouches for them.
 """
 
 from collections import Counter
