@@ -193,9 +193,10 @@ def test_batches_are_compressed_by_the_codec(kafka: KafkaServer, make: Make, cod
 def test_a_level_makes_batches_of_another_size(
     kafka: KafkaServer, make: Make, codec: str, highest: str
 ) -> None:
-    batch = [event(f"{at * 7919 % 1000:04}/{at}", at, request_id=str(at)) for at in range(500)]
+    text = " ".join(str(at * 7919 % 1000) for at in range(10_000))
     for level in ("1", highest):
-        assert make(compression_codec=codec, compression_level=level).send(batch) == {}
+        target = make(compression_codec=codec, compression_level=level)
+        assert target.send([event("a", 1, principal=text)]) == {}
     first, second = kafka.batches("events")
     assert first.size != second.size
 
@@ -212,7 +213,7 @@ def test_a_batch_goes_in_few_parts_and_is_written_once(kafka: KafkaServer, make:
         assert target.send(events(1000)) == {}
     written = kafka.batches("events")
     assert sum(batch.messages for batch in written) == 2000
-    assert len(written) < 20
+    assert len(written) <= 4
     # The broker drops what the same producer sends again, so it has to be the same. Only those that
     # wait for all replicas have a number.
     (producer,) = {batch.producer for batch in written}

@@ -47,6 +47,7 @@ def configuration(given: Given, patience: float, batch_bytes: int) -> dict[str, 
         "enable.idempotence": True,
         "partitioner": "fnv1a",
         "batch.size": batch_bytes,
+        "linger.ms": 1000,  # it is sent when it is full, or as soon as somebody waits for the end
         # With what stands around a body.
         "message.max.bytes": LARGEST_EVENT + 1024 * 1024,
         "compression.codec": given.compression_codec,
