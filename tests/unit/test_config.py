@@ -100,6 +100,12 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
     assert redis.deploy == Deploy("latency", 512, 60, None, None, (), ())
 
 
+def test_access_events_say_what_they_cost(folder: Folder) -> None:
+    deployment = folder.load("[bucket.uploads]\naccess_events = 'on'")
+    assert deployment.buckets["uploads"].access_events
+    assert "$1.00 per million" in deployment.notes[0]
+
+
 def test_nothing_is_a_configuration_too(folder: Folder) -> None:
     assert folder.load("") == Deployment(sync_events=False, buckets={}, targets=())
 
@@ -137,11 +143,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ),
         (
             "[bucket.uploads]\nvia = 'sns'",
-            "bucket.uploads.via: found 'sns'; allowed is did you mean 'sqs'? one of sqs, eventb",
-        ),
-        (
-            "[bucket.uploads]\naccess_events = 'on'",
-            "bucket.uploads.access_events: found on; only off so far",
+            "bucket.uploads.via: found 'sns'; allowed is one of sqs, eventbridge (did you",
         ),
         ("[entry]", "entry.token: missing; a secret is needed, for example secret:"),
         ("[entry]\ntoken = 'plain'", "entry.token: found plain text; secret:NAME of a secret"),

@@ -135,7 +135,7 @@ def test_text_is_read_as_its_type(key: str, text: str, found: Any) -> None:
         ("tls", "yes", "on or off"),
         ("tls", "1", "on or off"),
         ("ca", "MIIEvQ", "PEM text that begins with -----BEGIN"),
-        ("format", "namespaces", "did you mean 'namespace'? one of namespace, access"),
+        ("format", "namespaces", "one of namespace, access (did you mean 'namespace'?)"),
         ("format", "xml", "one of namespace, access"),
     ],
 )

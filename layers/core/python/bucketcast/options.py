@@ -261,7 +261,8 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
 def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text.lower() not in choices:
-            raise ValueError(f"{did_you_mean(text.lower(), choices)}one of {', '.join(choices)}")
+            near = did_you_mean(text.lower(), choices).rstrip()
+            raise ValueError(f"one of {', '.join(choices)}" + (f" ({near})" if near else ""))
         return text.lower()
 
     return parse
