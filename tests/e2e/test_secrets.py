@@ -5,13 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import STACK
+from tests.e2e.deploying import ENTRY_TOKEN, STACK
 from tests.e2e.system import System
 from tests.servers import postgres, redis, webhook
 from tests.servers.webhook import WebhookServer
 
 ROTATED = "r0tated-s3cret"
-SECRETS = (webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
+SECRETS = (ENTRY_TOKEN, webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
 
 
 def test_a_rotated_token_is_fetched_again_without_a_deploy(
@@ -58,7 +58,7 @@ def test_no_secret_is_in_a_template(system: System) -> None:
 
 
 def test_no_secret_is_in_a_functions_configuration(system: System) -> None:
-    names = ["Bucketcast-ingest", "Bucketcast-wiring"]
+    names = ["Bucketcast-ingest", "Bucketcast-wiring", "Bucketcast-entry"]
     names += [target["function"] for target in system.targets.values()]
     functions = system.client("lambda")
     texts = {

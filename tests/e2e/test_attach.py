@@ -1,0 +1,97 @@
+"""A bucket of somebody else, attached and detached from the command line while all runs."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.e2e.arrivals import posted
+from tests.e2e.system import System
+
+THEIRS: Any = {
+    "Id": "theirs",
+    "QueueArn": "arn:aws:sqs:us-east-1:000000000000:theirs",
+    "Events": ["s3:ObjectCreated:*"],
+    "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": "theirs/"}]}},
+}
+
+
+@pytest.fixture
+def bucket(system: System) -> Iterator[str]:
+    name = f"owned-{uuid4().hex[:8]}"
+    system.s3.create_bucket(Bucket=name)
+    yield name
+    system.bucketcast("detach", name)
+
+
+def notifications(system: System, bucket: str) -> dict[str, Any]:
+    found = system.s3.get_bucket_notification_configuration(Bucket=bucket)
+    return {key: held for key, held in found.items() if key != "ResponseMetadata"}
+
+
+def changed(system: System, *words: str) -> list[str]:
+    ran = system.bucketcast(*words, "--json")
+    assert ran.code == 0, ran.out + ran.err
+    return list(ran.document["changed"])
+
+
+def arrives_once(system: System, bucket: str, key: str) -> None:
+    system.put(bucket, key)
+    system.until(
+        f"{key} at the webhook",
+        lambda: posted(system.consumers.webhook, f"{bucket}/{key}"),
+        lambda seen: len(seen) == 1,
+    )
+
+
+def test_events_come_while_the_bucket_is_attached_whatever_the_way(
+    system: System, bucket: str
+) -> None:
+    system.add_rule(bucket, "webhook.primary")
+    assert changed(system, "attach", bucket)
+    arrives_once(system, bucket, "by-sqs.jpg")
+    assert changed(system, "attach", bucket, "--via", "eventbridge")
+    assert "QueueConfigurations" not in notifications(system, bucket)
+    arrives_once(system, bucket, "by-eventbridge.jpg")
+    shown = system.bucketcast("status", bucket, "--json").document["buckets"]
+    assert (shown[0]["via"], shown[0]["rules"]) == ("eventbridge", 1)
+    assert changed(system, "detach", bucket)
+    system.put(bucket, "later.jpg")
+    assert changed(system, "attach", bucket)
+    arrives_once(system, bucket, "last.jpg")
+    system.until_settled()
+    keys = {each.key for each in posted(system.consumers.webhook, f"{bucket}/")}
+    assert f"{bucket}/later.jpg" not in keys
+
+
+def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> None:
+    own: Any = {"QueueConfigurations": [THEIRS]}
+    system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
+    before = json.dumps(notifications(system, bucket), sort_keys=True)
+    refused = system.bucketcast("attach", bucket, "--json")
+    assert refused.code == 1
+    assert "'theirs'" in refused.document["error"]
+    assert json.dumps(notifications(system, bucket), sort_keys=True) == before
+    assert changed(system, "attach", bucket, "--via", "eventbridge")
+    seen = notifications(system, bucket)
+    assert seen.pop("EventBridgeConfiguration") == {}
+    assert json.dumps(seen, sort_keys=True) == before
+    (shown,) = system.bucketcast("status", bucket, "--json").document["buckets"]
+    assert (shown["via"], len(shown["others"])) == ("eventbridge", 1)
+    assert "'theirs'" in shown["others"][0]
+
+
+def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(system: System) -> None:
+    ran = system.bucketcast("detach", "uploads", "--json")
+    assert ran.code == 1
+    assert "[bucket.uploads]" in ran.document["error"]
+    shown = system.bucketcast("status", "--json").document["buckets"]
+    ways = {each["bucket"]: each["via"] for each in shown if each["by_deploy"]}
+    assert ways == {
+        "uploads": "sqs",
+        "crowded": "sqs",
+        "archive": "eventbridge",
+        "found": "sqs",
+    }
