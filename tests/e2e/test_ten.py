@@ -30,6 +30,7 @@ HELD_BACK = 400
 AT_ONCE = 8
 AWS_SECONDS = 120.0
 UPLOAD_SECONDS = 120.0
+ONLINE_SECONDS = 120.0
 COPIED_SECONDS = 90.0
 RETURN_SECONDS = 180.0
 """What was tried in vain waits up to twice as long as the outage took."""
@@ -59,7 +60,7 @@ def deployed(ten: Ten, servers_folder: Path) -> Iterator[Deployed]:
         assert made.targets.keys() == ten.targets().keys()
         for name in made.targets:
             made.add_rule(BUCKET, name)
-        assert_online(made)
+        wait_until_online(made)
         yield made
         made.close()
     finally:
@@ -131,7 +132,7 @@ def test_ten_servers_killed_during_uploads_get_everything(
     deployed.until_settled(within=RETURN_SECONDS)
     assert_complete(ten, deployed, prefix, puts=uploads.keys, deletes=uploads.deleted)
     assert deployed.depths() == {}, "an outage buries nothing"
-    assert_online(deployed)
+    wait_until_online(deployed)
 
 
 def assert_complete(
@@ -147,9 +148,13 @@ def assert_complete(
         assert Counter((each.name, each.path) for each in logged) == happened, kind
 
 
-def assert_online(deployed: Deployed) -> None:
-    offline = {name: each["why"] for name, each in deployed.fares().items() if not each["online"]}
-    assert not offline
+def wait_until_online(deployed: Deployed) -> None:
+    """Until `bucketcast target ls` says so of each target; each may have to start a function."""
+
+    def offline() -> dict[str, str]:
+        return {name: each["why"] for name, each in deployed.fares().items() if not each["online"]}
+
+    deployed.until("each target online", offline, lambda seen: not seen, within=ONLINE_SECONDS)
 
 
 def copy_all(deployed: Deployed, folder: Path, prefix: str) -> None:
