@@ -8,8 +8,9 @@ from aws_cdk import Annotations, CfnOutput, Stack, Tags
 from constructs import Construct
 
 from bucketcast.config import Deployment
-from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.errors import ConfigErrors
 from stacks import limits
+from stacks.access import Access
 from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.entry import Entry
@@ -22,7 +23,7 @@ class Bucketcast(Stack):
     """Everything that one configuration asks for.
 
     Raises:
-        ConfigErrors: the configuration reaches a limit of AWS, or what is not built yet.
+        ConfigErrors: the configuration reaches a limit of AWS.
     """
 
     def __init__(
@@ -36,8 +37,7 @@ class Bucketcast(Stack):
         **stack: Any,
     ) -> None:
         super().__init__(scope, construct_id, **stack)
-        wrong = [*_not_built(config), *limits.mistakes(config, self.stack_name)]
-        if wrong:
+        if wrong := limits.mistakes(config, self.stack_name):
             raise ConfigErrors(wrong)
         assets = Assets(self, "Assets", root, local_platform() if local else LAMBDA)
         if assets.lacks_bytecode:
@@ -58,7 +58,19 @@ class Bucketcast(Stack):
             for target in config.targets
         ]
         ingest.feeds([delivery.queue for delivery in deliveries])
-        Wiring(self, "Wiring", buckets=config.buckets, ingest=ingest, assets=assets, local=local)
+        trail = None
+        if not local and any(bucket.access_events for bucket in config.buckets.values()):
+            trail = Access(self, "Access").trail
+            CfnOutput(self, "AccessTrail", value=trail.trail_arn)
+        Wiring(
+            self,
+            "Wiring",
+            trail=trail,
+            buckets=config.buckets,
+            ingest=ingest,
+            assets=assets,
+            local=local,
+        )
         Tags.of(self).add("application", "bucketcast")
         if config.entry:
             entry = Entry(self, "Entry", config=config.entry, ingest=ingest, assets=assets)
@@ -69,15 +81,3 @@ class Bucketcast(Stack):
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
         CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
         CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
-
-
-def _not_built(config: Deployment) -> list[ConfigError]:
-    return [
-        ConfigError(
-            f"bucket.{name}.access_events",
-            'found "on"',
-            'events of reads by way of CloudTrail are not built yet: leave it "off"',
-        )
-        for name, bucket in config.buckets.items()
-        if bucket.access_events
-    ]

@@ -47,5 +47,14 @@ def accept_no_access_log(bucket: s3.Bucket) -> None:
     )
 
 
+def accept_log_bucket(bucket: s3.Bucket) -> None:
+    _accept(
+        bucket,
+        "AwsSolutions-S1",
+        "It holds the trail's own log for a week because a trail must have a bucket; nobody reads "
+        "it, the events come by EventBridge.",
+    )
+
+
 def _accept(construct: IConstruct, finding: str, reason: str) -> None:
     Validations.of(construct).acknowledge(Acknowledgment(id=finding, reason=reason))

@@ -1,16 +1,17 @@
 """The configured buckets, tied to the ingress queue; what else their notifications hold stays."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from bucketcast import wiring
+from bucketcast import access, wiring
 from bucketcast.config import Bucket
 from stacks import nag
 from stacks.assets import Assets
@@ -25,12 +26,13 @@ _PATIENCE: Final = Duration.minutes(3)
 class Wiring(Construct):
     """The function behind the custom resource, and one `WiredBucket` a configured bucket."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what wiring is made of
         self,
         scope: Construct,
         construct_id: str,
         *,
         buckets: Mapping[str, Bucket],
+        trail: cloudtrail.Trail | None,
         ingest: Ingest,
         assets: Assets,
         local: bool,
@@ -45,13 +47,22 @@ class Wiring(Construct):
             name=f"{Stack.of(self).stack_name}-wiring",
             folder="wiring",
             assets=assets,
-            layers=[assets.core()],
+            layers=[assets.core(), assets.runtime()],
             environment={},
             memory=256,
             timeout=_TIMEOUT,
         )
         for name, bucket in buckets.items():
-            WiredBucket(self, name, bucket=bucket, wire=self.made, ingest=ingest, keep=not local)
+            followed = trail if bucket.access_events else None
+            WiredBucket(
+                self,
+                name,
+                bucket=bucket,
+                trail=followed,
+                wire=self.made,
+                ingest=ingest,
+                keep=not local,
+            )
 
     def _let_rules_write(self, ingest: Ingest) -> None:
         """The EventBridge rules of buckets that `bucketcast attach` will attach later on."""
@@ -76,12 +87,13 @@ class Wiring(Construct):
 class WiredBucket(Construct):
     """One bucket, made here or found."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a wired bucket is made of
         self,
         scope: Construct,
         construct_id: str,
         *,
         bucket: Bucket,
+        trail: cloudtrail.Trail | None,
         wire: Function,
         ingest: Ingest,
         keep: bool,
@@ -99,7 +111,8 @@ class WiredBucket(Construct):
                 iam.PolicyStatement(
                     actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
                     resources=[f"arn:{stack.partition}:s3:::{name}"],
-                )
+                ),
+                *(_following(trail, ingest) if trail else []),
             ],
         )
         entry = CustomResource(
@@ -114,6 +127,7 @@ class WiredBucket(Construct):
                 "Id": wiring.entry_id(stack.stack_name),
                 "QueueArn": ingest.queue.queue_arn,
                 "Via": bucket.via,
+                **({"Trail": trail.trail_arn, **self._about_rules(ingest)} if trail else {}),
             },
         )
         # S3 tries the queue before it takes the entry, so its policy must stand.
@@ -121,8 +135,12 @@ class WiredBucket(Construct):
         if bucket.create:
             entry.node.add_dependency(self._create(name, keep=keep))
         if bucket.via == "eventbridge":
-            self._rule(name, ingest)
-        summary = stack.to_json_string({"bucket": name, "via": bucket.via})
+            self._rule("Rule", f"Events of bucket {name}", wiring.pattern(name), ingest)
+        if bucket.access_events:
+            about = f"Access events of bucket {name}"
+            self._rule("AccessRule", about, access.pattern(name), ingest)
+        told = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}
+        summary = stack.to_json_string(told)
         CfnOutput(self, "Output", value=summary)
 
     def _create(self, name: str, *, keep: bool) -> s3.Bucket:
@@ -138,12 +156,19 @@ class WiredBucket(Construct):
         nag.accept_no_access_log(made)
         return made
 
-    def _rule(self, name: str, ingest: Ingest) -> None:
+    def _about_rules(self, ingest: Ingest) -> dict[str, str]:
+        """What the function needs to know which calls the bucket's rules ask for."""
+        return {"RulesTable": ingest.rules.table_name, "Stack": Stack.of(self).stack_name}
+
+    def _rule(
+        self, construct_id: str, description: str, pattern: Mapping[str, Any], ingest: Ingest
+    ) -> None:
+        named = {key.replace("-", "_"): held for key, held in pattern.items()}
         events.Rule(
             self,
-            "Rule",
-            description=f"Events of bucket {name}",
-            event_pattern=events.EventPattern(**wiring.pattern(name)),
+            construct_id,
+            description=description,
+            event_pattern=events.EventPattern(**named),
             targets=[
                 targets.SqsQueue(
                     ingest.queue,
@@ -154,3 +179,14 @@ class WiredBucket(Construct):
                 )
             ],
         )
+
+
+def _following(trail: cloudtrail.Trail, ingest: Ingest) -> list[iam.PolicyStatement]:
+    """The rights to read the bucket's rules, and to let the trail log what they ask for."""
+    return [
+        iam.PolicyStatement(
+            actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
+            resources=[trail.trail_arn],
+        ),
+        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[ingest.rules.table_arn]),
+    ]

@@ -1,8 +1,10 @@
 """Ties one bucket to the ingress queue, as a CloudFormation custom resource.
 
 Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
-and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). Created
-and attached buckets are treated alike: what else stands in the bucket's notifications stays.
+and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused); with
+access events also `Trail` (ARN), `RulesTable` and `Stack`, and the trail then logs the calls that
+the bucket's rules ask for. Created and attached buckets are treated alike: what else stands in the
+bucket's notifications stays.
 
 CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
 every error is answered, with its reason.
@@ -20,6 +22,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from bucketcast import wiring
+from bucketcast.store.rules import Rules
+from bucketcast.store.trail import Trail
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -30,16 +34,15 @@ PATIENCE: Final = 60.0  # seconds for a new queue or role policy to be known eve
 PAUSE: Final = 3.0
 REASON_LIMIT: Final = 1_000  # CloudFormation takes 4 KB of answer in all
 
-_s3: "S3Client" = boto3.client(
-    "s3",
-    config=Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3}),
-)
+_PATIENT = Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3})
+_s3: "S3Client" = boto3.client("s3", config=_PATIENT)
 
 
 def handler(event: Mapping[str, Any], context: Any) -> None:
     status, reason = "SUCCESS", ""
     try:
         apply(_s3, event["RequestType"], event["ResourceProperties"])
+        follow(event)
     except Exception as error:  # unanswered, it would block the deploy
         log.exception("wiring failed")
         status, reason = "FAILED", f"{type(error).__name__}: {error}"
@@ -70,6 +73,34 @@ def apply(
             sleep(PAUSE)
         else:
             return
+
+
+def follow(
+    event: Mapping[str, Any],
+    client: Callable[[str], Any] = lambda name: boto3.client(name, config=_PATIENT),  # type: ignore[call-overload]
+) -> None:
+    """Let a trail log what the bucket's rules ask for, where access events are on.
+
+    Raises:
+        NotSelectableError: the trail's selectors cannot be shared.
+        ClientError: AWS refused.
+    """
+    properties = event["ResourceProperties"]
+    before = event.get("OldResourceProperties", {})
+    if "Trail" in properties and event["RequestType"] != "Delete":
+        rules = Rules(properties["RulesTable"], client("dynamodb"))
+        _trail(properties, client).follow(properties["Bucket"], rules)
+    elif "Trail" in (was := {**before, **properties}):
+        cloudtrail = client("cloudtrail")
+        try:
+            _trail(was, lambda _: cloudtrail).forget(was["Bucket"])
+        except cloudtrail.exceptions.TrailNotFoundException:
+            return  # what it logged for us is gone with it
+
+
+def _trail(properties: Mapping[str, str], client: Callable[[str], Any]) -> Trail:
+    partition = properties["Trail"].split(":")[1]
+    return Trail(properties["Trail"], properties["Stack"], client("cloudtrail"), partition)
 
 
 def _write(s3: "S3Client", request: str, properties: Mapping[str, str]) -> None:

@@ -19,6 +19,12 @@ endpoint = "https://example.org/hook"
 vpc = "vpc-0123456789abcdef0"
 subnets = ["subnet-0123456789abcdef0"]
 """
+MORE = """
+[bucket.reads]
+access_events = "on"
+[entry]
+token = "secret:entry"
+"""
 
 
 def test_the_stack_is_clean(tmp_path: Path) -> None:
@@ -34,7 +40,7 @@ def test_the_check_is_awake(tmp_path: Path) -> None:
 
 def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
-    config.write_text('object_facts = "on"\n' + TYPICAL + IN_VPC)
+    config.write_text('object_facts = "on"\n' + TYPICAL + IN_VPC + MORE)
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

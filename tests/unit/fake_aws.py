@@ -76,6 +76,7 @@ class FakeAws(Aws):
             exceptions=SimpleNamespace(ResourceNotFoundException=NoLogGroupError),
         )
         self.events: Any = None
+        self.cloudtrail: Any = None
         self.s3: Any = SimpleNamespace(get_bucket_notification_configuration=self._notification)
         make_rules_table(self.dynamodb)
         for place, (kind, type_, id_) in enumerate(targets):

@@ -1,4 +1,4 @@
-"""Buckets' notifications and EventBridge's rules, behind the calls that the command line makes."""
+"""Buckets' notifications, EventBridge's rules and CloudTrail's trails, behind the calls we make."""
 
 import copy
 import json
@@ -72,3 +72,40 @@ class EventRules:
     def delete_rule(self, Name: str) -> None:  # noqa: N803
         assert Name not in self.targets, "EventBridge refuses a rule that has targets"
         del self.patterns[Name]
+
+
+class NoTrailError(Exception):
+    """What boto3 raises for a trail that is not there."""
+
+
+class Trails:
+    """Event selectors by the names of the trails, each as CloudTrail makes it."""
+
+    exceptions = SimpleNamespace(TrailNotFoundException=NoTrailError)
+
+    def __init__(self, *names: str) -> None:
+        self.selectors: dict[str, Any] = {
+            name: {"EventSelectors": [{"ReadWriteType": "All", "DataResources": []}]}
+            for name in names
+        }
+        self.writes = 0
+
+    def get_event_selectors(self, TrailName: str) -> Any:  # noqa: N803 - boto3's names
+        if TrailName not in self.selectors:
+            raise NoTrailError
+        return copy.deepcopy(self.selectors[TrailName])
+
+    def put_event_selectors(self, TrailName: str, AdvancedEventSelectors: list[Any]) -> None:  # noqa: N803
+        assert AdvancedEventSelectors, "CloudTrail refuses a trail that selects nothing"
+        self.selectors[TrailName] = {"AdvancedEventSelectors": AdvancedEventSelectors}
+        self.writes += 1
+
+    def logged(self, trail: str) -> list[str]:
+        """The operations of S3's data events."""
+        return [
+            call
+            for selector in self.selectors[trail].get("AdvancedEventSelectors", [])
+            for field in selector["FieldSelectors"]
+            if field["Field"] == "eventName"
+            for call in field["Equals"]
+        ]

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
 from bucketcast.wiring import Overlap
+from tests.unit.fake_buckets import Trails
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
 OTHERS = {
@@ -229,3 +232,31 @@ def test_an_answer_that_is_not_taken_is_given_again(
     answers.refusals = 2
     function.handler(event(answers, "Create"), CONTEXT)
     assert len(answers.taken) == 1
+
+
+def test_a_trail_logs_what_the_rules_of_the_bucket_ask_for(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    trail = "arn:aws:cloudtrail:eu-west-1:111122223333:trail/ours"
+    trails = Trails(trail)
+    clients = {"dynamodb": dynamodb, "cloudtrail": trails}
+    own = {**properties(), "Trail": trail, "RulesTable": rules_table, "Stack": "Bucketcast"}
+    rule = Rule(bucket="uploads", arn="arn:minio:sqs::a:webhook", events=("s3:ObjectAccessed:Get",))
+    Rules(rules_table, dynamodb).add(rule)
+
+    def follow(request: str, wanted: Any, before: Any = None) -> None:
+        old = {"OldResourceProperties": before} if before else {}
+        event = {"RequestType": request, "ResourceProperties": wanted, **old}
+        function.follow(event, clients.__getitem__)
+
+    follow("Create", properties())
+    assert trails.writes == 0
+    follow("Create", own)
+    assert trails.logged(trail) == ["GetObject"]
+    follow("Update", properties(), own)
+    assert trails.logged(trail) == []
+    follow("Update", own, properties())
+    follow("Delete", own)
+    assert trails.logged(trail) == []
+    trails.selectors.clear()
+    follow("Delete", own)  # with the trail all is gone

@@ -245,15 +245,16 @@ def test_status_shows_the_ways_and_what_is_not_ours(
     buckets.documents["uploads"] = {"EventBridgeConfiguration": {}}
     buckets.documents["theirs"] = {}
     assert cells(run("status").out) == [
-        ["BUCKET", "EVENTS COME", "RULES", "OTHER ENTRIES, UNTOUCHED"],
-        ["archive", "via sqs", "0", "'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other"],
+        ["BUCKET", "EVENTS COME", "ACCESS EVENTS", "RULES", "OTHER ENTRIES, UNTOUCHED"],
+        ["archive", "via sqs", "off", "0", "'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other"],
         [
             "photos",
             "via eventbridge",
+            "off",
             "0",
             "'thumbs' to arn:aws:lambda:::thumbs (prefix 'in/'): s3:ObjectCreated:*",
         ],
-        ["uploads", "via eventbridge, by the deploy", "0"],
+        ["uploads", "via eventbridge, by the deploy", "off", "0"],
     ]
 
 

@@ -6,6 +6,7 @@ from bucketcast.cli import words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
 from bucketcast.store.access import explained
+from bucketcast.store.access_events import AccessEvents
 from bucketcast.store.rules import Rules
 from bucketcast.store.wired import Buckets
 
@@ -27,7 +28,8 @@ def command(screen: Screen, bucket: str) -> None:
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     buckets = Buckets(there, aws)
-    changed = buckets.detach(bucket)
+    changed = AccessEvents(there, aws).off(bucket, buckets.ingress)
+    changed += buckets.detach(bucket)
     seen = buckets.look(bucket)
     with explained():
         rules = len(Rules(there.rules_table, aws.dynamodb).of(bucket))

@@ -11,6 +11,7 @@ import click
 
 from bucketcast.arn import Arn
 from bucketcast.cli import asked, words
+from bucketcast.cli.following import follow
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
@@ -99,7 +100,8 @@ def add(
             f"note: {why}; `bucketcast attach {bucket}`, or [bucket.{bucket}] in bucketcast.toml "
             "and a deploy, make them come"
         )
-    document = {"bucket": bucket, **_document(rule), "note": why}
+    notes = [*([why] if why else []), *follow(screen, bucket, there, aws, rule)]
+    document = {"bucket": bucket, **_document(rule), "note": "; ".join(notes)}
     screen.answer(document, f"Successfully added {rule.arn}")
 
 
@@ -214,6 +216,7 @@ def rm(
         )
     with explained():
         Rules(there.rules_table, aws.dynamodb).remove(rules)
+    follow(screen, bucket, there, aws)
     document = {"bucket": bucket, "removed": [_document(rule) for rule in rules]}
     screen.answer(document, *(f"Successfully removed {_line(rule)}" for rule in rules))
 

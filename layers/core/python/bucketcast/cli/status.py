@@ -2,19 +2,29 @@
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from bucketcast.cli import words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
-from bucketcast.store.access import Aws, explained
+from bucketcast.store.access import Aws, AwsError, explained
+from bucketcast.store.access_events import AccessEvents
 from bucketcast.store.rules import Rules
+from bucketcast.store.trail import Logged
 from bucketcast.store.wired import Buckets, Wired
 
-_COLUMNS = ("BUCKET", "EVENTS COME", "RULES", "OTHER ENTRIES, UNTOUCHED")
+_COLUMNS = ("BUCKET", "EVENTS COME", "ACCESS EVENTS", "RULES", "OTHER ENTRIES, UNTOUCHED")
 _AT_ONCE = 16
+
+
+class _Seen(NamedTuple):
+    """A bucket; `logged` is None where access events are off, and text where it is not known."""
+
+    wired: Wired
+    rules: int
+    logged: Logged | str | None
 
 
 @click.command()
@@ -24,7 +34,8 @@ _AT_ONCE = 16
 def command(screen: Screen, bucket: str | None) -> None:
     """Show which buckets' events come, by what way, and what else their notifications hold.
 
-    Without BUCKET: every bucket of the account that is attached or has rules.
+    Without BUCKET: every bucket of the account that is attached or has rules. Access events are
+    the calls that CloudTrail logs because a rule asks for them.
 
     \b
     Example:
@@ -35,12 +46,21 @@ def command(screen: Screen, bucket: str | None) -> None:
     there = deployed.find(screen.stack, aws)
     buckets = Buckets(there, aws)
     names = [bucket] if bucket else buckets.names()
-    seen = _look(buckets, names, aws)
+    wired = _look(buckets, names, aws)
     rules = _rules(there.rules_table, names, aws)
-    shown = [each for each in seen if bucket or each.via or each.by_deploy or rules[each.bucket]]
-    document = {"buckets": [_document(each, rules[each.bucket]) for each in shown]}
+    shown = [each for each in wired if bucket or each.via or each.by_deploy or rules[each.bucket]]
+    events = AccessEvents(there, aws)
+    seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]
+    document = {"buckets": [_document(each) for each in seen]}
     rows = [
-        (each.bucket, _way(each), str(rules[each.bucket]), "; ".join(each.others)) for each in shown
+        (
+            each.wired.bucket,
+            _way(each.wired),
+            _access(each.logged),
+            str(each.rules),
+            "; ".join(each.wired.others),
+        )
+        for each in seen
     ]
     nothing = "no bucket is attached: `bucketcast attach BUCKET`, or [bucket.NAME] and a deploy"
     screen.table(document, _COLUMNS, rows, nothing)
@@ -59,18 +79,45 @@ def _rules(table: str, names: Iterable[str], aws: Aws) -> dict[str, int]:
         return {name: len(rules.of(name)) if name in had else 0 for name in names}
 
 
-def _way(seen: Wired) -> str:
-    if not seen.via:
-        return f"no ({seen.why})" if seen.why else "no"
-    return f"via {seen.via}, by the deploy" if seen.by_deploy else f"via {seen.via}"
+def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
+    try:
+        return events.look(bucket)
+    except AwsError as error:
+        return str(error)
 
 
-def _document(seen: Wired, rules: int) -> dict[str, Any]:
+def _way(wired: Wired) -> str:
+    if not wired.via:
+        return f"no ({wired.why})" if wired.why else "no"
+    return f"via {wired.via}, by the deploy" if wired.by_deploy else f"via {wired.via}"
+
+
+def _access(logged: Logged | str | None) -> str:
+    if not isinstance(logged, Logged):
+        return f"? ({logged})" if logged else "off"
+    if not logged.is_so:
+        return f"on, but {logged.trail} does not log what the rules ask for: attach again"
+    calls = ", ".join(logged.asked.calls) or "no rule asks for any"
+    return f"on: {calls}, by {logged.trail}"
+
+
+def _document(seen: _Seen) -> dict[str, Any]:
+    unknown = seen.logged if isinstance(seen.logged, str) else ""
     return {
-        "bucket": seen.bucket,
-        "via": seen.via or None,
-        "by_deploy": seen.by_deploy,
-        "others": list(seen.others),
-        "why": seen.why,
-        "rules": rules,
+        "bucket": seen.wired.bucket,
+        "via": seen.wired.via or None,
+        "by_deploy": seen.wired.by_deploy,
+        "others": list(seen.wired.others),
+        "why": seen.wired.why or unknown,
+        "rules": seen.rules,
+        "access_events": _calls(seen.logged) if isinstance(seen.logged, Logged) else None,
+    }
+
+
+def _calls(logged: Logged) -> dict[str, Any]:
+    return {
+        "trail": logged.trail,
+        "asked": list(logged.asked.calls),
+        "logged": list(logged.logged.calls) if logged.logged else [],
+        "as_asked": logged.is_so,
     }

@@ -21,7 +21,10 @@ class Bucket:
 
     create: OnOff = option("make the bucket, or take one that is there", default="on")
     via: Literal["sqs", "eventbridge"] = option("how S3 sends its events", default="sqs")
-    access_events: OnOff = option("also Get, Head and the like, from CloudTrail", default="off")
+    access_events: OnOff = option(
+        "also Get, Head and the like, as rules ask for them: CloudTrail's, $1.00 per million",
+        default="off",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast import targets
+from bucketcast.access import PRICE
 from bucketcast.conditions import FACTS
 from bucketcast.config import variables
 from bucketcast.config.model import (
@@ -88,10 +89,8 @@ class Reading:
             if bucket is None:
                 continue
             if bucket.access_events:
-                self._wrong(
-                    f"{where}.access_events",
-                    "found on",
-                    "only off so far: events from CloudTrail are not read yet",
+                self._notes.append(
+                    f"{where}.access_events: a trail logs the calls that rules ask for, at {PRICE}"
                 )
             yield name, bucket
 

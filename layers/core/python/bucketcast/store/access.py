@@ -10,6 +10,7 @@ from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudtrail import CloudTrailClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_lambda import LambdaClient
@@ -70,6 +71,11 @@ class Aws:
     @cached_property
     def cloudformation(self) -> "CloudFormationClient":
         client: CloudFormationClient = self._client("cloudformation")
+        return client
+
+    @cached_property
+    def cloudtrail(self) -> "CloudTrailClient":
+        client: CloudTrailClient = self._client("cloudtrail")
         return client
 
     @cached_property

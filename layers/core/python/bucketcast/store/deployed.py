@@ -59,7 +59,8 @@ class Deployed:
     """A stack's outputs.
 
     `object_facts` are the buckets whose objects ingest may look at, `buckets` those that the
-    deploy attached, with the way that their events come.
+    deploy attached, with the way that their events come. `trail` is what the deploy logs access
+    events with, "" where no bucket has them, and `access_events` are the buckets that have.
     """
 
     stack: str
@@ -69,6 +70,8 @@ class Deployed:
     targets: tuple[DeployedTarget, ...]
     object_facts: frozenset[str] = frozenset()
     buckets: Mapping[str, str] = field(default_factory=dict)
+    trail: str = ""
+    access_events: frozenset[str] = frozenset()
 
     def looks_into(self, bucket: str) -> bool:
         """Whether ingest may ask S3 about the bucket's objects."""
@@ -109,6 +112,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         DeployedTarget(**{name: summary[name] for name in DeployedTarget.__slots__})
         for summary in _of(outputs, "Target")
     ]
+    wired = _of(outputs, "Wiring")
     return Deployed(
         stack,
         outputs["IngressQueueUrl"],
@@ -116,7 +120,9 @@ def find(stack: str, aws: Aws) -> Deployed:
         f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
         frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
-        {each["bucket"]: each["via"] for each in _of(outputs, "Wiring")},
+        {each["bucket"]: each["via"] for each in wired},
+        outputs.get("AccessTrail", ""),
+        frozenset(each["bucket"] for each in wired if each.get("access_events") == "on"),
     )
 
 

@@ -4,23 +4,17 @@ Nothing of somebody else's in a bucket's notifications is changed: what is writt
 and put back as it was where an entry was lost.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from bucketcast import wiring
 from bucketcast.errors import BucketcastError
-from bucketcast.queues import queue_names
 from bucketcast.store.access import Aws, AwsError, explained
 from bucketcast.store.deployed import Deployed
+from bucketcast.store.ingress import EventRules, Ingress
 
 Via = Literal["sqs", "eventbridge"]
-
-_S3, _EVENTBRIDGE = "s3.amazonaws.com", "events.amazonaws.com"
-_TARGET: Final = "ingress"
-_A_DAY: Final = 86_400
-_TRIES: Final = 185
 
 
 class NotAttachedError(BucketcastError):
@@ -45,14 +39,8 @@ class Buckets:
         self._there = there
         self._aws = aws
         self._entry = wiring.entry_id(there.stack)
-        with explained():
-            found = aws.sqs.get_queue_attributes(
-                QueueUrl=there.ingress_queue, AttributeNames=["QueueArn", "Policy"]
-            )["Attributes"]
-        self._queue = found["QueueArn"]
-        self._policy = found.get("Policy", "")
-        _, self._partition, _, self._region, self._account, name = self._queue.split(":")
-        self._dead = self._queue.removesuffix(name) + queue_names(name, fifo=False)[1]
+        self.ingress = Ingress.of(there, aws)
+        self._rules = EventRules(self.ingress, aws)
 
     def names(self) -> list[str]:
         """All buckets of the account.
@@ -69,11 +57,14 @@ class Buckets:
         by_deploy = bucket in self._there.buckets
         try:
             document = self._read(bucket)
-            rule = self._has_rule(bucket) or self._there.buckets.get(bucket) == "eventbridge"
+            rule = (
+                self._rules.has(self._rule(bucket))
+                or self._there.buckets.get(bucket) == "eventbridge"
+            )
         except AwsError as error:
             return Wired(bucket, "", by_deploy, (), str(error))
         others = tuple(wiring.others(document, self._entry))
-        if wiring.is_attached(document, self._entry, self._queue):
+        if wiring.is_attached(document, self._entry, self.ingress.queue):
             return Wired(bucket, "sqs", by_deploy, others)
         if rule and wiring.tells_eventbridge(document):
             return Wired(bucket, "eventbridge", by_deploy, others)
@@ -83,25 +74,28 @@ class Buckets:
         """Let a bucket's events come to the ingress queue; give what was changed, in words.
 
         Raises:
-            NotAttachedError: it is the deploy's, or nothing may write to the queue for it.
+            NotAttachedError: it is the deploy's, or S3 refused.
+            NotAdmittedError: nothing may write to the queue for it.
             Overlap: an entry of somebody else takes the events; it is named.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
         self._refuse_deployed(bucket)
         before = self._read(bucket)
         if via == "sqs":
-            self._admit(_S3, f"arn:{self._partition}:s3:::{bucket}")
-            held = wiring.is_attached(before, self._entry, self._queue)
-            after = before if held else wiring.attach(before, self._entry, self._queue)
+            self.ingress.admit("s3.amazonaws.com", self.ingress.bucket(bucket))
+            held = wiring.is_attached(before, self._entry, self.ingress.queue)
+            after = before if held else wiring.attach(before, self._entry, self.ingress.queue)
             done = self._write(bucket, before, after)
-            return done + self._drop_rule(bucket)
+            return done + self._rules.drop(self._rule(bucket))
         after = wiring.to_eventbridge(wiring.detach(before, self._entry))
-        done = self._make_rule(bucket)
+        done = self._rules.make(
+            self._rule(bucket), f"Events of bucket {bucket}", wiring.pattern(bucket)
+        )
         try:
             return done + self._write(bucket, before, after)
         except BucketcastError:
             if done:
-                self._drop_rule(bucket)
+                self._rules.drop(self._rule(bucket))
             raise
 
     def detach(self, bucket: str) -> list[str]:
@@ -114,7 +108,7 @@ class Buckets:
         self._refuse_deployed(bucket)
         before = self._read(bucket)
         done = self._write(bucket, before, wiring.detach(before, self._entry))
-        done += self._drop_rule(bucket)
+        done += self._rules.drop(self._rule(bucket))
         if not done:
             raise NotAttachedError(
                 f"{bucket} is not attached to {self._there.stack}; `bucketcast status` shows "
@@ -129,6 +123,9 @@ class Buckets:
                 "bucketcast.toml, and deploy"
             )
 
+    def _rule(self, bucket: str) -> str:
+        return wiring.rule_name(self._there.stack, bucket)
+
     def _half(self, document: Mapping[str, Any], *, rule: bool) -> str:
         entries = document.get("QueueConfigurations", ())
         if any(entry.get("Id") == self._entry for entry in entries):
@@ -138,7 +135,7 @@ class Buckets:
     def _read(self, bucket: str) -> dict[str, Any]:
         with explained():
             found = self._aws.s3.get_bucket_notification_configuration(
-                Bucket=bucket, ExpectedBucketOwner=self._account
+                Bucket=bucket, ExpectedBucketOwner=self.ingress.account
             )
         return {key: value for key, value in found.items() if key != "ResponseMetadata"}
 
@@ -152,7 +149,9 @@ class Buckets:
             # An answer that got lost may hide a change.
             if error.silent and self._read(bucket) != before:
                 self._put(bucket, before)
-            hint = f"; the bucket must be in {self._region}" if "validate" in str(error) else ""
+            hint = (
+                f"; the bucket must be in {self.ingress.region}" if "validate" in str(error) else ""
+            )
             raise NotAttachedError(f"{error}{hint}; {bucket} is as it was") from None
         seen = self._read(bucket)
         if wiring.lost(before, seen, self._entry):
@@ -172,57 +171,10 @@ class Buckets:
         with explained():
             self._aws.s3.put_bucket_notification_configuration(
                 Bucket=bucket,
-                ExpectedBucketOwner=self._account,
+                ExpectedBucketOwner=self.ingress.account,
                 NotificationConfiguration=wanted,
                 # Somebody else's destination that is gone must not keep ours in.
-                SkipDestinationValidation=not wiring.is_attached(wanted, self._entry, self._queue),
+                SkipDestinationValidation=not wiring.is_attached(
+                    wanted, self._entry, self.ingress.queue
+                ),
             )
-
-    def _admit(self, service: str, source: str) -> None:
-        """S3 and EventBridge drop, without a word, what a queue does not take."""
-        if not wiring.admits(self._policy, service, source):
-            raise NotAttachedError(
-                f"the policy of {self._queue} does not let {service} write for {source}: deploy "
-                "this version of Bucketcast, whose stack sets it"
-            )
-
-    def _has_rule(self, bucket: str) -> bool:
-        events = self._aws.events
-        with explained():
-            try:
-                events.describe_rule(Name=wiring.rule_name(self._there.stack, bucket))
-            except events.exceptions.ResourceNotFoundException:
-                return False
-        return True
-
-    def _make_rule(self, bucket: str) -> list[str]:
-        name = wiring.rule_name(self._there.stack, bucket)
-        rule = f"arn:{self._partition}:events:{self._region}:{self._account}:rule/{name}"
-        self._admit(_EVENTBRIDGE, rule)
-        had = self._has_rule(bucket)
-        with explained():
-            self._aws.events.put_rule(
-                Name=name,
-                Description=f"Events of bucket {bucket}",
-                EventPattern=json.dumps(wiring.pattern(bucket)),
-                State="ENABLED",
-            )
-            self._aws.events.put_targets(Rule=name, Targets=[self._target()])
-        return [] if had else [f"added the EventBridge rule {name}"]
-
-    def _target(self) -> Any:
-        return {
-            "Id": _TARGET,
-            "Arn": self._queue,
-            "DeadLetterConfig": {"Arn": self._dead},
-            "RetryPolicy": {"MaximumEventAgeInSeconds": _A_DAY, "MaximumRetryAttempts": _TRIES},
-        }
-
-    def _drop_rule(self, bucket: str) -> list[str]:
-        if not self._has_rule(bucket):
-            return []
-        name = wiring.rule_name(self._there.stack, bucket)
-        with explained():
-            self._aws.events.remove_targets(Rule=name, Ids=[_TARGET])
-            self._aws.events.delete_rule(Name=name)
-        return [f"removed the EventBridge rule {name}"]

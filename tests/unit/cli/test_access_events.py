@@ -1,0 +1,145 @@
+"""Access events: what CloudTrail logs follows the rules, and what it costs is said."""
+
+import json
+
+import pytest
+
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.test_attach import POLICY, admit
+from tests.unit.fake_aws import FakeAws, refusal
+from tests.unit.fake_buckets import Buckets, EventRules, Trails
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+ON = ("attach", "uploads", "--access-events", "--trail", "all")
+NAME = "Bucketcast-attached-access_uploads"
+
+
+@pytest.fixture
+def trails(aws: FakeAws) -> Trails:
+    aws.sqs.create_queue(QueueName="Bucketcast-ingress")
+    admit(aws, POLICY)
+    aws.s3, aws.events = Buckets(uploads={}), EventRules()
+    trails = aws.cloudtrail = Trails("all", "ours")
+    return trails
+
+
+def test_only_what_a_rule_asks_for_is_logged_and_its_price_is_said(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
+    ran = run(*ON)
+    assert ran.code == 0
+    assert "let the trail all log GetObject ($1.00 per million" in ran.out
+    assert trails.logged("all") == ["GetObject"]
+    detail = aws.events.patterns[NAME]["detail"]
+    assert detail["requestParameters"] == {"bucketName": ["uploads"]}
+
+
+def test_the_trail_follows_the_rules(run: Run, trails: Trails) -> None:
+    run(*ON)
+    assert trails.logged("all") == []
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Head")
+    assert "now logs HeadObject of uploads ($1.00 per million" in ran.err
+    assert trails.logged("all") == ["HeadObject"]
+    before = trails.writes
+    run("event", "add", "uploads", WEBHOOK, "--event", "delete")
+    assert trails.writes == before
+    ran = run("event", "rm", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Head")
+    assert "now logs nothing of uploads" in ran.err
+    assert trails.logged("all") == []
+
+
+def test_status_says_what_is_logged(run: Run, aws: FakeAws, trails: Trails) -> None:
+    run(*ON)
+    assert trails.logged("all") == []
+    assert "on: no rule asks for any, by all" in run("status").out
+    # Not by the command line, which would have told the trail.
+    rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAccessed:Get",))
+    Rules("rules", aws.dynamodb).add(rule)
+    (seen,) = run("status", "--json").document["buckets"]
+    assert seen["access_events"] == {
+        "trail": "all",
+        "asked": ["GetObject"],
+        "logged": [],
+        "as_asked": False,
+    }
+    assert "attach again" in run("status").out
+    run(*ON)
+    assert "on: GetObject, by all" in run("status").out
+
+
+def test_detach_logs_nothing_more_and_leaves_the_rest(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "get")
+    run(*ON)
+    assert run("detach", "uploads").code == 0
+    assert trails.logged("all") == []
+    assert len(trails.selectors["all"]["AdvancedEventSelectors"]) == 1
+    assert aws.events.patterns == {}
+    run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Head")
+    assert trails.logged("all") == []
+
+
+def test_the_deployments_own_trail_needs_no_name(run: Run, aws: FakeAws, trails: Trails) -> None:
+    run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
+    ran = run("attach", "uploads", "--access-events")
+    assert ran.code == 1
+    assert "name one of CloudTrail's with --trail" in ran.err
+    aws.outputs["AccessTrail"] = "ours"
+    assert run("attach", "uploads", "--access-events").code == 0
+    assert trails.logged("ours") == ["GetObject"]
+
+
+def test_a_bucket_of_the_deploy_follows_its_rules_too(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    aws.outputs["AccessTrail"] = "ours"
+    told = {"bucket": "uploads", "via": "sqs", "access_events": "on"}
+    aws.outputs["Wiringuploads"] = json.dumps(told)
+    run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
+    assert trails.logged("ours") == ["GetObject"]
+
+
+def test_what_cannot_be_shared_leaves_nothing_behind(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    trails.selectors["all"] = {"EventSelectors": [{"DataResources": [{"Type": "x"}]}]}
+    run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
+    ran = run(*ON)
+    assert ran.code == 1
+    assert "basic event selectors" in ran.err
+    assert aws.events.patterns == {}
+    (seen,) = run("status", "--json").document["buckets"]
+    assert seen["access_events"] is None
+
+
+def test_a_rule_is_in_force_also_where_the_trail_cannot_be_told(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    run(*ON)
+
+    def denied(**_: object) -> None:
+        raise refusal("AccessDenied", "GetEventSelectors")
+
+    aws.cloudtrail.get_event_selectors = denied
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get", "--json")
+    assert ran.code == 0
+    assert "the trail could not be changed" in ran.document["note"]
+    assert len(run("event", "ls", "uploads", "--json").document["rules"]) == 1
+    assert "not allowed: GetEventSelectors" in run("status").out
+    assert trails.logged("all") == []
+
+
+def test_a_rule_for_nothing_else_says_how_to_get_them(run: Run, trails: Trails) -> None:
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "get")
+    assert "attach uploads --access-events" in ran.err
+    assert "attach uploads --access" not in run("event", "add", "uploads", WEBHOOK).err
+    assert trails.writes == 0
+
+
+def test_a_trail_is_named_for_access_events_only(run: Run, trails: Trails) -> None:
+    assert run("attach", "uploads", "--trail", "all").code == 2
+    assert trails.writes == 0
