@@ -102,8 +102,9 @@ class Target(base.Target):
 
     def headers(self, event: Event) -> dict[str, str]:
         found = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
-        for name, text in super().headers(event).items():
-            found[name] = in_header(text)
+        if self.shape.attributes:
+            for name, text in super().headers(event).items():
+                found[name] = in_header(text)
         return found
 
     def probe(self) -> None:
