@@ -183,7 +183,7 @@ class Target(base.Target):
                 size = f"the event takes {len(value)} bytes"
                 failures[place] = Rejected(f"{size}; at most {LARGEST_EVENT} go to Kafka")
                 continue
-            yield Message(place, key, value, self.headers(event))
+            yield Message(place, key, value, list(self.headers(event).items()))
 
     @contextmanager
     def _connected(self, batch_bytes: int, deadline: float) -> Iterator[Link]:

@@ -28,7 +28,7 @@ class Message(NamedTuple):
     place: int
     key: bytes
     value: bytes
-    headers: dict[str, str]
+    headers: list[tuple[str, str | bytes | None]]
 
 
 class Link:
