@@ -194,10 +194,9 @@ def test_another_mechanism_than_the_users_is_refused(
 def test_an_unknown_mechanism_is_refused_with_the_known(kafka: KafkaServer) -> None:
     with pytest.raises(ConfigErrors) as refused:
         options.read(Target.Settings, kafka.settings(sasl_mechanism="SCRAM-SHA512"))
-    assert str(refused.value) == (
-        "sasl_mechanism: found 'SCRAM-SHA512'; allowed is did you mean 'scram-sha-512'? "
-        "one of plain, sha256, sha512, scram-sha-256, scram-sha-512"
-    )
+    (error,) = refused.value.errors
+    assert (error.key, error.found) == ("sasl_mechanism", "found 'SCRAM-SHA512'")
+    assert "plain, sha256, sha512, scram-sha-256, scram-sha-512" in error.allowed
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd", "ZSTD"])
