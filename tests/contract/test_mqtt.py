@@ -166,9 +166,10 @@ def test_mqtt_5_says_what_the_body_is_and_which_event(
 
 
 def test_mqtt_3_has_nothing_beside_the_body(mosquitto: MqttServer, make: Make) -> None:
-    assert make(version="3.1.1").send(events(1)) == {}
+    target = make(version="3.1.1")
+    assert target.send(events(1)) == {}
     (arrival,) = mosquitto.received()
-    assert arrival.headers == {}
+    assert arrival.headers == target.headers(event("a")) == {}
 
 
 def test_messages_are_neither_retained_nor_do_they_expire(
