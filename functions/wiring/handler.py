@@ -61,35 +61,30 @@ def apply(
         Overlap: another entry takes our events.
         ClientError: S3 refused, also after `PATIENCE` seconds where waiting could have helped.
     """
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            _write(s3, request, properties)
-        except ClientError as error:
-            if request == "Delete" and error.response["Error"]["Code"] == "NoSuchBucket":
-                return
-            if not _may_settle(error) or time.monotonic() > deadline:
-                raise
-            sleep(PAUSE)
-        else:
-            return
+    try:
+        _patiently(lambda: _write(s3, request, properties), sleep)
+    except ClientError as error:
+        if request != "Delete" or error.response["Error"]["Code"] != "NoSuchBucket":
+            raise
 
 
 def follow(
     event: Mapping[str, Any],
     client: Callable[[str], Any] = lambda name: boto3.client(name, config=_PATIENT),  # type: ignore[call-overload]
+    sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Let a trail log what the bucket's rules ask for, where access events are on.
 
     Raises:
         NotSelectableError: the trail's selectors cannot be shared.
-        ClientError: AWS refused.
+        ClientError: AWS refused, also after `PATIENCE` seconds where waiting could have helped.
     """
     properties = event["ResourceProperties"]
     before = event.get("OldResourceProperties", {})
     if "Trail" in properties and event["RequestType"] != "Delete":
         rules = Rules(properties["RulesTable"], client("dynamodb"))
-        _trail(properties, client).follow(properties["Bucket"], rules)
+        trail = _trail(properties, client)
+        _patiently(lambda: trail.follow(properties["Bucket"], rules), sleep)
     elif "Trail" in (was := {**before, **properties}):
         cloudtrail = client("cloudtrail")
         try:
@@ -122,6 +117,20 @@ def _write(s3: "S3Client", request: str, properties: Mapping[str, str]) -> None:
         # To take our entry out must not fail because somebody else's destination is gone.
         SkipDestinationValidation=request == "Delete",
     )
+
+
+def _patiently(call: Callable[[], object], sleep: Callable[[float], None]) -> None:
+    """Do it, again and again while a right that is just given may not be known yet."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            call()
+        except ClientError as error:
+            if not _may_settle(error) or time.monotonic() > deadline:
+                raise
+            sleep(PAUSE)
+        else:
+            return
 
 
 def _may_settle(error: ClientError) -> bool:

@@ -89,8 +89,11 @@ class Trails:
             for name in names
         }
         self.writes = 0
+        self.errors: list[Exception] = []
 
     def get_event_selectors(self, TrailName: str) -> Any:  # noqa: N803 - boto3's names
+        if self.errors:
+            raise self.errors.pop(0)
         if TrailName not in self.selectors:
             raise NoTrailError
         return copy.deepcopy(self.selectors[TrailName])
