@@ -66,7 +66,7 @@ ADMIN = {"user": "admin", "password": "adm1n-s3cret"}
 USERS = """\
 authorization {{ users: [
   {{ user: admin, password: "adm1n-s3cret" }}
-  {{ user: alice, password: "alice-s3cret", permissions: {{ publish: {publish} }} }}
+  {{ user: alice, password: "alice-s3cret", permissions: {{ {rights} }} }}
 ] }}
 allow_non_tls: true"""
 ALICE = {"token": "", "username": "alice", "password": "alice-s3cret"}
@@ -77,7 +77,7 @@ def test_a_forbidden_subject_is_said(
     server: Callable[[str], Server], make: Make, name: str
 ) -> None:
     found = cast("NatsServer", server(name))
-    with found.configured(USERS.format(publish='["ev.mine"]'), **ADMIN):
+    with found.configured(USERS.format(rights='publish: "ev.mine"'), **ADMIN):
         error = reason(make(found.settings(**ALICE)), events(3))
         assert type(error) is Retryable
         assert 'violation for publish to "ev.events"; grant it to the user' in str(error)
@@ -89,7 +89,7 @@ def test_a_forbidden_subject_is_said(
 
 
 def test_a_user_with_a_password(each: NatsServer, make: Make) -> None:
-    users = USERS.format(publish='">"')
+    users = USERS.format(rights='publish: ">"')
     own = 'username: admin, password: "adm1n-s3cret"'
     more = own if each.product == "streaming" else ""  # it is a client of the server itself
     with each.configured(users, more=more, **ADMIN):
@@ -98,6 +98,26 @@ def test_a_user_with_a_password(each: NatsServer, make: Make) -> None:
         error = reason(make(each.settings(**{**ALICE, "password": "wr0ng-s3cret"})), events(1))
         assert isinstance(error, NotAuthorized)
         assert "s3cret" not in str(error)
+
+
+RIGHTS = {
+    "core": 'publish: "ev.events", subscribe: { deny: ">" }',
+    "jetstream": 'publish: "ev.events", subscribe: "_INBOX.>"',
+    "streaming": 'publish: ["_STAN.>", "_INBOX.>"], subscribe: "_INBOX.>"',
+}
+"""As the target's page says."""
+
+
+def test_a_user_with_the_documented_rights_is_enough(each: NatsServer, make: Make) -> None:
+    own = 'username: admin, password: "adm1n-s3cret"'
+    more = own if each.product == "streaming" else ""
+    with each.configured(USERS.format(rights=RIGHTS[each.product]), more=more, **ADMIN):
+        target = make(each.settings(**ALICE))
+        target.probe()
+        assert target.send(events(3)) == {}
+        target.probe()
+        target.close()
+        assert len(each.received()) == 3
 
 
 def key(of: str, prefix: int = nkeys.PREFIX_BYTE_USER) -> nkeys.KeyPair:

@@ -101,8 +101,11 @@ class Process:
 
     def pause(self) -> None:
         """Stop its clock: connections are still taken by the system, and nothing answers."""
-        for each in _tree(self._required()):
+        tree = _tree(self._required())
+        for each in tree:
             each.suspend()
+        while any(each.status() != psutil.STATUS_STOPPED for each in tree):
+            time.sleep(0.01)  # a busy machine takes its time to stop a process
 
     def resume(self) -> None:
         """Let it go on after `pause`; nothing if it was not paused."""

@@ -16,26 +16,26 @@ What it is worth that an event was delivered is the choice between three ways:
   name. Its messages have no headers. It has had no support since June 2023; see the end for the
   way to JetStream.
 
-For core NATS 2.0 or newer, for JetStream 2.2, NATS Streaming 0.10. Servers older than 2.2 get no
-header.
+Tested with nats-server 2.15 and NATS Streaming 0.25. A server that takes no headers gets none, as
+those before 2.2; it has no JetStream either.
 
 Log in with `username` and `password`, `token`, `nkey_seed` or `user_credentials`: with one of them.
 The user needs to publish to the subject; for JetStream also to subscribe to `_INBOX.>`, by which
-messages are acknowledged, and for Streaming to publish and subscribe to `_STAN.>` besides. With the
-right to publish to `$JS.API.STREAM.NAMES`, `bucketcast target ls` sees a missing stream.
+messages are acknowledged; for Streaming to publish to `_STAN.>` and `_INBOX.>` instead, and to
+subscribe to `_INBOX.>`. A user who may publish to `$JS.API.STREAM.NAMES` too lets
+`bucketcast target ls` see that the stream is missing.
 
 `tls`, `tls_handshake_first`, `cert_authority` and `client_cert` each ask for an encrypted
 connection. A server that does not encrypt is refused then, before it is told anything.
 
 One connection a function is kept, and up to 500 messages are on their way without an
 acknowledgement. Connecting takes 5 s at most; what of a batch is not confirmed 30 s after it was
-begun is sent again. An idle connection is tried before it is used, and replaced where a server
-ended it. It is replaced by one to the same `address`: other servers of a cluster are reached by
-a name that stands for all of them.
+begun is sent again. A connection that was idle is tried before it is used, and replaced by another
+to the same `address` where it has ended: servers of a cluster need a name that stands for all.
 
-What larger than 1 MB is refused by the server or the stream is `Rejected`: no event of S3 comes
-near to that. What is smaller, and still too large for `max_payload` or the stream's
-`max_msg_size`, waits for these to be raised, as for all that a change of the server would cure.
+An event that is too large for `max_payload` of the server or `max_msg_size` of the stream waits for
+these to be raised, as all does that a change of the server would cure. Above 1 MB, the usual limit,
+to which no event of S3 comes near, it is `Rejected`.
 
 From NATS Streaming to JetStream: run a nats-server with JetStream beside the old server, and make a
 stream of the subject. Let the readers read the stream as well as the channel. Then change the
