@@ -11,7 +11,7 @@ and in bucketcast.toml:
     qos = "1"
 
 With `--id` the broker keeps the session: what comes while this program is away is there when it
-comes back. Events may come twice; those of MQTT 5 have the same user property `id` then.
+comes back. Events may come twice; those of MQTT 5 have the same user property `event-id` then.
 """
 
 import argparse

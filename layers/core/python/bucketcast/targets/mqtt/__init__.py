@@ -23,9 +23,9 @@ What it means that an event was delivered depends on `qos`:
 
 `version` is `auto`: MQTT 5, or 3.1.1 where the broker refuses it or hangs up. With MQTT 5
 
-* the content type `application/json` and the user property `id`, the same for every delivery of the
-  same event, stand beside the body, and so do the attributes of `shape = cloudevents-binary`, which
-  needs MQTT 5; messages do not expire;
+* the content type `application/json` and the user property `event-id`, the same for every delivery
+  of the same event, stand beside the body, and so do the attributes of
+  `shape = cloudevents-binary`, which needs MQTT 5; messages do not expire;
 * the broker says how many unconfirmed messages it takes; one of 3.1.1 gets 20;
 * it says why it does not take an event, which then waits with that reason and lets its neighbours
   go on. One of 3.1.1 can only confirm what it forbids, and it is lost, or hang up, and the whole
@@ -156,7 +156,7 @@ class Target(base.Target):
         return {"content-type": self.shape.content_type, **self._user_properties(event)}
 
     def _user_properties(self, event: Event) -> dict[str, str]:
-        return {"id": event.id, **super().headers(event)}
+        return {"event-id": event.id, **super().headers(event)}
 
     def probe(self) -> None:
         """See that the broker answers; whether the topic may be used, only an event shows."""
