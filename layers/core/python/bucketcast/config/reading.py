@@ -8,8 +8,7 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.access import PRICE
-from bucketcast.conditions import FACTS
-from bucketcast.config import variables
+from bucketcast.config import limits, variables
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     OBJECT_FACTS,
@@ -23,7 +22,6 @@ from bucketcast.config.model import (
 )
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
-from bucketcast.targets.base import SPARE
 
 _WORDS = {dict: "a table", float: "a number with decimals"}
 _PLAIN = f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
@@ -172,19 +170,9 @@ class Reading:
             isinstance(v, str) and v.startswith(REFERENCE) for v in vars(settings).values()
         )
         if not wrong and not unknown:
-            self._time(target(settings).longest_send, made, where)
+            self._errors += limits.time(target(settings).longest_send, made, where)
         kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
         return TargetConfig(kind, id, kept, made, plain)
-
-    def _time(self, longest_send: float, deploy: Deploy, where: str) -> None:
-        """A function that ends in the middle of a batch would send all of it again."""
-        least = longest_send + SPARE
-        if 1 <= deploy.timeout < least:
-            self._wrong(
-                f"{where}.deploy.timeout",
-                f"found {deploy.timeout}s",
-                f"allowed is {least:g}s or more: so long may one batch to this target take",
-            )
 
     def _secrets(
         self,
@@ -220,45 +208,13 @@ class Reading:
                 self._wrong(f"{where}.{key}", "found plain text", _PLAIN)
         return plain
 
-    def _deploy(self, table: Any, where: str, connections: int) -> Deploy | None:
-        where, by_connections = f"{where}.deploy", f"{where}.max_open_connections"
+    def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:
+        where = f"{target}.deploy"
         options = self._read(DeployOptions, self._values(table, where), where)
         if options is None:
             return None
-        most = options.max_concurrency or connections
-        given = f"{where}.max_concurrency" if options.max_concurrency else by_connections
-        limits = (
-            (f"{where}.memory", options.memory, 128, 10_240),
-            (f"{where}.timeout", options.timeout, 1, 900),
-            (given, most or 2, 2, 1_000),
-        )
-        for key, found, low, high in limits:
-            if not low <= found <= high:
-                self._wrong(key, f"found {found:g}", f"allowed is {low} to {high}")
-        self._facts(options.facts, f"{where}.facts")
-        if bool(options.subnets) != bool(options.vpc):
-            key, other = ("vpc", "subnets") if options.subnets else ("subnets", "vpc")
-            self._wrong(f"{where}.{key}", "missing", f"a function in a VPC needs it beside {other}")
-        return Deploy(
-            options.profile,
-            options.memory,
-            round(options.timeout),
-            most or None,
-            options.vpc or None,
-            options.subnets,
-            options.security_groups,
-            options.facts,
-        )
-
-    def _facts(self, wanted: tuple[str, ...], where: str) -> None:
-        if unknown := [fact for fact in wanted if fact not in FACTS]:
-            self._wrong(where, f"found {unknown[0]!r}", f"allowed are {', '.join(FACTS)}")
-        elif wanted and self._object_facts == "off":
-            self._wrong(
-                where,
-                'found beside object_facts = "off"',
-                'object_facts = "on" at the top of the file lets ingest look at objects',
-            )
+        self._errors += limits.mistakes(options, target, connections, self._object_facts)
+        return limits.deploy(options, connections)
 
     def _read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
         errors = list(mistakes(declared, values, f"{where}."))

@@ -1,0 +1,66 @@
+"""What a target's function may be given, beyond what the single options allow."""
+
+from collections.abc import Iterator
+
+from bucketcast.conditions import FACTS
+from bucketcast.config.model import Deploy, DeployOptions
+from bucketcast.errors import ConfigError
+from bucketcast.targets.base import SPARE
+
+
+def deploy(options: DeployOptions, connections: int) -> Deploy:
+    """What they amount to; `connections` is MinIO's `max_open_connections`, 0 for none."""
+    return Deploy(
+        options.profile,
+        options.memory,
+        round(options.timeout),
+        options.max_concurrency or connections or None,
+        options.vpc or None,
+        options.subnets,
+        options.security_groups,
+        options.facts,
+    )
+
+
+def mistakes(
+    options: DeployOptions, target: str, connections: int, object_facts: str
+) -> Iterator[ConfigError]:
+    """What is wrong with them; `target` stands before each key."""
+    where = f"{target}.deploy"
+    most = options.max_concurrency or connections
+    given = f"{where}.max_concurrency" if options.max_concurrency else ""
+    limits = (
+        (f"{where}.memory", options.memory, 128, 10_240),
+        (f"{where}.timeout", options.timeout, 1, 900),
+        (given or f"{target}.max_open_connections", most or 2, 2, 1_000),
+    )
+    for key, found, low, high in limits:
+        if not low <= found <= high:
+            yield ConfigError(key, f"found {found:g}", f"allowed is {low} to {high}")
+    yield from _facts(options.facts, f"{where}.facts", object_facts)
+    if bool(options.subnets) != bool(options.vpc):
+        key, other = ("vpc", "subnets") if options.subnets else ("subnets", "vpc")
+        needed = f"a function in a VPC needs it beside {other}"
+        yield ConfigError(f"{where}.{key}", "missing", needed)
+
+
+def time(longest_send: float, made: Deploy, target: str) -> Iterator[ConfigError]:
+    """A function that ends in the middle of a batch would send all of it again."""
+    least = longest_send + SPARE
+    if 1 <= made.timeout < least:
+        yield ConfigError(
+            f"{target}.deploy.timeout",
+            f"found {made.timeout}s",
+            f"allowed is {least:g}s or more: so long may one batch to this target take",
+        )
+
+
+def _facts(wanted: tuple[str, ...], where: str, object_facts: str) -> Iterator[ConfigError]:
+    if unknown := [fact for fact in wanted if fact not in FACTS]:
+        yield ConfigError(where, f"found {unknown[0]!r}", f"allowed are {', '.join(FACTS)}")
+    elif wanted and object_facts == "off":
+        yield ConfigError(
+            where,
+            'found beside object_facts = "off"',
+            'object_facts = "on" at the top of the file lets ingest look at objects',
+        )
