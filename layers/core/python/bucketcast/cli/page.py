@@ -66,7 +66,10 @@ def of(kind: str) -> str:
         _fenced("sh", ["make up           # the local AWS", "npx cdk deploy    # AWS"]),
         "## 3. Send events there",
         _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
-        "## 4. Try it",
+        "## 4. Run a consumer",
+        f"[`examples/consumers/{kind}.py`](../../examples/consumers/{kind}.py) prints each event "
+        "as it comes; its first lines say how it is called.",
+        "## 5. See the event",
         _fenced(
             "sh",
             [
