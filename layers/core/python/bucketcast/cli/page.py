@@ -16,6 +16,7 @@ from bucketcast.options import Option, options_of, read
 from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
+_CONSUMER = "prints each event as it comes; its first lines say how it is called."
 _SECRETS = (
     "Every option may hold `secret:NAME`, which is read from AWS Secrets Manager, or "
     "`secret:NAME#FIELD` for one field of a secret that is JSON. A secret in plain text is for "
@@ -51,6 +52,7 @@ def of(kind: str) -> str:
     options = own_first(declared)
     shown = [options[key] for key in _needed(target)]
     arn = str(Arn("primary", target.arn_type))
+    consumer = f"examples/consumers/{kind}.py"
     parts = [
         f"# {first.rstrip('.')}",
         _tables_fenced(rest.strip()),
@@ -67,8 +69,7 @@ def of(kind: str) -> str:
         "## 3. Send events there",
         _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
-        f"[`examples/consumers/{kind}.py`](../../examples/consumers/{kind}.py) prints each event "
-        "as it comes; its first lines say how it is called.",
+        f"[`{consumer}`](../../{consumer}) {_CONSUMER}",
         "## 5. See the event",
         _fenced(
             "sh",
