@@ -46,7 +46,8 @@ def test_event_ls_shows_the_rules_of_a_bucket(
     assert own[0]["deployed"] is True
     table = system.bucketcast("event", "ls", "uploads", arn)
     line = next(line for line in table.out.splitlines() if prefix in line)
-    assert line.split() == [arn, "s3:ObjectCreated:*,s3:ObjectRemoved:*", prefix, ".jpg"]
+    events = "s3:ObjectCreated:*,s3:ObjectRemoved:*"
+    assert line.split() == [arn, events, prefix, ".jpg", own[0]["id"]]
 
 
 def test_a_removed_rule_that_is_not_there_fails(system: System, prefix: str) -> None:

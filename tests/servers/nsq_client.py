@@ -84,7 +84,7 @@ class Client:
                 self.tell(f"FIN {message.id}")
             elif data == b"_heartbeat_":
                 self.tell("NOP")
-            else:
+            elif not data.startswith(b"E_FIN_FAILED"):  # too late: it comes again, with its id
                 raise NsqError(data.decode())
 
     def leave(self) -> None:
