@@ -104,7 +104,7 @@ class Process:
         tree = _tree(self._required())
         for each in tree:
             each.suspend()
-        while any(each.status() != psutil.STATUS_STOPPED for each in tree):
+        while any(map(_moves, tree)):
             time.sleep(0.01)  # a busy machine takes its time to stop a process
 
     def resume(self) -> None:
@@ -188,6 +188,14 @@ def _tree(process: psutil.Process) -> list[psutil.Process]:
     Not the process group: PostgreSQL puts each of its children in a group of its own.
     """
     return [process, *process.children(recursive=True)]
+
+
+def _moves(process: psutil.Process) -> bool:
+    """Whether it may still do something; one that ended meanwhile does not."""
+    try:
+        return process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _resume(tree: Sequence[psutil.Process]) -> None:
