@@ -65,6 +65,7 @@ bench: setup servers ## measure again the figures in benchmarks/README.md
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.requests
+	$(RUN) -m benchmarks.tracing
 
 clean: stop ## remove everything that was installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
