@@ -31,11 +31,6 @@ def test_clients_of_each_kind_have_their_requirements() -> None:
     assert found == set(targets.kinds())
 
 
-def test_each_kind_has_a_consumer_to_look_at() -> None:
-    found = {path.stem for path in (ROOT / "examples" / "consumers").glob("*.py")}
-    assert found == set(targets.kinds())
-
-
 def test_functions_carry_what_the_package_asks_for_and_lambda_does_not_have() -> None:
     """boto3 comes with Lambda; the rest of the project's dependencies is the command's."""
     wanted = set(PROJECT["project"]["dependencies"])
