@@ -52,6 +52,14 @@ def test_an_event_that_was_retried_and_then_delivered(run: Run, delivered_late: 
     assert {step["event"] for step in document["steps"]} == {"09:26:53.589"}
 
 
+def test_the_story_begins_at_its_beginning(run: Run, aws: FakeAws) -> None:
+    """Ingest writes its line last, when a quick target has the event already."""
+    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Fates(delivered=[CAT])), ago=10)
+    log(aws, "Bucketcast-ingest", received((CAT, (Hit(WEBHOOK, "r1"),))), ago=9)
+    steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert [step["what"] for step in steps] == ["received", "sent", "delivered"]
+
+
 def test_a_dead_one_has_its_reason(run: Run, delivered_late: FakeAws) -> None:
     assert delivered_late.logged
     ran = run("trace", "s3://uploads/photos/dog.jpg")

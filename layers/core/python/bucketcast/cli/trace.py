@@ -13,6 +13,7 @@ from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed, logs
 
 _COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
+_STAGES = {"received": 0, "sent": 1}
 _NOTHING = (
     "nothing was logged about it: no event of it was received, or the logs are not there yet "
     "(CloudWatch takes some seconds)"
@@ -59,10 +60,21 @@ def command(screen: Screen, *, uri: str, since: float) -> None:
     functions = [there.ingest_function, *(target.function for target in there.targets)]
     start = int((time.time() - since) * 1000)
     found = logs.about(mark, functions, start, aws)
-    steps = sorted(step for each in found for step in _steps(mark, each))
+    steps = _told(step for each in found for step in _steps(mark, each))
     document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in steps]}
     rows = [(_clock(step.at), step.event, step.what, step.target, step.why) for step in steps]
     screen.table(document, _COLUMNS, rows, _NOTHING)
+
+
+def _told(steps: Iterable[Step]) -> list[Step]:
+    """Event after event, each from its beginning: a quick target is done before ingest logs."""
+    known = list(steps)
+    began: dict[str, int] = {}
+    for step in known:
+        began[step.event] = min(step.at, began.get(step.event, step.at))
+    return sorted(
+        known, key=lambda step: (began[step.event], step.event, _STAGES.get(step.what, 2), step)
+    )
 
 
 def _steps(mark: str, found: logs.Found) -> Iterator[Step]:
