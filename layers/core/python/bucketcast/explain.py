@@ -33,7 +33,6 @@ class Sending:
 
     event: Event
     target: str
-    rule: str
     headers: Mapping[str, str]
     body: bytes
 
@@ -61,10 +60,11 @@ def explained(
     A target is asked for its words only: no connection is opened, no secret is looked at.
     """
     answers = [_answer(event, rule) for event in events for rule in rules(event.bucket)]
+    indexes = {bucket: RuleIndex(rules(bucket)) for bucket in {event.bucket for event in events}}
     hits = [
         (replace(event, rule=hit.rule), hit.arn)
         for event in events
-        for hit in RuleIndex(rules(event.bucket)).match(event)
+        for hit in indexes[event.bucket].match(event)
     ]
     there = {arn: target(arn) for arn in dict.fromkeys(arn for _, arn in hits)}
     missing = [arn for arn, found in there.items() if found is None]
@@ -86,4 +86,4 @@ def _sendings(
     for event, arn in hits:
         target = there[arn]
         if target is not None:
-            yield Sending(event, arn, event.rule, target.headers(event), target.body(event))
+            yield Sending(event, arn, target.headers(event), target.body(event))

@@ -33,6 +33,3 @@ def shape(name: Name, opaque_data: str = "") -> Shape:
     if name == "cloudevents":
         return Shape(cloudevents.structured, cloudevents.structured, cloudevents.STRUCTURED)
     return Shape(cloudevents.data, cloudevents.data, attributes=cloudevents.attributes)
-
-
-MINIO = shape("minio")
