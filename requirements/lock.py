@@ -28,6 +28,12 @@ def main() -> int:
     compile_to(deploy, [*everything, "--group", "deploy"], within=DEV, stdin=build)
     tests = Path("requirements/tests.txt")
     compile_to(tests, ["pyproject.toml", "-", "--group", "tests"], within=DEV, stdin=build)
+    spark = Path("requirements/spark.txt")
+    groups = ["--group", "deploy", "--group", "spark"]
+    compile_to(spark, [*everything, *groups], within=DEV, stdin=build)
+    older = Path("requirements/spark-3.5.txt")
+    groups = ["--group", "tests", "--group", "spark-3-5"]
+    compile_to(older, [*everything, *groups], stdin=build)
     compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
     example = Path("examples/thumbnailer/requirements.txt")
     compile_to(example, ["--group", "thumbnailer"], within=DEV)

@@ -1,0 +1,157 @@
+"""Small files by URL: `s3://bucket/key`, or `file:///path` where no S3 is.
+
+Spark reads and writes the large ones. These are the manifests, marks and states beside them, which
+want to be written whole, or only if nobody else was first.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast.errors import BucketcastError
+from glue_jobs.aws import client
+
+ABSENT: Final = ""
+"""The mark of a file that is not there."""
+_CHUNK: Final = 1 << 20
+_CURES: Final = {
+    "AccessDenied": "grant the job's role s3:GetObject and s3:ListBucket there",
+    "NoSuchBucket": "there is no such bucket",
+    "NoSuchKey": "there is no such object",
+    "404": "there is no such object",
+    "403": "grant the job's role s3:GetObject and s3:ListBucket there",
+}
+_TAKEN: Final = {"PreconditionFailed", "ConditionalRequestConflict", "412", "409"}
+_MISSING: Final = {"NoSuchKey", "NoSuchBucket", "404"}
+
+
+class FileError(BucketcastError):
+    """A file cannot be read or written; the text names it."""
+
+
+class MissingFileError(FileError):
+    """There is no such file."""
+
+
+class TakenError(FileError):
+    """Somebody else wrote the file first."""
+
+
+def read(url: str) -> bytes:
+    """A file's content.
+
+    Raises:
+        MissingFileError: there is none.
+        FileError: it cannot be read.
+    """
+    return marked(url)[0]
+
+
+def marked(url: str) -> tuple[bytes, str]:
+    """A file's content, and the mark of this very content for `write`."""
+    path = _local(url)
+    with _explained(url):
+        if path:
+            content = path.read_bytes()
+            return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
+        answer = client("s3").get_object(**_place(url))
+        return answer["Body"].read(), answer["ETag"]
+
+
+def chunks(url: str) -> Iterator[bytes]:
+    """A file's content in pieces, for one that is too large to hold."""
+    path = _local(url)
+    with _explained(url):
+        if path:
+            with path.open("rb") as file:
+                while piece := file.read(_CHUNK):
+                    yield piece
+        else:
+            yield from client("s3").get_object(**_place(url))["Body"].iter_chunks(_CHUNK)
+
+
+def write(url: str, content: bytes, *, over: str | None = None, kind: str = "") -> None:
+    """Write a whole file; `over` is the mark that it must still have (`ABSENT`: be new).
+
+    `kind` is the media type, which a browser goes by.
+
+    Raises:
+        TakenError: it has another mark.
+        FileError: it cannot be written.
+    """
+    path = _local(url)
+    with _explained(url):
+        if path:
+            _write(path, content, over)
+            return
+        condition = {} if over is None else {"IfMatch": over} if over else {"IfNoneMatch": "*"}
+        media = {"ContentType": kind} if kind else {}
+        client("s3").put_object(**_place(url), Body=content, **condition, **media)
+
+
+def names(folder: str) -> list[str]:
+    """The names of the files below a folder, relative to it, sorted; none if it is not there."""
+    folder = folder.rstrip("/") + "/"
+    path = _local(folder)
+    with _explained(folder):
+        if path:
+            found = (each for each in path.rglob("*") if each.is_file())
+            return sorted(each.relative_to(path).as_posix() for each in found)
+        place = _place(folder)
+        pages = client("s3").get_paginator("list_objects_v2")
+        prefix = place["Key"]
+        answers = pages.paginate(Bucket=place["Bucket"], Prefix=prefix)
+        held = (each["Key"] for answer in answers for each in answer.get("Contents", ()))
+        return sorted(key.removeprefix(prefix) for key in held)
+
+
+def _write(path: Path, content: bytes, over: str | None) -> None:
+    held = hashlib.md5(path.read_bytes(), usedforsecurity=False) if path.exists() else None
+    if over is not None and over != (held.hexdigest() if held else ABSENT):
+        raise TakenError(f"{path.as_uri()} was written by somebody else meanwhile")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
+
+
+def _local(url: str) -> Path | None:
+    parts = urlsplit(url)
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+def _place(url: str) -> dict[str, str]:
+    scheme, _, rest = url.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme not in ("s3", "s3a") or not bucket:
+        raise FileError(f"{url}: found no s3://BUCKET/KEY")
+    return {"Bucket": bucket, "Key": key}
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise MissingFileError(f"{url}: there is no such file") from None
+    except OSError as error:
+        raise FileError(f"{url}: {error.strerror or error}") from error
+    except ClientError as error:
+        raise _translated(url, error) from error
+    except BotoCoreError as error:
+        raise FileError(f"{url}: S3 cannot be asked: {error}") from error
+
+
+def _translated(url: str, error: ClientError) -> FileError:
+    about: Any = error.response.get("Error", {})
+    code = about.get("Code", "")
+    if code in _TAKEN:
+        return TakenError(f"{url} was written by somebody else meanwhile")
+    text = f"{url}: {_CURES.get(code) or about.get('Message') or error} ({code})"
+    return MissingFileError(text) if code in _MISSING else FileError(text)

@@ -1,0 +1,55 @@
+"""What a bucket holds, as rows of one schema, whichever source they came from."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    BooleanType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from bucketcast.errors import BucketcastError
+
+LISTING: Final = StructType(
+    [
+        StructField("bucket", StringType(), nullable=False),
+        StructField("key", StringType(), nullable=False),
+        StructField("version_id", StringType()),
+        StructField("is_latest", BooleanType(), nullable=False),
+        StructField("is_delete_marker", BooleanType(), nullable=False),
+        StructField("size", LongType()),
+        StructField("last_modified", TimestampType()),
+        StructField("etag", StringType()),
+        StructField("storage_class", StringType()),
+    ]
+)
+"""A row a version, or a row an object where the source lists no versions.
+
+`key` is decoded. `version_id` is None where the source names none, and "null" for S3's own version
+of that name; such rows are the latest. `size` is in bytes, 0 for a delete marker and None where
+the source does not say; `etag` has no quotation marks; `storage_class` is as S3 calls it.
+"""
+
+
+class BadListingError(BucketcastError):
+    """A source that cannot be used: which file or table, what was found, what is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A bucket as a source has it.
+
+    `objects` are rows of `LISTING`; `versions` tells whether all versions are among them; `taken`
+    is the moment that they are of: what happened later may be missing. `name` says which source.
+    """
+
+    objects: DataFrame
+    versions: bool
+    taken: datetime
+    name: str
