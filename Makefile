@@ -9,7 +9,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo stop lint type unit contract isolated infra e2e test synth lock bench clean
+.PHONY: help python setup deployable up demo stop lint type unit contract isolated glue infra e2e test synth lock bench clean
 
 help: ## print these lines
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ contract: setup servers ## every target against its real server
 isolated: setup servers ## the same, each kind where no other kind's client is (KIND=redis for one)
 	$(RUN) -m tests.isolated $(KIND)
 
+glue: setup servers ## the Spark jobs on Spark 4.1 and 3.5 (SPARK=3.5 for one)
+	$(RUN) -m tests.spark $(SPARK)
+
 infra: setup ## assertions on the template, bundles built for real
 	$(RUN) -m pytest tests/infra
 
@@ -50,7 +53,8 @@ e2e: setup servers ## the deployed stack on the local AWS, with real servers
 	$(RUN) -m pytest tests/e2e
 
 test: setup servers ## install the servers that the tests need, then run every test
-	$(RUN) -m pytest --ignore tests/contract
+	$(RUN) -m pytest --ignore tests/contract --ignore tests/glue
+	$(RUN) -m tests.spark
 	$(RUN) -m tests.isolated
 
 synth: setup ## the template for a real account, into cdk.out (needs no network and no credentials)
