@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[1]
+from tests.isolated import PIP, ROOT, checked
+
 OLDER: Final = ROOT / ".local" / "spark-3.5"
 PINNED: Final = ROOT / "requirements" / "spark-3.5.txt"
-PIP: Final = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
 VERSIONS: Final = {"4.1": Path(sys.executable), "3.5": OLDER / "bin" / "python"}
 
 
@@ -56,14 +56,6 @@ def tested(version: str) -> int:
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     print(f"Spark {version}: {time.monotonic() - start:.0f} s", flush=True)
     return code
-
-
-def checked(command: Sequence[object]) -> None:
-    """Run it in the checkout; what it says is seen only if it fails."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
 
 
 if __name__ == "__main__":
