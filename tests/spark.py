@@ -52,7 +52,7 @@ def tested(version: str) -> int:
     """Run the tests; pytest's exit code."""
     print(f"\n===== Spark {version}", flush=True)
     start = time.monotonic()
-    command = [VERSIONS[version], "-m", "pytest", "tests/glue", "-q"]
+    command = [str(VERSIONS[version]), "-m", "pytest", "tests/glue", "-q"]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     print(f"Spark {version}: {time.monotonic() - start:.0f} s", flush=True)
     return code
