@@ -101,7 +101,8 @@ def names(folder: str) -> list[str]:
     path = _local(folder)
     with _explained(folder):
         if path:
-            found = (each for each in path.rglob("*") if each.is_file())
+            # What begins with a dot is being written, or Spark's own.
+            found = (each for each in path.rglob("[!.]*") if each.is_file())
             return sorted(each.relative_to(path).as_posix() for each in found)
         place = _place(folder)
         pages = client("s3").get_paginator("list_objects_v2")
