@@ -1,5 +1,6 @@
-"""One local Spark for all tests here: that of the environment, 4.1 or 3.5."""
+"""One local Spark for all tests here, that of the environment, 4.1 or 3.5; and a local AWS."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,15 +8,61 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-SERVERS = Path(__file__).parents[2] / ".local" / "servers"
+from glue_jobs.aws import client
+from tests.glue.emulator import Emulator
+
+ROOT = Path(__file__).resolve().parents[2]
+SERVERS = ROOT / ".local" / "servers"
+PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
+ELSEWHERE = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """PySpark leaves the socket of each `collect` to the garbage collector."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket:ResourceWarning")
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """As Glue 6.0 has it, where casts and overflows raise; small, since the tests' data is."""
-    folder = tmp_path_factory.mktemp("spark")
+def emulator(servers_folder: Path) -> Iterator[Emulator]:
+    """The local AWS, not started: ask for `aws`, which starts it."""
+    place = Emulator(servers_folder / "glue")
+    yield place
+    place.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Iterator[SparkSession]:
+    """As Glue 6.0 has it, where casts and overflows raise; small, since the tests' data is.
+
+    Its workers inherit the environment that the JVM is started in. So they know the address of the
+    local AWS, whether or not it runs, and find the packages.
+    """
+    builder = _builder(tmp_path_factory.mktemp("spark"))
+    with pytest.MonkeyPatch.context() as environment:
+        _lead_to(emulator, environment)
+        environment.setenv("PYTHONPATH", os.pathsep.join(map(str, PACKAGES)))
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def aws(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
+    """The local AWS, running: the code under test reaches it as on AWS, and so do Spark's workers.
+
+    It is the same one for all tests: give buckets, queues and tables names of the test's own.
+    """
+    emulator.start()
+    _lead_to(emulator, monkeypatch)
+    client.cache_clear()
+    yield emulator
+    client.cache_clear()
+
+
+def _builder(folder: Path) -> SparkSession.Builder:
     iceberg = SERVERS / ("iceberg-3.5" if pyspark.__version__.startswith("3.5") else "iceberg")
-    session = (
+    return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
@@ -31,8 +78,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.catalog.s3md", "org.apache.iceberg.spark.SparkCatalog")
         .config("spark.sql.catalog.s3md.type", "hadoop")
         .config("spark.sql.catalog.s3md.warehouse", (folder / "s3md").as_uri())
-        .getOrCreate()
     )
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+
+
+def _lead_to(emulator: Emulator, environment: pytest.MonkeyPatch) -> None:
+    for name in ELSEWHERE:
+        environment.delenv(name, raising=False)
+    for name, value in emulator.variables().items():
+        environment.setenv(name, value)
