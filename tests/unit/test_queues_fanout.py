@@ -11,7 +11,8 @@ from bucketcast.arn import Arn
 from bucketcast.envelope import Delivery, unpack
 from bucketcast.ingest import Outbox
 from bucketcast.queues import Queue
-from bucketcast.queues.fanout import Fanout, kind_of
+from bucketcast.queues.address import kind_of
+from bucketcast.queues.fanout import Fanout
 from tests.unit.made import event, received
 from tests.unit.test_envelope import noise
 

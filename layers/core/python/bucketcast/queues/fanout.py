@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack
 from bucketcast.ingest import Outbox
-from bucketcast.queues import Outgoing, Queue, buried, queue_name
+from bucketcast.queues import Outgoing, Queue, buried
+from bucketcast.queues.address import queue_url
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Fanout:
     """
 
     def __init__(self, prefix: str, client: "SQSClient", dead: Queue, *, fifo: bool) -> None:
-        self._base, _, self._stack = prefix.removesuffix("-").rpartition("/")
+        self._prefix = prefix
         self._client = client
         self._dead = dead
         self._fifo = fifo
@@ -74,11 +74,10 @@ class Fanout:
 
     def _queue(self, text: str) -> Queue | None:
         try:
-            arn = Arn.parse(text)
-            name = queue_name(self._stack, kind_of(arn), arn.id, fifo=self._fifo)
+            url = queue_url(self._prefix, Arn.parse(text), fifo=self._fifo)
         except ValueError:
             return None
-        return Queue(f"{self._base}/{name}", self._client)
+        return Queue(url, self._client)
 
     def _messages(self, arn: str, outbox: Outbox, packed: list[Packed]) -> Iterator[Outgoing]:
         for one in packed:
@@ -87,15 +86,3 @@ class Fanout:
                 yield Outgoing(one.body, group=arn, token=token)
             else:
                 yield Outgoing(one.body)
-
-
-def kind_of(arn: Arn) -> str:
-    """The kind behind an ARN's type, which MinIO spells in its own way for PostgreSQL.
-
-    Raises:
-        ValueError: no kind has this type.
-    """
-    for kind in targets.kinds():
-        if targets.load(kind).arn_type == arn.type:
-            return kind
-    raise ValueError(f"{arn}: no kind of target has the type '{arn.type}'")
