@@ -14,10 +14,13 @@ from typing import Any, ClassVar, Self
 from bucketcast import shapes
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
+from bucketcast.held import Held, Known
 from bucketcast.options import OnOff, Pem, SecretPem, option
 
 SPARE = 5.0
 """Seconds of a function's time to say what was not sent, after a last batch that went badly."""
+READING = 10
+"""How many times longer than for a batch a server is waited for that looks through many rows."""
 Failures = Mapping[int, DeliveryError]
 """What did not arrive, by its place in the batch; empty when everything did."""
 
@@ -165,3 +168,38 @@ class Target(abc.ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Mirror(Target):
+    """A kind that can keep a row an object (`format = "namespace"`), and then tells what it holds.
+
+    Only in that format it may be asked. Nothing is made where nothing is: an absent table holds no
+    rows. While `held` is read, the target is used for nothing else.
+    """
+
+    @abc.abstractmethod
+    def shares(self, count: int) -> list[str]:
+        """Parts that can be read side by side, about `count`, and together are all rows.
+
+        Each is a text that another process gives to `held`. A row that is written meanwhile may
+        be missed, or be in two of them.
+
+        Raises:
+            DeliveryError: the target cannot be asked.
+        """
+
+    @abc.abstractmethod
+    def held(self, share: str, prefix: str) -> Iterator[Held]:
+        """The rows of a share whose path begins with `prefix`, as they come from the server.
+
+        Raises:
+            DeliveryError: the target cannot be asked, or stopped answering.
+        """
+
+    @abc.abstractmethod
+    def known(self, paths: Sequence[str]) -> dict[str, Known]:
+        """What is known of each path now; those of which nothing is known are left out.
+
+        Raises:
+            DeliveryError: the target cannot be asked.
+        """

@@ -46,10 +46,11 @@ from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from bucketcast.event import Event
+from bucketcast.held import Held, Known
 from bucketcast.namespace import fold
 from bucketcast.options import REFERENCE, LoginUrl, OnOff, Secret, option
 from bucketcast.targets import base
-from bucketcast.targets.elasticsearch import access, index, mirror
+from bucketcast.targets.elasticsearch import access, held, index, mirror
 from bucketcast.targets.elasticsearch.cluster import (
     CONNECT_SECONDS,
     SECONDS,
@@ -90,7 +91,7 @@ class ElasticsearchSettings(base.Common, base.Tls):
     )
 
 
-class Target(base.Target):
+class Target(base.Mirror):
     """One index, and its guard, behind one address."""
 
     arn_type: ClassVar[str] = "elasticsearch"
@@ -139,13 +140,25 @@ class Target(base.Target):
         return failures
 
     def probe(self) -> None:
-        index.found(self._talk(), self.settings.index, self.settings.format)
+        self._found()
+
+    def shares(self, count: int) -> list[str]:
+        return held.shares(self._talk(), self._found(), count)
+
+    def held(self, share: str, prefix: str) -> Iterator[Held]:
+        return held.rows(self._talk, self._found(), share, prefix, self.patience * base.READING)
+
+    def known(self, paths: Sequence[str]) -> dict[str, Known]:
+        return held.of(self._talk, self._found(), paths)
 
     def close(self) -> None:
         with self._lock:
             cluster, self._cluster, self._names = self._cluster, None, None
         if cluster is not None:
             cluster.close()
+
+    def _found(self) -> index.Names:
+        return index.found(self._talk(), self.settings.index, self.settings.format)
 
     def _talk(self) -> Talk:
         with self._lock:

@@ -49,7 +49,9 @@ class Held(msgspec.Struct, gc=False):
     source: bytes
 
 
-class _Read(msgspec.Struct, gc=False):
+class Read(msgspec.Struct, gc=False):
+    """A document as `_mget` answers it."""
+
     found: bool = False
     seq_no: int = msgspec.field(name="_seq_no", default=-1)
     term: int = msgspec.field(name="_primary_term", default=-1)
@@ -58,7 +60,7 @@ class _Read(msgspec.Struct, gc=False):
 
 
 class _Answer(msgspec.Struct):
-    docs: list[_Read]
+    docs: list[Read]
 
 
 _decode = msgspec.json.Decoder(_Answer).decode
@@ -172,16 +174,24 @@ def _objects(
 def _read(talk: Talk, begins: Sequence[bytes], objects: Sequence[Object]) -> None:
     """Fetch what is not known: by id, which sees every confirmed write, unlike a search."""
     wanted = [(each, side) for each in objects for side in each.unread]
-    asked = b",".join([b"%b%b}" % (begins[side], each.id) for each, side in wanted])
-    answer = talk.ask("POST", _MGET, b'{"docs":[%b]}' % asked)
-    try:
-        docs = _decode(answer.body).docs
-    except msgspec.DecodeError as error:
-        raise Retryable(f"the answer to _mget is not Elasticsearch's ({error}): see url") from None
+    docs = fetched(talk, [b"%b%b}" % (begins[side], each.id) for each, side in wanted])
     for (each, side), doc in zip(wanted, docs, strict=True):
         if doc.error:
             raise outcome.of_document(0, doc.error)
         each.read(side, Held(doc.seq_no, doc.term, bytes(doc.source)) if doc.found else None)
+
+
+def fetched(talk: Talk, asked: Iterable[bytes]) -> list[Read]:
+    """Documents by id, each asked for as `{"_index": …, "_id": …}`.
+
+    Raises:
+        DeliveryError: they cannot be read; what is about one of them stands in its `error`.
+    """
+    answer = talk.ask("POST", _MGET, b'{"docs":[%b]}' % b",".join(asked))
+    try:
+        return _decode(answer.body).docs
+    except msgspec.DecodeError as error:
+        raise Retryable(f"the answer to _mget is not Elasticsearch's ({error}): see url") from None
 
 
 def _line(begin: bytes, id_: bytes, write: Write) -> bytes:

@@ -68,10 +68,11 @@ from typing import Any, ClassVar, Literal
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.held import Held, Known
 from bucketcast.namespace import fold
 from bucketcast.options import Secret, option
 from bucketcast.targets import base
-from bucketcast.targets.mysql import log, login, mirror, sql, tables
+from bucketcast.targets.mysql import held, log, login, mirror, sql, tables
 from bucketcast.targets.mysql.connection import Connection
 from bucketcast.targets.mysql.errors import about_a_row, translated
 
@@ -104,7 +105,7 @@ class MysqlSettings(base.Common, base.Tls):
     database: str = option("deprecated: the database at host", default="")
 
 
-class Target(base.Target):
+class Target(base.Mirror):
     """One connection, one transaction a batch."""
 
     arn_type: ClassVar[str] = "mysql"
@@ -161,17 +162,37 @@ class Target(base.Target):
     def probe(self) -> None:
         form = self.settings.format
         with self._lock, self._session() as connection:
-            names = sql.Names.of(self.settings.table, form)
+            names = self._names
             there = tables.find(connection, names, form)
             guard = form == "namespace" and tables.find_guard(connection, names)
             connection.say(sql.trials(names, form, table=there, guard=guard))
             connection.rollback()
+
+    def shares(self, count: int) -> list[str]:
+        with self._lock, self._session() as connection:
+            there = tables.find(connection, self._names, "namespace")
+        return held.shares(count) if there else []
+
+    def held(self, share: str, prefix: str) -> Iterator[Held]:
+        with self._connected() as connection:
+            watched = partial(connection.watched, self.patience * base.READING)
+            yield from held.rows(connection, self._names, share, prefix, watched)
+
+    def known(self, paths: Sequence[str]) -> dict[str, Known]:
+        with self._lock, self._session() as connection:
+            if not tables.find(connection, self._names, "namespace"):
+                return {}
+            return held.of(connection, self._names, paths)
 
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
             self._connection, self._room = None, 0
+
+    @property
+    def _names(self) -> sql.Names:
+        return sql.Names.of(self.settings.table, self.settings.format)
 
     def _items(
         self, events: Sequence[Event], failures: dict[int, DeliveryError]
@@ -228,8 +249,7 @@ class Target(base.Target):
 
     def _prepared(self, connection: Connection) -> sql.Names:
         """The tables, made where absent; the guard swept now and then."""
-        form = self.settings.format
-        names = sql.Names.of(self.settings.table, form)
+        form, names = self.settings.format, self._names
         if not self._room:
             tables.make(connection, names, form)
             self._room = connection.packet - sql.ROOM
@@ -241,6 +261,12 @@ class Target(base.Target):
 
     @contextmanager
     def _session(self) -> Iterator[Connection]:
+        """The connection, of which no use lasts longer than `patience`."""
+        with self._connected() as connection, connection.watched(self.patience):
+            yield connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
         """The connection; what goes wrong with it is said in our words, and it is closed."""
         from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
 
@@ -250,8 +276,7 @@ class Target(base.Target):
             if self._connection is None:
                 dsn = login.dsn(self.settings)
                 self._connection = Connection(dsn, self.settings, self.patience)
-            with self._connection.watched(self.patience):
-                yield self._connection
+            yield self._connection
         except MySQLError as error:
             self.close()
             reason = translated(error)

@@ -155,6 +155,15 @@ def shown(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     )
 
 
+def values(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
+    """Read rows that are seen, as they are."""
+    yield from statements(
+        f"SELECT key_hash, value FROM {names.table} WHERE key_hash IN (".encode(),
+        (b"'%b'" % each.encode() for each in identities),
+        b")",
+    )
+
+
 def row(key: bytes, value: bytes) -> bytes:
     """A row of the table of the format `namespace`, both as literals."""
     return b"(%b,%b)" % (key, value)

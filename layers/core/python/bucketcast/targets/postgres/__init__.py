@@ -34,17 +34,19 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.held import Held, Known
 from bucketcast.namespace import Entry, Register, fold
 from bucketcast.options import Secret, option
 from bucketcast.targets import base
 from bucketcast.targets.postgres import connection as link
-from bucketcast.targets.postgres import login, sql
+from bucketcast.targets.postgres import held, login, sql
 
 if TYPE_CHECKING:
     import psycopg
@@ -82,7 +84,7 @@ class PostgresSettings(base.Common, base.Tls):
     database: str = option("deprecated: the database, called username unless given", default="")
 
 
-class Target(base.Target):
+class Target(base.Mirror):
     """One connection, one transaction a batch."""
 
     arn_type: ClassVar[str] = "postgresql"
@@ -145,6 +147,22 @@ class Target(base.Target):
             ]
         if lacks:
             raise Retryable(f"the user of connection_string lacks {', '.join(lacks)}: grant it")
+
+    def shares(self, count: int) -> list[str]:
+        with self._lock, self._session() as connection:
+            names = _found(connection, self.settings)
+            return held.shares(connection, names, count) if names else []
+
+    def held(self, share: str, prefix: str) -> Iterator[Held]:
+        with self._connected() as connection:
+            watched = partial(link.watched, connection, self.patience * base.READING)
+            names = sql.Names.of(self.settings.table)
+            yield from held.rows(connection, names, share, prefix, watched)
+
+    def known(self, paths: Sequence[str]) -> dict[str, Known]:
+        with self._lock, self._session() as connection:
+            names = _found(connection, self.settings)
+            return held.of(connection, names, paths) if names else {}
 
     def close(self) -> None:
         with self._lock:
@@ -228,6 +246,12 @@ class Target(base.Target):
 
     @contextmanager
     def _session(self) -> "Iterator[psycopg.Connection]":
+        """The connection, of which no use lasts longer than `patience`."""
+        with self._connected() as connection, link.watched(connection, self.patience):
+            yield connection
+
+    @contextmanager
+    def _connected(self) -> "Iterator[psycopg.Connection]":
         """The connection; what goes wrong with it is said in our words, and it is closed."""
         from psycopg import Error  # noqa: PLC0415
 
@@ -237,8 +261,7 @@ class Target(base.Target):
             if self._connection is None:
                 parameters = login.parameters(self.settings)
                 self._connection = link.connect(parameters, self.settings)
-            with link.watched(self._connection, self.patience):
-                yield self._connection
+            yield self._connection
         except _RowRefusedError:
             raise
         except Error as error:

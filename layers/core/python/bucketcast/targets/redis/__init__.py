@@ -17,27 +17,29 @@ Fields are written by a script, some hundred events a call. What a call left und
 server end in the middle of it, is failed as a whole and comes again; a repetition changes nothing.
 
 The user needs `~<key>*` and `+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem
-+zrangebyscore` for `namespace`, or `+rpush +ping +type` for `access`. On a Redis Cluster the key
-must hold a tag, such as `{events}`, so that all of its names share a slot, and the address must be
-that slot's server or a proxy.
++zrangebyscore` for `namespace`, or `+rpush +ping +type` for `access`; `bucketcast reconcile` reads
+the hash by `+hscan` too. On a Redis Cluster the key must hold a tag, such as `{events}`, so that
+all of its names share a slot, and the address must be that slot's server or a proxy.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.held import Held, Known
 from bucketcast.namespace import DAYS_TO_REMEMBER, Register, fold
 from bucketcast.options import Address, OnOff, Secret, option
 from bucketcast.shapes.minio import encode, records
 from bucketcast.targets import base
+from bucketcast.targets.redis import held
 from bucketcast.targets.redis.errors import cure, outcome
 from bucketcast.targets.redis.script import SCRIPT
 from bucketcast.targets.redis.tls import CONNECT_SECONDS, encrypted
@@ -72,7 +74,7 @@ class RedisSettings(base.Common, base.Tls):
     )
 
 
-class Target(base.Target):
+class Target(base.Mirror):
     """One hash or list on one server; a connection for each thread that sends."""
 
     arn_type: ClassVar[str] = "redis"
@@ -153,6 +155,18 @@ class Target(base.Target):
         if found not in ("none", self._type):
             raise Retryable(f"{self.where}: {cure('WRONGTYPE', self.settings, self._type)}")
 
+    def shares(self, count: int) -> list[str]:  # noqa: ARG002 - a hash has but one cursor
+        self.probe()
+        return ["{}"]
+
+    def held(self, share: str, prefix: str) -> Iterator[Held]:  # noqa: ARG002
+        with self._asking() as ask:
+            yield from held.rows(ask, self.settings.key, prefix)
+
+    def known(self, paths: Sequence[str]) -> dict[str, Known]:
+        with self._asking() as ask:
+            return held.of(ask, self.settings.key, paths)
+
     def close(self) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
@@ -202,6 +216,21 @@ class Target(base.Target):
                     places.append(place)
             if items:
                 yield places, ("RPUSH", self.settings.key, *items)
+
+    @contextmanager
+    def _asking(self) -> Iterator[Callable[..., Any]]:
+        """A way to say a command and get its answer; what goes wrong is said in our words."""
+        from redis.exceptions import RedisError  # noqa: PLC0415
+
+        def ask(*command: str | bytes | int) -> Any:
+            connection.send_command(*command)  # type: ignore[no-untyped-call]
+            return connection.read_response()
+
+        try:
+            with self._connection() as connection:
+                yield ask
+        except (RedisError, OSError) as error:
+            raise self._translated(error) from None
 
     @contextmanager
     def _connection(self) -> Iterator["redis.Connection"]:
