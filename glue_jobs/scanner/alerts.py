@@ -1,0 +1,97 @@
+"""Alerts as MinIO's scanner would send them, on their way to the ingress queue.
+
+The record is MinIO's, as captured from a running one. Where MinIO drops the counts that its scanner
+has, ours stand where its BigPrefix has one, in `size`, and under MinIO's names for them in
+`responseElements`. A BigPrefix names its bucket, and the prefix in it, so that rules can match it.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import quote_plus
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as sql
+
+_ALONE: Final = 1_000
+"""So many alerts travel as MinIO would send them, each in a message of its own."""
+_TOGETHER: Final = 50
+"""So many share a message in a storm; the longest keys would make it 200 KB large."""
+
+
+def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue: str) -> DataFrame:
+    """The messages of `number` alerts (rows of `edges.EDGES`), as the outbox takes them.
+
+    `at` is the time of the scan: the events' time, and their place among others of their key.
+    """
+    share = sql.pmod(sql.xxhash64("kind", "key"), sql.lit(-(-number // _TOGETHER)))
+    by = ["kind", "key"] if number <= _ALONE else [share.alias("share")]
+    body = sql.udf(lambda rows: _body(bucket, rows, at), "string")
+    findings = sql.collect_list(sql.struct("kind", "key", "count", "versions", "bytes"))
+    return (
+        alerts.groupBy(*by)
+        .agg(findings.alias("findings"))
+        .select(
+            sql.lit(queue).alias("queue"),
+            body("findings").alias("body"),
+            sql.size("findings").alias("events"),
+            sql.lit("").alias("group"),
+            sql.lit("").alias("token"),
+        )
+    )
+
+
+def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
+    """One finding as an event's record; its fields stand as MinIO writes them."""
+    at = at.astimezone(UTC)
+    return {
+        "eventVersion": "2.0",
+        "eventSource": "minio:s3",
+        "awsRegion": "",
+        "eventTime": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1_000:03}Z",
+        "eventName": f"s3:Scanner:{finding.kind}",
+        "userIdentity": {"principalId": ""},
+        "requestParameters": None,
+        "responseElements": {"x-amz-id-2": "", "x-amz-request-id": "", **_counts(finding)},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "configurationId": "Config",
+            "bucket": {
+                "name": bucket,
+                "ownerIdentity": {"principalId": ""},
+                "arn": f"arn:aws:s3:::{bucket}",
+            },
+            "object": {
+                "key": quote_plus(finding.key, safe=""),
+                # By its place, since a row has a method of this name.
+                "size": finding["count"],
+                "sequencer": f"{_nanoseconds(at):X}",
+            },
+        },
+        "source": {"host": "", "port": "", "userAgent": "Scanner"},
+    }
+
+
+def _body(bucket: str, findings: Sequence[Row], at: datetime) -> str:
+    records = [record(bucket, finding, at) for finding in findings]
+    told: dict[str, Any] = {"Records": records}
+    if len(records) == 1:
+        key = f"{bucket}/{findings[0].key}"
+        told = {"EventName": records[0]["eventName"], "Key": key, **told}
+    return json.dumps(told, separators=(",", ":"))  # in ASCII: SQS refuses some of what keys hold
+
+
+def _counts(finding: Row) -> dict[str, str]:
+    if finding.kind == "ManyVersions":
+        return {"x-minio-versions": str(finding.versions)}
+    if finding.kind == "LargeVersions":
+        return {
+            "x-minio-versions-count": str(finding.versions),
+            "x-minio-versions-size": str(finding.bytes),
+        }
+    return {}
+
+
+def _nanoseconds(at: datetime) -> int:
+    return (int(at.timestamp()) * 1_000_000 + at.microsecond) * 1_000

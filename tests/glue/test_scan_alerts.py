@@ -1,0 +1,111 @@
+"""Alerts on the queue: MinIO's record, which the sources read and the rules match."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from bucketcast import sources
+from bucketcast.rules import Rule, RuleIndex
+from glue_jobs.scanner.alerts import messages, record
+
+AT = datetime(2026, 11, 21, 12, 17, 21, 320_000, tzinfo=UTC)
+GOLDEN = Path(__file__).parents[1] / "events" / "minio" / "scanner-many-versions.json"
+QUEUE = "https://sqs.example/ingress"
+FOUND = "kind string, key string, count long, versions long, bytes long"
+
+
+def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -> Row:
+    return Row(kind=kind, key=key, count=count, versions=versions, bytes=size)
+
+
+def bodies(spark: SparkSession, *findings: Row) -> list[Row]:
+    alerts = spark.createDataFrame([tuple(each) for each in findings], FOUND)
+    return messages(alerts, len(findings), bucket="vers", at=AT, queue=QUEUE).collect()
+
+
+def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) -> None:
+    (message,) = bodies(spark, finding("ManyVersions", "v/many.txt", 1_001, 1_001, 5_005))
+
+    golden: dict[str, Any] = json.loads(GOLDEN.read_bytes())
+    wanted = golden["Records"][0]
+    wanted["responseElements"] = {
+        "x-amz-id-2": "",
+        "x-amz-request-id": "",
+        "x-minio-versions": "1001",
+    }
+    wanted["s3"]["object"]["size"] = 1_001
+    wanted["source"]["host"] = ""
+    told = json.loads(message.body)
+    wanted["s3"]["object"]["sequencer"] = told["Records"][0]["s3"]["object"]["sequencer"]
+    assert told == golden
+    assert list(told["Records"][0]) == list(wanted)
+    sequencer = int(told["Records"][0]["s3"]["object"]["sequencer"], 16)
+    assert sequencer == int(AT.timestamp() * 1_000) * 1_000_000
+    assert (message.queue, message.events, message.group, message.token) == (QUEUE, 1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "suffix", "matches"),
+    [
+        ("ManyVersions", "photos/", ".jpg", True),
+        ("ManyVersions", "photos/a b/ä+\ue000\uffff", "", True),
+        ("ManyVersions", "video/", "", False),
+        ("ManyVersions", "", ".png", False),
+        ("LargeVersions", "", "", False),
+    ],
+)
+def test_a_rule_finds_it(kind: str, prefix: str, suffix: str, *, matches: bool) -> None:
+    key = "photos/a b/ä+\ue000\uffff.jpg"
+    body = json.dumps({"Records": [record("vers", finding("ManyVersions", key, 5), AT)]})
+    (event,) = sources.events(body)
+    rule = Rule(
+        bucket="vers",
+        arn="arn:minio:sqs::hook:webhook",
+        events=(f"s3:Scanner:{kind}",),
+        prefix=prefix,
+        suffix=suffix,
+    )
+
+    assert (event.name, event.key, event.size) == ("s3:Scanner:ManyVersions", key, 5)
+    assert bool(RuleIndex([rule]).match(event)) is matches
+
+
+def test_a_prefix_is_told_as_a_key_of_its_bucket() -> None:
+    told = record("vers", finding("BigPrefix", "logs/2026/", 50_001), AT)
+
+    (event,) = sources.events(json.dumps({"Records": [told]}))
+    assert (event.bucket, event.key, event.size) == ("vers", "logs/2026/", 50_001)
+    assert told["s3"]["object"]["key"] == "logs%2F2026%2F"
+
+
+def test_the_same_alert_has_the_same_id_and_a_later_one_another() -> None:
+    big = finding("LargeVersions", "k", 1 << 40, 3, 1 << 40)
+
+    def event_id(at: datetime) -> str:
+        return sources.events(json.dumps({"Records": [record("vers", big, at)]}))[0].id
+
+    assert event_id(AT) == event_id(AT)
+    assert event_id(AT) != event_id(AT.replace(microsecond=321_000))
+    elements = record("vers", big, AT)["responseElements"]
+    assert elements["x-minio-versions-count"] == "3"
+    assert elements["x-minio-versions-size"] == str(1 << 40)
+
+
+def test_a_storm_shares_messages(spark: SparkSession) -> None:
+    keys = {f"k/{number}" for number in range(1_200)}
+    sent = bodies(spark, *(finding("ManyVersions", key, 9, 9) for key in keys))
+
+    assert len(sent) <= 24
+    assert sum(message.events for message in sent) == 1_200
+    read = [event for message in sent for event in sources.events(message.body)]
+    assert {event.key for event in read} == keys
+
+
+def test_what_sqs_refuses_is_escaped(spark: SparkSession) -> None:
+    (message,) = bodies(spark, finding("ManyVersions", "\uffff\x01ä", 9, 9))
+    assert message.body.isascii()
+    assert json.loads(message.body)["Key"] == "vers/\uffff\x01ä"
