@@ -1,6 +1,7 @@
 """One local Spark for all tests here, that of the environment, 4.1 or 3.5; and a local AWS."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,11 +36,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory, emulator: Emulator) -> Itera
     """As Glue 6.0 has it, where casts and overflows raise; small, since the tests' data is.
 
     Its workers inherit the environment that the JVM is started in. So they know the address of the
-    local AWS, whether or not it runs, and find the packages.
+    local AWS, whether or not it runs, and find this very Python and the packages.
     """
     builder = _builder(tmp_path_factory.mktemp("spark"))
     with pytest.MonkeyPatch.context() as environment:
         _lead_to(emulator, environment)
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
         environment.setenv("PYTHONPATH", os.pathsep.join(map(str, PACKAGES)))
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
