@@ -10,7 +10,7 @@ The chunks are fixed before the first of them goes. So a job that is started aga
 folder, or a task that Spark tries again, goes on where the last one stopped.
 """
 
-from glue_jobs.outbox.send import OutboxError, send
-from glue_jobs.outbox.spool import MESSAGES, spool
+from glue_jobs.outbox.sending import OutboxError, send
+from glue_jobs.outbox.spooling import MESSAGES, spool
 
 __all__ = ["MESSAGES", "OutboxError", "send", "spool"]

@@ -18,7 +18,7 @@ from glue_jobs.aws import client
 from glue_jobs.outbox import marks
 from glue_jobs.outbox.marks import Mark
 from glue_jobs.outbox.pace import Pace
-from glue_jobs.outbox.spool import CHUNKS, Chunk
+from glue_jobs.outbox.spooling import CHUNKS, Chunk
 
 Says = Callable[[int, int], None]
 _BETWEEN: Final = 1.0  # seconds

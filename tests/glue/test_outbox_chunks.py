@@ -1,0 +1,100 @@
+"""Chunks are what one call takes, and the pace is the rate; nothing runs here."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast.envelope import MAX_BYTES
+from bucketcast.queues import BATCH
+from glue_jobs.outbox.pace import Pace
+from glue_jobs.outbox.spooling import Chunk, Message, chunked
+
+MESSAGES = st.lists(
+    st.builds(
+        Message,
+        st.sampled_from(["https://sqs/a", "https://sqs/b"]),
+        st.sampled_from(["x", "é" * 100_000, "y" * 500_000, "z" * MAX_BYTES]),
+        st.integers(1, 200),
+        st.sampled_from(["", "one", "two"]),
+        st.just(""),
+    ),
+    max_size=40,
+)
+
+
+def bytes_of(chunk: Chunk) -> int:
+    return sum(len(body.encode()) for body in chunk.bodies)
+
+
+@given(MESSAGES)
+def test_chunks_hold_all_messages_in_their_order(messages: list[Message]) -> None:
+    held = [
+        Message(chunk.queue, body, count, chunk.group, token)
+        for chunk in chunked(7, messages)
+        for body, count, token in zip(chunk.bodies, chunk.counts, chunk.tokens, strict=True)
+    ]
+    assert held == messages
+
+
+@given(MESSAGES)
+def test_a_chunk_is_one_call_to_one_queue(messages: list[Message]) -> None:
+    chunks = list(chunked(7, messages))
+    assert [(chunk.part, chunk.chunk) for chunk in chunks] == [(7, n) for n in range(len(chunks))]
+    for chunk in chunks:
+        assert 1 <= len(chunk.bodies) <= BATCH
+        assert bytes_of(chunk) <= MAX_BYTES
+        assert chunk.events == sum(chunk.counts)
+
+
+@given(MESSAGES)
+def test_no_chunk_ends_while_the_next_message_would_fit(messages: list[Message]) -> None:
+    chunks = list(chunked(7, messages))
+    for one, other in pairwise(chunks):
+        full = len(one.bodies) == BATCH
+        heavy = bytes_of(one) + len(other.bodies[0].encode()) > MAX_BYTES
+        assert full or heavy or (one.queue, one.group) != (other.queue, other.group)
+
+
+def test_a_message_that_no_call_takes_is_alone() -> None:
+    bodies = ["a", "b" * (MAX_BYTES + 1), "c"]
+    chunks = chunked(0, [Message("https://sqs/a", body, 1, "", "") for body in bodies])
+    assert [chunk.bodies for chunk in chunks] == [[body] for body in bodies]
+
+
+class Start(NamedTuple):
+    at: float
+    events: int
+
+
+@given(
+    st.integers(1, 5_000),
+    st.lists(st.tuples(st.integers(1, 2_000), st.floats(0, 5)), min_size=1, max_size=30),
+)
+def test_what_goes_between_two_moments_is_at_most_the_rate(
+    rate: int, calls: list[tuple[int, float]]
+) -> None:
+    pace, now, starts = Pace(rate), 100.0, list[Start]()
+    for events, took in calls:
+        now += pace.wait(events, now)
+        starts.append(Start(now, events))
+        now += took
+    for first, one in enumerate(starts):
+        for last in range(first, len(starts)):
+            # The last call's events still have their time before them.
+            sent = sum(each.events for each in starts[first:last])
+            assert sent <= rate * (starts[last].at - one.at) + 1e-6 * sent
+
+
+def test_nobody_waits_longer_than_needed() -> None:
+    pace = Pace(100)
+    assert pace.wait(50, now=10) == 0, "the first goes at once"
+    assert pace.wait(50, now=10.25) == 0.25
+    assert pace.wait(50, now=30) == 0, "a slow call was its own pause"
+    assert pace.wait(50, now=30) == 0.5, "and nothing is made up for"
+
+
+def test_no_rate_is_no_limit() -> None:
+    pace = Pace(0)
+    assert {pace.wait(1_000, now=1) for _ in range(9)} == {0}
