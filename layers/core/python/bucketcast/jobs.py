@@ -17,10 +17,9 @@ LARGE_VERSIONS: Final = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What every job is told."""
+class Content:
+    """What of a bucket is read, and from where."""
 
-    bucket: str = option("the bucket", example="uploads")
     source: str = option(
         "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
         "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
@@ -29,12 +28,19 @@ class Job:
         example="s3://inventories/uploads/daily",
     )
     prefix: str = option("only keys that begin with it", default="", example="photos/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Content):
+    """What every job is told."""
+
+    bucket: str = option("the bucket", example="uploads")
     run: str = option("the folder of this run", example="s3://bucketcast-pipeline/runs/scan/1")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan(Job):
-    """`bucketcast scan`: thresholds have MinIO's names, where MinIO has one."""
+class Alerts(Content):
+    """What is found worth an alert; thresholds have MinIO's names, where MinIO has one."""
 
     alert_excess_versions: int = option(
         "an object with more versions is an s3:Scanner:ManyVersions", default=str(MANY_VERSIONS)
@@ -56,6 +62,12 @@ class Scan(Job):
         default="0",
         example="24h",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(Alerts, Job):
+    """`bucketcast scan`: finds what asks for attention, as events and a report."""
+
     state: str = option(
         "the folder that remembers what was told", example="s3://bucketcast-pipeline/alerts"
     )
@@ -87,6 +99,8 @@ class Reconcile(Backfill):
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
+GIVEN: Final = frozenset({"run", "state", "ingress", "rules", "queues", "fifo", "targets"})
+"""What the deployment fills in; all else is for whoever starts a job to say."""
 
 
 def arguments(values: Mapping[str, str]) -> dict[str, str]:

@@ -259,11 +259,13 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
 
 
 def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+    spelled = {choice.lower(): choice for choice in choices}
+
     def parse(text: str) -> str:
-        if text.lower() not in choices:
-            near = did_you_mean(text.lower(), choices).rstrip()
+        if text.lower() not in spelled:
+            near = did_you_mean(text.lower(), spelled).rstrip()
             raise ValueError(f"one of {', '.join(choices)}" + (f" ({near})" if near else ""))
-        return text.lower()
+        return spelled[text.lower()]
 
     return parse
 

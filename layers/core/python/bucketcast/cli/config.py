@@ -17,6 +17,9 @@ from bucketcast.config import (
     DeployOptions,
     Entry,
     EntryConfig,
+    PipelineOptions,
+    ScanConfig,
+    ScanOptions,
     TargetConfig,
     load,
 )
@@ -53,6 +56,8 @@ class _WithEveryOption(click.Command):
             variables = f"MINIO_NOTIFY_{kind.upper()}_"
             _section(formatter, f"[notify_{kind}.ID]", page.own_first(declared), variables)
         _section(formatter, "[notify_KIND.ID.deploy]", options_of(DeployOptions))
+        _section(formatter, "[pipeline]", options_of(PipelineOptions))
+        _section(formatter, "[scan.BUCKET]", options_of(ScanOptions))
 
 
 def _section(
@@ -136,6 +141,8 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             }
             for target in chosen
         ],
+        "pipeline": dict(_pipeline(config)) or None,
+        "scans": {bucket: dict(_scan(scan)) for bucket, scan in config.scans.items()},
         "notes": list(config.notes),
     }
 
@@ -144,13 +151,7 @@ def _rows(
     config: Deployment, chosen: tuple[TargetConfig, ...], *, whole: bool
 ) -> Iterator[tuple[str, str, str, str]]:
     if whole:
-        yield "", "sync_events", _shown(config.sync_events), ""
-        yield "", "object_facts", config.object_facts, ""
-        for name, bucket in config.buckets.items():
-            for key in options_of(Bucket):
-                yield f"bucket.{name}", key, _shown(getattr(bucket, key)), ""
-        if config.entry:
-            yield "entry", "token", _token(config.entry), ""
+        yield from ((*row, "") for row in _own_rows(config))
     for target in chosen:
         where = f"notify_{target.kind}.{target.id}"
         yield where, "", str(target.arn), "(its ARN)"
@@ -158,6 +159,37 @@ def _rows(
             yield where, key, _short(text), note
         for key in options_of(DeployOptions):
             yield f"{where}.deploy", key, _shown(getattr(target.deploy, key)), ""
+
+
+def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
+    """Table, key and value of all that is no target."""
+    yield "", "sync_events", _shown(config.sync_events)
+    yield "", "object_facts", config.object_facts
+    for name, bucket in config.buckets.items():
+        for key in options_of(Bucket):
+            yield f"bucket.{name}", key, _shown(getattr(bucket, key))
+    if config.entry:
+        yield "entry", "token", _token(config.entry)
+    for key, value in _pipeline(config):
+        yield "pipeline", key, _shown(value)
+    for name, scan in config.scans.items():
+        for key, text in _scan(scan):
+            yield f"scan.{name}", key, text
+
+
+def _pipeline(config: Deployment) -> Iterator[tuple[str, Any]]:
+    if config.pipeline:
+        for key in options_of(PipelineOptions):
+            yield key, getattr(config.pipeline, key)
+
+
+def _scan(scan: ScanConfig) -> Iterator[tuple[str, str]]:
+    """Only what the table has; the rest is the job's own default."""
+    yield from scan.options.items()
+    if scan.schedule:
+        yield "schedule", scan.schedule
+    if scan.on_inventory:
+        yield "on", "inventory"
 
 
 def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
@@ -188,4 +220,6 @@ def _shown(value: Any) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple):
         return ",".join(value)
+    if isinstance(value, float):
+        return f"{value:g}s"
     return "" if value is None else str(value)

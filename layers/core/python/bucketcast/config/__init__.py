@@ -1,9 +1,10 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[entry]`, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]`
-for what the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and
-`MINIO_API_SYNC_EVENTS`. A target that only the environment knows needs
-`MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
+Tables are `[bucket.NAME]`, `[entry]`, `[pipeline]` and `[scan.BUCKET]` for the Spark jobs,
+`[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs; variables
+are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
+environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
+counts as unset.
 """
 
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from bucketcast.config.model import (
     EntryConfig,
     TargetConfig,
 )
+from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.reading import Reading
 from bucketcast.errors import ConfigErrors
 
@@ -31,6 +33,9 @@ __all__ = [
     "Deployment",
     "Entry",
     "EntryConfig",
+    "PipelineOptions",
+    "ScanConfig",
+    "ScanOptions",
     "TargetConfig",
     "load",
 ]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from bucketcast import targets
 from bucketcast.arn import Arn
+from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.options import REFERENCE, Csv, Duration, OnOff, Secret, option, options_of
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
@@ -111,6 +112,7 @@ class Deployment:
     """A whole configuration. `notes` are for the reader: what was accepted and does nothing.
 
     `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
+    `scans` are by bucket, and there are none without the `pipeline`.
     """
 
     sync_events: bool
@@ -119,6 +121,8 @@ class Deployment:
     notes: tuple[str, ...] = ()
     object_facts: str = "off"
     entry: EntryConfig | None = None
+    pipeline: PipelineOptions | None = None
+    scans: Mapping[str, ScanConfig] = field(default_factory=dict)
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.access import PRICE
-from bucketcast.config import limits, variables
+from bucketcast.config import limits, pipeline, variables
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     OBJECT_FACTS,
@@ -20,6 +20,7 @@ from bucketcast.config.model import (
     EntryConfig,
     TargetConfig,
 )
+from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
 
@@ -57,17 +58,22 @@ class Reading:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
             self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
         tables = {f"notify_{kind}" for kind in targets.kinds()}
-        known = sorted({"sync_events", "object_facts", "bucket", "entry"} | tables)
+        own = {"sync_events", "object_facts", "bucket", "entry", "pipeline", "scan"}
+        known = sorted(own | tables)
         for key in (key for key in document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._wrong(key, "unknown key", allowed)
         buckets = dict(self._buckets(self._table(document, "bucket")))
         entry = self._entry()
         found = tuple(self._targets())
+        jobs = self._pipeline()
+        scans = dict(self._scans(jobs))
         if self._errors:
             raise ConfigErrors(self._errors)
         notes = tuple(dict.fromkeys(self._notes))
-        return Deployment(sync_events, buckets, found, notes, self._object_facts, entry)
+        return Deployment(
+            sync_events, buckets, found, notes, self._object_facts, entry, jobs, scans
+        )
 
     def _parse(self, path: Path) -> dict[str, Any]:
         try:
@@ -81,8 +87,7 @@ class Reading:
     def _buckets(self, tables: Mapping[str, Any]) -> Iterator[tuple[str, Bucket]]:
         for name, table in tables.items():
             where = f"bucket.{name}"
-            if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
-                self._wrong(where, "found no bucket name", "3 to 63 of a-z, 0-9, '.' and '-'")
+            self._named(name, where)
             bucket = self._read(Bucket, self._values(table, where), where)
             if bucket is None:
                 continue
@@ -110,6 +115,33 @@ class Reading:
             return None
         name = "bucketcast/entry/token"
         return EntryConfig(REFERENCE + name, {name: token})
+
+    def _pipeline(self) -> PipelineOptions | None:
+        if "pipeline" not in self._document:
+            return None
+        values = self._values(self._document["pipeline"], "pipeline")
+        options: PipelineOptions | None = self._read(PipelineOptions, values, "pipeline")
+        if options is not None:
+            self._errors += pipeline.mistakes(options)
+        return options
+
+    def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
+        there = jobs or (read(PipelineOptions, {}) if "pipeline" in self._document else None)
+        for name, table in self._table(self._document, "scan").items():
+            where = f"scan.{name}"
+            self._named(name, where)
+            values = self._values(table, where)
+            wrong = [
+                *mistakes(ScanOptions, values, f"{where}."),
+                *pipeline.scan_mistakes(name, values, there),
+            ]
+            self._errors += wrong
+            if not wrong:
+                yield name, pipeline.scan(values)
+
+    def _named(self, name: str, where: str) -> None:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
+            self._wrong(where, "found no bucket name", "3 to 63 of a-z, 0-9, '.' and '-'")
 
     def _targets(self) -> Iterator[TargetConfig]:
         for kind in targets.kinds():

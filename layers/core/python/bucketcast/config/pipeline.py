@@ -1,0 +1,134 @@
+"""The data pipeline's tables: `[pipeline]`, and a `[scan.BUCKET]` for each bucket that is scanned.
+
+The options of a scan are the job's own (`bucketcast.jobs`), so they are not declared again.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from bucketcast.errors import ConfigError
+from bucketcast.jobs import Alerts
+from bucketcast.options import Csv, Duration, OnOff, option, options_of
+
+ANY: Final = "*"
+_WEEK: Final = 7 * 24 * 3600
+_WHEN: Final = re.compile(r"rate\([1-9][0-9]* (minute|hour|day)s?\)|cron\((\S+ ){5}\S+\)")
+_SOURCE: Final = re.compile(r"listing|metadata(:[^:,\s]+)?|s3://\S+")
+_WHEN_ALLOWED: Final = "rate(1 day), or cron(0 3 * * ? *) with six fields; its times are UTC"
+_SOURCE_ALLOWED: Final = "allowed is listing, metadata or the s3:// URL of an Inventory report"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineOptions:
+    """What the jobs run on; the table's presence makes them."""
+
+    glue_version: Literal["6.0", "5.1", "5.0"] = option(
+        "the version of AWS Glue: Spark 4.1, or 3.5 in those before it", default="6.0"
+    )
+    worker_type: Literal["G.1X", "G.2X", "G.4X", "G.8X", "R.1X", "R.2X", "R.4X", "R.8X"] = option(
+        "how large a worker is; G.1X has 4 vCPU and 16 GB", default="G.1X"
+    )
+    workers: int = option(
+        "workers at most, 2 to 299; fewer where there is less to do", default="10"
+    )
+    execution_class: Literal["standard", "flex"] = option(
+        "flex: spare capacity, a third cheaper, and may start late", default="standard"
+    )
+    timeout: Duration = option("how long a run may take, 1m to 168h", default="8h")
+    buckets: Csv = option(
+        "buckets that the jobs may read beside those in this file; * is every bucket",
+        default="",
+        example="archive,logs",
+    )
+    metadata: OnOff = option("whether they may read S3 Metadata's tables", default="off")
+    subnet: str = option(
+        "id of the subnet of a VPC that the jobs run in, to reach targets there",
+        default="",
+        example="subnet-0a",
+    )
+    availability_zone: str = option("the subnet's", default="", example="eu-central-1a")
+    security_groups: Csv = option(
+        "ids of security groups, one of which lets the jobs' workers reach each other",
+        default="",
+        example="sg-0a",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanOptions(Alerts):
+    """A scan that the deploy starts by itself, and when."""
+
+    schedule: str = option("when it runs", default="", example="rate(1 day)")
+    on: Literal["inventory"] = option(
+        "inventory: whenever S3 has written a report below source", default=""
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ScanConfig:
+    """A checked `[scan.BUCKET]`; `options` are the job's, as text, where the table has them."""
+
+    options: Mapping[str, str]
+    schedule: str
+    on_inventory: bool
+
+    @property
+    def report(self) -> tuple[str, str] | None:
+        """Bucket and folder of the Inventory reports that are read; None for other sources."""
+        source = self.options.get("source", "")
+        if not source.startswith("s3://"):
+            return None
+        bucket, _, folder = source.removeprefix("s3://").partition("/")
+        return bucket, folder.rstrip("/")
+
+
+def scan(values: Mapping[str, str]) -> ScanConfig:
+    """What a table without mistakes amounts to."""
+    known = options_of(Alerts)
+    options = {key: text for key, text in values.items() if key in known and text}
+    return ScanConfig(options, values.get("schedule", ""), bool(values.get("on")))
+
+
+def mistakes(options: PipelineOptions) -> Iterator[ConfigError]:
+    """What is wrong with the options beyond what each allows."""
+    limits = (("workers", options.workers, 2, 299), ("timeout", options.timeout, 60, _WEEK))
+    for key, found, low, high in limits:
+        if not low <= found <= high:
+            unit = " seconds" if key == "timeout" else ""
+            allowed = f"allowed is {low} to {high}{unit}"
+            yield ConfigError(f"pipeline.{key}", f"found {found:g}", allowed)
+    network = {
+        "subnet": options.subnet,
+        "availability_zone": options.availability_zone,
+        "security_groups": options.security_groups,
+    }
+    for key in (key for key, held in network.items() if not held and any(network.values())):
+        there = ", ".join(other for other, held in network.items() if held)
+        yield ConfigError(f"pipeline.{key}", "missing", f"jobs in a VPC need it beside {there}")
+
+
+def scan_mistakes(
+    bucket: str, values: Mapping[str, str], pipeline: PipelineOptions | None
+) -> Iterator[ConfigError]:
+    """What is wrong with the table of a bucket beyond what each option allows."""
+    where = f"scan.{bucket}"
+    source, schedule, on = (values.get(key, "") for key in ("source", "schedule", "on"))
+    if pipeline is None:
+        yield ConfigError(where, "found without the jobs", "a table [pipeline] makes them")
+    if not schedule and not on:
+        allowed = f'schedule = {_WHEN_ALLOWED}; or on = "inventory"'
+        yield ConfigError(f"{where}.schedule", "missing", allowed)
+    if schedule and not _WHEN.fullmatch(schedule):
+        yield ConfigError(f"{where}.schedule", f"found {schedule!r}", f"allowed is {_WHEN_ALLOWED}")
+    if source and not all(_SOURCE.fullmatch(each) for each in source.split(",")):
+        yield ConfigError(f"{where}.source", f"found {source!r}", _SOURCE_ALLOWED)
+    elif on and (not source.startswith("s3://") or "," in source or source.endswith(".json")):
+        allowed = (
+            "the s3:// URL of one Inventory configuration's folder, below which reports arrive"
+        )
+        yield ConfigError(f"{where}.source", f'found {source!r} beside on = "inventory"', allowed)
+    if source.startswith("metadata") and pipeline is not None and not pipeline.metadata:
+        allowed = 'metadata = "on" in [pipeline] gives the jobs the right'
+        yield ConfigError(f"{where}.source", f"found {source!r}", allowed)
