@@ -49,6 +49,16 @@ class Assets(Construct):
         path = self._bundles.function(name) if self._bundles else self._root / "functions" / name
         return _code(path)
 
+    def package(self, platform: Platform) -> Path:
+        """Give what a job carries: a zip file in a folder named by its content."""
+        if self._bundles is None:
+            return self._root / "glue_jobs" / "__init__.py"
+        return Bundles(self._root, platform).jobs()
+
+    def script(self, folder: str) -> Path:
+        """Give the script of a job."""
+        return self._root / "glue_jobs" / folder / "job.py"
+
     def _packages(
         self, construct_id: str, label: str, source: Path, description: str
     ) -> lambda_.ILayerVersion | None:

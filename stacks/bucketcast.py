@@ -15,7 +15,9 @@ from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.entry import Entry
 from stacks.ingest import Ingest
+from stacks.pipeline import Pipeline
 from stacks.platform import LAMBDA, local_platform
+from stacks.scans import Scans
 from stacks.wiring import Wiring
 
 
@@ -57,12 +59,13 @@ class Bucketcast(Stack):
             )
             for target in config.targets
         ]
-        ingest.feeds([delivery.queue for delivery in deliveries])
+        queues = [delivery.queue for delivery in deliveries]
+        ingest.feeds(queues)
         trail = None
         if not local and any(bucket.access_events for bucket in config.buckets.values()):
             trail = Access(self, "Access").trail
             CfnOutput(self, "AccessTrail", value=trail.trail_arn)
-        Wiring(
+        wiring = Wiring(
             self,
             "Wiring",
             trail=trail,
@@ -71,6 +74,26 @@ class Bucketcast(Stack):
             assets=assets,
             local=local,
         )
+        if config.pipeline:
+            pipeline = Pipeline(
+                self,
+                "Pipeline",
+                options=config.pipeline,
+                config=config,
+                ingest=ingest,
+                queues=queues,
+                assets=assets,
+                local=local,
+            )
+            Scans(
+                self,
+                "Scans",
+                scans=config.scans,
+                job=pipeline.jobs["scan"].name,
+                runs=pipeline.runs("scan"),
+                assets=assets,
+                wiring=wiring,
+            )
         Tags.of(self).add("application", "bucketcast")
         if config.entry:
             entry = Entry(self, "Entry", config=config.entry, ingest=ingest, assets=assets)

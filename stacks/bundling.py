@@ -14,15 +14,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from packaging.markers import Marker
 
+from bucketcast import targets
 from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.options import options_of
+from stacks import package
 from stacks.platform import Platform
 
 # Part of every hash: to be raised when the way of building changes.
 _RECIPE: Final = "1"
+_OURS: Final = {"bucketcast": "layers/core/python/bucketcast", "glue_jobs": "glue_jobs"}
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
 # `name==1.0 ; marker \` and the hashes after it
 _MARKER: Final = re.compile(r"^(?P<pin>[^;#\s][^;#]*?)\s*;\s*(?P<marker>[^\\#]+?)\s*(?P<rest>\\?)$")
@@ -71,6 +75,33 @@ class Bundles:
 
         inputs = (wanted, *self._platform.pip_options, self._platform.machine)
         return self._build(label, inputs, fill)
+
+    def jobs(self) -> Path:
+        """Build the jobs' package, a zip file: our code, and what it needs beside Glue's own.
+
+        Raises:
+            ConfigErrors: as `packages`.
+        """
+        layers = self._root / "layers"
+        wanted = {"runtime": layers / "runtime"} | {
+            f"client-{kind}": layers / "clients" / kind for kind in mirrors()
+        }
+        needed = [
+            self.packages(label, folder / "requirements.txt") for label, folder in wanted.items()
+        ]
+        ours = {name: self._root / folder for name, folder in _OURS.items()}
+
+        def fill(out: Path) -> None:
+            with tempfile.TemporaryDirectory() as scratch:
+                for name, source in ours.items():
+                    shutil.copytree(source, Path(scratch) / name, ignore=_IGNORED)
+                modules = [each / "python" for each in needed if each]
+                package.write(out / package.NAME, [*modules, Path(scratch)], ["__pycache__"])
+
+        inputs = [path.name for path in needed if path]
+        for source in ours.values():
+            inputs += _contents(source)
+        return self._build("jobs", inputs, fill) / package.NAME
 
     def _install(self, requirements: Path, pinned: Path, target: Path) -> None:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
@@ -127,6 +158,16 @@ class Bundles:
         command += ["--invalidation-mode", "unchecked-hash", "-s", str(out), str(out)]
         # Not checked: a package may hold templates that are no Python, and bytecode is a nicety.
         subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+
+
+def mirrors() -> list[str]:
+    """The kinds of target that can hold the bucket's content, which a job may look into."""
+    declared: dict[str, Any] = {kind: targets.load(kind).Settings for kind in targets.kinds()}
+    return [
+        kind
+        for kind, settings in declared.items()
+        if "format" in (options := options_of(settings)) and "namespace" in options["format"].type
+    ]
 
 
 def for_platform(requirements: str, platform: Platform) -> str:

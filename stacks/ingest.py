@@ -61,7 +61,7 @@ class Ingest(Construct):
             layers=[assets.core(), assets.runtime()],
             environment={
                 "BUCKETCAST_RULES_TABLE": self.rules.table_name,
-                "BUCKETCAST_QUEUE_PREFIX": self._prefix(),
+                "BUCKETCAST_QUEUE_PREFIX": self.queue_prefix,
                 "BUCKETCAST_SYNC_EVENTS": "on" if config.sync_events else "off",
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_OBJECT_FACTS": config.facts.to_text(),
@@ -81,6 +81,12 @@ class Ingest(Construct):
                 report_batch_item_failures=True,
             )
         )
+
+    @property
+    def queue_prefix(self) -> str:
+        """The URL of every queue of this stack up to its own part: `https://…/Bucketcast-`."""
+        before = Fn.select(0, Fn.split(f"/{self._stack}-ingress", self.queue.queue_url))
+        return f"{before}/{self._stack}-"
 
     def feeds(self, queues: Sequence[sqs.IQueue]) -> None:
         """Let ingest write to the targets' queues, and to no other."""
@@ -136,8 +142,3 @@ class Ingest(Construct):
             deletion_protection=not local,
             removal_policy=RemovalPolicy.DESTROY if local else RemovalPolicy.RETAIN,
         )
-
-    def _prefix(self) -> str:
-        """The URL of every queue of this stack up to its own part: `https://…/Bucketcast-`."""
-        before = Fn.select(0, Fn.split(f"/{self._stack}-ingress", self.queue.queue_url))
-        return f"{before}/{self._stack}-"

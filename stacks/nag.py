@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from aws_cdk import Acknowledgment, Validations
+from aws_cdk import Acknowledgment, Stack, Validations
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
@@ -36,6 +37,47 @@ def accept_looking_at_objects(role: IConstruct, resources: Sequence[str]) -> Non
                 f"AwsSolutions-IAM5[Resource::{shown}]",
                 "object_facts lets ingest look at all objects of these buckets.",
             )
+
+
+def accept_plain_glue(job: IConstruct) -> None:
+    for finding in ("AwsSolutions-GL1", "AwsSolutions-GL3"):
+        _accept(
+            job,
+            finding,
+            "CloudWatch encrypts its logs, which hold counts and names but no object's content; "
+            "bookmarks are off. A key of one's own would be one more thing to pay for.",
+        )
+
+
+def accept_availability_zone(connection: IConstruct) -> None:
+    _accept(
+        connection,
+        "CloudFormation-Validate::W3010",
+        "It is the subnet's, both are the configuration's, and Glue wants both.",
+    )
+
+
+def accept_wildcards(role: IConstruct, resources: Sequence[str]) -> None:
+    for resource in resources:
+        if "*" in (shown := _shown(Stack.of(role).resolve(resource))):
+            _accept(
+                role,
+                f"AwsSolutions-IAM5[Resource::{shown}]",
+                "A job reads whole buckets, those of the configuration or all where it says so, "
+                "and of the pipeline's bucket its own folders; it writes to whichever of Glue's "
+                "log streams it gets. Metrics, network interfaces and Lake Formation's leases "
+                "take no resource that could be named.",
+            )
+
+
+def _shown(resolved: Any) -> str:
+    """A resource as cdk-nag's findings show it: what only the deploy knows in angles."""
+    if isinstance(resolved, str):
+        return resolved
+    (function, held) = next(iter(resolved.items()))
+    if function == "Fn::Join":
+        return "".join(_shown(part) for part in held[1])
+    return f"<{held if function == 'Ref' else '.'.join(held)}>"
 
 
 def accept_no_access_log(bucket: s3.Bucket) -> None:

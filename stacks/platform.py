@@ -1,4 +1,4 @@
-"""What the functions run on: Lambda's arm64, or in a local deploy the interpreter running now."""
+"""What the code runs on: Lambda's arm64, Glue's x86_64, or locally the interpreter running now."""
 
 import platform
 import shutil
@@ -65,7 +65,13 @@ class Platform:
         return found
 
 
+_GLUE_PYTHON: Final = {"6.0": "3.13", "5.1": "3.11", "5.0": "3.11"}
 LAMBDA: Final = Platform(python="3.13", machine="aarch64", here=False)
+
+
+def glue_platform(version: str) -> Platform:
+    """What the jobs of a Glue version run on."""
+    return Platform(python=_GLUE_PYTHON[version], machine="x86_64", here=False)
 
 
 def local_platform() -> Platform:

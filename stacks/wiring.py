@@ -1,6 +1,7 @@
 """The configured buckets, tied to the ingress queue; what else their notifications hold stays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
@@ -38,20 +39,9 @@ class Wiring(Construct):
         local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._ingest = ingest
+        self._assets = assets
         self._let_rules_write(ingest)
-        if not buckets:
-            return
-        self.made = Function(
-            self,
-            "Wire",
-            name=f"{Stack.of(self).stack_name}-wiring",
-            folder="wiring",
-            assets=assets,
-            layers=[assets.core(), assets.runtime()],
-            environment={},
-            memory=256,
-            timeout=_TIMEOUT,
-        )
         for name, bucket in buckets.items():
             followed = trail if bucket.access_events else None
             WiredBucket(
@@ -59,10 +49,33 @@ class Wiring(Construct):
                 name,
                 bucket=bucket,
                 trail=followed,
-                wire=self.made,
+                wire=self._wire,
                 ingest=ingest,
                 keep=not local,
             )
+
+    def tell_eventbridge(self, bucket: str) -> None:
+        """Let S3 tell EventBridge of a bucket's events, of which ingest takes none by this."""
+        ours = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
+        scope = Construct(self, f"Reports-{bucket}")
+        entry = _entry(scope, bucket, ours, wire=self._wire, ingest=self._ingest)
+        if wired := self.node.try_find_child(bucket):
+            entry.node.add_dependency(wired)  # each reads the whole document and writes it back
+
+    @cached_property
+    def _wire(self) -> Function:
+        """The function behind the custom resource, made where a bucket needs it."""
+        return Function(
+            self,
+            "Wire",
+            name=f"{Stack.of(self).stack_name}-wiring",
+            folder="wiring",
+            assets=self._assets,
+            layers=[self._assets.core(), self._assets.runtime()],
+            environment={},
+            memory=256,
+            timeout=_TIMEOUT,
+        )
 
     def _let_rules_write(self, ingest: Ingest) -> None:
         """The EventBridge rules of buckets that `bucketcast attach` will attach later on."""
@@ -101,37 +114,18 @@ class WiredBucket(Construct):
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         name = construct_id
-        # A policy a bucket, not a list in the function's own: when a bucket leaves the
-        # configuration its entry must come out before the right to do so goes.
-        policy = iam.Policy(
+        entry = _entry(
             self,
-            "Policy",
-            roles=[wire.role],
-            statements=[
-                iam.PolicyStatement(
-                    actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
-                    resources=[f"arn:{stack.partition}:s3:::{name}"],
-                ),
-                *(_following(trail, ingest) if trail else []),
-            ],
-        )
-        entry = CustomResource(
-            self,
-            "Notification",
-            resource_type="Custom::BucketNotification",
-            service_token=wire.function.function_arn,
-            service_timeout=_PATIENCE,
-            properties={
-                "Account": stack.account,
-                "Bucket": name,
+            name,
+            {
                 "Id": wiring.entry_id(stack.stack_name),
-                "QueueArn": ingest.queue.queue_arn,
                 "Via": bucket.via,
                 **({"Trail": trail.trail_arn, **self._about_rules(ingest)} if trail else {}),
             },
+            wire=wire,
+            ingest=ingest,
+            more=_following(trail, ingest) if trail else (),
         )
-        # S3 tries the queue before it takes the entry, so its policy must stand.
-        entry.node.add_dependency(policy, ingest.queue)
         if bucket.create:
             entry.node.add_dependency(self._create(name, keep=keep))
         if bucket.via == "eventbridge":
@@ -179,6 +173,49 @@ class WiredBucket(Construct):
                 )
             ],
         )
+
+
+def _entry(
+    scope: Construct,
+    bucket: str,
+    ours: Mapping[str, str],
+    *,
+    wire: Function,
+    ingest: Ingest,
+    more: Iterable[iam.PolicyStatement] = (),
+) -> CustomResource:
+    """The custom resource that keeps our entry in a bucket's notifications."""
+    stack = Stack.of(scope)
+    # A policy a bucket, not a list in the function's own: when a bucket leaves the
+    # configuration its entry must come out before the right to do so goes.
+    policy = iam.Policy(
+        scope,
+        "Policy",
+        roles=[wire.role],
+        statements=[
+            iam.PolicyStatement(
+                actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
+                resources=[f"arn:{stack.partition}:s3:::{bucket}"],
+            ),
+            *more,
+        ],
+    )
+    entry = CustomResource(
+        scope,
+        "Notification",
+        resource_type="Custom::BucketNotification",
+        service_token=wire.function.function_arn,
+        service_timeout=_PATIENCE,
+        properties={
+            "Account": stack.account,
+            "Bucket": bucket,
+            "QueueArn": ingest.queue.queue_arn,
+            **ours,
+        },
+    )
+    # S3 tries the queue before it takes the entry, so its policy must stand.
+    entry.node.add_dependency(policy, ingest.queue)
+    return entry
 
 
 def _following(trail: cloudtrail.Trail, ingest: Ingest) -> list[iam.PolicyStatement]:

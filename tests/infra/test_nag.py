@@ -24,6 +24,16 @@ MORE = """
 access_events = "on"
 [entry]
 token = "secret:entry"
+[pipeline]
+metadata = "on"
+subnet = "subnet-0123456789abcdef0"
+availability_zone = "us-east-1a"
+security_groups = ["sg-0123456789abcdef0"]
+[scan.uploads]
+schedule = "rate(1 day)"
+[scan.archive]
+source = "s3://inventories/archive/weekly"
+on = "inventory"
 """
 
 

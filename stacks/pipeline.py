@@ -1,0 +1,179 @@
+"""The data pipeline: its bucket, its three jobs with what each may do, and when scans start."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import aws_glue as glue
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from bucketcast.config import Deployment, PipelineOptions, TargetConfig
+from bucketcast.config.pipeline import ANY
+from stacks import jobs, nag, secrets
+from stacks.assets import Assets
+from stacks.bundling import mirrors
+from stacks.ingest import Ingest
+from stacks.jobs import Ground, Job
+from stacks.platform import glue_platform
+
+_FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
+_ASK: Final = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query")
+_KEPT: Final = Duration.days(30)
+_ABANDONED: Final = Duration.days(7)
+
+
+class Pipeline(Construct):
+    """The jobs `scan`, `backfill` and `reconcile`; the command starts them, and `Scans`."""
+
+    def __init__(  # noqa: PLR0913 - what the pipeline is made of
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        options: PipelineOptions,
+        config: Deployment,
+        ingest: Ingest,
+        queues: Sequence[sqs.IQueue],
+        assets: Assets,
+        local: bool,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._config = config
+        self._options = options
+        self.bucket = self._make_bucket(local=local)
+        name = self.bucket.bucket_name
+        platform = assets.platform if local else glue_platform(options.glue_version)
+        ground = Ground(
+            options,
+            jobs.package(self, assets, platform),
+            jobs.conf(Stack.of(self), name, metadata=bool(options.metadata)),
+            self._connection(),
+        )
+        sending = {
+            "rules": ingest.rules.table_name,
+            "queues": ingest.queue_prefix,
+            "fifo": "on" if config.sync_events else "off",
+        }
+        given: dict[str, Mapping[str, str]] = {
+            "scan": {"state": f"s3://{name}/alerts", "ingress": ingest.queue.queue_url},
+            "backfill": sending,
+            "reconcile": {**sending, "targets": _targets_text(self._mirrors())},
+        }
+        self.jobs = {
+            job: Job(self, job, folder=folder, ground=ground, given=given[job], assets=assets)
+            for job, folder in _FOLDERS.items()
+        }
+        for name_, job in self.jobs.items():
+            self._let_read(job)
+            self._let_keep(job, f"runs/{name_}/*")
+        scan, *senders = self.jobs.values()
+        self._let_keep(scan, "alerts/*")
+        scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
+        for job in senders:
+            self._let_send(job, queues)
+            job.allow(_ASK, [ingest.rules.table_arn])
+        held = [target.secret_names for target in self._mirrors()]
+        secrets.let_read(self.jobs["reconcile"].role, frozenset().union(*held))
+        told = {"bucket": name, "jobs": {key: job.name for key, job in self.jobs.items()}}
+        CfnOutput(self, "Output", value=Stack.of(self).to_json_string(told))
+
+    def runs(self, job: str) -> str:
+        """The folder of a job's runs."""
+        return f"s3://{self.bucket.bucket_name}/runs/{job}"
+
+    def _make_bucket(self, *, local: bool) -> s3.Bucket:
+        made = s3.Bucket(
+            self,
+            "Bucket",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    prefix="runs/",
+                    expiration=_KEPT,
+                    abort_incomplete_multipart_upload_after=_ABANDONED,
+                )
+            ],
+            removal_policy=RemovalPolicy.DESTROY if local else RemovalPolicy.RETAIN,
+        )
+        nag.accept_no_access_log(made)
+        return made
+
+    def _connection(self) -> str:
+        """Where the jobs run in a VPC; ids are as given, since to look up would need AWS."""
+        options = self._options
+        if not options.subnet:
+            return ""
+        stack = Stack.of(self)
+        name = f"{stack.stack_name}-pipeline"
+        made = glue.CfnConnection(
+            self,
+            "Connection",
+            catalog_id=stack.account,
+            connection_input=glue.CfnConnection.ConnectionInputProperty(
+                name=name,
+                connection_type="NETWORK",
+                physical_connection_requirements=glue.CfnConnection.PhysicalConnectionRequirementsProperty(
+                    subnet_id=options.subnet,
+                    availability_zone=options.availability_zone,
+                    security_group_id_list=list(options.security_groups),
+                ),
+            ),
+        )
+        nag.accept_availability_zone(made)
+        return name
+
+    def _mirrors(self) -> list[TargetConfig]:
+        """The targets that hold the bucket's content, and no log of its events."""
+        kinds = mirrors()
+        return [
+            target
+            for target in self._config.targets
+            if target.kind in kinds and target.settings.get("format", "namespace") == "namespace"
+        ]
+
+    def _let_read(self, job: Job) -> None:
+        """List what the configuration names, and read Inventory's reports."""
+        arn = f"arn:{Stack.of(self).partition}:s3:::"
+        scans = self._config.scans
+        reports = {scan.report[0] for scan in scans.values() if scan.report}
+        named = {*self._config.buckets, *scans, *reports, *self._options.buckets}
+        read = [ANY] if ANY in named else sorted(named)
+        job.allow(["s3:ListBucket", "s3:ListBucketVersions"], [f"{arn}{bucket}" for bucket in read])
+        job.allow(["s3:GetObject"], [f"{arn}{bucket}/*" for bucket in read])
+        if self._options.metadata:
+            _let_read_metadata(job)
+
+    def _let_keep(self, job: Job, place: str) -> None:
+        """Read, write and remove what is the job's own."""
+        arn = self.bucket.bucket_arn
+        job.allow(["s3:ListBucket"], [arn])
+        job.allow(["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], [f"{arn}/{place}"])
+
+    def _let_send(self, job: Job, queues: Sequence[sqs.IQueue]) -> None:
+        if queues:
+            job.allow(["sqs:SendMessage"], [queue.queue_arn for queue in queues])
+
+
+def _targets_text(targets: Iterable[TargetConfig]) -> str:
+    """Kind and settings by ARN; settings hold references in the place of secrets."""
+    held = {str(each.arn): {"kind": each.kind, "settings": dict(each.settings)} for each in targets}
+    return json.dumps(held, ensure_ascii=False, separators=(",", ":"))
+
+
+def _let_read_metadata(job: Job) -> None:
+    """The catalog of S3 Metadata's tables; their files Lake Formation lends out."""
+    stack = Stack.of(job)
+    where = f"arn:{stack.partition}:glue:{stack.region}:{stack.account}"
+    catalog = "s3tablescatalog/aws-s3"
+    held = ["catalog", "catalog/s3tablescatalog", f"catalog/{catalog}"]
+    held += [f"database/{catalog}/*", f"table/{catalog}/*/*"]
+    job.allow(
+        ["glue:GetCatalog", "glue:GetDatabase", "glue:GetTable"],
+        [f"{where}:{each}" for each in held],
+    )
+    job.allow(["lakeformation:GetDataAccess"], ["*"])  # it takes no other

@@ -1,0 +1,207 @@
+"""The Spark jobs as Glue is to run them, what each may do, and when scans start."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.infra.conftest import TYPICAL, Make, Synthesised
+
+PIPELINE = """
+[pipeline]
+buckets = ["logs"]
+
+[scan.uploads]
+schedule = "rate(1 day)"
+alert_excess_versions = 500
+
+[scan.archive]
+source = "s3://inventories/archive/weekly"
+on = "inventory"
+"""
+
+
+@pytest.fixture(scope="module")
+def pipeline(make: Make) -> Synthesised:
+    return make(TYPICAL + PIPELINE)
+
+
+def test_without_the_table_there_is_no_job(typical: Synthesised) -> None:
+    assert not typical.of_type("AWS::Glue::Job")
+
+
+@pytest.mark.parametrize("name", ["scan", "backfill", "reconcile"])
+def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: str) -> None:
+    job = pipeline.properties("AWS::Glue::Job", Name=f"Bucketcast-{name}")
+    assert (job["GlueVersion"], job["WorkerType"], job["NumberOfWorkers"]) == ("6.0", "G.1X", 10)
+    assert (job["Command"]["Name"], job["Command"]["PythonVersion"]) == ("glueetl", "3")
+    assert (job["Timeout"], job["MaxRetries"]) == (480, 0)
+    given = job["DefaultArguments"]
+    assert given["--job-bookmark-option"] == "job-bookmark-disable"
+    assert given["--enable-auto-scaling"] == "true"
+    assert "spark.sql.session.timeZone=UTC" in given["--conf"]
+    assert "--extra-py-files" in given
+    assert "--additional-python-modules" not in given  # deprecated, and needs a network
+
+
+def test_each_job_is_given_what_only_the_stack_knows(pipeline: Synthesised) -> None:
+    assert _given(pipeline, "scan") >= {"--state", "--ingress"}
+    assert _given(pipeline, "backfill") >= {"--rules", "--queues", "--fifo"}
+    assert _given(pipeline, "reconcile") >= {"--rules", "--queues", "--fifo", "--targets"}
+
+
+def test_reconcile_is_told_of_mirrors_and_of_no_secret(pipeline: Synthesised) -> None:
+    job = pipeline.properties("AWS::Glue::Job", Name="Bucketcast-reconcile")
+    targets = json.loads(job["DefaultArguments"]["--targets"])
+    assert set(targets) == {"arn:minio:sqs::a-b:postgresql", "arn:minio:sqs::a_b:redis"}
+    postgres = targets["arn:minio:sqs::a-b:postgresql"]
+    assert postgres["kind"] == "postgres"
+    assert postgres["settings"]["connection_string"] == "secret:pg#dsn"
+
+
+def test_only_reconcile_reads_the_secrets_of_mirrors(pipeline: Synthesised) -> None:
+    readers = {
+        logical_id: json.dumps(statement["Resource"])
+        for logical_id, statement in pipeline.statements()
+        if statement["Action"] == "secretsmanager:GetSecretValue"
+        and logical_id.startswith("Pipeline")
+    }
+    ((reader, secrets),) = readers.items()
+    assert reader.startswith("Pipelinereconcile")
+    assert "secret:pg-??????" in secrets
+    assert "webhook" not in secrets
+
+
+def test_jobs_read_the_named_buckets_and_no_other(pipeline: Synthesised) -> None:
+    for job in ("scan", "backfill", "reconcile"):
+        (statement,) = _allowing(pipeline, job, "s3:ListBucketVersions")
+        named = [each["Fn::Join"][1][-1].rpartition(":")[2] for each in statement["Resource"]]
+        assert named == ["archive", "inventories", "logs", "uploads"]
+
+
+def test_a_job_writes_below_its_own_folders_only(pipeline: Synthesised) -> None:
+    written = {
+        job: sorted(
+            each["Fn::Join"][1][-1]
+            for statement in _allowing(pipeline, job, "s3:PutObject")
+            for each in _list(statement["Resource"])
+        )
+        for job in ("scan", "backfill", "reconcile")
+    }
+    assert written == {
+        "scan": ["/alerts/*", "/runs/scan/*"],
+        "backfill": ["/runs/backfill/*"],
+        "reconcile": ["/runs/reconcile/*"],
+    }
+
+
+def test_scan_sends_to_the_ingress_queue_and_the_others_to_the_targets(
+    pipeline: Synthesised,
+) -> None:
+    def queues(job: str) -> set[str]:
+        (statement,) = _allowing(pipeline, job, "sqs:SendMessage")
+        names = {
+            logical_id: each["Properties"]["QueueName"]
+            for logical_id, each in pipeline.of_type("AWS::SQS::Queue").items()
+        }
+        return {names[each["Fn::GetAtt"][0]] for each in _list(statement["Resource"])}
+
+    targets = {"Bucketcast-webhook-primary", "Bucketcast-postgres-a-b", "Bucketcast-redis-a_b"}
+    assert queues("scan") == {"Bucketcast-ingress"}
+    assert queues("backfill") == queues("reconcile") == targets
+
+
+def test_the_bucket_keeps_alerts_and_lets_runs_go(pipeline: Synthesised) -> None:
+    (bucket,) = [
+        each
+        for logical_id, each in pipeline.of_type("AWS::S3::Bucket").items()
+        if logical_id.startswith("Pipeline")
+    ]
+    (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert (rule["Prefix"], rule["ExpirationInDays"]) == ("runs/", 30)
+    assert bucket["DeletionPolicy"] == "Retain"
+    assert "BucketEncryption" in bucket["Properties"]
+
+
+def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised) -> None:
+    (schedule,) = pipeline.of_type("AWS::Scheduler::Schedule").values()
+    assert schedule["Properties"]["ScheduleExpression"] == "rate(1 day)"
+    target = schedule["Properties"]["Target"]
+    assert json.dumps(target["Arn"]).count(":scheduler:::aws-sdk:glue:startJobRun") == 1
+    asked = json.loads(_filled(target["Input"]))
+    assert asked["JobName"] == "Bucketcast-scan"
+    run = asked["Arguments"].pop("--run")
+    assert run == "s3://?/runs/scan/<aws.scheduler.execution-id>"
+    assert asked["Arguments"] == {"--bucket": "uploads", "--alert_excess_versions": "500"}
+
+
+def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised) -> None:
+    rule = pipeline.properties(
+        "AWS::Events::Rule", Description="Inventory reports in inventories/archive/weekly"
+    )
+    detail = rule["EventPattern"]["detail"]
+    assert detail["bucket"] == {"name": ["inventories"]}
+    assert detail["object"] == {"key": [{"wildcard": "archive/weekly/*/manifest.checksum"}]}
+    variables = pipeline.function("Bucketcast-start")["Environment"]["Variables"]
+    assert json.loads(variables["BUCKETCAST_SCANS"]) == {
+        "s3://inventories/archive/weekly": {
+            "--bucket": "archive",
+            "--source": "s3://inventories/archive/weekly",
+        }
+    }
+    told = pipeline.properties("Custom::BucketNotification", Bucket="inventories")
+    assert told["Via"] == "eventbridge"
+
+
+def test_jobs_for_a_target_in_a_vpc_run_there(make: Make) -> None:
+    network = """
+[pipeline]
+glue_version = "5.1"
+execution_class = "flex"
+metadata = "on"
+subnet = "subnet-0123456789abcdef0"
+availability_zone = "us-east-1a"
+security_groups = ["sg-0123456789abcdef0"]
+"""
+    made = make(TYPICAL + network)
+    (connection,) = made.of_type("AWS::Glue::Connection").values()
+    given = connection["Properties"]["ConnectionInput"]
+    assert given["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-0123456789abcdef0"
+    job = made.properties("AWS::Glue::Job", Name="Bucketcast-backfill")
+    assert job["Connections"] == {"Connections": [given["Name"]]}
+    assert (job["GlueVersion"], job["ExecutionClass"]) == ("5.1", "FLEX")
+    assert "spark.sql.catalog.s3md.glue.id" in json.dumps(job["DefaultArguments"]["--conf"])
+    assert job["DefaultArguments"]["--datalake-formats"] == "iceberg"
+
+
+def test_the_output_names_the_bucket_and_the_jobs(pipeline: Synthesised) -> None:
+    (output,) = [
+        each for key, each in pipeline.json["Outputs"].items() if key.startswith("Pipeline")
+    ]
+    assert json.loads(_filled(output["Value"])) == {
+        "bucket": "?",
+        "jobs": {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")},
+    }
+
+
+def _given(made: Synthesised, job: str) -> set[str]:
+    return set(made.properties("AWS::Glue::Job", Name=f"Bucketcast-{job}")["DefaultArguments"])
+
+
+def _allowing(made: Synthesised, job: str, action: str) -> list[dict[str, Any]]:
+    return [
+        statement
+        for logical_id, statement in made.statements()
+        if logical_id.startswith(f"Pipeline{job}") and action in _list(statement["Action"])
+    ]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _filled(value: Any) -> str:
+    """A joined text, with ? in place of what only the deploy knows."""
+    if isinstance(value, str):
+        return value
+    return "".join(part if isinstance(part, str) else "?" for part in value["Fn::Join"][1])
