@@ -6,6 +6,7 @@ want to be written whole, or only if nobody else was first.
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,8 @@ from glue_jobs.aws import client
 ABSENT: Final = ""
 """The mark of a file that is not there."""
 _CHUNK: Final = 1 << 20
+_AT_ONCE: Final = 1_000
+"""So many objects one call removes."""
 _CURES: Final = {
     "AccessDenied": "grant the job's role s3:GetObject and s3:ListBucket there",
     "NoSuchBucket": "there is no such bucket",
@@ -76,6 +79,16 @@ def chunks(url: str) -> Iterator[bytes]:
             yield from client("s3").get_object(**_place(url))["Body"].iter_chunks(_CHUNK)
 
 
+def facts(url: str) -> tuple[int, str]:
+    """A file's size in bytes and S3's ETag without quotation marks, "" where no S3 is."""
+    path = _local(url)
+    with _explained(url):
+        if path:
+            return path.stat().st_size, ""
+        answer = client("s3").head_object(**_place(url))
+        return answer["ContentLength"], answer["ETag"].strip('"')
+
+
 def write(url: str, content: bytes, *, over: str | None = None, kind: str = "") -> None:
     """Write a whole file; `over` is the mark that it must still have (`ABSENT`: be new).
 
@@ -110,6 +123,35 @@ def names(folder: str) -> list[str]:
         answers = pages.paginate(Bucket=place["Bucket"], Prefix=prefix)
         held = (each["Key"] for answer in answers for each in answer.get("Contents", ()))
         return sorted(key.removeprefix(prefix) for key in held)
+
+
+def folders(folder: str) -> list[str]:
+    """The names of the folders directly in a folder, sorted; what is in them is not listed."""
+    folder = folder.rstrip("/") + "/"
+    path = _local(folder)
+    with _explained(folder):
+        if path:
+            return sorted(each.name for each in path.iterdir() if each.is_dir())
+        place = _place(folder)
+        pages = client("s3").get_paginator("list_objects_v2")
+        answers = pages.paginate(Bucket=place["Bucket"], Prefix=place["Key"], Delimiter="/")
+        held = (each["Prefix"] for answer in answers for each in answer.get("CommonPrefixes", ()))
+        return sorted(prefix.removeprefix(place["Key"]).rstrip("/") for prefix in held)
+
+
+def remove(folder: str) -> None:
+    """Remove a folder with all that is in it; nothing if it is not there."""
+    folder = folder.rstrip("/") + "/"
+    path = _local(folder)
+    with _explained(folder):
+        if path:
+            shutil.rmtree(path, ignore_errors=True)
+            return
+        place, held = _place(folder), names(folder)
+        for start in range(0, len(held), _AT_ONCE):
+            keys = [{"Key": place["Key"] + name} for name in held[start : start + _AT_ONCE]]
+            removed = {"Objects": keys, "Quiet": True}
+            client("s3").delete_objects(Bucket=place["Bucket"], Delete=removed)
 
 
 def _write(path: Path, content: bytes, over: str | None) -> None:

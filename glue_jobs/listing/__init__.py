@@ -1,0 +1,30 @@
+"""A bucket as rows of one schema, whatever it is read from."""
+
+from importlib import import_module
+
+from pyspark.sql import SparkSession
+
+from glue_jobs.listing import inventory, metadata
+from glue_jobs.listing.schema import BadListingError, Listing
+
+
+def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
+    """What a bucket holds below a prefix, from the source that `bucketcast.jobs.Job` describes.
+
+    Raises:
+        BadListingError: the source is none of those, or cannot be used.
+    """
+    kind, _, table = source.partition(":")
+    if source == "listing":
+        live = import_module("glue_jobs.listing.live")
+        live_listing: Listing = live.read(spark, bucket, prefix=prefix)
+        return live_listing
+    if kind == "metadata":
+        return metadata.read(spark, bucket, table, prefix=prefix)
+    if all(each.strip().startswith(("s3://", "file://")) for each in source.split(",")):
+        return inventory.read(spark, bucket, source, prefix=prefix)
+    raise BadListingError(
+        f"--source: found {source!r}, allowed are listing, metadata, "
+        "metadata:CATALOG.NAMESPACE.TABLE and the s3:// URL of an Inventory report, or of several "
+        "with commas"
+    )

@@ -1,10 +1,11 @@
 """What a bucket holds, as rows of one schema, whichever source they came from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import (
     BooleanType,
     LongType,
@@ -35,6 +36,13 @@ LISTING: Final = StructType(
 of that name; such rows are the latest. `size` is in bytes, 0 for a delete marker and None where
 the source does not say; `etag` has no quotation marks; `storage_class` is as S3 calls it.
 """
+
+
+def shaped(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Rows of `LISTING` out of a source's, by a plain selection; `columns` has one for each."""
+    return frame.select(
+        *(columns[field.name].cast(field.dataType).alias(field.name) for field in LISTING)
+    )
 
 
 class BadListingError(BucketcastError):

@@ -69,6 +69,7 @@ def _builder(folder: Path) -> SparkSession.Builder:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
         .config("spark.local.dir", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.sql.ansi.enabled", "true")

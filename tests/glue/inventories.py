@@ -161,6 +161,11 @@ def _data(home: Path, rows: Sequence[Row], report: Report) -> Path:
     ]
     table = pa.table(columns, names=[each.column for each in fields])
     if report.format == "ORC":
+        # S3's ORC has plain timestamps, which are in UTC.
+        when = table.schema.get_field_index("last_modified_date")
+        if when >= 0:
+            plain = table.column(when).cast(pa.timestamp("ms"))
+            table = table.set_column(when, "last_modified_date", plain)
         orc.write_table(table, path, compression="zlib")
     else:
         parquet.write_table(table, path, compression="snappy")

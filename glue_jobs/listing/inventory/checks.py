@@ -1,0 +1,106 @@
+"""Whether a report's data files are there, whole and what the manifest says; one task a file."""
+
+import csv
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from glue_jobs import files
+from glue_jobs.listing.inventory.manifest import Manifest
+from glue_jobs.listing.schema import BadListingError
+
+_TASKS: Final = 2_000
+_HEAD: Final = 1 << 16  # bytes; longer than any row
+_TOLD: Final = 5
+
+
+def check(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
+    """Check every data file, before a row of any is used.
+
+    Where S3's ETag is the manifest's MD5, S3 has done the reading. It is not for files that are
+    encrypted with KMS or were uploaded in parts: those are read once more, to the end.
+
+    Raises:
+        BadListingError: with the first few of those that are missing, changed or of another shape.
+    """
+    if not manifest.files:
+        return
+    places = [(manifest.place(file), file.size, file.md5) for file in manifest.files]
+    columns = manifest.columns if manifest.format == "CSV" else ()
+    tasks = spark.sparkContext.parallelize(places, min(len(places), _TASKS))
+    problems = tasks.mapPartitions(partial(_problems, columns, bucket)).collect()
+    if problems:
+        told = "\n".join(sorted(problems)[:_TOLD])
+        raise BadListingError(
+            f"{manifest.url}: {len(problems)} of its {len(places)} data files cannot be used; take "
+            f"a report as S3 wrote it, or an older one:\n{told}"
+        )
+
+
+def of_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
+    """Check that Parquet's or ORC's column `bucket` holds this one bucket.
+
+    That is a question to the files' statistics: a column of one value is not read.
+
+    Raises:
+        BadListingError: it holds another.
+    """
+    wanted = F.col("bucket").eqNullSafe(bucket)
+    other = rows.where(~wanted).select("bucket", F.input_file_name()).first()
+    if other:
+        raise BadListingError(
+            f"{other[1]}: found rows of bucket {other[0]}, wanted only {bucket}; take the report "
+            f"of {manifest.url} as S3 wrote it"
+        )
+
+
+def _problems(
+    columns: tuple[str, ...], bucket: str, places: Iterable[tuple[str, int, str]]
+) -> Iterator[str]:
+    for url, size, md5 in places:
+        try:
+            problem = _problem(url, size, md5, columns, bucket)
+        except files.FileError as error:
+            yield str(error)
+        else:
+            if problem:
+                yield f"{url}: {problem}"
+
+
+def _problem(url: str, size: int, md5: str, columns: tuple[str, ...], bucket: str) -> str:
+    found, etag = files.facts(url)
+    if found != size:
+        return f"it has {found} bytes, the manifest says {size}"
+    known = etag == md5.lower()
+    if known and not columns:
+        return ""
+    pieces = iter(files.chunks(url))
+    start = next(pieces, b"")
+    if not known:
+        digest = hashlib.md5(usedforsecurity=False)
+        for piece in chain([start], pieces):
+            digest.update(piece)
+        if digest.hexdigest() != md5.lower():
+            return f"its MD5 is {digest.hexdigest()}, the manifest says {md5}"
+    return _row_problem(start, columns, bucket) if columns else ""
+
+
+def _row_problem(start: bytes, columns: tuple[str, ...], bucket: str) -> str:
+    """What is wrong with the first row; the others are looked at as they are read."""
+    try:
+        text = zlib.decompressobj(wbits=31).decompress(start, _HEAD).decode("utf-8", "replace")
+    except zlib.error as error:
+        return f"found no gzip: {error}"
+    row = next(csv.reader(text.splitlines()), None)
+    if row is None:
+        return ""
+    if len(row) != len(columns):
+        return f"a row has {len(row)} columns, fileSchema names {len(columns)}"
+    held = row[columns.index("Bucket")]
+    return "" if held == bucket else f"found rows of bucket {held}, wanted {bucket}"

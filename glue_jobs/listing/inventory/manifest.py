@@ -1,0 +1,202 @@
+"""What an Inventory report consists of: its manifest.json, and the checksum beside it.
+
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/storage-inventory-location.html
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from glue_jobs import files
+from glue_jobs.listing.schema import BadListingError
+
+Format = Literal["CSV", "ORC", "Parquet"]
+VERSION: Final = "2016-11-30"
+_DATED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\dZ")
+
+
+class File(msgspec.Struct, frozen=True, rename={"md5": "MD5checksum"}):
+    """A data file: its key in the destination bucket, its size in bytes, its MD5 in hex."""
+
+    key: str
+    size: Annotated[int, msgspec.Meta(ge=0)]
+    md5: Annotated[str, msgspec.Meta(pattern="^[0-9a-fA-F]{32}$")]
+
+
+class _Written(msgspec.Struct, frozen=True, rename="camel"):
+    """The file as S3 writes it."""
+
+    source_bucket: str
+    destination_bucket: str
+    version: Literal["2016-11-30"]
+    creation_timestamp: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,15}$")]
+    file_format: Format
+    file_schema: str
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A finished report.
+
+    `folder` is the URL of its configuration, whose last part is the configuration's id. `columns`
+    are those of fileSchema by the names that they have there, in a CSV's order.
+    """
+
+    url: str
+    folder: str
+    format: Format
+    columns: tuple[str, ...]
+    files: tuple[File, ...]
+    taken: datetime
+
+    @property
+    def versions(self) -> bool:
+        """Whether all versions are in it."""
+        return not {"VersionId", "version_id"}.isdisjoint(self.columns)
+
+    @property
+    def id(self) -> str:
+        """The configuration's id."""
+        return self.folder.rpartition("/")[2]
+
+    def place(self, file: File) -> str:
+        """The URL of one of its data files."""
+        return f"{self.folder}/data/{file.key.rpartition('/')[2]}"
+
+
+def read(url: str, bucket: str) -> Manifest:
+    """The report of a bucket whose manifest.json is there.
+
+    Raises:
+        BadListingError: it is not finished, not whole, not readable or another bucket's.
+    """
+    try:
+        content = files.read(url)
+    except files.FileError as error:
+        raise BadListingError(str(error)) from error
+    _matches(content, url)
+    return _understood(content, url, bucket)
+
+
+def newest(folder: str, bucket: str) -> Manifest:
+    """The newest finished report of a configuration, whose folder is there.
+
+    Raises:
+        BadListingError: there is none, or the newest is not a report of this bucket.
+    """
+    folder = folder.rstrip("/")
+    try:
+        dated = [name for name in files.folders(folder) if _DATED.fullmatch(name)]
+    except files.FileError as error:
+        raise BadListingError(str(error)) from error
+    unfinished = []
+    for name in reversed(dated):
+        try:
+            return read(f"{folder}/{name}/manifest.json", bucket)
+        except UnfinishedError as error:
+            unfinished.append(str(error))
+    raise BadListingError(
+        f"{folder}/: found no finished report in it"
+        + (f" (the newest: {unfinished[0]})" if unfinished else "")
+        + "; name the folder of an Inventory configuration, …/SOURCE-BUCKET/CONFIGURATION-ID/, "
+        "whose first report S3 may need 48 hours for, or a manifest.json"
+    )
+
+
+class UnfinishedError(BadListingError):
+    """A report that S3 is still writing, or that was cut: its checksum is missing or wrong."""
+
+
+def _matches(content: bytes, url: str) -> None:
+    """S3 writes the checksum last of all."""
+    beside = url.removesuffix("manifest.json") + "manifest.checksum"
+    try:
+        wanted = files.read(beside).decode("ascii", "replace").strip().lower()
+    except files.MissingFileError:
+        raise UnfinishedError(
+            f"{beside} is not there, so this report is not finished; wait for it or name an "
+            "older report"
+        ) from None
+    except files.FileError as error:
+        raise BadListingError(str(error)) from error
+    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    if found != wanted:
+        raise UnfinishedError(
+            f"{url}: its MD5 is {found}, manifest.checksum says {wanted or 'nothing'}: it was "
+            "changed or cut; copy it again or name another report"
+        )
+
+
+def _understood(content: bytes, url: str, bucket: str) -> Manifest:
+    try:
+        written = msgspec.json.decode(content, type=_Written)
+    except msgspec.DecodeError as error:
+        raise BadListingError(
+            f"{url}: {error}; wanted is the manifest.json of an S3 Inventory report, version "
+            f"{VERSION}, whole"
+        ) from error
+    if written.source_bucket != bucket:
+        raise BadListingError(
+            f"{url}: found a report of bucket {written.source_bucket}, wanted {bucket}; name a "
+            f"report of {bucket}, or the bucket {written.source_bucket}"
+        )
+    manifest = Manifest(
+        url,
+        url.rsplit("/", 2)[0],
+        written.file_format,
+        _columns(written, url),
+        written.files,
+        datetime.fromtimestamp(int(written.creation_timestamp) / 1000, UTC),
+    )
+    _in_place(manifest, written.destination_bucket)
+    return manifest
+
+
+def _columns(written: _Written, url: str) -> tuple[str, ...]:
+    """The names in fileSchema, and of Parquet and ORC also the words of its grammar."""
+    if written.file_format == "CSV":
+        names = [name.strip() for name in written.file_schema.split(",")]
+        needed = {"Bucket", "Key"}
+    else:
+        names = re.findall(r"\w+", written.file_schema)
+        needed = {"bucket", "key"}
+    missing = needed - set(names)
+    if missing:
+        raise BadListingError(
+            f"{url}: fileSchema is {written.file_schema!r}, without {', '.join(sorted(missing))};"
+            " columns are read in no other order than it says, so take a report as S3 wrote it"
+        )
+    if written.file_format == "CSV" and ("" in names or len(set(names)) < len(names)):
+        raise BadListingError(
+            f"{url}: fileSchema is {written.file_schema!r}, where a column has no name or stands "
+            "twice; take a report as S3 wrote it"
+        )
+    return tuple(names)
+
+
+def _in_place(manifest: Manifest, destination: str) -> None:
+    """Data files lie in this configuration's folder, wherever the whole of it is."""
+    scheme, _, path = manifest.folder.partition("://")
+    home = "/".join(path.rsplit("/", 2)[1:])
+    if scheme == "s3":
+        held, _, home = path.partition("/")
+        if destination.rpartition(":")[2] != held:
+            raise BadListingError(
+                f"{manifest.url}: its destinationBucket is {destination}, but it lies in {held}; "
+                "read the report where S3 wrote it"
+            )
+    seen = set()
+    for file in manifest.files:
+        folder, _, name = file.key.rpartition("/")
+        inside = folder == f"{home}/data" or (scheme == "file" and folder.endswith(f"/{home}/data"))
+        if not inside or not name or name in seen:
+            raise BadListingError(
+                f"{manifest.url}: found the data file {file.key!r}, wanted each once and in "
+                f"{home}/data/; take a report as S3 wrote it, where S3 wrote it"
+            )
+        seen.add(name)

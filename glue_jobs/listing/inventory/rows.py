@@ -1,0 +1,155 @@
+"""The rows of a report's data files, as rows of `LISTING`.
+
+Plain selections and casts: a job that wants keys and sizes reads no other column of Parquet or ORC.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from glue_jobs.listing.inventory import checks
+from glue_jobs.listing.inventory.manifest import Manifest
+from glue_jobs.listing.schema import LISTING, BadListingError, shaped
+
+_CSV: Final = {
+    "Bucket": "bucket",
+    "Key": "key",
+    "VersionId": "version_id",
+    "IsLatest": "is_latest",
+    "IsDeleteMarker": "is_delete_marker",
+    "Size": "size",
+    "LastModifiedDate": "last_modified_date",
+    "ETag": "e_tag",
+    "StorageClass": "storage_class",
+}
+_TYPES: Final = {
+    "is_latest": "boolean",
+    "is_delete_marker": "boolean",
+    "size": "bigint",
+    "last_modified_date": "timestamp",
+}
+"""Of those that are not text. A CSV has text only."""
+
+
+def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> DataFrame:
+    """A report's rows whose keys begin with the prefix.
+
+    Raises:
+        BadListingError: a column that fileSchema names is missing, or rows are of another bucket.
+    """
+    if not manifest.files:
+        return spark.createDataFrame([], LISTING)
+    read = _csv if manifest.format == "CSV" else _columnar
+    frame = read(spark, manifest, bucket)
+    if prefix:
+        frame = frame.where(F.col("key").startswith(prefix))
+    frame = frame.withColumn("key", _present(manifest))
+    return _listed(frame, bucket, versions=manifest.versions)
+
+
+def _listed(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
+    def held(name: str) -> Column:
+        return F.col(name) if name in frame.columns else F.lit(None)
+
+    def text(name: str) -> Column:
+        return F.nullif(held(name), F.lit(""))
+
+    marker = F.coalesce(held("is_delete_marker"), F.lit(col=False))
+    columns = {
+        "bucket": F.lit(bucket),
+        "key": F.col("key"),
+        "version_id": F.coalesce(text("version_id"), F.lit("null")) if versions else F.lit(None),
+        "is_latest": F.coalesce(held("is_latest"), F.lit(col=True)),
+        "is_delete_marker": marker,
+        "size": F.when(marker, F.lit(0)).otherwise(held("size")),
+        "last_modified": held("last_modified_date"),
+        "etag": text("e_tag"),
+        "storage_class": text("storage_class"),
+    }
+    return shaped(frame, columns)
+
+
+def _columnar(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
+    _in_utc(spark, manifest)
+    frame = spark.read.format(manifest.format.lower()).load(_paths(manifest))
+    missing = (set(_CSV.values()) & set(manifest.columns)) - set(frame.columns)
+    if missing:
+        raise BadListingError(
+            f"{manifest.url}: fileSchema names {', '.join(sorted(missing))}, but the data files "
+            f"have only {', '.join(frame.columns)}; take a report as S3 wrote it"
+        )
+    checks.of_bucket(frame, manifest, bucket)
+    return frame
+
+
+def _present(manifest: Manifest) -> Column:
+    lost = F.raise_error(F.lit(f"{manifest.url}: found a row without a key in its data files"))
+    return F.coalesce("key", lost.cast("string"))
+
+
+def _in_utc(spark: SparkSession, manifest: Manifest) -> None:
+    """ORC's times have no zone: Spark takes the JVM's, which no setting of the session changes."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  # nobody else knows
+    zone = jvm.java.util.TimeZone.getDefault()
+    if manifest.format == "ORC" and (zone.getRawOffset() or zone.useDaylightTime()):
+        raise BadListingError(
+            f"{manifest.url}: Spark would read the times of its ORC files in the zone "
+            f"{zone.getID()}, but they are in UTC; start it with --conf "
+            "spark.driver.extraJavaOptions=-Duser.timezone=UTC and "
+            "spark.executor.extraJavaOptions likewise"
+        )
+
+
+def _csv(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
+    """Columns by fileSchema alone; a row that has more or fewer is refused, and so is a bad value.
+
+    Rows are text that must be parsed whole anyway, so what is wrong with one is found as it is
+    read: its bucket beside its key, which every job wants.
+    """
+    frame = (
+        spark.read.schema(", ".join(f"`{name}` string" for name in manifest.columns))
+        .option("mode", "FAILFAST")
+        .option("columnPruning", False)  # noqa: FBT003  # counts the columns of every row
+        .option("escape", '"')
+        .csv(_paths(manifest))
+    )
+    known = [name for name in manifest.columns if name in _CSV]
+    return frame.select(*(_value(name, bucket).alias(_CSV[name]) for name in known))
+
+
+def _value(name: str, bucket: str) -> Column:
+    """A CSV's text as what it stands for; empty is null."""
+    text = F.col(name)
+    if name == "Key":
+        decoded = F.url_decode(text)
+        return F.when(F.col("Bucket") == bucket, decoded).otherwise(_refused("Bucket", bucket))
+    kind = _TYPES.get(_CSV[name])
+    if kind is None:
+        return text
+    value = F.expr(f"try_cast(`{name}` AS {kind})")
+    empty = text.isNull() | (text == "")
+    refused = _refused(name, kind).cast(kind)
+    return F.when(empty, F.lit(None)).otherwise(F.coalesce(value, refused))
+
+
+def _refused(name: str, wanted: str) -> Column:
+    found = F.coalesce(F.col(name), F.lit("nothing"))
+    parts: Sequence[Column] = (
+        F.input_file_name(),
+        F.lit(f": {name} is "),
+        found,
+        F.lit(f", wanted {wanted}, in the row of key "),
+        F.coalesce("Key", F.lit("")),
+    )
+    return F.raise_error(F.concat(*parts)).cast("string")
+
+
+def _paths(manifest: Manifest) -> list[str]:
+    """As Hadoop writes them: not percent-encoded, and with its wildcards escaped."""
+    places = (manifest.place(file) for file in manifest.files)
+    plain = (unquote(each) if each.startswith("file:") else each for each in places)
+    return [re.sub(r"([\\*?\[\]{}])", r"\\\1", each) for each in plain]

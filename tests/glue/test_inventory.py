@@ -1,0 +1,191 @@
+"""Inventory reports as rows: whatever S3 wrote is read back, in all three formats."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pyspark.sql import SparkSession
+
+from glue_jobs import listing
+from glue_jobs.listing.schema import LISTING, BadListingError, Listing
+from tests.glue.inventories import BEFORE, FIELDS, TAKEN, Format, Row, inventories, write
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+every_format = pytest.mark.parametrize("form", FORMATS)
+ODD = [
+    Row("b", key)
+    for key in (
+        " ",
+        "a b",
+        "a+b",
+        "a%20b",
+        "100%",
+        "/lead",
+        "trail/",
+        "a//b",
+        "ä/日本/🪣",
+        'q"q,\n',
+    )
+]
+
+
+def rows_of(read: Listing) -> Counter[Row]:
+    assert [(each.name, each.dataType) for each in read.objects.schema] == [
+        (each.name, each.dataType) for each in LISTING
+    ]
+    whole = Counter(Row(*row) for row in read.objects.collect())
+    return Counter({row._replace(last_modified=_utc(row)): n for row, n in whole.items()})
+
+
+def _utc(row: Row) -> datetime | None:
+    """Collected times are this process's, without a zone."""
+    return row.last_modified and row.last_modified.astimezone(UTC)
+
+
+@every_format
+@pytest.mark.parametrize("versions", [True, False])
+def test_any_bucket_is_read_as_it_is(
+    spark: SparkSession, tmp_path: Path, form: Format, *, versions: bool
+) -> None:
+    """Fifty random buckets in a job, under a folder each; hypothesis makes them, Spark is slow."""
+    held: list[Row] = []
+
+    @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
+    @given(inventories("b", versions=versions))
+    def gather(rows: list[Row]) -> None:
+        nth = len(held)
+        held.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
+
+    gather()
+    url = write(tmp_path, held, bucket="b", format=form, versions=versions, files=5)
+    read = listing.read(spark, "b", url)
+
+    assert rows_of(read) == Counter(held)
+    assert read.versions is versions
+
+
+@every_format
+def test_a_report_says_what_it_is(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+    read = listing.read(spark, "b", write(tmp_path, ODD, bucket="b", format=form))
+
+    assert rows_of(read) == Counter(ODD)
+    assert (read.taken, read.versions) == (TAKEN, False)
+    assert read.name == "S3 Inventory daily of 2026-01-02 01:00 UTC"
+
+
+def test_a_blank_may_be_a_plus(spark: SparkSession, tmp_path: Path) -> None:
+    url = write(tmp_path, ODD, bucket="b", format="CSV", plus=True)
+
+    assert rows_of(listing.read(spark, "b", url)) == Counter(ODD)
+
+
+@every_format
+def test_columns_are_known_by_their_names(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
+    names = [each.csv for each in reversed(FIELDS)]
+    url = write(tmp_path, ODD, bucket="b", format=form, fields=names)
+
+    assert rows_of(listing.read(spark, "b", url)) == Counter(ODD)
+
+
+@every_format
+def test_what_was_not_chosen_is_unknown(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+    url = write(tmp_path, [Row("b", "a")], bucket="b", format=form, fields=["Bucket", "Key"])
+    bare = Row("b", "a", size=None, last_modified=None, etag=None, storage_class=None)
+
+    assert rows_of(listing.read(spark, "b", url)) == Counter([bare])
+
+
+@every_format
+def test_a_bucket_may_be_empty(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+    url = write(tmp_path, [], bucket="b", format=form, versions=True)
+    read = listing.read(spark, "b", url)
+
+    assert rows_of(read) == Counter()
+    assert read.versions
+
+
+@every_format
+def test_a_prefix_is_not_a_folder(spark: SparkSession, tmp_path: Path, form: Format) -> None:
+    rows = [Row("b", key) for key in ("a/b", "a-b", "ab", "b/a", "ä")]
+    read = listing.read(spark, "b", write(tmp_path, rows, bucket="b", format=form), prefix="a")
+
+    assert sorted(row.key for row in rows_of(read)) == ["a-b", "a/b", "ab"]
+
+
+def test_a_folder_stands_for_its_newest_finished_report(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def report(day: int) -> Path:
+        url = write(tmp_path, [Row("b", f"day {day}")], bucket="b", taken=TAKEN + day * DAY)
+        return Path(url.removeprefix("file://")).with_name("manifest.checksum")
+
+    DAY = timedelta(days=1)  # noqa: N806
+    report(0)
+    report(1)
+    report(2).write_text("0" * 32)
+    report(3).unlink()
+    for folder in ("b/daily", "b/daily/"):
+        read = listing.read(spark, "b", f"{tmp_path.as_uri()}/{folder}")
+
+        assert [row.key for row in rows_of(read)] == ["day 1"]
+        assert read.taken == TAKEN + DAY
+
+
+def test_reports_of_several_prefixes_are_a_union(spark: SparkSession, tmp_path: Path) -> None:
+    def report(prefix: str, **how: Any) -> str:
+        rows = [Row("b", f"{prefix}/{n}") for n in range(3)]
+        return write(tmp_path, rows, bucket="b", config_id=prefix, **how)
+
+    later = TAKEN + timedelta(hours=1)
+    urls = [
+        report("z", format="CSV", taken=later),
+        report("a", format="ORC", taken=later),
+        report("m", taken=TAKEN),
+    ]
+    read = listing.read(spark, "b", ", ".join(urls))
+
+    assert sorted(row.key for row in rows_of(read)) == [f"{p}/{n}" for p in "amz" for n in range(3)]
+    assert read.taken == TAKEN
+    assert "z and a and m" in read.name
+
+
+def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    odd = tmp_path / "a b%20c+{d}[e]*"
+    for form in FORMATS:
+        url = write(odd, ODD, bucket="b", format=form, config_id=form)
+
+        assert rows_of(listing.read(spark, "b", url)) == Counter(ODD)
+
+
+@pytest.mark.parametrize("form", ["ORC", "Parquet"])
+def test_only_the_columns_asked_for_are_read(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
+    url = write(tmp_path, ODD, bucket="b", format=form, versions=True)
+    wanted = listing.read(spark, "b", url, prefix="a").objects.select("key", "version_id")
+    plan = wanted._jdf.queryExecution().executedPlan().toString()
+
+    assert "ReadSchema: struct<key:string,version_id:string>" in plan
+    assert "StringStartsWith(key,a)" in plan
+
+
+def test_a_delete_marker_has_no_bytes(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [
+        Row("b", "a", "null", is_latest=False),
+        Row("b", "a", "v2", is_delete_marker=True, size=0, last_modified=BEFORE, etag=None),
+    ]
+    for form in FORMATS:
+        url = write(tmp_path, rows, bucket="b", format=form, versions=True)
+
+        assert rows_of(listing.read(spark, "b", url)) == Counter(rows)
+
+
+@pytest.mark.parametrize("source", ["", "inventory", "/tmp/manifest.json", "s3://b/x,listing"])  # noqa: S108
+def test_a_source_is_one_of_three(spark: SparkSession, source: str) -> None:
+    with pytest.raises(BadListingError, match="allowed are listing, metadata"):
+        listing.read(spark, "b", source)
