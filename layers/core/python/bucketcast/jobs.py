@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from bucketcast.options import OnOff, option, options_of, read
+from bucketcast.options import Duration, OnOff, option, options_of, read
 
 T = TypeVar("T")
 MANY_VERSIONS: Final = 1_000
@@ -57,7 +57,7 @@ class Alerts(Content):
         "per cent by which a finding must have grown since its last alert to be told again",
         default="10",
     )
-    alert_cooldown: str = option(
+    alert_cooldown: Duration = option(
         "how long a finding that was told is not told again, however it grows",
         default="0",
         example="24h",
@@ -71,7 +71,10 @@ class Scan(Alerts, Job):
     state: str = option(
         "the folder that remembers what was told", example="s3://bucketcast-pipeline/alerts"
     )
-    ingress: str = option("the URL of the ingress queue", default="")
+    ingress: str = option(
+        "the URL of the ingress queue",
+        example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

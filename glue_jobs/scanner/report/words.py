@@ -1,0 +1,27 @@
+"""Numbers, sizes and keys as a person reads them."""
+
+from typing import Final
+
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_STEP: Final = 1_024
+_CENT: Final = 0.01
+
+
+def size(number: int) -> str:
+    """1536 is `1.5 KiB`."""
+    amount, unit = float(number), 0
+    while amount >= _STEP and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{amount:,.1f} {_UNITS[unit]}" if unit else f"{number} {_UNITS[0]}"
+
+
+def dollars(amount: float) -> str:
+    """`$1,234.50`, and `under $0.01` for what would round to nothing."""
+    return "under $0.01" if 0 < amount < _CENT else f"${amount:,.2f}"
+
+
+def plain(key: str) -> str:
+    """A key in which nothing is hidden: control characters, and those that turn text around."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in key
+    )
