@@ -71,8 +71,8 @@ def created(found: Object, *, sequencer: str = OLDEST, time: str = "") -> Event:
             user_agent=USER_AGENT,
         )
     )
-    # MinIO's record has no place for it, but a condition may ask for it.
-    return msgspec.structs.replace(event, storage_class=found.storage_class)
+    # Conditions ask for these, and MinIO's record has no place for the one and no 0 for the other.
+    return msgspec.structs.replace(event, size=found.size, storage_class=found.storage_class)
 
 
 def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:

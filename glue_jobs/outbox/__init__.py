@@ -10,7 +10,8 @@ The chunks are fixed before the first of them goes. So a job that is started aga
 folder, or a task that Spark tries again, goes on where the last one stopped.
 """
 
+from glue_jobs.outbox.marks import events as sent
 from glue_jobs.outbox.sending import OutboxError, send
-from glue_jobs.outbox.spooling import MESSAGES, spool
+from glue_jobs.outbox.spooling import MESSAGES, Message, spool
 
-__all__ = ["MESSAGES", "OutboxError", "send", "spool"]
+__all__ = ["MESSAGES", "Message", "OutboxError", "send", "sent", "spool"]

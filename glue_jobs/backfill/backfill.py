@@ -1,0 +1,150 @@
+"""Backfill: a target gets the objects that the bucket already held, as events.
+
+The rules are read before the bucket is listed: what happens after that reaches the target as real
+events, which win over these in whichever order they arrive (`glue_jobs.events`). What was listed
+is written down first, so that the same run goes on after an interruption.
+
+`docs/adr/0024-backfilled-events-lose.md`
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from bucketcast.errors import BucketcastError
+from bucketcast.jobs import Backfill
+from bucketcast.namespace import DAYS_TO_REMEMBER
+from glue_jobs import events, files, listing, outbox
+from glue_jobs.backfill.messages import Tally, at_once, messages
+from glue_jobs.backfill.receiver import receiver, unknown
+from glue_jobs.run import Run
+
+_LISTED: Final = "listed.json"
+_REMEMBERED: Final = DAYS_TO_REMEMBER * 86_400  # seconds
+
+
+class TooOldError(BucketcastError):
+    """An object that is gone, and whose removal a mirror has forgotten, could come back."""
+
+
+class OtherRunError(BucketcastError):
+    """The run's folder holds another backfill."""
+
+
+class Listed(msgspec.Struct, kw_only=True):
+    """What was listed, and waits in the outbox; `taken` is Unix ms, `spool` the outbox's URL."""
+
+    asked: dict[str, str]
+    taken: int
+    spool: str
+    events: int
+    objects: int
+    matched: int
+    notes: list[str]
+
+
+def backfill(spark: SparkSession, given: Backfill, run: Run) -> None:
+    """Send the bucket's objects to the target, as its rules want them; the result says how many.
+
+    Raises:
+        BadListingError: the source cannot be used.
+        NoRuleError: no rule of the target takes such events.
+        TooOldError: the listing is too old, or would be before all is sent.
+        OtherRunError: the run's folder holds the backfill of something else.
+        OutboxError: SQS did not take everything.
+    """
+    listed = _kept(given, run) or _list(spark, given, run)
+    left = listed.events - outbox.sent(listed.spool)
+    _see_in_time(listed.taken, left / given.rate if given.rate else 0.0)
+    says = partial(_says, run)
+    outbox.send(spark, listed.spool, rate=given.rate, says=says)
+    told = ("objects", "matched", "events", "notes")
+    run.ends({**listed.asked, **{name: getattr(listed, name) for name in told}})
+
+
+def _says(run: Run, done: int, total: int) -> None:
+    run.says("sending", done, total, "events")
+
+
+def _asked(given: Backfill) -> dict[str, str]:
+    """What makes it this backfill and no other; the rate, for one, may change on the way."""
+    return {name: getattr(given, name) for name in ("bucket", "source", "prefix", "target")}
+
+
+def _kept(given: Backfill, run: Run) -> Listed | None:
+    """What an earlier attempt of this run listed."""
+    try:
+        listed = msgspec.json.decode(files.read(run.path(_LISTED)), type=Listed)
+    except files.MissingFileError:
+        return None
+    if listed.asked != _asked(given):
+        found = ", ".join(f"{name} {text!r}" for name, text in listed.asked.items())
+        raise OtherRunError(f"{run.folder} holds the backfill of {found}: give another --run")
+    return listed
+
+
+def _list(spark: SparkSession, given: Backfill, run: Run) -> Listed:
+    run.says("listing")
+    to = receiver(given)
+    found = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
+    taken = round(found.taken.timestamp() * 1000)
+    _see_in_time(taken, 0.0)
+    tally = Tally.of(spark)
+    # An attempt that did not come to its end leaves its spool behind, which nobody uses.
+    spool = run.path(f"outbox/{time.time_ns()}")
+    rows = messages(events.objects(found.objects), to, taken, at_once(given.rate), tally)
+    spooled = outbox.spool(rows, spool)
+    listed = Listed(
+        asked=_asked(given),
+        taken=taken,
+        spool=spool,
+        events=spooled,
+        objects=tally.objects.value,
+        matched=tally.matched.value,
+        notes=[*unknown(to.rules), *_unasked(tally.unasked.value), *_late(given, taken)],
+    )
+    files.write(run.path(_LISTED), msgspec.json.encode(listed))
+    return listed
+
+
+def _see_in_time(taken: int, seconds: float) -> None:
+    """Refuse what would arrive after a mirror forgot the removals that followed the listing."""
+    age = time.time() - taken / 1000
+    if age + seconds <= _REMEMBERED:
+        return
+    found = f"the listing is of {_text(taken)}"
+    if age > _REMEMBERED:
+        cure = "take a newer report or --source listing, and a new --run"
+    else:
+        found += f", and all is sent in {seconds / 86_400:.1f} days"
+        cure = "raise --rate, or do it in several with --prefix"
+    raise TooOldError(
+        f"{found}: a target remembers removals for {DAYS_TO_REMEMBER} days, and objects that were "
+        f"removed since would come back; {cure}"
+    )
+
+
+def _unasked(objects: int) -> Iterator[str]:
+    if objects:
+        yield (
+            f"{objects} objects were left out: the rules want other events of them than Put or "
+            "CompleteMultipartUpload, and how else an object came nobody knows any more"
+        )
+
+
+def _late(given: Backfill, taken: int) -> Iterator[str]:
+    if given.source != "listing":
+        yield (
+            f"the objects are those of {_text(taken)}: what was removed after that, and before the "
+            f"target had its rule, came back: run bucketcast reconcile {given.bucket} "
+            f"{given.target} --repair"
+        )
+
+
+def _text(taken: int) -> str:
+    return f"{datetime.fromtimestamp(taken / 1000, UTC):%Y-%m-%d %H:%M} UTC"

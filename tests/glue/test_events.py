@@ -1,0 +1,214 @@
+"""Made-up events lose against real ones, whatever comes when; nothing runs here."""
+
+import json
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast import sources
+from bucketcast.event import Event, padded
+from bucketcast.namespace import Register, fold, newer
+from bucketcast.shapes.minio import log, records
+from glue_jobs.events import EPOCH, OLDEST, Object, created, just_after, removed
+from tests.contract.oracle import visible
+from tests.unit.made import event
+
+MARCH = 1_773_480_413_589
+CAT = Object("uploads", "photos/cat.jpg", "v1", 1024, "d41d8", MARCH, "GLACIER")
+DELETE = "s3:ObjectRemoved:Delete"
+MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
+PUT = "s3:ObjectCreated:Put"
+KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+
+
+def test_an_object_is_told_as_minio_tells_of_a_put() -> None:
+    (told,) = json.loads(log(created(CAT)))["Records"]
+    assert told["eventSource"] == "minio:s3"
+    assert told["eventName"] == PUT
+    assert told["eventTime"] == "2026-03-14T09:26:53.589Z"
+    assert told["source"]["userAgent"] == "Bucketcast backfill"
+    assert told["responseElements"]["x-amz-request-id"] == ""
+    assert told["s3"]["object"] == {
+        "key": "photos%2Fcat.jpg",
+        "size": 1024,
+        "eTag": "d41d8",
+        "versionId": "v1",
+        "sequencer": "0000000000000000",
+    }
+
+
+def test_what_its_record_says_is_what_a_target_reads() -> None:
+    made = created(CAT)
+    (read,) = sources.events(records(made).decode())
+    assert msgspec.structs.replace(read, storage_class="GLACIER") == made
+
+
+@given(KEYS, st.none() | st.integers(0, 2**62), st.none() | st.sampled_from(["", "ab-12", "ab"]))
+def test_any_object_can_be_told(key: str, size: int | None, etag: str | None) -> None:
+    made = created(CAT._replace(key=key, size=size, etag=etag))
+    assert (made.key, made.size, made.etag or "") == (key, size, etag or "")
+
+
+@pytest.mark.parametrize(
+    ("etag", "name"),
+    [
+        ("d41d8cd98f00b204e9800998ecf8427e", PUT),
+        ("d41d8cd98f00b204e9800998ecf8427e-12", "s3:ObjectCreated:CompleteMultipartUpload"),
+        ("not-a-count", PUT),
+        (None, PUT),
+    ],
+)
+def test_an_etag_of_parts_is_a_multipart_upload(etag: str | None, name: str) -> None:
+    assert created(CAT._replace(etag=etag)).name == name
+
+
+def test_what_no_listing_says_is_not_made_up() -> None:
+    made = created(Object("uploads", "a"))
+    assert (made.size, made.etag, made.version_id, made.storage_class) == (None, None, None, None)
+    assert made.time == EPOCH
+
+
+def test_the_version_of_an_object_without_versions_is_none_as_in_real_events() -> None:
+    assert created(CAT._replace(version_id="null")).version_id is None
+
+
+def test_id_is_the_same_in_every_run_and_another_for_every_object() -> None:
+    others = [CAT._replace(key="b"), CAT._replace(version_id="v2"), CAT._replace(modified=1)]
+    assert created(CAT).id == created(CAT).id
+    assert len({created(each).id for each in (CAT, *others)}) == 4
+
+
+def test_a_removal_is_about_the_key_whatever_its_version() -> None:
+    gone = removed("uploads", "a", sequencer="1f", time=EPOCH)
+    (entry,) = fold([gone])
+    assert (entry.register, entry.version, gone.dialect) == (Register.REMOVAL, "", "minio")
+
+
+@given(st.integers(1, 2**128 - 1), st.booleans())
+def test_every_sequencer_is_newer_than_the_oldest(number: int, upper: Any) -> None:
+    text = f"{number:X}" if upper else f"{number:x}"
+    assert "" != padded(OLDEST) < padded(text)
+
+
+@pytest.mark.parametrize(
+    ("time", "after"),
+    [
+        ("2026-03-14T09:26:53.589Z", "2026-03-14T09:26:53.590Z"),
+        ("2026-12-31T23:59:59.999Z", "2027-01-01T00:00:00.000Z"),
+        ("", "1970-01-01T00:00:00.001Z"),
+    ],
+)
+def test_just_after_is_a_millisecond_later(time: str, after: str) -> None:
+    assert just_after(("1f", time)) == ("1f", after)
+
+
+ORDERS = st.tuples(st.integers(1, 99), st.integers(0, 59)).map(
+    lambda pair: (padded(f"{pair[0]:x}"), f"2026-03-14T09:26:{pair[1]:02}.999Z")
+)
+
+
+@given(ORDERS, ORDERS)
+def test_a_repair_wins_against_the_row_alone(row: tuple[str, str], later: tuple[str, str]) -> None:
+    repair = just_after(row)
+    assert newer(repair, row)
+    if later[0] > row[0]:
+        assert newer(later, repair)
+
+
+class Step(NamedTuple):
+    """One thing that happens to a bucket."""
+
+    what: Literal["put", "delete", "delete an older version"]
+    key: str
+
+
+STEPS = st.builds(
+    Step,
+    st.sampled_from(["put", "put", "delete", "delete an older version"]),
+    st.sampled_from("abc"),
+)
+
+
+class Bucket:
+    """A bucket, the events that it sends and what a listing finds in it, as S3 promises them."""
+
+    def __init__(self, *, versioned: bool) -> None:
+        self.versioned = versioned
+        self.now = 0
+        self.events: list[tuple[int, Event]] = []
+        self.shown: dict[str, Object] = {}
+        self._older: dict[str, list[str]] = {}
+
+    def take(self, step: Step) -> None:
+        self.now += 1
+        held = self.shown.get(step.key)
+        if step.what == "put":
+            version = f"v{self.now}" if self.versioned else None
+            found = Object("uploads", step.key, version, self.now, f"e{self.now}", self._modified)
+            self._says(step.key, PUT, version, size=found.size, etag=found.etag)
+            self._covers(held)
+            self.shown[step.key] = found._replace(version_id=version or "null")
+        elif step.what == "delete" and held:
+            name, version = (MARKER, f"v{self.now}") if self.versioned else (DELETE, None)
+            self._says(step.key, name, version)
+            self._covers(held)
+            del self.shown[step.key]
+        elif older := self._older.get(step.key):
+            self._says(step.key, DELETE, older.pop())
+
+    @property
+    def _modified(self) -> int:
+        return MARCH + 700 * self.now
+
+    def _covers(self, held: Object | None) -> None:
+        if held and self.versioned:
+            self._older.setdefault(held.key, []).append(str(held.version_id))
+
+    def _says(self, key: str, name: str, version: str | None, **more: Any) -> None:
+        time = created(CAT._replace(modified=self._modified)).time
+        about: Any = {"sequencer": f"{self.now:X}", "version_id": version, "time": time}
+        self.events.append((self.now, event(key, name=name, **about, **more)))
+
+
+@given(
+    st.booleans(),
+    st.lists(STEPS, max_size=8),
+    st.lists(STEPS, max_size=8),
+    st.dictionaries(st.sampled_from("abc"), st.integers(0, 8)),
+    st.randoms(),
+)
+def test_a_mirror_ends_as_its_bucket(
+    versioned: bool,  # noqa: FBT001 - hypothesis gives it
+    before: list[Step],
+    after: list[Step],
+    listed_at: dict[str, int],
+    random: Any,
+) -> None:
+    """What happens before there is a rule is only listed; what happens afterwards is also told.
+
+    The listing comes to each key at a moment of its own, and events in any order, some twice.
+    """
+    bucket, made_up = Bucket(versioned=versioned), list[Event]()
+    for step in before:
+        bucket.take(step)
+    rule = bucket.now
+    for count in range(len(after) + 1):
+        for key, held in bucket.shown.items():
+            if min(listed_at.get(key, 0), len(after)) == count:
+                made_up.append(created(held))
+        if count < len(after):
+            bucket.take(after[count])
+    mixed = made_up + [each for at, each in bucket.events if at > rule]
+    mixed += mixed[::2]
+    random.shuffle(mixed)
+    found = {path: row.etag for path, row in visible(told(mixed, random)).items()}
+    assert found == {f"uploads/{key}": held.etag for key, held in bucket.shown.items()}
+
+
+def told(events: list[Event], random: Any) -> list[Event]:
+    """What is left of the events when they come in two batches, each folded by itself."""
+    cut = random.randint(0, len(events))
+    return [entry.event for part in (events[:cut], events[cut:]) for entry in fold(part)]
