@@ -20,7 +20,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.jobs import Backfill
 from bucketcast.namespace import DAYS_TO_REMEMBER
 from glue_jobs import events, files, listing, outbox
-from glue_jobs.backfill.messages import Tally, at_once, messages
+from glue_jobs.backfill.messages import Counts, Tally, at_once, messages
 from glue_jobs.backfill.receiver import receiver, unknown
 from glue_jobs.run import Run
 
@@ -94,19 +94,19 @@ def _list(spark: SparkSession, given: Backfill, run: Run) -> Listed:
     found = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
     taken = round(found.taken.timestamp() * 1000)
     _see_in_time(taken, 0.0)
-    tally = Tally.of(spark)
+    tally = spark.sparkContext.accumulator(Counts(), Tally())
     # An attempt that did not come to its end leaves its spool behind, which nobody uses.
     spool = run.path(f"outbox/{time.time_ns()}")
     rows = messages(events.objects(found.objects), to, taken, at_once(given.rate), tally)
-    spooled = outbox.spool(rows, spool)
+    spooled, counts = outbox.spool(rows, spool), tally.value
     listed = Listed(
         asked=_asked(given),
         taken=taken,
         spool=spool,
         events=spooled,
-        objects=tally.objects.value,
-        matched=tally.matched.value,
-        notes=[*unknown(to.rules), *_unasked(tally.unasked.value), *_late(given, taken)],
+        objects=counts.objects,
+        matched=counts.matched,
+        notes=[*unknown(to.rules), *_unasked(counts.unasked), *_late(given, taken)],
     )
     files.write(run.path(_LISTED), msgspec.json.encode(listed))
     return listed

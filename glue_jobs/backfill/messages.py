@@ -1,13 +1,15 @@
 """From the objects of a bucket to messages for one target's queue."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple, Self
+from operator import add
+from typing import Final
 
 import msgspec
-from pyspark import Accumulator
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import Accumulator, AccumulatorParam
+from pyspark.sql import DataFrame
 
 from bucketcast.envelope import Delivery, pack
 from bucketcast.rules import Rule, RuleIndex
@@ -21,19 +23,28 @@ _A_SECOND: Final = 10
 """So many messages are a call, which is to hold a second's events and not a minute's."""
 
 
-class Tally(NamedTuple):
+@dataclass(slots=True)
+class Counts:
     """Objects that were seen, that a rule took, and that one would take if it asked for puts."""
 
-    objects: Accumulator[int]
-    matched: Accumulator[int]
-    unasked: Accumulator[int]
-
-    @classmethod
-    def of(cls, spark: SparkSession) -> Self:
-        return cls(*(spark.sparkContext.accumulator(0) for _ in cls._fields))
+    objects: int = 0
+    matched: int = 0
+    unasked: int = 0
 
 
-def messages(objects: DataFrame, to: Receiver, since: int, most: int, tally: Tally) -> DataFrame:
+class Tally(AccumulatorParam[Counts]):
+    """How Spark adds up the counts of its tasks."""
+
+    def zero(self, value: Counts) -> Counts:  # noqa: ARG002 - Spark's interface
+        return Counts()
+
+    def addInPlace(self, value1: Counts, value2: Counts) -> Counts:  # noqa: N802 - Spark's
+        return Counts(*map(add, astuple(value1), astuple(value2)))
+
+
+def messages(
+    objects: DataFrame, to: Receiver, since: int, most: int, tally: Accumulator[Counts]
+) -> DataFrame:
     """Rows of `MESSAGES` for the objects that the target's rules take.
 
     `objects` are rows of `events.Object`; `since` is the moment that they are of, in Unix ms, and
@@ -44,30 +55,37 @@ def messages(objects: DataFrame, to: Receiver, since: int, most: int, tally: Tal
 
 
 def _messages(
-    to: Receiver, since: int, most: int, tally: Tally, rows: Iterable[Sequence[object]]
+    to: Receiver,
+    since: int,
+    most: int,
+    tally: Accumulator[Counts],
+    rows: Iterable[Sequence[object]],
 ) -> Iterator[Message]:
+    counts = Counts()
     objects = (Object(*row) for row in rows)  # type: ignore[arg-type]  # a row of those columns
-    return packed(matched(objects, to.rules, tally), to, since, most)
+    yield from packed(matched(objects, to.rules, counts), to, since, most)
+    tally.add(counts)
 
 
-def matched(objects: Iterable[Object], rules: Iterable[Rule], tally: Tally) -> Iterator[Delivery]:
+def matched(
+    objects: Iterable[Object], rules: Collection[Rule], counts: Counts
+) -> Iterator[Delivery]:
     """The events that the rules take, each by the rule that took it."""
-    asked = RuleIndex(rules)
-    wide = RuleIndex(
-        msgspec.structs.replace(rule, events=("s3:ObjectCreated:*",)) for rule in rules
-    )
-    seen = taken = unasked = 0
+    asked, wide = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
     for each in objects:
         event = created(each)
         hits = asked.match(event)
-        seen += 1
-        taken += bool(hits)
-        unasked += not hits and bool(wide.match(event))
+        counts.objects += 1
+        if hits:
+            counts.matched += 1
+        elif wide.match(event):
+            counts.unasked += 1
         for hit in hits:
             yield Delivery(hit.rule, event)
-    tally.objects.add(seen)
-    tally.matched.add(taken)
-    tally.unasked.add(unasked)
+
+
+def _for_any_put(rule: Rule) -> Rule:
+    return msgspec.structs.replace(rule, events=("s3:ObjectCreated:*",))
 
 
 def packed(

@@ -1,0 +1,133 @@
+"""From objects to messages and back: exactly what the rules take, and nothing that SQS refuses."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast.conditions import Condition
+from bucketcast.envelope import Delivery, unpack
+from bucketcast.rules import Rule
+from glue_jobs.backfill.messages import MOST, Counts, at_once, matched, packed
+from glue_jobs.backfill.receiver import Receiver, unknown
+from glue_jobs.events import Object, created
+
+MIRROR = "arn:minio:sqs::mirror:postgresql"
+QUEUE = "https://sqs/1/Bucketcast-postgres-mirror"
+SINCE = 1_773_480_413_589
+_refused = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
+"""What no message may hold, by the API reference of SQS."""
+
+KEYS = st.text(
+    st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0\x1f\ufffe\uffff\U0001f408/+% "),
+    min_size=1,
+    max_size=60,
+)
+OBJECTS = st.lists(
+    st.builds(
+        Object,
+        st.just("uploads"),
+        KEYS | KEYS.map("photos/{}".format),
+        st.sampled_from(["null", "v1"]),
+        st.integers(0, 2**40),
+        st.sampled_from(["d41d8", "d41d8-2"]),
+        st.integers(0, SINCE),
+        st.sampled_from(["STANDARD", "GLACIER"]),
+    ),
+    max_size=30,
+)
+
+
+def rule(*events: str, **more: Any) -> Rule:
+    return Rule(bucket="uploads", arn=MIRROR, events=events or ("s3:ObjectCreated:*",), **more)
+
+
+def to(*rules: Rule, fifo: bool = False) -> Receiver:
+    return Receiver(MIRROR, QUEUE, fifo, rules)
+
+
+def sent(objects: list[Object], receiver: Receiver, counts: Counts | None = None) -> list[Delivery]:
+    """What a target would find in the messages about these objects."""
+    deliveries = matched(objects, receiver.rules, counts or Counts())
+    found: list[Delivery] = []
+    for message in packed(deliveries, receiver, SINCE, 7):
+        envelope, held = unpack(message.body)
+        assert (message.queue, envelope.since) == (QUEUE, SINCE)
+        assert 1 <= message.events == len(held) <= 7
+        found += held
+    return found
+
+
+@given(OBJECTS)
+def test_messages_hold_exactly_the_objects_that_a_rule_takes(objects: list[Object]) -> None:
+    counts, photos = Counts(), rule(prefix="photos/")
+    wanted = [each for each in objects if each.key.startswith("photos/")]
+    found = sent(objects, to(photos, rule(suffix=".never")), counts)
+    assert found == [Delivery(photos.id, created(each)) for each in wanted]
+    assert counts == Counts(len(objects), len(wanted), 0)
+
+
+@given(OBJECTS, st.booleans())
+def test_no_key_makes_a_message_that_sqs_refuses(
+    objects: list[Object],
+    fifo: bool,  # noqa: FBT001 - hypothesis gives it
+) -> None:
+    receiver = to(rule(), fifo=fifo)
+    for message in packed(matched(objects, receiver.rules, Counts()), receiver, SINCE):
+        assert not _refused(message.body)
+
+
+@given(OBJECTS)
+def test_an_ordered_queue_gets_a_message_an_event(objects: list[Object]) -> None:
+    receiver = to(rule(), fifo=True)
+    messages = list(packed(matched(objects, receiver.rules, Counts()), receiver, SINCE))
+    assert [(each.events, each.group) for each in messages] == [(1, MIRROR)] * len(objects)
+    assert [each.token for each in messages] == [created(each).id for each in objects]
+
+
+def test_objects_that_came_in_a_way_that_is_not_asked_for_are_counted() -> None:
+    objects = [Object("uploads", "a", None, 1, etag) for etag in ("x", "x-2", "y", "y-3")]
+    counts = Counts()
+    asked = to(rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put"), rule(prefix="none/"))
+    assert len(sent(objects, asked, counts)) == 2
+    assert counts == Counts(4, 2, 2)
+
+
+def test_a_rule_with_a_name_sends_a_copy_of_its_own() -> None:
+    counts = Counts()
+    found = sent([Object("uploads", "a")], to(rule(), rule(name="mine")), counts)
+    assert {each.rule for each in found} == {rule().id, "mine"}
+    assert counts == Counts(1, 1, 0)
+
+
+def test_conditions_are_asked_as_far_as_the_listing_goes() -> None:
+    cold = Condition(on="storage_class", values=("GLACIER",))
+    large = Condition(on="size", how="range", values=("1KiB-",))
+    tagged = Condition(on="tag:class", values=("public",))
+    objects = [
+        Object("uploads", "cold", None, 2_048, storage_class="GLACIER"),
+        Object("uploads", "small", None, 1, storage_class="GLACIER"),
+        Object("uploads", "warm", None, 2_048, storage_class="STANDARD"),
+        Object("uploads", "unknown"),
+    ]
+    found = sent(objects, to(rule(conditions=(cold, large, tagged))))
+    assert [each.event.key for each in found] == ["cold", "unknown"]
+
+
+def test_what_no_listing_says_is_told() -> None:
+    about = ("tag:class", "metadata:x-amz-meta-owner", "content_type", "principal", "size")
+    rules = tuple(rule(conditions=(Condition(on=on, values=("1-",)),)) for on in about)
+    assert list(unknown(rules)) == [
+        f"a listing does not say {', '.join(sorted(about[:3]))}: conditions on that counted as met",
+        "nobody knows principal of an old upload: conditions on that counted as not met",
+    ]
+    assert not list(unknown((rule("s3:ObjectRemoved:*", conditions=rules[0].conditions), rule())))
+
+
+@pytest.mark.parametrize(
+    ("rate", "most"), [(0, MOST), (1, 1), (100, 10), (1_000, 100), (1_000_000, MOST)]
+)
+def test_a_call_holds_no_more_than_a_second_lets_go(rate: int, most: int) -> None:
+    assert at_once(rate) == most
