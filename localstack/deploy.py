@@ -41,7 +41,7 @@ BOOTSTRAP_SECONDS = 180.0
 DEPLOY_SECONDS = 300.0
 SETTLE_SECONDS = 60.0
 # What the template and its assets are made of.
-SOURCES = ("app.py", "cdk.json", "pyproject.toml", "stacks", "functions", "layers")
+SOURCES = ("app.py", "cdk.json", "pyproject.toml", "stacks", "functions", "glue_jobs", "layers")
 NOTES = ("--no-notices", "--no-color", "--no-version-reporting")
 
 

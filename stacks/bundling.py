@@ -83,7 +83,7 @@ class Bundles:
             ConfigErrors: as `packages`.
         """
         layers = self._root / "layers"
-        wanted = {"runtime": layers / "runtime"} | {
+        wanted = {"runtime": layers / "runtime", "jobs-own": layers / "jobs"} | {
             f"client-{kind}": layers / "clients" / kind for kind in mirrors()
         }
         needed = [

@@ -1,0 +1,125 @@
+"""Run a job of Glue on this machine: `localstack/spark-submit JOB_NAME --bucket uploads …`.
+
+Script, extra Python file, settings and default arguments are those of the deployed job, as Glue
+would take them; what is given on the command line comes over them. S3 is where AWS_ENDPOINT_URL
+leads to, and Spark reaches `s3://` by S3A.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from localstack import java
+from localstack.places import INSTALLED, PROJECT_VENV, REGION, Failure
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+JARS = INSTALLED / "servers" / "s3a"
+DRIVER_MEMORY = "2g"
+MISUSE = 2
+# Arguments that are for Glue itself.
+CONF = "--conf"
+MODULES = "--extra-py-files"
+SPECIAL = (CONF, MODULES, "--enable-", "--job-bookmark-", "--datalake-formats")
+
+
+def main() -> int:
+    """Run the job; the exit code is Spark's."""
+    name, *given = sys.argv[1:] or [""]
+    if not name or name.startswith("-") or len(given) % 2:
+        print(__doc__.split("\n")[0], file=sys.stderr)
+        return MISUSE
+    try:
+        return run(name, dict(zip(given[::2], given[1::2], strict=True)))
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    except (BotoCoreError, ClientError) as error:
+        print(f"the local AWS cannot be asked: {error}; is it up? `make up`", file=sys.stderr)
+        return 1
+
+
+def run(name: str, given: Mapping[str, str]) -> int:
+    """Fetch what the job is made of into a folder of its own, and submit it."""
+    job = boto3.client("glue", region_name=REGION).get_job(JobName=name)["Job"]
+    arguments = {**job.get("DefaultArguments", {}), **given}
+    s3 = boto3.client("s3", region_name=REGION)
+    with tempfile.TemporaryDirectory(prefix="bucketcast-") as folder:
+        script = _fetch(s3, str(job["Command"]["ScriptLocation"]), Path(folder))
+        modules = [
+            str(_fetch(s3, url, Path(folder)))
+            for url in arguments.get(MODULES, "").split(",")
+            if url
+        ]
+        command = [str(PROJECT_VENV / "bin" / "spark-submit"), "--driver-memory", DRIVER_MEMORY]
+        command += ["--jars", ",".join(map(str, _jars())), "--py-files", ",".join(modules)]
+        for text in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
+            command += [CONF, text]
+        command += [str(script), *_own(arguments)]
+        return subprocess.run(command, env=_environment(folder), check=False).returncode
+
+
+def _own(arguments: Mapping[str, str]) -> list[str]:
+    """The arguments that are for the script."""
+    pairs = [pair for pair in arguments.items() if not pair[0].startswith(SPECIAL)]
+    return [word for pair in pairs for word in pair]
+
+
+def _settings() -> list[str]:
+    """What differs from Glue: one machine, and an S3 of its own at one address."""
+    provider = "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
+    return [
+        "spark.master=local[*]",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.driver.host=127.0.0.1",
+        "spark.log.level=WARN",
+        "spark.sql.shuffle.partitions=8",
+        "spark.ui.enabled=false",
+        "spark.hadoop.fs.s3.impl=org.apache.hadoop.fs.s3a.S3AFileSystem",
+        f"spark.hadoop.fs.s3a.aws.credentials.provider={provider}",
+        f"spark.hadoop.fs.s3a.endpoint={os.environ['AWS_ENDPOINT_URL']}",
+        f"spark.hadoop.fs.s3a.endpoint.region={REGION}",
+        "spark.hadoop.fs.s3a.path.style.access=true",
+    ]
+
+
+def _jars() -> Sequence[Path]:
+    jars = sorted(JARS.glob("*.jar"))
+    if not jars:
+        raise Failure("S3A is not here: `tests/servers/install javac mvn s3a`, or `make demo-scan`")
+    return jars
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """This one, with Spark's own of this checkout; what the package unpacks goes with the run."""
+    interpreter = PROJECT_VENV / "bin"
+    kept = {
+        name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")
+    }
+    return kept | {
+        "JAVA_HOME": str(java.home()),
+        "PATH": f"{interpreter}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PYSPARK_PYTHON": str(interpreter / "python"),
+        "TMPDIR": folder,
+    }
+
+
+def _fetch(s3: S3Client, url: str, folder: Path) -> Path:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    path = folder / key.rpartition("/")[2]
+    s3.download_file(bucket, key, str(path))
+    return path
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
