@@ -1,7 +1,14 @@
 """Prefixes with too many sub-folders directly below them, exact at every depth."""
 
-from pyspark.sql import DataFrame
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+
+from glue_jobs.scanner import candidates
+
+_BUCKETS: Final = 1 << 16  # what fits into a processor's cache and Spark's fast table
+_BAND: Final = 16
 
 
 def findings(listing: DataFrame, *, many: int) -> DataFrame:
@@ -9,17 +16,46 @@ def findings(listing: DataFrame, *, many: int) -> DataFrame:
 
     `kind` is BigPrefix; `key` is the prefix with its slash, "" for the bucket itself. A sub-folder
     of P is what follows P in a key up to and with the next slash, even if that is the slash alone.
+    The listing is read once.
     """
-    above = sql.expr("sequence(1, size(split(key, '/')) - 1)")
-    deep = listing.where(sql.col("key").contains("/")).select(
-        "key", sql.explode(above).alias("level")
-    )
-    folder = sql.expr("substring_index(key, '/', level)")
-    folders = deep.select("level", folder.alias("folder")).distinct()
-    parent = sql.when(sql.col("level") == 1, "").otherwise(
-        sql.concat(sql.expr("substring_index(folder, '/', level - 1)"), sql.lit("/"))
-    )
-    counted = folders.groupBy(parent.alias("key")).agg(sql.count("*").alias("folders"))
+    crowded = sql.count("*") > many
+    # A prefix has no more sub-folders than there are paths below it, and no more paths than what it
+    # lies in. So only the levels just below a crowded one are looked at: with keys hundreds of
+    # levels deep, all prefixes of all paths would be a hundred times what the keys are.
+    banded = _leveled(_paths(listing), sql.lit(0), sql.col("depth") - 1, _BAND)
+    near = candidates.only(_hashed(banded), crowded)
+    bottom = sql.least(sql.col("level") + (_BAND - 1), sql.col("depth") - 1)
+    likely = candidates.only(_hashed(_leveled(near, sql.col("level"), bottom, 1)), crowded)
+    folders = likely.select(sql.expr("substring_index(path, '/', level + 1)").alias("folder"))
+    above = _above("folder").cast("string").alias("key")
+    counted = folders.distinct().groupBy(above).agg(sql.count("*").alias("folders"))
     return counted.where(sql.col("folders") > many).select(
         sql.lit("BigPrefix").alias("kind"), "key", "folders"
     )
+
+
+def _paths(listing: DataFrame) -> DataFrame:
+    """The distinct paths of folders, "a/b/" of the key "a/b/c", and how many folders deep."""
+    inside = listing.where(sql.col("key").contains("/"))
+    path = (
+        inside.select(_above("key").alias("path")).distinct().select(sql.col("path").cast("string"))
+    )
+    return path.withColumn("depth", sql.expr("length(path) - length(replace(path, '/', ''))"))
+
+
+def _above(name: str) -> Column:
+    """A name up to and with its last slash, as bytes: characters would be counted one by one."""
+    last = f"octet_length(substring_index({name}, '/', -1))"
+    return sql.expr(f"substring(cast({name} as binary), 1, octet_length({name}) - {last})")
+
+
+def _leveled(paths: DataFrame, top: Column, bottom: Column, step: int) -> DataFrame:
+    """Paths, once for each `step`th level from top to bottom; the bucket itself is level 0."""
+    return paths.select(
+        "path", "depth", sql.explode(sql.sequence(top, bottom, sql.lit(step))).alias("level")
+    )
+
+
+def _hashed(leveled: DataFrame) -> DataFrame:
+    prefix = sql.expr("substring_index(path, '/', level)")
+    return leveled.withColumn("bucket", candidates.bucket(prefix, _BUCKETS))

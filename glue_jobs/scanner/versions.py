@@ -1,18 +1,28 @@
 """Objects with too many versions, or whose versions are too large together."""
 
+from typing import Final
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
+
+from glue_jobs.scanner import candidates
+
+_FEWEST: Final = 1 << 12
+_MOST: Final = 1 << 22  # what a task holds is some 100 MB then
 
 
 def findings(listing: DataFrame, *, many: int, large: int) -> DataFrame:
     """Objects with more than `many` versions and objects of at least `large` bytes in all.
 
-    Rows of (kind, key, versions, bytes): kind is ManyVersions or LargeVersions, an object that is
-    both stands there twice. Delete markers count as versions, as in MinIO.
+    Rows of (kind, key, versions, bytes): kind is ManyVersions or LargeVersions; an object that is
+    both has a row of each. Delete markers count as versions, as in MinIO. The listing is counted
+    at once and read up to twice when the rows are asked for.
     """
-    counted = listing.groupBy("key").agg(
-        sql.count("*").alias("versions"), sql.coalesce(sql.sum("size"), sql.lit(0)).alias("bytes")
-    )
+    number, size = sql.count("*"), sql.coalesce(sql.sum("size"), sql.lit(0))
+    buckets = _buckets(listing.count(), many)
+    hashed = listing.select("key", "size", candidates.bucket(sql.col("key"), buckets))
+    likely = candidates.only(hashed, (number > many) | (size >= large))
+    counted = likely.groupBy("key").agg(number.alias("versions"), size.alias("bytes"))
     kinds = sql.array_compact(
         sql.array(
             sql.when(sql.col("versions") > many, sql.lit("ManyVersions")),
@@ -20,3 +30,12 @@ def findings(listing: DataFrame, *, many: int, large: int) -> DataFrame:
         )
     )
     return counted.select(sql.explode(kinds).alias("kind"), "key", "versions", "bytes")
+
+
+def _buckets(rows: int, many: int) -> int:
+    """As few as leave a bucket of ordinary keys a quarter below the threshold.
+
+    More would be slower: up to 65,536 fit into a processor's cache and Spark's fast table.
+    """
+    wanted = rows // max(1, many * 3 // 4)
+    return max(_FEWEST, min(_MOST, 1 << wanted.bit_length()))
