@@ -1,0 +1,138 @@
+"""The plan, against keys that are in memory, or are only computed: it sees but a few of them."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from hashlib import md5
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glue_jobs.listing.ranges import Page, Range, plan
+
+MILLIONS = 10_000_000
+KEYS_OF_A_PAGE = 100
+PARTS = 16
+
+
+class Keys:
+    """A sorted bucket that answers as S3 does; a key stands there once for each version."""
+
+    def __init__(self, count: int, key: Callable[[int], str], page: int = KEYS_OF_A_PAGE) -> None:
+        self.count, self.key, self.page = count, key, page
+        self.looks = 0
+
+    def look(self, after: str) -> Page | None:
+        self.looks += 1
+        start = self.upto(after)
+        end = min(start + self.page, self.count)
+        if start == end:
+            return None
+        middle = self.key((start + end) // 2)
+        return Page(self.key(start), middle, self.key(end - 1), end < self.count)
+
+    def upto(self, marker: str) -> int:
+        return bisect_right(range(self.count), marker, key=self.key)
+
+    def held(self, ranges: Sequence[Range]) -> list[int]:
+        """How many each range holds."""
+        ends = [self.count if each.upto is None else self.upto(each.upto) for each in ranges]
+        return [end - start for start, end in pairwise([0, *ends])]
+
+
+def bucket(keys: Sequence[str], page: int = KEYS_OF_A_PAGE) -> Keys:
+    return Keys(len(keys), sorted(keys).__getitem__, page)
+
+
+def assert_gapless(ranges: Sequence[Range]) -> None:
+    assert ranges[0].after == ""
+    assert ranges[-1].upto is None
+    assert all(one.upto == two.after for one, two in pairwise(ranges))
+    assert all(one.after < two.after for one, two in pairwise(ranges))
+
+
+characters = st.one_of(
+    st.sampled_from("aab/01"),
+    st.characters(exclude_categories=["Cs"]),
+    st.sampled_from(["\U0010ffff", "\ud7ff", "\ue000", "\uffff", "\x00", "é", "\u0301"]),
+)
+keys = st.text(characters, min_size=1, max_size=6)
+
+
+@given(st.lists(keys, max_size=60), st.integers(1, 9), st.integers(1, 5))
+@settings(max_examples=300, deadline=None)
+def test_each_key_is_in_one_range_whatever_it_is(some: list[str], parts: int, page: int) -> None:
+    ranges = plan(bucket(some, page).look, parts)
+    assert_gapless(ranges)
+    assert len(ranges) <= parts
+    for key in some:
+        assert sum(each.after < key and each.reaches(key) for each in ranges) == 1
+    for each in ranges:
+        assert len(each.after.encode()) <= 1024  # surrogates could not be encoded
+
+
+SHAPES = {
+    "numbers": Keys(MILLIONS, lambda nth: f"{nth:08d}"),
+    "one flat prefix": Keys(MILLIONS, lambda nth: f"data/big/img-{nth:08d}.jpg"),
+    "prefixes by month": Keys(
+        MILLIONS, lambda nth: f"{2015 + nth // 1_000_000}/{nth % 1_000_000 // 83_334:02d}/{nth:08d}"
+    ),
+    "a giant behind small ones": Keys(
+        MILLIONS, lambda nth: f"a{nth:04d}/x" if nth < 10_000 else f"zz/{nth:08d}"
+    ),
+    "a giant before small ones": Keys(
+        MILLIONS, lambda nth: f"aa/{nth:08d}" if nth < MILLIONS - 10_000 else f"b{nth:08d}/x"
+    ),
+    "500 levels": Keys(MILLIONS, lambda nth: f"{nth:08d}/" + "d/" * 499 + "f"),
+    "hashes": bucket(
+        [md5(b"%d" % nth, usedforsecurity=False).hexdigest() for nth in range(90_000)]
+    ),
+    "numbers without zeros": bucket([f"x/{nth}" for nth in range(90_000)]),
+    "all of Unicode": bucket([chr(0xA0 + nth * 7 % 50_000) + f"{nth}" for nth in range(90_000)]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_ranges_are_about_as_large_and_few_looks_are_taken(shape: str) -> None:
+    keys = SHAPES[shape]
+    keys.looks = 0
+    ranges = plan(keys.look, PARTS)
+    assert_gapless(ranges)
+    held = keys.held(ranges)
+    assert sum(held) == keys.count
+    assert max(held) <= 4.5 * keys.count / PARTS
+    assert keys.looks <= 20 * PARTS
+
+
+def test_an_empty_bucket_is_one_range() -> None:
+    assert plan(bucket([]).look, PARTS) == [Range()]
+
+
+def test_a_page_full_is_one_range_and_one_look() -> None:
+    few = bucket([f"{nth}" for nth in range(KEYS_OF_A_PAGE)])
+    assert plan(few.look, PARTS) == [Range()]
+    assert few.looks == 1
+
+
+def test_the_versions_of_one_key_stay_together() -> None:
+    many = Keys(5_000_000, lambda _: "the key")
+    ranges = plan(many.look, PARTS)
+    assert max(many.held(ranges)) == 5_000_000
+    assert many.looks < 10
+
+
+def test_neighbours_of_a_key_with_many_versions_are_found() -> None:
+    def key(nth: int) -> str:
+        return f"a{nth:07d}" if nth < 1_000_000 else "b" if nth < 6_000_000 else f"b/{nth}"
+
+    keys = Keys(7_000_000, key)
+    held = keys.held(plan(keys.look, PARTS))
+    assert sum(1 for each in held if each > 50_000) > PARTS // 2
+    assert sorted(held)[-2] < 500_000
+
+
+def test_pieces_can_be_looked_at_in_any_order() -> None:
+    hashes = SHAPES["hashes"]
+    backwards = plan(hashes.look, PARTS, lambda cut, some: [*map(cut, some[::-1])][::-1])
+    assert backwards == plan(hashes.look, PARTS)
