@@ -9,6 +9,7 @@ from tests.contract.trial import DELETE, UNUSUAL_KEYS, Trial, event, events, rec
 from tests.servers import Arrival
 
 TAGGED = "s3:ObjectCreated:PutTagging"
+OLDEST = "0" * 16
 
 
 def test_ten_arrive_under_their_keys(mirror: Trial) -> None:
@@ -58,6 +59,24 @@ def test_shuffled_and_doubled_the_mirror_is_the_bucket(mirror: Trial) -> None:
     for start in range(0, 1000, 37):
         assert senders[start % 2].send(stream[start : start + 37]) == {}
     assert rows(mirror.arrivals()) == visible(history)
+
+
+def test_made_up_events_of_a_backfill_lose_against_real_ones(mirror: Trial) -> None:
+    """Their sequencer is 0; objects of which nothing real is heard appear."""
+    source = random.Random(5)  # noqa: S311 - a shuffle
+    keys = [f"k{number}" for number in range(30)]
+    real = [
+        event(source.choice(keys[:20]), at, source.choice(("s3:ObjectCreated:Put", DELETE)))
+        for at in range(1, 61)
+    ]
+    made_up = [event(key, at, sequencer=OLDEST) for at, key in enumerate(keys, 90)]
+    stream = source.sample([*real, *made_up, *made_up], 120)
+    sender = mirror.sender()
+    for start in range(0, 120, 17):
+        assert sender.send(stream[start : start + 17]) == {}
+    touched = {each.key for each in real}
+    alone = [each for each in made_up if each.key not in touched]
+    assert rows(mirror.arrivals()) == visible([*real, *alone])
 
 
 def rows(arrivals: Iterable[Arrival]) -> dict[str, Row]:
