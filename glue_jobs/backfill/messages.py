@@ -18,7 +18,7 @@ from glue_jobs.events import Object, created
 from glue_jobs.outbox import MESSAGES, Message
 
 MOST: Final = 200
-"""Events in a message: SQS bills by 64 KB, into which about so many go."""
+"""Events in a message, which is what a target tries again; more would save next to nothing."""
 _A_SECOND: Final = 10
 """So many messages are a call, which is to hold a second's events and not a minute's."""
 
