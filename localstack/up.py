@@ -23,6 +23,9 @@ from localstack.places import (
 )
 from localstack.program import run
 
+SPARK_SUBMIT = ROOT / "localstack" / "spark-submit"
+"""What runs a job of Glue here; the command line's next words are the job's name and arguments."""
+
 
 def up(config: Path) -> None:
     """Start, seed, deploy and write the variables.
@@ -54,6 +57,7 @@ def write_env() -> None:
     if queue is None:
         raise Failure("the stack is deployed but has no output IngressQueueUrl: a fault of app.py")
     variables = aws_variables() | {"BUCKETCAST_INGRESS_QUEUE_URL": queue}
+    variables["BUCKETCAST_SPARK_SUBMIT"] = shlex.quote(str(SPARK_SUBMIT))
     if "EntryUrl" in outputs:
         variables["BUCKETCAST_ENTRY_URL"] = function_url(outputs["EntryUrl"])
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]

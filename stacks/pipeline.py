@@ -156,7 +156,8 @@ class Pipeline(Construct):
 
     def _let_send(self, job: Job, queues: Sequence[sqs.IQueue]) -> None:
         if queues:
-            job.allow(["sqs:SendMessage"], [queue.queue_arn for queue in queues])
+            arns = [queue.queue_arn for queue in queues]
+            job.allow(["sqs:GetQueueAttributes", "sqs:SendMessage"], arns)
 
 
 def _targets_text(targets: Iterable[TargetConfig]) -> str:

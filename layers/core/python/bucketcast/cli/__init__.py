@@ -25,11 +25,14 @@ MISUSE: Final = 2
 # Imported when wanted, so that `--help` is quick; the line is what `bucketcast --help` shows.
 _COMMANDS: Final = {
     "attach": "Let the events of a bucket that is there come, without a deploy.",
+    "backfill": "Send what a bucket holds already to a target.",
     "config": "Check bucketcast.toml and show what it amounts to.",
     "detach": "Let a bucket's events come no more.",
     "event": "Rules: which events of a bucket go to which target.",
     "explain": "Why an event goes where it goes, and what would be sent.",
     "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
+    "reconcile": "Compare a mirror with its bucket, and mend it.",
+    "scan": "Find what in a bucket asks for attention: versions, folders.",
     "status": "Which buckets' events come, and what else their notifications hold.",
     "trace": "Where an object's events went.",
     "target": "Targets: whether they are online, and what waits for them.",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudtrail import CloudTrailClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_glue import GlueClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
@@ -92,6 +93,11 @@ class Aws:
     def functions(self) -> "LambdaClient":
         # A probe that is not answered in time is an answer; asking again would only take longer.
         client: LambdaClient = self._client("lambda", attempts=1)
+        return client
+
+    @cached_property
+    def glue(self) -> "GlueClient":
+        client: GlueClient = self._client("glue")
         return client
 
     @cached_property

@@ -44,6 +44,14 @@ class DeployedTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class DeployedPipeline:
+    """The jobs' own bucket, and what each job of `bucketcast.jobs` is called in Glue."""
+
+    bucket: str
+    jobs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Health:
     """How a target fares; None is not known, and `why` says why. Counts are SQS messages."""
 
@@ -61,6 +69,7 @@ class Deployed:
     `object_facts` are the buckets whose objects ingest may look at, `buckets` those that the
     deploy attached, with the way that their events come. `trail` is what the deploy logs access
     events with, "" where no bucket has them, and `access_events` are the buckets that have.
+    `pipeline` is None where the configuration has no `[pipeline]`.
     """
 
     stack: str
@@ -72,6 +81,7 @@ class Deployed:
     buckets: Mapping[str, str] = field(default_factory=dict)
     trail: str = ""
     access_events: frozenset[str] = frozenset()
+    pipeline: DeployedPipeline | None = None
 
     def looks_into(self, bucket: str) -> bool:
         """Whether ingest may ask S3 about the bucket's objects."""
@@ -113,6 +123,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         for summary in _of(outputs, "Target")
     ]
     wired = _of(outputs, "Wiring")
+    pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
     return Deployed(
         stack,
         outputs["IngressQueueUrl"],
@@ -123,10 +134,11 @@ def find(stack: str, aws: Aws) -> Deployed:
         {each["bucket"]: each["via"] for each in wired},
         outputs.get("AccessTrail", ""),
         frozenset(each["bucket"] for each in wired if each.get("access_events") == "on"),
+        pipelines[0] if pipelines else None,
     )
 
 
-def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, str]]:
+def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
     """The outputs that are JSON, of one kind of construct."""
     return [json.loads(text) for key, text in outputs.items() if key.startswith(begin)]
 

@@ -1,0 +1,182 @@
+"""Runs of the pipeline's jobs: started on Glue or here, and what they say of themselves.
+
+A run writes `progress.json` and `result.json` into its folder, `runs/<job>/<id>` of the pipeline's
+bucket, wherever it runs. Where `BUCKETCAST_SPARK_SUBMIT` is set, as in the local AWS's
+environment, it names the command that runs a job of Glue on this machine.
+"""
+
+import json
+import os
+import secrets
+import shlex
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from bucketcast import jobs
+from bucketcast.errors import BucketcastError
+from bucketcast.store.access import Aws, explained
+from bucketcast.store.deployed import Deployed, DeployedPipeline
+
+HERE: Final = "BUCKETCAST_SPARK_SUBMIT"
+_GOING: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
+_TAIL_LINES: Final = 15
+_ABSENT: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
+
+
+class NoPipelineError(BucketcastError):
+    """The deployment has no jobs."""
+
+
+class NoBucketError(BucketcastError):
+    """There is no such bucket."""
+
+
+class Ended(NamedTuple):
+    """How a run ended; `why` is empty where it ended well."""
+
+    why: str
+
+
+class Started(ABC):
+    """A run that was started; `link` is where to look at it, and at its log."""
+
+    link: str
+
+    @abstractmethod
+    def ended(self) -> Ended | None:
+        """How it ended; None while it goes on.
+
+        Raises:
+            AwsError: AWS cannot be asked.
+        """
+
+
+class OnGlue(Started):
+    """A run on Glue."""
+
+    def __init__(self, job: str, arguments: Mapping[str, str], aws: Aws) -> None:
+        self._aws = aws
+        self._job = job
+        with explained():
+            run = aws.glue.start_job_run(JobName=job, Arguments=arguments)
+        self._id = run["JobRunId"]
+        region = aws.glue.meta.region_name
+        console = f"https://{region}.console.aws.amazon.com/gluestudio/home?region={region}"
+        self.link = f"{console}#/job/{job}/run/{self._id} (logs: /aws-glue/jobs/output, error)"
+
+    def ended(self) -> Ended | None:
+        with explained():
+            run = self._aws.glue.get_job_run(JobName=self._job, RunId=self._id)["JobRun"]
+        state = run["JobRunState"]
+        if state in _GOING:
+            return None
+        return Ended("" if state == "SUCCEEDED" else f"{state}: {run.get('ErrorMessage', '')}")
+
+
+class Here(Started):
+    """A run on this machine, by the command that the local AWS's environment names."""
+
+    def __init__(
+        self, command: str, job: str, arguments: Mapping[str, str], *, detached: bool
+    ) -> None:
+        words = [word for pair in arguments.items() for word in pair]
+        descriptor, log = tempfile.mkstemp(prefix=f"{job}-", suffix=".log")
+        self.link = log
+        try:
+            with os.fdopen(descriptor, "wb") as output:
+                self._process = subprocess.Popen(  # noqa: S603 - the environment's own command
+                    [*shlex.split(command), job, *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=detached,
+                )
+        except OSError as error:
+            raise BucketcastError(f"{HERE} is '{command}': {error}; `make up` sets it") from None
+
+    def ended(self) -> Ended | None:
+        code = self._process.poll()
+        if code is None:
+            return None
+        if not code:
+            return Ended("")
+        tail = Path(self.link).read_text(errors="replace").splitlines()[-_TAIL_LINES:]
+        return Ended("\n".join([f"it ended with {code}:", *tail]))
+
+
+class Runs:
+    """The runs of a deployment.
+
+    Raises:
+        NoPipelineError: it has no jobs.
+    """
+
+    def __init__(self, there: Deployed, aws: Aws) -> None:
+        if there.pipeline is None:
+            raise NoPipelineError(
+                f"the stack {there.stack} has no jobs: add a table [pipeline] to bucketcast.toml, "
+                "then deploy"
+            )
+        self._pipeline: DeployedPipeline = there.pipeline
+        self._aws = aws
+
+    def demand(self, bucket: str) -> None:
+        """Only a bucket that is there can be read; whether the job may is the job's to find out.
+
+        Raises:
+            NoBucketError: there is none.
+        """
+        s3 = self._aws.s3
+        try:
+            s3.head_bucket(Bucket=bucket)
+        except s3.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                raise NoBucketError(f"there is no bucket {bucket}") from None
+
+    def folder(self, job: str, run: str) -> str:
+        return f"s3://{self._pipeline.bucket}/runs/{job}/{run}"
+
+    def start(self, job: str, run: str, values: Mapping[str, str], *, detached: bool) -> Started:
+        """Start a job for the run called so; `detached` outlives this process.
+
+        Raises:
+            AwsError: Glue refused.
+        """
+        arguments = jobs.arguments({**values, "run": self.folder(job, run)})
+        name = self._pipeline.jobs[job]
+        if command := os.environ.get(HERE):
+            return Here(command, name, arguments, detached=detached)
+        return OnGlue(name, arguments, self._aws)
+
+    def forget(self, job: str, run: str) -> None:
+        """Take away what an earlier attempt of a run said of itself."""
+        for name in ("progress.json", "result.json"):
+            with explained():
+                self._aws.s3.delete_object(
+                    Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}"
+                )
+
+    def says(self, job: str, run: str, name: str) -> dict[str, Any] | None:
+        """What a run says of itself, in `progress.json` or `result.json`; None before it does."""
+        s3 = self._aws.s3
+        with explained():
+            try:
+                found = s3.get_object(Bucket=self._pipeline.bucket, Key=f"runs/{job}/{run}/{name}")[
+                    "Body"
+                ].read()
+            except s3.exceptions.ClientError as error:
+                if error.response["Error"]["Code"] in _ABSENT:
+                    return None
+                raise
+        said: dict[str, Any] = json.loads(found)
+        return said
+
+
+def new_id() -> str:
+    """What a run is called: its time in UTC, and something that no other has."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(2)}"
