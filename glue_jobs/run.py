@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
-from bucketcast.errors import BucketcastError
 from glue_jobs import files
+from glue_jobs.reason import reason
 
 _BETWEEN: Final = 1.0  # seconds; each word is a PUT
 
@@ -55,10 +55,12 @@ class Run:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
     ) -> None:
         if error is None:
             self._write("result.json", {"status": "success", **self._result})
             return
-        name = "" if isinstance(error, BucketcastError) or kind is None else f"{kind.__name__}: "
-        self._write("result.json", {"status": "error", "error": f"{name}{error}"})
+        self._write("result.json", {"status": "error", "error": reason(error)})

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from glue_jobs.listing.schema import BadListingError, Listing, shaped
+from glue_jobs.reason import reason
 
 CATALOG: Final = "s3md"
 LAG: Final = timedelta(hours=1)
@@ -51,11 +52,11 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
     name = ".".join(parts)
     _has_catalog(spark, parts, name)
-    quoted = ".".join(f"`{part}`" for part in parts)
+    quoted = ".".join("`" + part.replace("`", "``") + "`" for part in parts)
     try:
         snapshot = _newest(spark, quoted, name)
         # Pinned: a job reads more than once, and S3 goes on writing.
-        frame = spark.read.option("snapshot-id", snapshot.id).table(quoted)
+        frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot.id}")  # noqa: S608
         _usable(frame, bucket, name)
     except (PySparkException, Py4JJavaError) as error:
         raise BadListingError(_explained(error, name, bucket)) from error
@@ -109,17 +110,13 @@ def _usable(frame: DataFrame, bucket: str, name: str) -> None:
 
 
 def _explained(error: PySparkException | Py4JJavaError, name: str, bucket: str) -> str:
-    if isinstance(error, PySparkException) and error.getErrorClass() == "TABLE_OR_VIEW_NOT_FOUND":
+    if "[TABLE_OR_VIEW_NOT_FOUND]" in str(error):
         return (
             f"{name}: there is no such table; turn on the inventory table in the S3 Metadata "
             f"configuration of {bucket}, grant the job's role SELECT on it in Lake Formation, or "
             "name the table with metadata:CATALOG.NAMESPACE.TABLE"
         )
-    cause = error.java_exception if isinstance(error, Py4JJavaError) else None
-    while cause is not None and cause.getCause() is not None:
-        cause = cause.getCause()
-    text = str(error if cause is None else cause.toString()).strip().partition("\n")[0]
-    return f"{name}: Spark cannot read the table: {text}"
+    return f"{name}: Spark cannot read the table: {reason(error)}"
 
 
 def _listed(frame: DataFrame, bucket: str) -> DataFrame:

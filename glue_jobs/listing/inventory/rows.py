@@ -4,7 +4,6 @@ Plain selections and casts: a job that wants keys and sizes reads no other colum
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -34,6 +33,9 @@ _TYPES: Final = {
 }
 """Of those that are not text. A CSV has text only."""
 
+_BROKEN: Final = "%(?![0-9A-Fa-f]{2})"
+_MALFORMED: Final = "malformed row"
+
 
 def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> DataFrame:
     """A report's rows whose keys begin with the prefix.
@@ -56,7 +58,7 @@ def _listed(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
         return F.col(name) if name in frame.columns else F.lit(None)
 
     def text(name: str) -> Column:
-        return F.nullif(held(name), F.lit(""))
+        return F.when(held(name) != "", held(name))
 
     marker = F.coalesce(held("is_delete_marker"), F.lit(col=False))
     columns = {
@@ -108,44 +110,45 @@ def _csv(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
     """Columns by fileSchema alone; a row that has more or fewer is refused, and so is a bad value.
 
     Rows are text that must be parsed whole anyway, so what is wrong with one is found as it is
-    read: its bucket beside its key, which every job wants.
+    read, beside its key, which every job wants.
     """
+    names = (*manifest.columns, _MALFORMED)
     frame = (
-        spark.read.schema(", ".join(f"`{name}` string" for name in manifest.columns))
-        .option("mode", "FAILFAST")
-        .option("columnPruning", False)  # noqa: FBT003  # counts the columns of every row
+        spark.read.schema(", ".join(f"`{name}` string" for name in names))
+        .option("mode", "PERMISSIVE")
+        .option("columnNameOfCorruptRecord", _MALFORMED)
+        .option("columnPruning", False)  # noqa: FBT003  # or nobody counts a row's columns
         .option("escape", '"')
         .csv(_paths(manifest))
     )
-    known = [name for name in manifest.columns if name in _CSV]
-    return frame.select(*(_value(name, bucket).alias(_CSV[name]) for name in known))
+    values = {_CSV[name]: _value(name) for name in manifest.columns if name in _CSV}
+    row = F.col(_MALFORMED)
+    values["key"] = (
+        F.when(row.isNotNull(), _refused(row, f"{len(manifest.columns)} columns"))
+        .when(~F.col("Bucket").eqNullSafe(bucket), _refused(F.col("Bucket"), f"bucket {bucket}"))
+        .when(F.col("Key").rlike(_BROKEN), _refused(F.col("Key"), "a percent-encoded key"))
+        .otherwise(F.url_decode("Key"))
+    )
+    return frame.select(*(value.alias(name) for name, value in values.items()))
 
 
-def _value(name: str, bucket: str) -> Column:
+def _value(name: str) -> Column:
     """A CSV's text as what it stands for; empty is null."""
     text = F.col(name)
-    if name == "Key":
-        decoded = F.url_decode(text)
-        return F.when(F.col("Bucket") == bucket, decoded).otherwise(_refused("Bucket", bucket))
     kind = _TYPES.get(_CSV[name])
     if kind is None:
         return text
-    value = F.expr(f"try_cast(`{name}` AS {kind})")
-    empty = text.isNull() | (text == "")
-    refused = _refused(name, kind).cast(kind)
-    return F.when(empty, F.lit(None)).otherwise(F.coalesce(value, refused))
-
-
-def _refused(name: str, wanted: str) -> Column:
-    found = F.coalesce(F.col(name), F.lit("nothing"))
-    parts: Sequence[Column] = (
-        F.input_file_name(),
-        F.lit(f": {name} is "),
-        found,
-        F.lit(f", wanted {wanted}, in the row of key "),
-        F.coalesce("Key", F.lit("")),
+    value = F.coalesce(
+        F.expr(f"try_cast(`{name}` AS {kind})"), _refused(text, f"a {name}").cast(kind)
     )
-    return F.raise_error(F.concat(*parts)).cast("string")
+    return F.when(text != "", value)
+
+
+def _refused(found: Column, wanted: str) -> Column:
+    text = F.concat(
+        F.input_file_name(), F.lit(": found "), found, F.lit(f", wanted {wanted}, in the row of ")
+    )
+    return F.raise_error(F.concat_ws("", text, F.col("Key"))).cast("string")
 
 
 def _paths(manifest: Manifest) -> list[str]:

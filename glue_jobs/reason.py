@@ -1,0 +1,39 @@
+"""Why a job failed, in the few words of Spark's report that a person needs."""
+
+import re
+from typing import Any, Final
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from bucketcast.errors import BucketcastError
+
+_FILE: Final = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
+_DRESS: Final = re.compile(r"^\[[A-Z_.]+\] |\s*SQLSTATE: \w+$")
+
+
+def reason(error: BaseException) -> str:
+    """What to tell: our own errors as they are, of Java's the first cause and the file it read."""
+    if isinstance(error, BucketcastError):
+        return str(error)
+    if isinstance(error, PySparkException):
+        return _plain(str(error))
+    if not isinstance(error, Py4JJavaError):
+        return f"{type(error).__name__}: {error}"
+    causes = _causes(error.java_exception)
+    text = _plain(str(causes[-1].getMessage() or causes[-1].toString()))
+    read = (_FILE.search(str(cause.getMessage())) for cause in causes)
+    file = next((found[1] for found in read if found), "")
+    return f"{file}: {text}" if file and file not in text else text
+
+
+def _plain(text: str) -> str:
+    """The first line, without the code before it and the state behind it."""
+    return _DRESS.sub("", text.strip().partition("\n")[0])
+
+
+def _causes(error: Any) -> list[Any]:
+    causes = [error]
+    while (cause := causes[-1].getCause()) is not None:
+        causes.append(cause)
+    return causes

@@ -1,0 +1,272 @@
+"""Reports that must not be used: the message names the file, what is wrong and the cure."""
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+
+from glue_jobs import listing
+from glue_jobs.listing.schema import BadListingError
+from glue_jobs.reason import reason
+from tests.glue.inventories import TAKEN, Format, Row, sign, write
+
+Change = Callable[[dict[str, Any]], object]
+ROWS = [Row("b", "a"), Row("b", "c")]
+
+
+def refusal(spark: SparkSession, source: str, bucket: str = "b") -> str:
+    """What a person reads."""
+    with pytest.raises(BadListingError) as error:
+        listing.read(spark, bucket, source)
+    return str(error.value)
+
+
+def manifest_of(url: str) -> Path:
+    return Path(url.removeprefix("file://"))
+
+
+def changed(url: str, change: Change) -> str:
+    """The report with another manifest, whose checksum is right."""
+    path = manifest_of(url)
+    content = json.loads(path.read_text())
+    change(content)
+    return sign(path, json.dumps(content))
+
+
+def data_of(url: str) -> list[Path]:
+    return sorted(manifest_of(url).parent.parent.glob("data/*"))
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        (lambda text: text[: len(text) // 2], "truncated"),
+        (lambda _: "", "truncated"),
+        (lambda _: "<Error/>", "malformed"),
+        (lambda _: '{"sourceBucket": "b"}', "missing required field"),
+    ],
+)
+def test_a_manifest_that_is_no_manifest(
+    spark: SparkSession, tmp_path: Path, cut: Callable[[str], str], said: str
+) -> None:
+    url = write(tmp_path, ROWS, bucket="b")
+    sign(manifest_of(url), cut(manifest_of(url).read_text()))
+    message = refusal(spark, url)
+
+    assert message.startswith(f"{url}: ")
+    assert said in message
+    assert "wanted is the manifest.json of an S3 Inventory report" in message
+
+
+def test_a_manifest_that_was_cut_after_it_was_signed(spark: SparkSession, tmp_path: Path) -> None:
+    url = write(tmp_path, ROWS, bucket="b")
+    manifest_of(url).write_text(manifest_of(url).read_text()[:-10])
+
+    assert re.search(rf"{url}: its MD5 is \w+, manifest.checksum says \w+", refusal(spark, url))
+
+
+def test_a_report_without_its_checksum(spark: SparkSession, tmp_path: Path) -> None:
+    url = write(tmp_path, ROWS, bucket="b")
+    manifest_of(url).with_name("manifest.checksum").unlink()
+
+    assert "manifest.checksum is not there, so this report is not finished" in refusal(spark, url)
+
+
+def test_no_report(spark: SparkSession, tmp_path: Path) -> None:
+    url = f"{tmp_path.as_uri()}/b/daily/2026-01-02T01-00Z/manifest.json"
+
+    assert refusal(spark, url) == f"{url}: there is no such file"
+
+
+def test_a_folder_without_a_finished_report(spark: SparkSession, tmp_path: Path) -> None:
+    url = write(tmp_path, ROWS, bucket="b")
+    manifest_of(url).with_name("manifest.checksum").unlink()
+    message = refusal(spark, f"{tmp_path.as_uri()}/b/daily/")
+
+    assert "found no finished report in it (the newest: " in message
+    assert "SOURCE-BUCKET/CONFIGURATION-ID" in refusal(spark, tmp_path.as_uri())
+
+
+def test_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
+    message = refusal(spark, write(tmp_path, ROWS, bucket="other"))
+
+    assert "found a report of bucket other, wanted b" in message
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda m: m.update(fileFormat="Avro"), "Invalid enum value 'Avro' - at `$.fileFormat`"),
+        (lambda m: m.update(version="2030-01-01"), "'2030-01-01' - at `$.version`"),
+        (lambda m: m.update(creationTimestamp="now"), "at `$.creationTimestamp`"),
+        (lambda m: m.update(files=None), "at `$.files`"),
+        (lambda m: m["files"][0].update(size=-1), "at `$.files[0].size`"),
+        (lambda m: m["files"][0].update(MD5checksum="?"), "at `$.files[0].MD5checksum`"),
+        (lambda m: m["files"][0].update(key="b/weekly/data/x"), "found the data file 'b/weekly"),
+        (lambda m: m["files"][0].update(key="b/daily/data/../x"), "found the data file"),
+        (lambda m: m["files"].append(m["files"][0]), "wanted each once and in b/daily/data/"),
+        (lambda m: m.update(fileSchema=""), "fileSchema is '', without Bucket, Key"),
+        (lambda m: m.update(fileSchema="Bucket, Size"), "'Bucket, Size', without Key"),
+        (lambda m: m.update(fileSchema="Key, Size"), "'Key, Size', without Bucket"),
+        (lambda m: m.update(fileSchema="Bucket, Key, Size, Size"), "stands twice"),
+        (lambda m: m.update(fileSchema="Bucket, Key,"), "has no name"),
+    ],
+)
+def test_a_field_that_cannot_be(
+    spark: SparkSession, tmp_path: Path, change: Change, said: str
+) -> None:
+    url = changed(write(tmp_path, ROWS, bucket="b", format="CSV"), change)
+    message = refusal(spark, url)
+
+    assert message.startswith(f"{url}: ")
+    assert said in message
+
+
+@pytest.mark.parametrize("form", ["CSV", "ORC", "Parquet"])
+def test_a_data_file_that_is_missing_cut_or_changed(
+    spark: SparkSession, tmp_path: Path, form: Format
+) -> None:
+    def damaged(damage: Callable[[Path], object]) -> str:
+        url = write(tmp_path, ROWS, bucket="b", format=form)
+        named = manifest_of(url).read_text()
+        file = next(each for each in data_of(url) if each.name in named)
+        damage(file)
+        message = refusal(spark, url)
+        assert "1 of its 2 data files cannot be used" in message
+        assert f"\n{file.as_uri()}: " in message
+        return message
+
+    def flip(file: Path) -> None:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+
+    assert "there is no such file" in damaged(lambda file: file.unlink())
+    assert re.search(
+        r"it has \d+ bytes, the manifest says \d+",
+        damaged(lambda file: file.write_bytes(file.read_bytes()[:-1])),
+    )
+    assert re.search(r"its MD5 is \w+, the manifest says \w+", damaged(flip))
+
+
+def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
+    """The report with another content in its first data file, and a manifest that agrees."""
+    file = data_of(url)[0]
+    if rows is None:
+        parquet.write_table(pa.table(columns), file)
+    else:
+        file.write_bytes(gzip.compress(rows.encode()))
+    facts = {
+        "size": file.stat().st_size,
+        "MD5checksum": hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest(),
+    }
+
+    def change(content: dict[str, Any]) -> None:
+        for each in content["files"]:
+            if each["key"].endswith(file.name):
+                each.update(facts)
+
+    return changed(url, change)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ('"b","a"\n', "a row has 2 columns, fileSchema names 3"),
+        ('"b","a","1","x"\n', "a row has 4 columns, fileSchema names 3"),
+        ('"a","1","b"\n', "found rows of bucket a, wanted b"),
+    ],
+)
+def test_a_csv_that_is_not_as_its_schema_says(
+    spark: SparkSession, tmp_path: Path, rows: str, said: str
+) -> None:
+    url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=["Bucket", "Key", "Size"])
+    file = data_of(url)[0]
+
+    assert f"{file.as_uri()}: {said}" in refusal(spark, rewritten(url, rows))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('"b","x"', 'found "b","x", wanted 5 columns, in the row of x'),
+        ('"b","x","1","true","","1"', "wanted 5 columns, in the row of x"),
+        ('"other","x","1","true",""', "found other, wanted bucket b, in the row of x"),
+        ('"b","x","many","true",""', "found many, wanted a Size, in the row of x"),
+        ('"b","x","1.5","true",""', "found 1.5, wanted a Size, in the row of x"),
+        ('"b","x","1","perhaps",""', "found perhaps, wanted a IsLatest, in the row of x"),
+        ('"b","x","1","true","once"', "found once, wanted a LastModifiedDate, in the row of x"),
+        ('"b","%zz","1","true",""', "found %zz, wanted a percent-encoded key"),
+    ],
+)
+def test_a_bad_value_further_down_ends_the_job(
+    spark: SparkSession, tmp_path: Path, row: str, said: str
+) -> None:
+    fields = ["Bucket", "Key", "Size", "IsLatest", "LastModifiedDate"]
+    url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=fields, versions=True)
+    url = rewritten(url, f'"b","a","1","true",""\n{row}\n')
+    objects = listing.read(spark, "b", url).objects
+
+    with pytest.raises(Exception, match="/b/daily/data/") as error:
+        objects.collect()
+    assert reason(error.value).startswith(data_of(url)[0].as_uri())
+    assert said in reason(error.value)
+    assert "SQLSTATE" not in reason(error.value)
+
+
+def test_a_parquet_file_without_what_its_schema_names(spark: SparkSession, tmp_path: Path) -> None:
+    url = write(tmp_path, ROWS, bucket="b", files=1)
+    message = refusal(spark, rewritten(url, bucket=["b"], size=[1]))
+
+    assert "fileSchema names e_tag, key, last_modified_date, storage_class, but" in message
+
+
+def test_a_parquet_row_of_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [Row("b", "a"), Row("c", "a"), Row("b", "b")]
+    for form in ("ORC", "Parquet"):
+        url = write(tmp_path, rows, bucket="b", format=form)
+
+        assert re.search(r"/data/.*: found rows of bucket c, wanted only b", refusal(spark, url))
+
+
+def test_a_file_without_keys_ends_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark takes the columns from one file, and makes them null in those that have others."""
+    url = write(tmp_path, ROWS, bucket="b", fields=["Bucket", "Key"])
+    url = rewritten(url, bucket=["b"], key=pa.array([None], pa.string()))
+    objects = listing.read(spark, "b", url).objects
+
+    with pytest.raises(Exception, match="found a row without a key in its data files"):
+        objects.select("key").collect()
+
+
+def test_reports_that_do_not_go_together(spark: SparkSession, tmp_path: Path) -> None:
+    daily = write(tmp_path, ROWS, bucket="b")
+    older = write(tmp_path, ROWS, bucket="b", taken=TAKEN - timedelta(days=1))
+    weekly = write(tmp_path, [Row("b", "b")], bucket="b", config_id="weekly", format="CSV")
+    versions = write(tmp_path, [Row("b", "z", "1")], bucket="b", config_id="v", versions=True)
+    other = write(tmp_path, [Row("x", "z")], bucket="x", config_id="x")
+
+    assert "both of the configuration daily: name one" in refusal(spark, f"{daily},{older}")
+    assert "overlap, both cover the key 'b'" in refusal(spark, f"{daily},{weekly}")
+    assert "one has all versions, the other the current" in refusal(spark, f"{daily},{versions}")
+    assert "found a report of bucket x, wanted b" in refusal(spark, f"{daily},{other}")
+
+
+def test_times_of_orc_in_another_zone(spark: SparkSession, tmp_path: Path) -> None:
+    zone = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    url = write(tmp_path, ROWS, bucket="b", format="ORC")
+    before = zone.getDefault()
+    zone.setDefault(zone.getTimeZone("Asia/Tokyo"))
+    try:
+        assert "-Duser.timezone=UTC" in refusal(spark, url)
+    finally:
+        zone.setDefault(before)
