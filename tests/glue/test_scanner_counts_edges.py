@@ -1,0 +1,115 @@
+"""The scanner's counts at the edges: thresholds, odd keys, and the shapes that fill memory."""
+
+from collections.abc import Sequence
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
+
+from glue_jobs.scanner import folders, versions
+
+MIB = 1 << 20
+
+
+def test_an_object_has_many_versions_above_the_threshold_not_at_it(spark: SparkSession) -> None:
+    listing = _listing(spark, [("a", 1)] * 3)
+    assert _objects(listing, many=2) == [("ManyVersions", "a", 3, 3)]
+    assert _objects(listing, many=3) == []
+
+
+def test_the_versions_of_an_object_are_large_from_the_threshold_on(spark: SparkSession) -> None:
+    listing = _listing(spark, [("a", 10), ("a", 20), ("a", None), ("b", 1)])
+    assert _objects(listing, large=30) == [("LargeVersions", "a", 3, 30)]
+    assert _objects(listing, large=31) == []
+
+
+def test_an_object_that_is_both_is_found_as_both(spark: SparkSession) -> None:
+    listing = _listing(spark, [("a", 10), ("a", 20), ("b", 1)])
+    both = [("LargeVersions", "a", 2, 30), ("ManyVersions", "a", 2, 30)]
+    assert _objects(listing, many=1, large=30) == both
+
+
+def test_delete_markers_and_sizes_nobody_knows_are_versions_of_no_bytes(
+    spark: SparkSession,
+) -> None:
+    listing = _listing(spark, [("a", None), ("a", 0), ("b", None)])
+    assert _objects(listing, many=1) == [("ManyVersions", "a", 2, 0)]
+
+
+def test_a_prefix_is_big_above_the_threshold_not_at_it(spark: SparkSession) -> None:
+    listing = _listing(spark, [(f"p/{each}/x", 1) for each in "aabbcc"])
+    assert _prefixes(listing, 2) == {"p/": 3}
+    assert _prefixes(listing, 3) == {}
+
+
+@pytest.mark.parametrize(
+    ("keys", "found"),
+    [
+        (["a/b", "a-b", "a-b/c", "a.b/c"], {"": 3}),
+        (["a", "b", "c"], {}),
+        (["/", "//", "///"], {"": 1, "/": 1, "//": 1}),
+        (["a//b", "a/b/c", "//", "b/"], {"": 3, "a/": 2, "/": 1}),
+        (["ä/ö/ü", "ä/ o/ü", "ä/o\u0308/ü", "日本/🪣/x"], {"": 2, "ä/": 3, "日本/": 1}),
+        (["%2F/x", "a\n/x", "a/b\u2028/x"], {"": 3, "a/": 1}),
+        ([], {}),
+    ],
+)
+def test_sub_folders_end_at_the_next_slash(
+    spark: SparkSession, keys: list[str], found: dict[str, int]
+) -> None:
+    assert _prefixes(_listing(spark, [(key, 1) for key in keys]), 0) == found
+
+
+def test_versions_of_one_object_make_no_folder_twice(spark: SparkSession) -> None:
+    assert _prefixes(_listing(spark, [("a/b/c", 1)] * 5), 0) == {"": 1, "a/": 1}
+
+
+def test_a_prefix_of_two_hundred_thousand_children_is_counted(spark: SparkSession) -> None:
+    key = sql.concat(sql.lit("data/all/"), sql.col("id"), sql.lit("/part"))
+    listing = spark.range(200_000).select(key.alias("key"), sql.lit(1).alias("size"))
+    assert _prefixes(listing, 50_000) == {"data/all/": 200_000}
+    assert _objects(listing, many=1) == []
+
+
+def test_one_object_of_three_hundred_thousand_versions_is_counted(spark: SparkSession) -> None:
+    hot = sql.when(sql.col("id") < 300_000, "hot").otherwise(sql.concat(sql.lit("k/"), "id"))
+    listing = spark.range(400_000).select(hot.alias("key"), sql.lit(MIB).cast("long").alias("size"))
+    many = ("ManyVersions", "hot", 300_000, 300_000 * MIB)
+    assert _objects(listing, many=1_000) == [many]
+
+
+@pytest.mark.parametrize("level", [0, 16, 500])
+def test_a_big_prefix_is_found_however_deep_it_lies(spark: SparkSession, level: int) -> None:
+    """Below it the paths go on to 500 levels, as far as a key of 1,024 bytes lets them."""
+    above, below = "d/" * level, "e/" * (500 - level)
+    name = sql.concat(sql.lit(above), sql.format_string("%03d", "id"), sql.lit(f"/{below}x"))
+    listing = spark.range(200).select(name.alias("key"), sql.lit(1).alias("size"))
+    assert _prefixes(listing, 199) == {above: 200}
+    assert _prefixes(listing, 200) == {}
+
+
+def test_every_level_of_deep_paths_is_counted(spark: SparkSession) -> None:
+    """A path that branches at each of 300 levels: two folders in each prefix but the last."""
+    keys = [("s/" * level + name + "/x", 1) for level in range(300) for name in "st"]
+    found = _prefixes(_listing(spark, keys), 1)
+    assert found == {"s/" * level: 2 for level in range(300)}
+
+
+def _listing(spark: SparkSession, rows: Sequence[tuple[str, int | None]]) -> DataFrame:
+    return spark.createDataFrame(rows, "key string, size long")
+
+
+def _objects(
+    listing: DataFrame, *, many: int = 1 << 60, large: int = 1 << 60
+) -> list[tuple[str, str, int, int]]:
+    return sorted(
+        tuple(row) for row in versions.findings(listing, many=many, large=large).collect()
+    )
+
+
+def _prefixes(listing: DataFrame, many: int) -> dict[str, int]:
+    found = [tuple(row) for row in folders.findings(listing, many=many).collect()]
+    assert {kind for kind, _, _ in found} <= {"BigPrefix"}
+    counted = {key: number for _, key, number in found}
+    assert len(counted) == len(found)  # nothing stands twice
+    return counted
