@@ -1,0 +1,157 @@
+"""S3 Metadata's inventory table as rows: a real Iceberg table, in a folder."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pyspark.sql import SparkSession
+
+from glue_jobs import listing
+from glue_jobs.listing.schema import BadListingError, Listing
+from tests.glue.inventories import Row, inventories
+
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
+COLUMNS = """
+    bucket string NOT NULL, key string NOT NULL, sequence_number string NOT NULL,
+    version_id string, is_delete_marker boolean, size bigint, last_modified_date timestamp_ntz,
+    e_tag string, storage_class string, is_multipart boolean, encryption_status string,
+    is_bucket_key_enabled boolean, kms_key_arn string, checksum_algorithm string,
+    object_tags map<string, string>, user_metadata map<string, string>
+"""
+_READ = "bucket, key, sequence_number, version_id, is_delete_marker, size, last_modified_date"
+WRITTEN = f"{_READ}, e_tag, storage_class"
+
+
+@pytest.fixture
+def table(spark: SparkSession) -> Iterator[str]:
+    name = "s3md.`b_my-bucket_org`.inventory"
+    spark.sql(f"CREATE TABLE {name} ({COLUMNS}) USING iceberg")
+    yield name
+    spark.sql(f"DROP TABLE {name}")
+
+
+def fill(spark: SparkSession, table: str, rows: Iterable[Row]) -> None:
+    """As S3 does: the null version has no id, a marker no size; numbers of a key are in order."""
+    written = [
+        (
+            row.bucket,
+            row.key,
+            f"{row.is_latest:d}{nth:015x}",
+            None if row.version_id == "null" else row.version_id,
+            row.is_delete_marker,
+            None if row.is_delete_marker else row.size,
+            row.last_modified and row.last_modified.replace(tzinfo=None),
+            row.etag,
+            row.storage_class,
+        )
+        for nth, row in enumerate(rows)
+    ]
+    schema = spark.table(table).select(*WRITTEN.split(", ")).schema
+    spark.createDataFrame(written, schema).createOrReplaceTempView("written")
+    spark.sql(f"INSERT INTO {table} ({WRITTEN}) SELECT * FROM written")  # noqa: S608
+
+
+def rows_of(read: Listing) -> Counter[Row]:
+    rows = (Row(*row) for row in read.objects.collect())
+    return Counter(
+        row._replace(last_modified=row.last_modified and row.last_modified.astimezone(UTC))
+        for row in rows
+    )
+
+
+def test_any_bucket_is_read_as_it_is(spark: SparkSession, table: str) -> None:
+    """Fifty random buckets in a table, under a folder each."""
+    held: list[Row] = []
+
+    @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
+    @given(inventories("my-bucket.org"))
+    def gather(rows: list[Row]) -> None:
+        nth = len(held)
+        held.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
+
+    gather()
+    fill(spark, table, held)
+    read = listing.read(spark, "my-bucket.org", "metadata")
+
+    assert rows_of(read) == Counter(held)
+    assert read.versions
+
+
+def test_a_table_is_of_the_hour_before_its_newest_snapshot(spark: SparkSession, table: str) -> None:
+    before = datetime.now(UTC)
+    fill(spark, table, [Row("my-bucket.org", "a/b", "null"), Row("my-bucket.org", "c", "null")])
+    read = listing.read(spark, "my-bucket.org", "metadata", prefix="a")
+    fill(spark, table, [Row("my-bucket.org", "a/late", "null")])
+
+    assert [row.key for row in rows_of(read)] == ["a/b"]
+    assert before - timedelta(seconds=1) <= read.taken + timedelta(hours=1) <= datetime.now(UTC)
+    assert read.name.startswith("S3 Metadata table s3md.b_my-bucket_org.inventory of 20")
+    again = listing.read(spark, "my-bucket.org", "metadata", prefix="a")
+    assert sorted(row.key for row in rows_of(again)) == ["a/b", "a/late"]
+
+
+def test_a_job_that_asks_for_no_latest_sorts_nothing(spark: SparkSession, table: str) -> None:
+    fill(spark, table, [Row("my-bucket.org", "a", "null")])
+    objects = listing.read(spark, "my-bucket.org", "metadata").objects
+    plan = objects.select("key", "size")._jdf.queryExecution().executedPlan().toString()
+
+    assert "Sort" not in plan
+    assert "Window" not in plan
+    assert "Exchange" not in plan
+
+
+def refusal(spark: SparkSession, source: str = "metadata", bucket: str = "my-bucket.org") -> str:
+    with pytest.raises(BadListingError) as error:
+        listing.read(spark, bucket, source)
+    return str(error.value)
+
+
+def test_no_catalog(spark: SparkSession) -> None:
+    message = refusal(spark, "metadata:other.b_x.inventory")
+
+    assert message.startswith("other.b_x.inventory: Spark knows no catalog other; start the job")
+    assert "--conf spark.sql.catalog.other=org.apache.iceberg.spark.SparkCatalog" in message
+
+
+def test_a_catalog_that_cannot_be_loaded(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.catalog.broken", "org.example.Catalog")
+
+    assert "broken.b.c: Spark cannot read the table" in refusal(spark, "metadata:broken.b.c")
+
+
+@pytest.mark.parametrize("table", ["inventory", "b_x.inventory", "s3md..inventory"])
+def test_half_a_name(spark: SparkSession, table: str) -> None:
+    assert "found no CATALOG.NAMESPACE.TABLE" in refusal(spark, f"metadata:{table}")
+
+
+def test_no_table(spark: SparkSession) -> None:
+    message = refusal(spark, bucket="elsewhere")
+
+    assert message.startswith("s3md.b_elsewhere.inventory: there is no such table; turn on")
+
+
+def test_a_table_that_s3_has_not_filled_yet(spark: SparkSession, table: str) -> None:
+    assert spark.table(table).count() == 0
+    assert "the table is empty: S3 is still filling it" in refusal(spark)
+
+
+def test_another_buckets_table(spark: SparkSession, table: str) -> None:
+    rows = [Row("my-bucket.org", "a"), Row("my-bucket-org", "a")]
+    fill(spark, table, rows)
+
+    assert "found rows of bucket my-bucket-org, wanted only my-bucket.org" in refusal(spark)
+
+
+def test_the_journal_is_no_inventory(spark: SparkSession) -> None:
+    name = "s3md.b_x.journal"
+    spark.sql(f"CREATE TABLE {name} (bucket string, key string, record_type string) USING iceberg")
+    spark.sql(f"INSERT INTO {name} VALUES ('x', 'a', 'CREATE')")  # noqa: S608
+    try:
+        message = refusal(spark, f"metadata:{name}", "x")
+    finally:
+        spark.sql(f"DROP TABLE {name}")
+
+    assert "found no column sequence_number, version_id" in message
+    assert "among bucket, key, record_type; name an S3 Metadata inventory table" in message
