@@ -1,4 +1,4 @@
-"""Install into the checkout what is pinned: `python -m localstack.install deploy|dev`.
+"""Install into the checkout what is pinned: `python -m localstack.install deploy|spark|dev`.
 
 Three things, at the same time: the project's environment (`.venv`), the emulator's (which pins its
 own botocore) and the AWS CDK from npm. Each ends with a note of what was installed, written last:
@@ -22,7 +22,8 @@ from localstack.places import CDK, EMULATOR_VENV, INSTALLED, PROJECT_VENV, ROOT,
 Note = dict[str, str]
 NOTE = "installed.json"
 NODE_MODULES = ROOT / "node_modules"
-LEVELS = {"deploy": ("deploy", "dev"), "dev": ("dev",)}  # what satisfies what: dev contains deploy
+# What satisfies what: dev contains spark, which contains deploy.
+LEVELS = {"deploy": ("deploy", "spark", "dev"), "spark": ("spark", "dev"), "dev": ("dev",)}
 
 
 def main() -> int:

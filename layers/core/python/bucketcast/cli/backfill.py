@@ -16,7 +16,6 @@ from bucketcast.store.pipeline import Runs
 @click.option(
     "--resume",
     type=words.rule_name,
-    default="",
     metavar="RUN",
     help="Go on with an earlier run, which sends nothing twice.",
 )
@@ -24,7 +23,7 @@ from bucketcast.store.pipeline import Runs
 @shared
 @click.pass_obj
 def command(
-    screen: Screen, /, *, bucket: str, target: Arn, resume: str, no_wait: bool, **values: str
+    screen: Screen, /, *, bucket: str, target: Arn, resume: str | None, no_wait: bool, **values: str
 ) -> None:
     """Send what a bucket holds already to a target, as if each object were put now.
 

@@ -42,7 +42,8 @@ class _Text(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            self._known.parse(value)
+            if value:  # empty counts as unset
+                self._known.parse(value)
         except ValueError as error:
             self.fail(f"found '{value}'; allowed is {error}", param, ctx)
         return value

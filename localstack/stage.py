@@ -1,0 +1,60 @@
+"""What the demos share: a receiver behind the webhook, the command as a user types it, headings."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from pathlib import Path
+
+from bucketcast import cli
+from bucketcast.config import TargetConfig, load
+from bucketcast.store import deployed
+from bucketcast.store.access import Aws
+from localstack import receiver
+from localstack.places import STACK, Failure, aws_environment
+
+SETTLE_SECONDS = 30.0
+
+
+def say(title: str) -> None:
+    print(f"\n== {title}", flush=True)
+
+
+def start_receiver(config: Path) -> TargetConfig:
+    """Start it behind the configured webhook, or where there is none behind one of the demo's."""
+    target = receiver.watched(load(config, os.environ, local=True))
+    if target is None:
+        os.environ.update(receiver.own_variables())
+        target = receiver.watched(load(config, os.environ, local=True))
+    if target is None:
+        raise Failure("the demo's own webhook is missing: a fault of localstack/receiver.py")
+    receiver.start(target)
+    print(f"webhook: {receiver.PROGRAM.name}, at {target.settings['endpoint']}", flush=True)
+    return target
+
+
+def lead_here() -> None:
+    """From here on this process, too, speaks to the local AWS only."""
+    wanted = aws_environment()
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    os.environ.update(wanted)
+
+
+def bucketcast(*words: str) -> None:
+    """Run the command as a user would."""
+    print(f"$ bucketcast {shlex.join(words)}", flush=True)
+    if cli.main(words):
+        raise Failure(f"bucketcast {shlex.join(words)} failed")
+
+
+def wait_until_empty() -> None:
+    """Until every event of the bucket was looked at, those that no rule asks for too."""
+    aws = Aws()
+    queue = deployed.find(STACK, aws).ingress_queue
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while deployed.depth(queue, aws)[0]:
+        if time.monotonic() > deadline:
+            raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
+        time.sleep(0.1)
