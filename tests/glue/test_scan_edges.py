@@ -83,16 +83,6 @@ def test_each_finding_is_judged_by_what_was_told_of_it(spark: SparkSession) -> N
     assert {key for key, row in rows.items() if not row.open} == {"gone"}
 
 
-def test_growth_adds_up_from_the_last_alert_and_not_from_the_last_scan(spark: SparkSession) -> None:
-    past = before(spark, ("slow", 1_000, HOUR, True))
-    story = []
-    for count in (1_060, 1_120, 1_200):
-        past = judge(spark, today(spark, slow=count), past)
-        story.append(states(past)["slow"])
-
-    assert story == ["same", "worse", "same"]
-
-
 def test_within_the_cooldown_nothing_is_told_again(spark: SparkSession) -> None:
     past = before(spark, ("lately", 100, HOUR, True), ("long_ago", 100, 3 * HOUR, True))
 
@@ -101,16 +91,29 @@ def test_within_the_cooldown_nothing_is_told_again(spark: SparkSession) -> None:
     assert states(judged) == {"lately": "same", "long_ago": "worse"}
 
 
-def test_a_finding_that_comes_and_goes_is_quiet_for_the_cooldown_and_then_told(
-    spark: SparkSession,
-) -> None:
-    past = before(spark, ("flaps", 100, HOUR, True), ("gone", 100, HOUR, True))
+def test_a_story_of_scans(spark: SparkSession) -> None:
+    past = before(
+        spark,
+        ("slow", 1_000, 9 * HOUR, True),
+        ("flaps", 100, HOUR, True),
+        ("gone", 100, HOUR, True),
+    )
+    scans: list[dict[str, int]] = [
+        {"slow": 1_060},
+        {"slow": 1_120, "flaps": 100},
+        {"slow": 1_200},
+        {"slow": 1_200, "flaps": 101},
+        {"slow": 1_200, "flaps": 101},
+    ]
     story = []
-    for hour, counts in enumerate(({}, {"flaps": 100}, {}, {"flaps": 101}, {"flaps": 101})):
+    for hour, counts in enumerate(scans):
         past = judge(spark, today(spark, **counts), past, cooldown=4 * 3_600, at=NOW + hour * HOUR)
         story.append(states(past))
 
-    assert [each.get("flaps") for each in story] == ["cleared", "same", None, "new", "same"]
+    grows = [each["slow"] for each in story]
+    assert grows == ["same", "worse", "same", "same", "same"], "it adds up from the last alert"
+    flaps = [each.get("flaps") for each in story]
+    assert flaps == ["cleared", "same", None, "new", "same"], "quiet for the cooldown, then told"
     assert story[0]["gone"] == "cleared"
     assert "gone" not in story[-1], "there is no reason any more to remember it"
 

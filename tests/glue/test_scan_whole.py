@@ -1,0 +1,157 @@
+"""Whole scans against a real queue: what arrives there, however the scans before have ended."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bucketcast import sources
+from bucketcast.jobs import Scan, parse
+from glue_jobs import files
+from glue_jobs.listing.schema import LISTING, BadListingError, Listing
+from glue_jobs.run import Run
+from glue_jobs.scanner.scan import scan
+from tests.glue.emulator import Emulator
+from tests.glue.inventories import TAKEN
+from tests.unit.made import received
+
+BUCKET: Final = "uploads"
+
+
+class Stage:
+    """A bucket that a test fills, the queue that its alerts go to, and the folders of its scans."""
+
+    def __init__(self, spark: SparkSession, aws: Emulator, folder: Path, name: str) -> None:
+        self.folder = folder.as_uri()
+        self._spark = spark
+        self._sqs = aws.client("sqs")
+        self._queue = self._sqs.create_queue(
+            QueueName=name, Attributes={"VisibilityTimeout": "43200"}
+        )["QueueUrl"]
+        self._runs = 0
+        self.keys: dict[str, int] = {}
+        self.versions = True
+
+    def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
+        """Stands for a source: `keys` are the numbers of versions."""
+        rows = [
+            (bucket, key, f"v{nth}", nth == 0, False, 1, TAKEN, None, "STANDARD")
+            for key, number in self.keys.items()
+            for nth in range(number)
+            if key.startswith(prefix)
+        ]
+        return Listing(spark.createDataFrame(rows, LISTING), self.versions, TAKEN, "a list")
+
+    def scan(self, **options: str) -> dict[str, Any]:
+        """One scan, told when there are more than 2 versions or 2 sub-folders; its result."""
+        self._runs += 1
+        folder = f"{self.folder}/runs/{self._runs}"
+        texts = {
+            "bucket": BUCKET,
+            "run": folder,
+            "state": f"{self.folder}/alerts",
+            "ingress": self._queue,
+            "alert_excess_versions": "2",
+            "alert_excess_folders": "2",
+        } | options
+        given = parse(Scan, [part for key, text in texts.items() for part in (f"--{key}", text)])
+        with Run(folder) as run:
+            scan(self._spark, given, run)
+        result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
+        return result
+
+    def events(self) -> list[tuple[str, str, int | None]]:
+        """What waits in the queue, taken out of it."""
+        found = (sources.events(each["Body"])[0] for each in received(self._sqs, self._queue))
+        return sorted((event.name.rpartition(":")[2], event.key, event.size) for event in found)
+
+
+@pytest.fixture
+def stage(
+    spark: SparkSession,
+    aws: Emulator,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Stage:
+    made = Stage(spark, aws, tmp_path, request.node.name.replace("_", "-")[:60])
+    monkeypatch.setattr("glue_jobs.listing.read", made.listing)
+    return made
+
+
+class CrashError(Exception):
+    """The job ends here."""
+
+
+def ends(stage: Stage, where: str) -> None:
+    """A scan that ends as soon as it comes to this function."""
+
+    def crash(*_: object, **__: object) -> None:
+        raise CrashError
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(where, crash)
+        with pytest.raises(CrashError):
+            stage.scan()
+
+
+def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
+    stage.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
+    for before_it_counts in ("glue_jobs.scanner.report.write", "glue_jobs.outbox.spool"):
+        ends(stage, before_it_counts)
+    before_it_has_sent = "glue_jobs.outbox.send"
+    ends(stage, before_it_has_sent)
+    assert stage.events() == []
+
+    stage.keys["more"] = 5
+    after_it_has_sent = "glue_jobs.scanner.memory.Memory.sweep"
+    ends(stage, after_it_has_sent)
+    assert stage.events() == [
+        ("BigPrefix", "a/", 3),
+        ("ManyVersions", "many", 3),
+        ("ManyVersions", "more", 5),
+    ]
+
+    again = stage.scan()
+    assert stage.events() == []
+    assert again["events"] == 0
+    assert again["numbers"] == {"ManyVersions": {"same": 2}, "BigPrefix": {"same": 1}}
+    assert b"Scan of uploads" in files.read(again["report"])
+
+
+def test_a_scan_tells_what_it_sees_and_leaves_the_rest_as_it_is(stage: Stage) -> None:
+    stage.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
+    stage.scan()
+    assert stage.events() == [
+        ("BigPrefix", "", 3),
+        ("ManyVersions", "a/many", 3),
+        ("ManyVersions", "b/many", 3),
+    ]
+
+    stage.versions = False
+    stage.keys = {"a/many": 1, "b/many": 1}
+    less = stage.scan()
+    assert less["versions"] is False
+    assert "no versions" in less["notes"][0]
+    assert [(each["key"], each["state"]) for each in less["findings"]] == [("", "cleared")]
+
+    stage.versions = True
+    stage.keys = {"a/many": 4, "b/many": 5, "c/1": 1}
+    part = stage.scan(prefix="a/")
+    assert [(each["key"], each["state"]) for each in part["findings"]] == [("a/many", "worse")]
+    assert stage.events() == [("ManyVersions", "a/many", 4)]
+
+
+def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bad(*_: object, **__: object) -> Listing:
+        raise BadListingError("manifest.json: it is another bucket's")
+
+    monkeypatch.setattr("glue_jobs.listing.read", bad)
+    with pytest.raises(BadListingError):
+        stage.scan()
+
+    assert files.names(f"{stage.folder}/alerts") == []
+    assert stage.events() == []
+    assert b"another bucket's" in files.read(f"{stage.folder}/runs/1/result.json")
