@@ -1,10 +1,8 @@
 """A bucket as rows of one schema, whatever it is read from."""
 
-from importlib import import_module
-
 from pyspark.sql import SparkSession
 
-from glue_jobs.listing import inventory, metadata
+from glue_jobs.listing import inventory, live, metadata
 from glue_jobs.listing.schema import BadListingError, Listing
 
 
@@ -16,9 +14,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     """
     kind, _, table = source.partition(":")
     if source == "listing":
-        live = import_module("glue_jobs.listing.live")
-        live_listing: Listing = live.read(spark, bucket, prefix=prefix)
-        return live_listing
+        return live.read(spark, bucket, prefix=prefix)
     if kind == "metadata":
         return metadata.read(spark, bucket, table, prefix=prefix)
     if all(each.strip().startswith(("s3://", "file://")) for each in source.split(",")):
