@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
@@ -39,6 +40,9 @@ def scan(spark: SparkSession, given: Scan, run: Run) -> None:
     """
     run.says("reading the listing")
     found = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
+    if given.source == "listing":
+        # Each look would list the bucket anew, and find it changed.
+        found.objects.persist(StorageLevel.DISK_ONLY)
     home = f"{given.state.rstrip('/')}/{given.bucket}"
     memory, at = Memory(home), datetime.now(UTC)
     with lease.held(f"{home}/lease.json", run.folder):

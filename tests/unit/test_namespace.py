@@ -46,7 +46,15 @@ def test_event_moves_one_register(made: Event, register: Register, version: str)
     assert (entry.sequencer, entry.time) == made.order
 
 
-@pytest.mark.parametrize("nothing", [event(name="s3:ObjectRemoved:NoOP"), event("")])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        event(name="s3:ObjectRemoved:NoOP"),
+        event(name="s3:Scanner:ManyVersions"),
+        event("prefix/", name="s3:Scanner:BigPrefix"),
+        event(""),
+    ],
+)
 def test_what_is_about_no_object_moves_nothing(nothing: Event) -> None:
     assert fold([nothing]) == []
     assert len(fold([event(), nothing])) == 1

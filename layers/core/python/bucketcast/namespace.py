@@ -20,7 +20,7 @@ from operator import attrgetter
 import msgspec
 
 from bucketcast.event import Event, padded
-from bucketcast.names import NOTHING_HAPPENED, REMOVALS
+from bucketcast.names import NOTHING_HAPPENED, REMOVALS, expand
 from bucketcast.shapes.minio import path
 
 ANY = ""
@@ -32,6 +32,8 @@ DAYS_TO_REMEMBER = 14
 
 
 _PLACE = attrgetter("key", "register", "version")
+_CHANGED_NOTHING = frozenset({NOTHING_HAPPENED, *expand("s3:Scanner:*")})
+"""The scanner counts what is there already; its `size` is that count."""
 
 
 class Register(StrEnum):
@@ -61,7 +63,7 @@ def fold(events: Iterable[Event]) -> list[Entry]:
     """The registers a batch moves, sorted by key so that every writer locks in one order."""
     entries: dict[tuple[str, Register, str, bool], Entry] = {}
     for place, event in enumerate(events):
-        if event.name == NOTHING_HAPPENED or not event.key:
+        if event.name in _CHANGED_NOTHING or not event.key:
             continue
         register, version = _register(event)
         key = path(event)
