@@ -41,13 +41,14 @@ def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
         versioned = "Status" in client("s3").get_bucket_versioning(Bucket=bucket)
         with ThreadPoolExecutor(_LOOKS_AT_ONCE) as pool:
             parts = _RANGES_OF_A_CORE * spark.sparkContext.defaultParallelism
-            ranges = plan(partial(look, bucket, prefix), parts, pool.map)
+            few = partial(look, bucket, prefix, keys=_KEYS_OF_A_LOOK)
+            ranges = plan(few, parts, pool.map)
     objects = listed(spark, bucket, prefix, ranges, versioned=versioned)
     return Listing(objects, versions=True, taken=taken, name=f"the listing of {bucket}/{prefix}")
 
 
-def look(bucket: str, prefix: str, after: str, keys: int = _KEYS_OF_A_LOOK) -> Page | None:
-    """The keys after another, all versions of which are skipped."""
+def look(bucket: str, prefix: str, after: str, keys: int) -> Page | None:
+    """The next keys after one, of which all versions are skipped."""
     where = {"Bucket": bucket, "Prefix": prefix, "KeyMarker": after, "MaxKeys": keys}
     answer = client("s3").list_object_versions(**where)
     found = sorted(each["Key"] for each in _entries(answer))
