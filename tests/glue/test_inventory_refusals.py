@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from glue_jobs import listing
 from glue_jobs.listing.schema import BadListingError
 from glue_jobs.reason import reason
-from tests.glue.inventories import TAKEN, Format, Row, sign, write
+from tests.glue.inventories import TAKEN, Row, sign, write
 
 Change = Callable[[dict[str, Any]], object]
 ROWS = [Row("b", "a"), Row("b", "c")]
@@ -131,12 +131,9 @@ def test_a_field_that_cannot_be(
     assert said in message
 
 
-@pytest.mark.parametrize("form", ["CSV", "ORC", "Parquet"])
-def test_a_data_file_that_is_missing_cut_or_changed(
-    spark: SparkSession, tmp_path: Path, form: Format
-) -> None:
+def test_a_data_file_that_is_missing_cut_or_changed(spark: SparkSession, tmp_path: Path) -> None:
     def damaged(damage: Callable[[Path], object]) -> str:
-        url = write(tmp_path, ROWS, bucket="b", format=form)
+        url = write(tmp_path, ROWS, bucket="b")
         named = manifest_of(url).read_text()
         file = next(each for each in data_of(url) if each.name in named)
         damage(file)

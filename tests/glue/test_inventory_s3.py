@@ -1,0 +1,97 @@
+"""Reports where they lie: in a bucket, whose ETags spare reading files once more."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from glue_jobs.listing.inventory.checks import check
+from glue_jobs.listing.inventory.manifest import newest, read
+from glue_jobs.listing.schema import BadListingError
+from tests.glue.emulator import Emulator
+from tests.glue.inventories import DESTINATION, TAKEN, Row, sign, write
+
+ROWS = [Row("b", "a"), Row("b", "c")]
+HOME = f"s3://{DESTINATION}/reports/b/daily"
+
+
+@pytest.fixture
+def s3(aws: Emulator) -> Iterator[Any]:
+    """With a bucket for reports, empty again when the test is over."""
+    client = aws.client("s3")
+    client.create_bucket(Bucket=DESTINATION)
+    yield client
+    for each in client.list_objects_v2(Bucket=DESTINATION).get("Contents", ()):
+        client.delete_object(Bucket=DESTINATION, Key=each["Key"])
+    client.delete_bucket(Bucket=DESTINATION)
+
+
+def upload(s3: Any, folder: Path, **how: Any) -> str:
+    """A report in the bucket, below reports/, and the URL of its manifest."""
+    url = write(folder / "reports", ROWS, bucket="b", **how)
+    manifest = Path(url.removeprefix("file://"))
+    content = json.loads(manifest.read_text())
+    for file in content["files"]:
+        file["key"] = f"reports/{file['key']}"
+    sign(manifest, json.dumps(content))
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            key = path.relative_to(folder).as_posix()
+            s3.put_object(Bucket=DESTINATION, Key=key, Body=path.read_bytes())
+    return f"s3://{DESTINATION}/{manifest.relative_to(folder).as_posix()}"
+
+
+def test_the_newest_report_of_a_folder(spark: SparkSession, s3: Any, tmp_path: Path) -> None:
+    url = upload(s3, tmp_path)
+    s3.put_object(Bucket=DESTINATION, Key="reports/b/daily/2026-01-03T01-00Z/manifest.json")
+    report = newest(f"{HOME}/", "b")
+    check(spark, report, "b")
+
+    assert (report.url, report.taken) == (url, TAKEN)
+    assert report == read(url, "b")
+    assert all(report.place(file).startswith(f"{HOME}/data/") for file in report.files)
+
+
+def test_a_file_is_read_if_its_etag_does_not_tell(
+    spark: SparkSession, s3: Any, tmp_path: Path
+) -> None:
+    report = read(upload(s3, tmp_path, format="CSV"), "b")
+    key = report.files[0].key
+    body = s3.get_object(Bucket=DESTINATION, Key=key)["Body"].read()
+    place = {"Bucket": DESTINATION, "Key": key}
+    in_parts = s3.create_multipart_upload(**place)["UploadId"]
+    part = s3.upload_part(**place, UploadId=in_parts, PartNumber=1, Body=body)
+    parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
+    s3.complete_multipart_upload(**place, UploadId=in_parts, MultipartUpload=parts)
+    assert "-1" in s3.head_object(**place)["ETag"]
+
+    check(spark, report, "b")
+    s3.put_object(**place, Body=body[:-1] + b"?")
+    with pytest.raises(BadListingError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
+        check(spark, report, "b")
+    s3.delete_object(**place)
+    with pytest.raises(BadListingError, match=f"{key}: there is no such object"):
+        check(spark, report, "b")
+
+
+def test_a_report_that_was_copied_to_another_bucket(s3: Any, tmp_path: Path) -> None:
+    key = upload(s3, tmp_path).removeprefix(f"s3://{DESTINATION}/")
+    s3.create_bucket(Bucket="copies")
+    for name in (key, key.replace("manifest.json", "manifest.checksum")):
+        s3.copy_object(Bucket="copies", Key=name, CopySource=f"{DESTINATION}/{name}")
+
+    with pytest.raises(BadListingError, match="but it lies in copies; read the report where"):
+        read(f"s3://copies/{key}", "b")
+
+
+def test_no_bucket_and_no_report(s3: Any) -> None:
+    with pytest.raises(BadListingError, match="there is no such object"):
+        read(f"{HOME}/2026-01-02T01-00Z/manifest.json", "b")
+    with pytest.raises(BadListingError, match="there is no such bucket"):
+        newest("s3://no-such-bucket/b/daily", "b")
+    with pytest.raises(BadListingError, match="found no finished report in it; name the folder"):
+        newest(HOME, "b")
+    assert s3.list_objects_v2(Bucket=DESTINATION)["KeyCount"] == 0
