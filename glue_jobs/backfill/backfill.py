@@ -84,7 +84,7 @@ def _kept(given: Backfill, run: Run) -> Listed | None:
         return None
     if listed.asked != _asked(given):
         found = ", ".join(f"{name} {text!r}" for name, text in listed.asked.items())
-        raise OtherRunError(f"{run.folder} holds the backfill of {found}: give another --run")
+        raise OtherRunError(f"{run.folder} holds the backfill of {found}: start one of its own")
     return listed
 
 
@@ -119,7 +119,7 @@ def _see_in_time(taken: int, seconds: float) -> None:
         return
     found = f"the listing is of {_text(taken)}"
     if age > _REMEMBERED:
-        cure = "take a newer report or --source listing, and a new --run"
+        cure = "start a new run, from a newer report or with --source listing"
     else:
         found += f", and all is sent in {seconds / 86_400:.1f} days"
         cure = "raise --rate, or do it in several with --prefix"
@@ -141,8 +141,8 @@ def _late(given: Backfill, taken: int) -> Iterator[str]:
     if given.source != "listing":
         yield (
             f"the objects are those of {_text(taken)}: what was removed after that, and before the "
-            f"target had its rule, came back: run bucketcast reconcile {given.bucket} "
-            f"{given.target} --repair"
+            f"target had its rule, came back: bucketcast reconcile {given.bucket} "
+            f"--target {given.target} --repair"
         )
 
 

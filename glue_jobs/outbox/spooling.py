@@ -50,6 +50,14 @@ CHUNKS: Final = StructType(
 A chunk's number counts within its part, in the order of the messages.
 """
 
+_LARGE_ROWS: Final = {
+    "parquet.block.size": str(16 << 20),
+    "parquet.block.size.row.check.min": "4",
+    "parquet.page.size.row.check.min": "4",
+}
+"""A row may have 1 MiB, and whoever writes or reads it holds a row group: by Parquet's own
+measures that would be 100 rows at least."""
+
 
 class Message(NamedTuple):
     """A row of `MESSAGES`."""
@@ -88,7 +96,8 @@ def spool(messages: DataFrame, folder: str) -> int:
     chunks = rows.mapPartitionsWithIndex(_chunks)
     place = f"{folder}/chunks"
     # `verifySchema` would look at every row again.
-    spark.createDataFrame(chunks, CHUNKS, verifySchema=False).write.mode("overwrite").parquet(place)
+    frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
+    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(place)
     written = spark.read.schema(CHUNKS).parquet(place)
     told = written.agg(
         F.count("chunk").alias("chunks"),

@@ -160,7 +160,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     assert [event.key for _, event in place.sent()] == [f"{number:02}" for number in range(40)]
     assert place.backfills(spark)["events"] == 40
     assert not place.sent(), "a run that has ended sends nothing again"
-    with pytest.raises(OtherRunError, match=r"holds the backfill of .*prefix ''.*another --run"):
+    with pytest.raises(OtherRunError, match=r"holds the backfill of .*prefix ''.*of its own"):
         place.backfills(spark, prefix="photos/")
 
 
@@ -197,7 +197,7 @@ def test_what_the_counts_do_not_say_is_noted(spark: SparkSession, place: Place) 
     unasked, late = told["notes"]
     assert unasked.startswith("1 objects were left out")
     assert f"those of {place.taken:%Y-%m-%d %H:%M} UTC" in late
-    assert f"bucketcast reconcile {BUCKET} {MIRROR} --repair" in late
+    assert f"bucketcast reconcile {BUCKET} --target {MIRROR} --repair" in late
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_what_would_bring_removed_objects_back_is_refused(
     for number in range(20):
         place.holds(str(number))
     place.taken -= timedelta(days=15)
-    with pytest.raises(TooOldError, match=r"listing is of .* for 14 days.*take a newer report"):
+    with pytest.raises(TooOldError, match=r"listing is of .* for 14 days.*a newer report"):
         place.backfills(spark)
     place.taken = datetime.now(UTC) - timedelta(days=14) + timedelta(seconds=10)
     with pytest.raises(TooOldError, match=r"all is sent in 0\.0 days.*raise --rate"):

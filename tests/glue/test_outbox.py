@@ -169,8 +169,10 @@ def test_messages_of_a_group_keep_their_order(
     assert taken(aws, url) == [str(n) for n in range(57)]
 
 
-def test_marks_say_what_is_left(tmp_path: Path) -> None:
-    folder = tmp_path.as_uri()
+@pytest.mark.parametrize("scheme", ["file", "s3"])
+def test_marks_say_what_is_left(aws: Emulator, tmp_path: Path, scheme: str) -> None:
+    aws.client("s3").create_bucket(Bucket="outbox-marks")
+    folder = tmp_path.as_uri() if scheme == "file" else "s3://outbox-marks/run/outbox"
     marks.write(folder, 3, 17, Mark(2_000, frozenset()))
     marks.write(folder, 3, 18, Mark(1_600, frozenset({9, 4})))
     marks.write(folder, 4, 17, Mark(5, frozenset()))
