@@ -59,14 +59,15 @@ def suspects(objects: DataFrame, rows: DataFrame) -> DataFrame:
 
 def _stale() -> Column:
     """The same as `of` says it, of columns: what is not known is null, and null is not true."""
-    size = F.nullif(F.col("row.size"), F.lit(UNKNOWN_SIZE))
+    size = _unless("row.size", UNKNOWN_SIZE)
+    version = _unless("found.version_id", "")
     return (
         (F.col("row.time") == "")
-        | F.coalesce(_said("found.etag") != _said("row.etag"), F.lit(col=False))
+        | F.coalesce(_unless("found.etag", "") != _unless("row.etag", ""), F.lit(col=False))
         | F.coalesce(F.col("found.size") != size, F.lit(col=False))
-        | F.coalesce(_said("found.version_id") != _said("row.version_id"), F.lit(col=False))
+        | F.coalesce(version != _unless("row.version_id", ""), F.lit(col=False))
     )
 
 
-def _said(column: str) -> Column:
-    return F.nullif(F.col(column), F.lit(""))
+def _unless(column: str, nothing: str | int) -> Column:
+    return F.when(F.col(column) != nothing, F.col(column))

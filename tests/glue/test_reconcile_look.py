@@ -5,6 +5,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.event import padded
 from bucketcast.held import Held, Known
+from glue_jobs.aws import client
 from glue_jobs.events import EPOCH, OLDEST, Object
 from glue_jobs.reconcile import look, repair
 from glue_jobs.reconcile.look import CHANGING, UNCOVERED, Difference, UnseenError
@@ -120,7 +121,7 @@ def test_an_object_that_cannot_be_looked_at_is_said(
     def refuse(**_: object) -> None:
         raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
 
-    monkeypatch.setattr(look.client("s3"), "head_object", refuse)
+    monkeypatch.setattr(client("s3"), "head_object", refuse)
     with pytest.raises(UnseenError, match=r"s3://looked-at/a cannot .*grant .* s3:GetObject"):
         look.head("looked-at", "a")
     assert aws
