@@ -49,6 +49,8 @@ def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
     elsewhere.mkdir()
     config = folder / "bucketcast.toml"
     write_configuration(config, BUCKETS, consumers.targets())
+    with config.open("a", encoding="utf-8") as more:
+        more.write('[pipeline]\nbuckets = ["*"]\n')
     local = Local(folder / "local")
     try:
         local.start_emulator()

@@ -92,7 +92,7 @@ class Deployed:
     def ingress(self) -> str:
         return self.environment["BUCKETCAST_INGRESS_QUEUE_URL"]
 
-    def bucketcast(self, *arguments: str, **variables: str) -> Ran:
+    def bucketcast(self, *arguments: str, within: float = COMMAND_SECONDS, **variables: str) -> Ran:
         """Run the command as a user with the exported variables does, and these on top."""
         answer = subprocess.run(
             [str(COMMAND), *arguments],
@@ -101,7 +101,7 @@ class Deployed:
             capture_output=True,
             text=True,
             check=False,
-            timeout=COMMAND_SECONDS,
+            timeout=within,
         )
         return Ran(answer.returncode, answer.stdout, answer.stderr)
 

@@ -1,0 +1,170 @@
+"""The jobs on the deployed stack, as `bucketcast` starts them: real Spark, S3, SQS and targets."""
+
+import json
+import random
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+import pytest
+
+from tests.e2e import arrivals
+from tests.e2e.system import System
+from tests.ran import Ran
+
+JOB_SECONDS = 240.0
+TO_MIRROR = ("--target", "arn:minio:sqs::mirror:postgresql")
+OBJECTS = 20_000
+AT_ONCE = 8
+MANY = 20
+"""Lowered, as all thresholds here: it is their comparison that is tried."""
+DAMAGED = 100
+DELIVERED_SECONDS = 240.0
+
+
+def job(system: System, *words: str) -> Ran:
+    return system.bucketcast(*words, "--json", within=JOB_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def versioned(system: System) -> str:
+    """A bucket of 21 versions of one key and a prefix of 21 sub-folders."""
+    name = "versioned"
+    system.s3.create_bucket(Bucket=name)
+    system.s3.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
+    for number in range(MANY + 1):
+        system.put(name, "many/often.txt", b"x" * number)
+        system.put(name, f"big/{number:02}/one.txt")
+    system.add_rule(name, "webhook.primary", event="s3:Scanner:ManyVersions,s3:Scanner:BigPrefix")
+    return name
+
+
+def test_a_scan_tells_each_finding_once_and_again_when_it_is_worse(
+    system: System, versioned: str
+) -> None:
+    limits = ("--alert-excess-versions", str(MANY), "--alert-excess-folders", str(MANY))
+
+    first = job(system, "scan", versioned, *limits)
+    assert first.code == 0, first.err
+    assert told(system, versioned) == {
+        ("s3:Scanner:ManyVersions", "many/often.txt", MANY + 1),
+        ("s3:Scanner:BigPrefix", "big/", MANY + 1),
+    }
+
+    again = job(system, "scan", versioned, *limits)
+    assert (again.code, again.document["events"]) == (0, 0), again.err
+
+    for number in range(3):
+        system.put(versioned, "many/often.txt", b"y" * number)
+    worse = job(system, "scan", versioned, *limits)
+    assert (worse.code, worse.document["events"]) == (0, 1), worse.err
+    assert ("s3:Scanner:ManyVersions", "many/often.txt", MANY + 4) in told(system, versioned, 3)
+
+
+def test_a_scan_of_a_broken_report_says_which_file_and_sends_nothing(system: System) -> None:
+    system.s3.create_bucket(Bucket="inventories")
+    folder = "daily/versioned/all/2026-11-20T01-00Z"
+    manifest = {"sourceBucket": "versioned", "destinationBucket": "arn:aws:s3:::inventories"}
+    system.put("inventories", f"{folder}/manifest.json", json.dumps(manifest).encode())
+    system.put("inventories", f"{folder}/manifest.checksum", b"0" * 32)
+
+    ran = job(system, "scan", "versioned", "--source", f"s3://inventories/{folder}/manifest.json")
+
+    assert ran.code == 1
+    assert f"{folder}/manifest.json" in ran.document["error"]
+    assert system.depths() == {}
+
+
+@pytest.fixture(scope="module")
+def crowded(system: System) -> str:
+    """The bucket with its objects, and a rule for the mirror that is younger than they are."""
+    name = "crowded"
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda number: system.put(name, key(number)), range(OBJECTS)))
+    system.until_settled(within=DELIVERED_SECONDS)
+    system.add_rule(name, "postgres.mirror", event="put,delete")
+    return name
+
+
+def key(number: int) -> str:
+    return f"{number % 40:02}/{number:05} ü+%.txt"
+
+
+def test_a_new_mirror_is_backfilled_while_the_bucket_changes(system: System, crowded: str) -> None:
+    ended = Event()
+    with ThreadPoolExecutor(1) as pool:
+        changing = pool.submit(change, system, crowded, ended)
+        try:
+            ran = job(system, "backfill", crowded, *TO_MIRROR, "--rate", "0")
+        finally:
+            ended.set()
+        changed = changing.result()
+    assert ran.code == 0, ran.err
+    assert changed > 100, "the bucket was to change meanwhile"
+    system.until_settled(within=DELIVERED_SECONDS)
+
+    there = arrivals.bucket(system, crowded, "")
+    assert len(there) > OBJECTS / 2
+    assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == there
+    checked = job(system, "reconcile", crowded, *TO_MIRROR)
+    assert (checked.code, checked.document["drift"]) == (0, False), checked.document
+
+
+def change(system: System, bucket: str, ended: Event) -> int:
+    """Put, overwrite and delete objects until told to end; how often."""
+    chance = random.Random(20261122)  # noqa: S311 - the same run every time
+    count = 0
+    while not ended.is_set():
+        name = key(chance.randrange(OBJECTS + 500))
+        if chance.random() < 0.4:
+            system.s3.delete_object(Bucket=bucket, Key=name)
+        else:
+            system.put(bucket, name, b"z" * chance.randrange(100))
+        count += 1
+    return count
+
+
+def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded: str) -> None:
+    there = arrivals.bucket(system, crowded, "")
+    damaged = sorted(there)[7::50][:DAMAGED]
+    gone, altered, added = damaged[:40], damaged[40:80], [f"{path}.x" for path in damaged[80:]]
+    with system.consumers.postgres.connect() as connection:
+        connection.execute("delete from mirror where key = any(%s)", [gone])
+        connection.execute(
+            "update mirror set value = jsonb_set(value, '{Records,0,s3,object,eTag}', '\"no\"')"
+            " where key = any(%s)",
+            [altered],
+        )
+        connection.execute(
+            "insert into mirror select key || '.x', value from mirror where key = any(%s)",
+            [damaged[80:]],
+        )
+
+    checked = job(system, "reconcile", crowded, *TO_MIRROR)
+    assert checked.code == 1
+    found = {each["path"]: each["what"] for each in checked.document["differences"]}
+    assert found == (
+        dict.fromkeys(gone, "missing")
+        | dict.fromkeys(altered, "stale")
+        | dict.fromkeys(added, "extra")
+    )
+
+    repaired = job(system, "reconcile", crowded, *TO_MIRROR, "--repair")
+    assert repaired.document["sent"] == DAMAGED, repaired.err
+    system.until_settled(within=DELIVERED_SECONDS)
+    assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == there
+    assert job(system, "reconcile", crowded, *TO_MIRROR).code == 0
+
+
+def told(system: System, bucket: str, count: int = 2) -> set[tuple[str, str, int]]:
+    """Wait for so many events of the bucket at the webhook: name, key and what its size says."""
+
+    def look() -> list[Any]:
+        return arrivals.posted(system.consumers.webhook, f"{bucket}/")
+
+    posted = system.until(f"{count} events", look, lambda seen: len(seen) >= count)
+    assert len(posted) == count
+    return {
+        (each.name, each.key.partition("/")[2], each.record["s3"]["object"]["size"])
+        for each in posted
+    }
