@@ -10,6 +10,8 @@ from bucketcast.errors import BucketcastError
 
 _FILE: Final = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 _DRESS: Final = re.compile(r"^\[[A-Z_.]+\] |\s*SQLSTATE: \w+$")
+_OURS: Final = re.compile(r"^(?:bucketcast|glue_jobs)\.[\w.]+: ")
+_IN_A_WORKER: Final = "Traceback (most recent call last)"
 
 
 def reason(error: BaseException) -> str:
@@ -28,7 +30,12 @@ def reason(error: BaseException) -> str:
 
 
 def _plain(text: str) -> str:
-    """The first line, without the code before it and the state behind it."""
+    """The first line, without the code before it and the state behind it.
+
+    What Python raised in a worker stands below its traceback; our own errors need no name.
+    """
+    if _IN_A_WORKER in text:
+        return _OURS.sub("", text.strip().rpartition("\n")[2])
     return _DRESS.sub("", text.strip().partition("\n")[0])
 
 
