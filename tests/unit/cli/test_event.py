@@ -178,3 +178,10 @@ def test_rm_lists_what_it_did(run: Run) -> None:
         "prefix='' suffix=''\n"
     )
     assert len(run("event", "rm", "uploads", WEBHOOK, "--json").document["removed"]) == 3
+
+
+def test_the_scanners_events_come_from_no_bucket(run: Run, aws: FakeAws) -> None:
+    aws.notification = {}
+    asked = ("event", "add", "uploads", "arn:minio:sqs::primary:webhook", "--event")
+    assert "do not reach" in run(*asked, "put").err
+    assert run(*asked, "scanner").err == ""

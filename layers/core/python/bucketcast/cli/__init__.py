@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aw
     given = list(sys.argv[1:] if arguments is None else arguments)
     screen = Screen(json="--json" in given, aws=aws)
     try:
-        bucketcast.main(given, prog_name="bucketcast", obj=screen, standalone_mode=False)
+        code = bucketcast.main(given, prog_name="bucketcast", obj=screen, standalone_mode=False)
     except click.exceptions.Exit as wanted:
         return int(wanted.exit_code)
     except (click.UsageError, ConfigErrors) as error:
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aw
         # Who read our output has gone; Python would complain once more while it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    return DONE
+    return code or DONE  # a command that ended by itself says how
 
 
 def _misused(screen: Screen, error: click.UsageError | ConfigErrors) -> None:

@@ -94,7 +94,7 @@ def add(
         except RuleExistsError as error:
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; -p takes that for success") from None
-    why = deployed.why_not_wired(bucket, there, aws)
+    why = "" if _scanners(rule) else deployed.why_not_wired(bucket, there, aws)
     if why and not screen.json:
         screen.note(
             f"note: {why}; `bucketcast attach {bucket}`, or [bucket.{bucket}] in bucketcast.toml "
@@ -261,6 +261,11 @@ def _line(rule: Rule) -> str:
     more = "".join(f" {text}" for text in (asked.shown(rule), rule.name) if text)
     ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
     return f"{rule.arn} {','.join(rule.events)} {ends}{more}"
+
+
+def _scanners(rule: Rule) -> bool:
+    """Whether it asks for the scanner's events alone, which come whatever S3 tells."""
+    return all(event.startswith("s3:Scanner:") for event in rule.events)
 
 
 def _document(rule: Rule) -> dict[str, Any]:

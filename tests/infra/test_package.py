@@ -1,0 +1,133 @@
+"""The jobs' package: in an interpreter that knows nothing else, as it would be on Glue."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from glue_jobs import unpacking
+from stacks import package
+from stacks.bundling import Bundles, mirrors
+from stacks.platform import glue_platform, local_platform
+from tests.infra.conftest import ROOT
+
+BINARY = "msgspec, re2, backports.zstd, psycopg, pymysql, redis, urllib3, jinja2"
+"""What comes with the package; boto3 and pyarrow are Glue's."""
+
+
+@pytest.fixture(scope="module")
+def here() -> Path:
+    return Bundles(ROOT, local_platform()).jobs()
+
+
+@pytest.mark.parametrize("first", ["glue_jobs.run", "bucketcast.rules"])
+def test_whichever_is_imported_first_all_is_there(here: Path, tmp_path: Path, first: str) -> None:
+    code = f"import {first}, bucketcast, glue_jobs, {BINARY}; print(glue_jobs.__file__)"
+    if first.startswith("glue_jobs"):
+        code = code.replace(first, "glue_jobs.unpacking")  # the others want Glue's boto3
+    done = _clean(here, tmp_path, code)
+    assert not done.returncode, done.stderr
+    (folder,) = tmp_path.iterdir()
+    assert done.stdout.startswith(f"{folder}/packages/glue_jobs/")
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_many_workers_at_once_unpack_it_once(here: Path, tmp_path: Path) -> None:
+    code = "import bucketcast.event, msgspec; print(msgspec.__file__)"
+    running = [_start(here, tmp_path, code) for _ in range(6)]
+    said = {process.communicate(timeout=120)[0] for process in running}
+    assert [process.returncode for process in running] == [0] * 6
+    assert len(said) == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_of_another_user_is_refused(here: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(here) as archive:
+        digest = archive.read(unpacking.CONTENT).decode()
+    stolen = tmp_path / f"bucketcast-{os.getuid()}-{digest}"
+    stolen.symlink_to("/proc/1")
+    code = "import os; os.getuid = lambda: 12345"
+    (tmp_path / f"bucketcast-12345-{digest}").mkdir()
+    done = _clean(here, tmp_path, f"{code}; import bucketcast")
+    assert "belongs to another user" in done.stderr
+
+
+def test_the_same_inputs_make_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        (folder / "bucketcast" / "__pycache__").mkdir(parents=True)
+        (folder / "bucketcast" / "__init__.py").write_text("")
+        (folder / "bucketcast" / "__pycache__" / "stale.pyc").write_bytes(name.encode())
+        package.write(tmp_path / f"{name}.zip", [folder], ["__pycache__"])
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+
+
+def test_every_module_has_wheels_for_glue() -> None:
+    for version in ("6.0", "5.1"):
+        archive = zipfile.ZipFile(Bundles(ROOT, glue_platform(version)).jobs())
+        extensions = [name for name in archive.namelist() if name.endswith(".so")]
+        assert extensions
+        for name in extensions:
+            machine = int.from_bytes(archive.read(name)[18:20], "little")
+            assert machine == 62, f"{name} is not for x86_64"
+
+
+def test_the_kinds_whose_content_can_be_compared() -> None:
+    assert mirrors() == ["elasticsearch", "mysql", "postgres", "redis"]
+
+
+def test_spark_workers_unpack_it_too(here: Path, tmp_path: Path) -> None:
+    """By `spark-submit` with nothing but the file: what Glue does with `--extra-py-files`."""
+    script = tmp_path / "job.py"
+    script.write_text(
+        "import json\n"
+        "from pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.getOrCreate()\n"
+        "def places(_):\n"
+        "    import bucketcast.rules, glue_jobs, msgspec\n"
+        "    yield [bucketcast.rules.__file__, glue_jobs.__file__, msgspec.__file__]\n"
+        "found = spark.sparkContext.parallelize([1, 2], 2).mapPartitions(places).collect()\n"
+        "print('FOUND', json.dumps(found))\n"
+        "spark.stop()\n"
+    )
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    kept = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+    bin_ = Path(sys.executable).parent
+    environment = {**kept, "PATH": f"{bin_}:{kept['PATH']}", "TMPDIR": str(scratch)}
+    submit = [str(bin_ / "spark-submit"), "--master", "local[2]", "--py-files", str(here)]
+    submit += ["--conf", "spark.driver.bindAddress=127.0.0.1", "--conf", "spark.ui.enabled=false"]
+    done = subprocess.run(
+        [*submit, str(script)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert not done.returncode, done.stderr[-3_000:]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("FOUND")]
+    for places in json.loads(line.removeprefix("FOUND")):
+        assert all(str(scratch) in place for place in places), places
+
+
+def _start(archive: Path, scratch: Path, code: str) -> "subprocess.Popen[str]":
+    """A bare interpreter with no packages installed, and the zip file on its path."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path[:0] = [{str(archive)!r}]; {code}",
+        ],
+        env={"TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _clean(archive: Path, scratch: Path, code: str) -> "subprocess.CompletedProcess[str]":
+    process = _start(archive, scratch, code)
+    out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess([], process.returncode, out, err)

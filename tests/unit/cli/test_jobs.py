@@ -1,0 +1,259 @@
+"""`scan`, `backfill` and `reconcile`: started on a made-up Glue, followed by what runs write."""
+
+import io
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.cli import running
+from tests.unit.cli.conftest import Run, cells
+from tests.unit.fake_aws import REGION, FakeAws, refusal
+
+POSTGRES = "arn:minio:sqs::main:postgresql"
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+SCANNED: Mapping[str, Any] = {
+    "bucket": "uploads",
+    "findings": [
+        {
+            "kind": "ManyVersions",
+            "key": "a.csv",
+            "state": "new",
+            "count": 1001,
+            "told": None,
+            "bytes": 20_000,
+            "price": 0.004,
+        }
+    ],
+    "report": "s3://pipeline/runs/scan/1/report/index.html",
+    "events": 1,
+    "notes": ["the source lists no versions"],
+}
+COMPARED: Mapping[str, Any] = {
+    "bucket": "uploads",
+    "target": POSTGRES,
+    "mode": "check",
+    "rows": 3,
+    "missing": 1,
+    "stale": 0,
+    "extra": 0,
+    "drift": True,
+    "sent": 0,
+    "report": "s3://pipeline/runs/reconcile/1/differences",
+    "differences": [
+        {
+            "path": "uploads/a.csv",
+            "what": "missing",
+            "object": {"etag": "e", "size": 7, "time": "2026-01-01T00:00:00.000Z"},
+            "row": None,
+        }
+    ],
+    "notes": [],
+}
+
+
+class Pipeline:
+    """A Glue whose runs last as long as `states`, and the S3 that they write to."""
+
+    def __init__(self, result: Mapping[str, Any] | None) -> None:
+        self.states = ["STARTING", "RUNNING", "SUCCEEDED"]
+        self.why = ""
+        self.started: list[tuple[str, dict[str, str]]] = []
+        self.removed: list[str] = []
+        self.result = {"status": "success", **result} if result is not None else None
+        self.glue = SimpleNamespace(
+            start_job_run=self._start,
+            get_job_run=self._look,
+            meta=SimpleNamespace(region_name=REGION),
+        )
+        self.s3 = SimpleNamespace(
+            head_bucket=self._head,
+            get_object=self._get,
+            delete_object=lambda Bucket, Key: self.removed.append(Key),  # noqa: ARG005, N803
+            exceptions=SimpleNamespace(ClientError=ClientError),
+        )
+
+    def _start(self, JobName: str, Arguments: dict[str, str]) -> Any:  # noqa: N803
+        self.started.append((JobName, Arguments))
+        return {"JobRunId": "jr_1"}
+
+    def _look(self, JobName: str, RunId: str) -> Any:  # noqa: N803, ARG002
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return {"JobRun": {"JobRunState": state, "ErrorMessage": self.why}}
+
+    def _head(self, Bucket: str) -> None:  # noqa: N803
+        if Bucket == "absent":
+            raise refusal("404", "HeadBucket")
+
+    def _get(self, Bucket: str, Key: str) -> Any:  # noqa: N803
+        assert Bucket == "pipeline"
+        told = {"stage": "sending", "done": 3, "total": 5, "unit": "events"}
+        held = self.result if Key.endswith("/result.json") else told
+        if held is None:
+            raise refusal("NoSuchKey", "GetObject")
+        return {"Body": io.BytesIO(json.dumps(held).encode())}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "POLL_SECONDS", 0)
+    monkeypatch.delenv("BUCKETCAST_SPARK_SUBMIT", raising=False)
+
+
+def _deployed(aws: FakeAws, result: Mapping[str, Any] | None) -> Pipeline:
+    made = Pipeline(result)
+    jobs = {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")}
+    aws.outputs["PipelineOutput1"] = json.dumps({"bucket": "pipeline", "jobs": jobs})
+    aws.s3, aws.glue = made.s3, made.glue  # type: ignore[assignment]  # made up
+    return made
+
+
+def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, SCANNED)
+    ran = run("scan", "uploads", "--alert-excess-versions", "1000")
+    assert ran.code == 0, ran.err
+    ((job, arguments),) = made.started
+    where = arguments.pop("--run")
+    assert where.startswith("s3://pipeline/runs/scan/")
+    assert (job, arguments) == (
+        "Bucketcast-scan",
+        {"--bucket": "uploads", "--alert_excess_versions": "1000"},
+    )
+    assert cells(ran.out)[:2] == [
+        ["KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH"],
+        ["ManyVersions", "new", "a.csv", "1,001", "20,000", "0.00"],
+    ]
+    assert "1 events sent" in ran.out
+    assert f"aws s3 cp {SCANNED['report']} report.html" in ran.out
+    assert "gluestudio/home?region=us-east-1#/job/Bucketcast-scan/run/jr_1" in ran.err
+    assert ran.err.count("sending: 3 of 5 events") == 1
+    assert "note: the source lists no versions" in ran.err
+
+
+def test_json_is_one_document_and_nothing_else(run: Run, aws: FakeAws) -> None:
+    _deployed(aws, SCANNED)
+    ran = run("scan", "uploads", "--json")
+    assert ran.document["status"] == "success"
+    assert ran.document["findings"] == SCANNED["findings"]
+    assert ran.document["run"]
+    assert ran.err == ""
+
+
+def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, None)
+    made.result = {"status": "error", "error": "manifest.json: wrong checksum"}
+    made.states = ["FAILED"]
+    ran = run("scan", "uploads")
+    assert ran.code == 1
+    assert "scan failed: manifest.json: wrong checksum" in ran.err
+    assert "/run/jr_1" in ran.err
+
+
+def test_a_run_that_died_says_what_glue_says(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, None)
+    made.states, made.why = ["TIMEOUT"], "it took too long"
+    ran = run("scan", "uploads")
+    assert ran.code == 1
+    assert "TIMEOUT: it took too long" in ran.err
+
+
+def test_nobody_need_wait(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, None)
+    made.states = ["RUNNING"]
+    ran = run("backfill", "uploads", "--target", WEBHOOK, "--no-wait", "--json")
+    assert ran.code == 0
+    assert made.started[0][1]["--run"].endswith(ran.document["run"])
+
+
+def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
+    ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-1", "--rate", "50")
+    assert ran.code == 0, ran.err
+    assert "5 events for arn:minio:sqs::primary:webhook: of 10 objects" in ran.out
+    assert made.started[0][1] == {
+        "--bucket": "uploads",
+        "--target": WEBHOOK,
+        "--rate": "50",
+        "--run": "s3://pipeline/runs/backfill/r-1",
+    }
+    assert made.removed == ["runs/backfill/r-1/progress.json", "runs/backfill/r-1/result.json"]
+
+
+def test_drift_is_a_failure_when_checked(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, COMPARED)
+    ran = run("reconcile", "uploads", "--target", POSTGRES)
+    assert ran.code == 1
+    assert made.started[0][1]["--mode"] == "check"
+    assert cells(ran.out)[1] == ["uploads/a.csv", "missing", "7 bytes, 2026-01-01T00:00:00.000Z"]
+    assert "3 rows: 1 missing, 0 stale, 0 extra" in ran.out
+
+
+def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
+    made = _deployed(aws, {**COMPARED, "mode": "repair", "sent": 1})
+    ran = run("reconcile", "uploads", "--target", POSTGRES, "--repair")
+    assert ran.code == 0
+    assert made.started[0][1]["--mode"] == "repair"
+    assert "1 events sent to mend it" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("scan", "absent"), 1, "there is no bucket absent"),
+        (("scan", "uploads", "--alert-worse", "ten"), 2, "found 'ten'; allowed is a whole number"),
+        (("backfill", "uploads"), 2, "Missing option '--target'"),
+        (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
+        (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook, and holds events"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_job_starts(
+    run: Run, aws: FakeAws, words: tuple[str, ...], code: int, said: str
+) -> None:
+    made = _deployed(aws, SCANNED)
+    ran = run(*words)
+    assert ran.code == code
+    assert said in ran.err
+    assert made.started == []
+
+
+def test_a_log_of_events_is_no_mirror(run: Run, aws: FakeAws) -> None:
+    _deployed(aws, COMPARED)
+    aws.settings["Bucketcast-postgres-main"] = {"format": "access"}
+    ran = run("reconcile", "uploads", "--target", POSTGRES)
+    assert ran.code == 1
+    assert "has format = access" in ran.err
+
+
+def test_a_stack_without_jobs_says_the_cure(run: Run, aws: FakeAws) -> None:
+    assert aws.outputs
+    ran = run("scan", "uploads")
+    assert ran.code == 1
+    assert "[pipeline]" in ran.err
+
+
+def test_here_a_job_is_a_command_whose_log_is_kept(
+    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _deployed(aws, SCANNED)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    seen = tmp_path / "seen"
+    code = f"import sys; open({str(seen)!r}, 'w').write(' '.join(sys.argv[1:]))"
+    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", f'{sys.executable} -c "{code}"')
+    ran = run("scan", "uploads", "--json")
+    assert ran.code == 0, ran.out
+    assert seen.read_text().startswith("Bucketcast-scan --bucket uploads --run s3://pipeline/")
+
+
+def test_here_a_job_that_ends_badly_shows_the_end_of_its_log(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _deployed(aws, None)
+    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", "/bin/sh -c 'echo no Java here; exit 3'")
+    ran = run("scan", "uploads")
+    assert ran.code == 1
+    assert "it ended with 3:\nno Java here" in ran.err

@@ -1,0 +1,83 @@
+"""`[pipeline]` and `[scan.BUCKET]`: what they amount to, and every mistake in words."""
+
+from pathlib import Path
+
+import pytest
+
+from bucketcast.config import Deployment, load
+from bucketcast.errors import ConfigErrors
+
+PIPELINE = "[pipeline]\n"
+
+
+def _load(folder: Path, text: str) -> Deployment:
+    path = folder / "bucketcast.toml"
+    path.write_text(text)
+    return load(path, {}, local=False)
+
+
+def test_without_the_table_there_are_no_jobs(tmp_path: Path) -> None:
+    config = _load(tmp_path, "[bucket.uploads]\n")
+    assert config.pipeline is None
+    assert not config.scans
+
+
+def test_an_empty_table_is_enough(tmp_path: Path) -> None:
+    options = _load(tmp_path, PIPELINE).pipeline
+    assert options is not None
+    assert (options.glue_version, options.worker_type, options.workers) == ("6.0", "G.1X", 10)
+    assert float(options.timeout) == 8 * 3600
+    assert options.execution_class == "standard"
+
+
+def test_a_scan_holds_the_jobs_own_options_as_text(tmp_path: Path) -> None:
+    text = '[scan.uploads]\nschedule = "rate(1 day)"\nalert_excess_versions = 500\n'
+    scan = _load(tmp_path, PIPELINE + text).scans["uploads"]
+    assert scan.options == {"alert_excess_versions": "500"}
+    assert (scan.schedule, scan.on_inventory, scan.report) == ("rate(1 day)", False, None)
+
+
+def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
+    text = '[scan.uploads]\non = "inventory"\nsource = "s3://inventories/uploads/daily/"\n'
+    scan = _load(tmp_path, PIPELINE + text).scans["uploads"]
+    assert scan.on_inventory
+    assert scan.report == ("inventories", "uploads/daily")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('glue_version = "4.0"', "pipeline.glue_version: found '4.0'; allowed is one of 6.0, 5.1"),
+        ('worker_type = "G.3X"', "pipeline.worker_type: found 'G.3X'; allowed is one of G.1X"),
+        ("workers = 1", "pipeline.workers: found 1; allowed is 2 to 299"),
+        ('timeout = "200h"', "pipeline.timeout: found 720000; allowed is 60 to 604800 seconds"),
+        ('subnet = "subnet-0a"', "pipeline.security_groups: missing; jobs in a VPC need it"),
+        ("worker = 3", "did you mean 'workers'?"),
+        ("[scan.uploads]", "scan.uploads.schedule: missing"),
+        ('[scan.uploads]\nschedule = "daily"', "scan.uploads.schedule: found 'daily'; allowed is"),
+        (
+            '[scan.uploads]\nschedule = "rate(1 day)"\nalert_wrose = 3',
+            "did you mean 'alert_worse'?",
+        ),
+        ('[scan.uploads]\nschedule = "rate(1 day)"\nsource = "hive"', "found 'hive'; allowed is"),
+        (
+            '[scan.uploads]\nschedule = "rate(1 day)"\nsource = "metadata"',
+            'metadata = "on" in [pipeline]',
+        ),
+        ('[scan.uploads]\non = "inventory"', "scan.uploads.source: found '' beside on"),
+        (
+            '[scan.uploads]\non = "inventory"\nsource = "s3://a/manifest.json"',
+            "found 's3://a/manifest.json' beside on",
+        ),
+        ('[scan.Up_loads]\nschedule = "rate(1 day)"', "scan.Up_loads: found no bucket name"),
+    ],
+)
+def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigErrors) as caught:
+        _load(tmp_path, f"{PIPELINE}{text}\n")
+    assert said in str(caught.value)
+
+
+def test_a_scan_without_the_jobs_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors, match=r"scan\.uploads: found without the jobs"):
+        _load(tmp_path, '[scan.uploads]\nschedule = "rate(1 day)"\n')
