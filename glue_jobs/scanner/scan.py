@@ -47,7 +47,7 @@ def scan(spark: SparkSession, given: Scan, run: Run) -> None:
     memory, at = Memory(home), datetime.now(UTC)
     with lease.held(f"{home}/lease.json", run.folder):
         before = memory.current()
-        late = _send(spark, before, run)
+        late = _send(spark, before, run, "the last scan's events")
         run.says("counting")
         new = memory.begun(_compared(found, before.edges(spark), given, at), at)
         judged = new.edges(spark)
@@ -60,7 +60,7 @@ def scan(spark: SparkSession, given: Scan, run: Run) -> None:
         run.says("writing the events down")
         new = replace(new, events=_spooled(judged, new, numbers, given, at))
         memory.counts(new, instead_of=before)
-        sent = _send(spark, new, run)
+        sent = _send(spark, new, run, "sending")
         memory.sweep(before)
     run.ends({**told, "events": late + sent})
 
@@ -111,9 +111,9 @@ def _spooled(
     )
 
 
-def _send(spark: SparkSession, generation: Generation, run: Run) -> int:
+def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> int:
     """Send what is left of a generation's events; how many went now."""
     if not generation.events:
         return 0
-    says: Any = partial(run.says, "sending", unit="events")
+    says: Any = partial(run.says, stage, unit="events")
     return outbox.send(spark, generation.outbox, says=says)

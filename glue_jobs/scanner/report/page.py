@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from jinja2 import Environment, StrictUndefined, Template
 
 from glue_jobs.scanner.report import prices, words
-from glue_jobs.scanner.report.finding import Finding
-from glue_jobs.scanner.report.lifecycle import advice
+from glue_jobs.scanner.report.finding import Finding, Share, Why
+from glue_jobs.scanner.report.lifecycle import Advice, advice
 
 CARDS: Final = 100
 """So many findings have their reasons on the page; the Parquet files have more."""
+_BARS: Final = 10
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
@@ -39,14 +40,55 @@ class Page:
     notes: Sequence[str]
 
 
+class Bar(NamedTuple):
+    """A bar of a chart: what it is, how much in words, and its length."""
+
+    name: str
+    told: str
+    length: float
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One finding, with why and what to do."""
+
+    finding: Finding
+    why: Why
+    advice: Advice
+    ages: Sequence[Bar]
+    folders: Sequence[Bar]
+
+
 def html(page: Page) -> str:
     """The page as HTML."""
     cards = [
-        (finding, advice(finding, page.thresholds[finding.kind]))
+        _card(finding, finding.why, page.thresholds[finding.kind])
         for finding in page.top[:CARDS]
         if finding.why
     ]
-    return _template().render(page=page, cards=cards, prices=prices.SOURCE)
+    return _template().render(page=page, cards=cards, costs=_costs(cards), prices=prices.SOURCE)
+
+
+def _card(finding: Finding, why: Why, threshold: int) -> Card:
+    def bars(shares: Sequence[Share]) -> list[Bar]:
+        by_versions = finding.kind == "ManyVersions"
+        return [
+            Bar(
+                share.name,
+                f"{share.versions:,} with {words.size(share.bytes)}",
+                share.versions if by_versions else share.bytes,
+            )
+            for share in shares
+        ]
+
+    return Card(finding, why, advice(finding, threshold), bars(why.ages), bars(why.folders))
+
+
+def _costs(cards: Sequence[Card]) -> list[Bar]:
+    """The dearest keys and prefixes; one that is two kinds of finding costs once."""
+    costs = {card.finding.key or words.EVERYTHING: card.why.dollars for card in cards}
+    dearest = sorted(costs.items(), key=lambda cost: -cost[1])[:_BARS]
+    return [Bar(key, words.dollars(amount), amount) for key, amount in dearest if amount]
 
 
 @cache
@@ -57,12 +99,10 @@ def _template() -> Template:
     environment.filters |= {
         "size": words.size,
         "dollars": words.dollars,
+        "key": lambda key: words.plain(key) or words.EVERYTHING,
         "plain": words.plain,
         "number": lambda number: f"{number:,}",
-        "pretty": _pretty,
+        # In ASCII, so that nothing in it is hidden.
+        "pretty": lambda document: json.dumps(document, indent=2),
     }
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-
-
-def _pretty(document: Any) -> str:
-    return json.dumps(document, indent=2)  # in ASCII, so that nothing in it is hidden

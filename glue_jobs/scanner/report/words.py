@@ -2,6 +2,8 @@
 
 from typing import Final
 
+EVERYTHING: Final = "(the whole bucket)"
+"""How the key of the bucket itself, "", is shown."""
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _STEP: Final = 1_024
 _CENT: Final = 0.01
