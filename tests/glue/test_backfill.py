@@ -20,6 +20,7 @@ from glue_jobs import files, outbox
 from glue_jobs.backfill.backfill import OtherRunError, TooOldError, backfill
 from glue_jobs.backfill.receiver import NoRuleError
 from glue_jobs.events import Object, created
+from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.outbox import OutboxError
 from glue_jobs.run import Run
@@ -137,6 +138,26 @@ def test_a_target_gets_what_the_bucket_shows_and_its_rules_take(
         "events": 2,
         "notes": [],
     }
+
+
+def test_a_bucket_is_listed_as_it_is(
+    spark: SparkSession, aws: Emulator, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glue_jobs.listing.read", read)
+    s3, folder = aws.client("s3"), f"{place.name}/"
+    s3.create_bucket(Bucket=BUCKET)
+    for key in ("a b+c.txt", "gone", "z"):
+        s3.put_object(Bucket=BUCKET, Key=folder + key, Body=b"three")
+    s3.delete_object(Bucket=BUCKET, Key=f"{folder}gone")
+    place.rule()
+    assert place.backfills(spark, prefix=folder)["objects"] == 2
+    events = [event for _, event in place.sent()]
+    assert [(each.key, each.size, each.version_id) for each in events] == [
+        (f"{folder}a b+c.txt", 5, None),
+        (f"{folder}z", 5, None),
+    ]
+    assert {each.etag for each in events} == {"35d6d33467aae9a2e3dccb4b6b027878"}
+    assert all(each.time > "2026" for each in events)
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(

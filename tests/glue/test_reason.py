@@ -1,6 +1,6 @@
 """What went wrong in a worker is told in the words that were used there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 from pyspark.sql import SparkSession
@@ -20,7 +20,7 @@ from glue_jobs.reason import reason
 def test_an_error_of_a_worker_is_told_without_its_traceback(
     spark: SparkSession, error: Exception, told: object, *, rows: bool
 ) -> None:
-    def fails(_: Iterator[object]) -> Iterator[tuple[str]]:
+    def fails(_: Iterable[int]) -> Iterator[tuple[str]]:
         raise error
 
     failing = spark.sparkContext.parallelize([0], 1).mapPartitions(fails)
