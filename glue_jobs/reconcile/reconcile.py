@@ -14,7 +14,7 @@ from glue_jobs.aws import client
 from glue_jobs.backfill.messages import at_once
 from glue_jobs.backfill.receiver import Receiver, receiver, unknown
 from glue_jobs.listing.schema import Listing
-from glue_jobs.reconcile import compare, look, mirror, repair, tasks
+from glue_jobs.reconcile import compare, look, mirror, repair
 from glue_jobs.reconcile.compare import What
 from glue_jobs.reconcile.look import CHANGING, UNCOVERED, Difference
 from glue_jobs.run import Run
@@ -32,8 +32,8 @@ def reconcile(spark: SparkSession, given: Reconcile, run: Run) -> None:
     """Compare, look again, report; with `mode = repair` send the events that mend.
 
     The run ends with the count of each kind of difference, whether that is `drift`, how many
-    events were `sent`, and the first of the differences. All are in the run's folder
-    `differences`, rows of `look.DIFFERENCES`.
+    events were `sent`, and the first of what is drift. All is in the run's folder `differences`,
+    rows of `look.DIFFERENCES`.
 
     Raises:
         BucketcastError: the target, its rules, the bucket's content or S3 cannot be read.
@@ -42,20 +42,19 @@ def reconcile(spark: SparkSession, given: Reconcile, run: Run) -> None:
     place = mirror.find(given.target, given.targets)
     to = receiver(given)
     looker = look.Looker(place, given.bucket, to.rules, _unix_ms(began))
-    with tasks.explained():
-        run.says(f"listing {given.bucket}")
-        content = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
-        run.says(f"reading {place.arn}")
-        held = mirror.rows(spark, place, given.bucket, given.prefix)
-        rows = _kept(held, run.path("rows"))
-        run.says("comparing")
-        differ = compare.suspects(events.objects(content.objects), rows)
-        suspects = _kept(differ, run.path("suspects"))
-        waiting = _waiting(to.queue)
-        run.says(f"looking again at {suspects.count()} objects")
-        found = _kept(look.again(suspects, looker), run.path("differences"))
-        mends = given.mode == "repair"
-        sent = _mend(found, to, given, run, looker.began) if mends else 0
+    run.says(f"listing {given.bucket}")
+    content = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
+    run.says(f"reading {place.arn}")
+    held = mirror.rows(spark, place, given.bucket, given.prefix)
+    rows = _kept(held, run.path("rows"))
+    run.says("comparing")
+    differ = compare.suspects(events.objects(content.objects), rows)
+    suspects = _kept(differ, run.path("suspects"))
+    waiting = _waiting(to.queue)
+    run.says(f"looking again at {suspects.count()} objects")
+    found = _kept(look.again(suspects, looker), run.path("differences"))
+    mends = given.mode == "repair"
+    sent = _mend(found, to, given, run, looker.began) if mends else 0
     told = _told(found, waiting)
     run.ends(
         {
@@ -67,7 +66,7 @@ def reconcile(spark: SparkSession, given: Reconcile, run: Run) -> None:
             **told,
             "sent": sent,
             "report": run.path("differences"),
-            "differences": _sample(found, given.bucket),
+            "differences": _sample(repair.drift(found), given.bucket),
             "notes": [*unknown(to.rules), *_notes(told, content, began)],
         }
     )

@@ -26,9 +26,13 @@ def messages(differences: DataFrame, bucket: str, to: Receiver, since: int, most
 
     `since` is when it was compared, in Unix ms, and `most` is how many events a message may hold.
     """
-    drift = differences.where(differences.what.isin([str(each) for each in What]))
-    rows = drift.rdd.mapPartitions(partial(_messages, bucket, to, since, most))
+    rows = drift(differences).rdd.mapPartitions(partial(_messages, bucket, to, since, most))
     return differences.sparkSession.createDataFrame(rows, MESSAGES, verifySchema=False)
+
+
+def drift(differences: DataFrame) -> DataFrame:
+    """What is drift of `look.DIFFERENCES`: neither what is changing nor what no rule speaks of."""
+    return differences.where(differences.what.isin([str(each) for each in What]))
 
 
 def _messages(
