@@ -52,23 +52,33 @@ class Pipeline(Construct):
             jobs.conf(Stack.of(self), name, metadata=bool(options.metadata)),
             self._connection(),
         )
-        sending = {
-            "rules": ingest.rules.table_name,
-            "queues": ingest.queue_prefix,
-            "fifo": "on" if config.sync_events else "off",
-        }
-        given: dict[str, Mapping[str, str]] = {
-            "scan": {"state": f"s3://{name}/alerts", "ingress": ingest.queue.queue_url},
-            "backfill": sending,
-            "reconcile": {**sending, "targets": _targets_text(self._mirrors())},
-        }
+        given = self._given(ingest)
         self.jobs = {
             job: Job(self, job, folder=folder, ground=ground, given=given[job], assets=assets)
             for job, folder in _FOLDERS.items()
         }
-        for name_, job in self.jobs.items():
+        self._allow(ingest, queues)
+        told = {"bucket": name, "jobs": {key: job.name for key, job in self.jobs.items()}}
+        CfnOutput(self, "Output", value=Stack.of(self).to_json_string(told))
+
+    def _given(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
+        """What only the stack knows of each job's options (`bucketcast.jobs.GIVEN`)."""
+        sending = {
+            "rules": ingest.rules.table_name,
+            "queues": ingest.queue_prefix,
+            "fifo": "on" if self._config.sync_events else "off",
+        }
+        state = f"s3://{self.bucket.bucket_name}/alerts"
+        return {
+            "scan": {"state": state, "ingress": ingest.queue.queue_url},
+            "backfill": sending,
+            "reconcile": {**sending, "targets": _targets_text(self._mirrors())},
+        }
+
+    def _allow(self, ingest: Ingest, queues: Sequence[sqs.IQueue]) -> None:
+        for key, job in self.jobs.items():
             self._let_read(job)
-            self._let_keep(job, f"runs/{name_}/*")
+            self._let_keep(job, f"runs/{key}/*")
         scan, *senders = self.jobs.values()
         self._let_keep(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
@@ -77,8 +87,6 @@ class Pipeline(Construct):
             job.allow(_ASK, [ingest.rules.table_arn])
         held = [target.secret_names for target in self._mirrors()]
         secrets.let_read(self.jobs["reconcile"].role, frozenset().union(*held))
-        told = {"bucket": name, "jobs": {key: job.name for key, job in self.jobs.items()}}
-        CfnOutput(self, "Output", value=Stack.of(self).to_json_string(told))
 
     def runs(self, job: str) -> str:
         """The folder of a job's runs."""

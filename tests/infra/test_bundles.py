@@ -57,7 +57,7 @@ def test_core_layer_holds_the_package_and_its_bytecode(here: Bundles) -> None:
     assert int.from_bytes(header, "little") == 1
 
 
-@pytest.mark.parametrize("name", ["ingest", "dispatch", "wiring", "entry"])
+@pytest.mark.parametrize("name", ["ingest", "dispatch", "wiring", "entry", "start"])
 def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
     assert (here.function(name) / "functions" / name / "handler.py").is_file()
 

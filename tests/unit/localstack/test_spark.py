@@ -1,0 +1,102 @@
+"""A job run here: what it is made of comes from Glue and S3, what is given goes over it."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+
+from localstack import java, spark
+from localstack.places import Failure
+
+JOB = {
+    "Command": {"ScriptLocation": "s3://assets/abc.py"},
+    "DefaultArguments": {
+        "--conf": "spark.sql.session.timeZone=UTC --conf spark.sql.ansi.enabled=true",
+        "--extra-py-files": "s3://assets/def.zip",
+        "--enable-metrics": "true",
+        "--job-bookmark-option": "job-bookmark-disable",
+        "--ingress": "http://queue",
+        "--state": "s3://pipeline/alerts",
+    },
+}
+
+
+@pytest.fixture
+def submit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A spark-submit that writes down what it was given, and where."""
+    seen = tmp_path / "seen.json"
+    program = tmp_path / "bin" / "spark-submit"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/usr/bin/env python3\nimport json, os, sys\n"
+        f"json.dump([sys.argv[1:], dict(os.environ)], open({str(seen)!r}, 'w'))\n"
+    )
+    program.chmod(0o755)
+    (tmp_path / "s3a.jar").touch()
+    monkeypatch.setattr(spark, "PROJECT_VENV", tmp_path)
+    monkeypatch.setattr(spark, "JARS", tmp_path)
+    monkeypatch.setattr(java, "home", lambda: Path("/java"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "0pen-sesame")
+    monkeypatch.setenv("PYTHONPATH", "/the/checkout")
+    monkeypatch.setattr(boto3, "client", _client)
+    return seen
+
+
+def _client(service: str, **_: Any) -> Any:
+    if service == "glue":
+        return SimpleNamespace(get_job=lambda JobName: {"Job": JOB})  # noqa: ARG005, N803
+    return SimpleNamespace(download_file=lambda _, key, path: Path(path).write_text(key))
+
+
+def test_defaults_are_the_jobs_and_what_is_given_wins(submit: Path) -> None:
+    assert spark.run("Bucketcast-scan", {"--bucket": "uploads", "--state": "s3://mine"}) == 0
+    words, environment = json.loads(submit.read_text())
+    script = next(place for place, word in enumerate(words) if word.endswith("/abc.py"))
+    assert words[script + 1 :] == [
+        *("--ingress", "http://queue"),
+        *("--state", "s3://mine"),
+        *("--bucket", "uploads"),
+    ]
+    before = words[:script]
+    assert "spark.sql.session.timeZone=UTC" in before
+    assert "spark.sql.ansi.enabled=true" in before
+    assert "spark.hadoop.fs.s3a.endpoint=http://127.0.0.1:4566" in before
+    assert before[before.index("--py-files") + 1].endswith("/def.zip")
+    assert "0pen-sesame" not in " ".join(words)
+    assert "PYTHONPATH" not in environment  # else the checkout's code would run, and not the zip's
+
+
+def test_what_was_fetched_goes_with_the_run(submit: Path) -> None:
+    spark.run("Bucketcast-scan", {})
+    words, environment = json.loads(submit.read_text())
+    assert not Path(environment["TMPDIR"]).exists()
+    assert not Path(words[words.index("--py-files") + 1]).exists()
+
+
+def test_without_the_jars_the_cure_is_said(submit: Path, tmp_path: Path) -> None:
+    assert not submit.exists()
+    (tmp_path / "s3a.jar").unlink()
+    with pytest.raises(Failure, match="tests/servers/install javac mvn s3a"):
+        spark.run("Bucketcast-scan", {})
+
+
+def test_a_java_that_spark_cannot_use_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes = []
+    for number in ("25.0.1", "17.0.15", "1.8.0_392"):
+        program = tmp_path / number / "bin" / "java"
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\necho 'openjdk version \"{number}\"' >&2\n")
+        program.chmod(0o755)
+        homes.append(program.parent.parent)
+    assert [java.version(home) for home in homes] == [25, 17, 8]
+    monkeypatch.setattr(java, "_places", lambda: iter(homes))
+    assert java.home() == homes[1]
+    monkeypatch.setattr(java, "_places", lambda: iter(homes[::2]))
+    with pytest.raises(Failure, match=r"needs Java 17 or 21, found 25 at .*, 8 at"):
+        java.home()
