@@ -1,0 +1,23 @@
+from typing import Any
+
+import pytest
+from botocore.utils import parse_timestamp
+
+from glue_jobs.aws import _moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-02T03:04:05.678Z",
+        "2024-01-02T03:04:05+02:00",
+        "2024-01-02T03:04:05",
+        "Tue, 02 Jan 2024 03:04:05 GMT",
+        "1704164645",
+        1704164645,
+        1704164645.5,
+    ],
+)
+def test_times_are_read_as_boto3_reads_them(text: Any) -> None:
+    assert _moment(text) == parse_timestamp(text)
+    assert _moment(text).utcoffset() == parse_timestamp(text).utcoffset()
