@@ -6,9 +6,9 @@ owner may be silent. If it changes, the owner lives; if not, it has ended withou
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import sleep
 from typing import Final
 from uuid import uuid4
 
@@ -54,7 +54,7 @@ class _Lease:
             content, self._mark = files.marked(self._url)
             owner = json.loads(content)["run"]
             if owner:
-                time.sleep(SILENCE)
+                sleep(SILENCE)
                 if files.marked(self._url)[1] != self._mark:
                     raise BusyError(_busy(self._url, owner))
         try:

@@ -74,7 +74,7 @@ def test_a_pointer_that_is_none_is_named(home: str) -> None:
 
 def silence(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """What happens in the time for which a lease is watched."""
-    monkeypatch.setattr("glue_jobs.scanner.lease.time.sleep", lambda _seconds: happens())
+    monkeypatch.setattr("glue_jobs.scanner.lease.sleep", lambda _seconds: happens())
 
 
 def test_a_lease_whose_holder_lives_is_left_to_it(
