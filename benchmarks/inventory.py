@@ -53,9 +53,15 @@ copy (
 
 
 def write(folder: Path, rows: int, shape: Shape) -> Path:
-    """Write a report of so many rows below a folder, file by file; returns its manifest.json."""
+    """Write a report of so many rows below a folder, file by file; returns its manifest.json.
+
+    One that is there already is kept.
+    """
+    manifest = folder / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
+    if manifest.exists():
+        return manifest
     data = folder / BUCKET / "all" / "data"
-    data.mkdir(parents=True)
+    data.mkdir(parents=True, exist_ok=True)
     files = []
     with duckdb.connect(config={"threads": 2, "memory_limit": "2GB"}) as made:
         for first in range(0, rows, _A_FILE):
@@ -67,8 +73,7 @@ def write(folder: Path, rows: int, shape: Shape) -> Path:
                 _FILE.format(bucket=BUCKET, key=key, ids=ids, first=first, last=last, path=path)
             )
             files.append(path)
-    manifest = folder / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
-    manifest.parent.mkdir()
+    manifest.parent.mkdir(exist_ok=True)
     content = json.dumps(_manifest(folder, files)).encode()
     manifest.write_bytes(content)
     manifest.with_name("manifest.checksum").write_text(

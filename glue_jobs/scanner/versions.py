@@ -8,7 +8,7 @@ from pyspark.sql import functions as sql
 from glue_jobs.scanner import candidates
 
 _FEWEST: Final = 1 << 12
-_MOST: Final = 1 << 22  # what a task holds is some 100 MB then
+_MOST: Final = 1 << 24  # at worst the driver holds them all, which is some 500 MB
 
 
 def findings(listing: DataFrame, *, many: int, large: int) -> DataFrame:
