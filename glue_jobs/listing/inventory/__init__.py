@@ -22,7 +22,8 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
 
     `source` is URLs with commas between them: of a manifest.json, or of the folder of a
     configuration, for its newest finished report. Manifests and data files are checked first, on
-    the cluster; then Spark reads the files that the manifests name, and no others.
+    the cluster; then Spark reads the files that the manifests name, and no others. A CSV's rows are
+    looked at as they are read: a bad one ends whatever reads them, and `glue_jobs.reason` tells it.
 
     Raises:
         BadListingError: which file is missing, damaged or another bucket's; or the reports do not

@@ -1,4 +1,4 @@
-"""Whether a report's data files are there, whole and what the manifest says; one task a file."""
+"""Whether data files are there, whole and what their manifest says: a task for some of them."""
 
 import csv
 import hashlib
@@ -15,7 +15,7 @@ from glue_jobs import files
 from glue_jobs.listing.inventory.manifest import Manifest
 from glue_jobs.listing.schema import BadListingError
 
-_TASKS: Final = 2_000
+_TASK: Final = 1 << 29  # bytes, should they have to be read
 _HEAD: Final = 1 << 16  # bytes; longer than any row
 _TOLD: Final = 5
 
@@ -33,8 +33,14 @@ def check(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
         return
     places = [(manifest.place(file), file.size, file.md5) for file in manifest.files]
     columns = manifest.columns if manifest.format == "CSV" else ()
-    tasks = spark.sparkContext.parallelize(places, min(len(places), _TASKS))
-    problems = tasks.mapPartitions(partial(_problems, columns, bucket)).collect()
+    context = spark.sparkContext
+    read = sum(file.size for file in manifest.files) // _TASK
+    tasks = min(len(places), 4 * context.defaultParallelism + read)
+    problems = (
+        context.parallelize(places, tasks)
+        .mapPartitions(partial(_problems, columns, bucket))
+        .collect()
+    )
     if problems:
         told = "\n".join(sorted(problems)[:_TOLD])
         raise BadListingError(

@@ -139,16 +139,15 @@ def _value(name: str) -> Column:
     if kind is None:
         return text
     value = F.coalesce(
-        F.expr(f"try_cast(`{name}` AS {kind})"), _refused(text, f"a {name}").cast(kind)
+        F.expr(f"try_cast(`{name}` AS {kind})"), _refused(text, f"{kind} in {name}").cast(kind)
     )
     return F.when(text != "", value)
 
 
 def _refused(found: Column, wanted: str) -> Column:
-    text = F.concat(
-        F.input_file_name(), F.lit(": found "), found, F.lit(f", wanted {wanted}, in the row of ")
-    )
-    return F.raise_error(F.concat_ws("", text, F.col("Key"))).cast("string")
+    end = F.lit(f", wanted {wanted}, in the row of ")
+    parts = (F.input_file_name(), F.lit(": found "), found, end, F.col("Key"))
+    return F.raise_error(F.concat_ws("", *parts)).cast("string")
 
 
 def _paths(manifest: Manifest) -> list[str]:
