@@ -18,6 +18,8 @@ _SURROGATES: Final = range(0xD800, 0xE000)  # no characters, in the middle of th
 _KEY_BYTES: Final = 1024  # which S3 may also hold a marker to
 _LOOKS: Final = 16  # for each part, and about for each cut
 _AT_ONCE: Final = 32
+_ENOUGH: Final = 4.0  # pages of a piece that is not worth a cut
+_UNSEEN: Final = 1e9  # pages of a bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def plan(look: Look, parts: int, each: Each = map) -> list[Range]:
     at once (the `map` of a thread pool).
     """
     left = parts * _LOOKS
-    pieces = [_Piece(Range(), look(""))]
+    pieces = [_Piece(Range(), look(""), _UNSEEN)]
     while left > 0 and (chosen := _heaviest(pieces, left // _LOOKS)):
         cuts = list(each(lambda piece: _cut(piece, look), chosen))
         left -= sum(map(len, cuts))
@@ -90,7 +92,7 @@ def plan(look: Look, parts: int, each: Each = map) -> list[Range]:
 
 def _heaviest(pieces: Sequence[_Piece], most: int) -> list[_Piece]:
     """The pieces to cut next, the largest first; those that seem much smaller wait."""
-    large = [piece for piece in pieces if not (piece.small or piece.whole)]
+    large = [piece for piece in pieces if piece.weight > _ENOUGH and not piece.whole]
     large.sort(key=lambda piece: -piece.pages)
     chosen = large[: max(1, min(most, _AT_ONCE))]
     return [piece for piece in chosen if piece.pages * 4 > chosen[0].pages]
