@@ -82,8 +82,11 @@ def _settings() -> list[str]:
         "spark.master=local[*]",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=127.0.0.1",
+        # Buckets here are small: a second compiler would not have paid for itself. Glue is in UTC,
+        # and times in ORC have no zone.
+        "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -Duser.timezone=UTC",
         "spark.log.level=WARN",
-        "spark.sql.shuffle.partitions=8",
+        "spark.sql.shuffle.partitions=2",
         "spark.ui.enabled=false",
         "spark.hadoop.fs.s3.impl=org.apache.hadoop.fs.s3a.S3AFileSystem",
         f"spark.hadoop.fs.s3a.aws.credentials.provider={provider}",

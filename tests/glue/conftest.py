@@ -14,6 +14,8 @@ from tests.glue.emulator import Emulator
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
+# Short jobs end before a second compiler has paid for itself.
+JVM = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1"
 PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
 ELSEWHERE = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 
@@ -69,7 +71,7 @@ def _builder(folder: Path) -> SparkSession.Builder:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC")
+        .config("spark.driver.extraJavaOptions", JVM)
         .config("spark.local.dir", str(folder))
         .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
         .config("spark.sql.ansi.enabled", "true")
