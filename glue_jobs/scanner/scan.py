@@ -72,13 +72,15 @@ def _compared(found: Listing, before: DataFrame, given: Scan, at: datetime) -> D
     """
     objects = found.objects
     large = folders.findings(objects, many=given.alert_excess_folders)
-    many = versions.findings(
-        objects, many=given.alert_excess_versions, large=given.alert_versions_size
-    )
+    many = None
+    if found.versions:
+        many = versions.findings(
+            objects, many=given.alert_excess_versions, large=given.alert_versions_size
+        )
     inside = sql.col("key").startswith(given.prefix)
     looked = inside if found.versions else inside & ~sql.col("kind").isin(*_BY_VERSIONS)
     return edges.compared(
-        edges.found(many if found.versions else None, large).where(inside),
+        edges.found(many, large).where(inside),
         before,
         at=at,
         rules=edges.Rules(given.alert_worse, given.alert_cooldown),

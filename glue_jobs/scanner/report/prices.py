@@ -1,9 +1,10 @@
 """What storage costs a month, by its class.
 
-Source: what guides gave in March 2026 for Amazon S3 in us-east-1, first tier; check Amazon's own list
-before deciding by them. Other regions differ by 10 to 30 per cent. What depends on more than bytes is left out: the least size and
-duration that colder classes bill, their overhead for an object, and requests. INTELLIGENT_TIERING
-counts as if all of it was read often, which is the most that it can cost.
+Source: what guides told in March 2026 of Amazon S3 in us-east-1, first tier; look at Amazon's own
+list before you decide by it. Other regions differ by 10 to 30 per cent. What depends on more than
+bytes is left out: the least size and duration that colder classes bill, their overhead for an
+object, and requests. INTELLIGENT_TIERING counts as if all of it was read often, which is the most
+that it can cost.
 """
 
 from collections.abc import Mapping
