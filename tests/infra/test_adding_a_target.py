@@ -20,7 +20,7 @@ DOCUMENT = (ROOT / "docs" / "adding-a-target.md").read_text(encoding="utf-8")
 WRITTEN = [file["path"] for file in FILE.finditer(DOCUMENT) if file["path"].endswith(".py")]
 EXTRAS = "[project.optional-dependencies]\n"
 
-FOLDERS = ("examples", "functions", "layers", "requirements", "stacks", "tests")
+FOLDERS = ("examples", "functions", "glue_jobs", "layers", "requirements", "stacks", "tests")
 LOCK = """
 import sys
 sys.path.insert(0, "requirements")
