@@ -33,9 +33,9 @@ def findings(listing: DataFrame, *, many: int, large: int) -> DataFrame:
 
 
 def _buckets(rows: int, many: int) -> int:
-    """As few as leave a bucket of ordinary keys a quarter below the threshold.
+    """As few as leave a bucket of ordinary keys below nine tenths of the threshold.
 
     More would be slower: up to 65,536 fit into a processor's cache and Spark's fast table.
     """
-    wanted = rows // max(1, many * 3 // 4)
+    wanted = rows // max(1, many * 9 // 10)
     return max(_FEWEST, min(_MOST, 1 << wanted.bit_length()))
