@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -76,14 +77,17 @@ def test_a_scan_of_a_broken_report_says_which_file_and_sends_nothing(system: Sys
 
 
 @pytest.fixture(scope="module")
-def crowded(system: System) -> str:
+def crowded(system: System) -> Iterator[str]:
     """The bucket with its objects, and a rule for the mirror that is younger than they are."""
     name = "crowded"
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda number: system.put(name, key(number)), range(OBJECTS)))
     system.until_settled(within=DELIVERED_SECONDS)
     system.add_rule(name, "postgres.mirror", event="put,delete")
-    return name
+    yield name
+    # Other tests count the rules of this bucket.
+    removed = system.bucketcast("event", "rm", name, TO_MIRROR[1], "--event", "put,delete")
+    assert removed.code == 0, removed.err
 
 
 def key(number: int) -> str:
