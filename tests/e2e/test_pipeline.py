@@ -94,7 +94,9 @@ def key(number: int) -> str:
     return f"{number % 40:02}/{number:05} ü+%.txt"
 
 
-def test_a_new_mirror_is_backfilled_while_the_bucket_changes(system: System, crowded: str) -> None:
+@pytest.fixture(scope="module")
+def backfilled(system: System, crowded: str) -> Ran:
+    """The mirror, filled while the bucket changes."""
     ended = Event()
     with ThreadPoolExecutor(1) as pool:
         changing = pool.submit(change, system, crowded, ended)
@@ -102,11 +104,15 @@ def test_a_new_mirror_is_backfilled_while_the_bucket_changes(system: System, cro
             ran = job(system, "backfill", crowded, *TO_MIRROR, "--rate", "0")
         finally:
             ended.set()
-        changed = changing.result()
-    assert ran.code == 0, ran.err
-    assert changed > 100, "the bucket was to change meanwhile"
+        assert changing.result() > 100, "the bucket was to change meanwhile"
     system.until_settled(within=DELIVERED_SECONDS)
+    return ran
 
+
+def test_a_new_mirror_is_backfilled_while_the_bucket_changes(
+    system: System, crowded: str, backfilled: Ran
+) -> None:
+    assert backfilled.code == 0, backfilled.err
     there = arrivals.bucket(system, crowded, "")
     assert len(there) > OBJECTS / 2
     assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == there
@@ -128,6 +134,7 @@ def change(system: System, bucket: str, ended: Event) -> int:
     return count
 
 
+@pytest.mark.usefixtures("backfilled")
 def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded: str) -> None:
     there = arrivals.bucket(system, crowded, "")
     damaged = sorted(there)[7::50][:DAMAGED]
