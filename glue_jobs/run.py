@@ -43,6 +43,10 @@ class Run:
         sys.stdout.write(f"{stage}: {done} of {total} {unit}\n" if total else f"{stage}\n")
         sys.stdout.flush()
 
+    def sends(self, done: int, total: int) -> None:
+        """How many events SQS has taken, as the outbox tells it."""
+        self.says("sending", done, total, "events")
+
     def ends(self, result: Mapping[str, Any]) -> None:
         """What the job found; written when the run ends well."""
         self._result = result

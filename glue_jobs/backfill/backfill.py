@@ -10,7 +10,6 @@ is written down first, so that the same run goes on after an interruption.
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -61,14 +60,9 @@ def backfill(spark: SparkSession, given: Backfill, run: Run) -> None:
     listed = _kept(given, run) or _list(spark, given, run)
     left = listed.events - outbox.sent(listed.spool)
     _see_in_time(listed.taken, left / given.rate if given.rate else 0.0)
-    says = partial(_says, run)
-    outbox.send(spark, listed.spool, rate=given.rate, says=says)
+    outbox.send(spark, listed.spool, rate=given.rate, says=run.sends)
     told = ("objects", "matched", "events", "notes")
     run.ends({**listed.asked, **{name: getattr(listed, name) for name in told}})
-
-
-def _says(run: Run, done: int, total: int) -> None:
-    run.says("sending", done, total, "events")
 
 
 def _asked(given: Backfill) -> dict[str, str]:

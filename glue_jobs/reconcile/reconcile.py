@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -92,12 +91,7 @@ def _mend(found: DataFrame, to: Receiver, given: Reconcile, run: Run, began: int
     run.says("writing events")
     most = at_once(given.rate)
     outbox.spool(repair.messages(found, given.bucket, to, began, most), folder)
-    says = partial(_says, run)
-    return outbox.send(found.sparkSession, folder, rate=given.rate, says=says)
-
-
-def _says(run: Run, done: int, total: int) -> None:
-    run.says("sending", done, total, "events")
+    return outbox.send(found.sparkSession, folder, rate=given.rate, says=run.sends)
 
 
 def _unix_ms(at: datetime) -> int:

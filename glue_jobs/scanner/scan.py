@@ -8,8 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -117,5 +116,4 @@ def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> 
     """Send what is left of a generation's events; how many went now."""
     if not generation.events:
         return 0
-    says: Any = partial(run.says, stage, unit="events")
-    return outbox.send(spark, generation.outbox, says=says)
+    return outbox.send(spark, generation.outbox, says=run.sends)
