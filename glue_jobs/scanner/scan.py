@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -116,4 +117,5 @@ def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> 
     """Send what is left of a generation's events; how many went now."""
     if not generation.events:
         return 0
-    return outbox.send(spark, generation.outbox, says=run.sends)
+    says: Any = partial(run.says, stage, unit="events")
+    return outbox.send(spark, generation.outbox, says=says)
