@@ -35,6 +35,7 @@ def main() -> int:
     groups = ["--group", "tests", "--group", "spark-3-5"]
     compile_to(older, [*everything, *groups], stdin=build)
     compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
+    compile_to(Path("layers/gateway/requirements.txt"), ["--group", "gateway"], within=DEV)
     compile_to(Path("layers/jobs/requirements.txt"), ["--group", "jobs"], within=DEV)
     example = Path("examples/thumbnailer/requirements.txt")
     compile_to(example, ["--group", "thumbnailer"], within=DEV)
