@@ -163,3 +163,21 @@ def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
 def test_every_bucket_may_be_looked_into(run: Run, aws: FakeAws) -> None:
     aws.outputs["ObjectFacts"] = '["*"]'
     assert run(*ADD, "--tag", "a=b").code == 0
+
+
+def test_regular_expressions_that_ingest_could_not_hold_are_refused(run: Run, aws: FakeAws) -> None:
+    stored = Rules(TABLE, aws.dynamodb)
+    for number in range(5):
+        values = tuple(rf"(?i)\w{{1,999}}/{number}/{place}" for place in range(45))
+        stored.add(
+            Rule(
+                bucket="uploads",
+                arn=WEBHOOK,
+                events=("s3:ObjectCreated:*",),
+                conditions=(Condition("key", values, "regex"),),
+            )
+        )
+    ran = run(*ADD, "--regex", r"(?i)\w{1,999}/one-more", "--regex", r"(?i)\w{1,998}/two-more")
+    assert ran.code == 2
+    assert "2,000,000 are allowed" in ran.err
+    assert len(rules(aws)) == 5

@@ -14,7 +14,7 @@ that is gone: such a condition counts as met, so that no event is lost by it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Flag, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,11 +23,10 @@ import msgspec
 
 from bucketcast.errors import did_you_mean
 from bucketcast.event import Event
+from bucketcast.regexes import RegexSet
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
-
-    import re2
 
 How = Literal["equals", "prefix", "suffix", "regex", "range", "cidr"]
 Test = Callable[[Any], bool]
@@ -39,7 +38,6 @@ _HOWS: dict[str, tuple[str, ...]] = {"size": ("range",), "source_ip": ("equals",
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SIZE = re.compile(r"([0-9]{1,18})\s*([kmgt]i?)?b?", re.IGNORECASE)
-_LONGEST_REGEX = 1_000
 
 
 class Fact(Flag):
@@ -183,41 +181,11 @@ def _compiled(condition: Condition) -> Test:
     if condition.how == "suffix":
         return lambda text: text.endswith(values)
     if condition.how == "regex":
-        wanted = regexes(values)
-        return lambda text: bool(wanted.Match(text))
+        return RegexSet(values).any
     if condition.how == "range":
         ranges = [size_range(text) for text in values]
         return lambda size: any(a <= size and (b is None or size <= b) for a, b in ranges)
     return _in_networks([_network(text) for text in values])
-
-
-def regexes(patterns: Iterable[str]) -> "re2.Set":
-    """A set that says which of the patterns match a whole text, all in one pass over it.
-
-    Raises:
-        ValueError: a pattern that cannot be matched in linear time, or is none.
-    """
-    import re2  # noqa: PLC0415 - only where a rule has a regular expression
-
-    options = re2.Options()
-    options.log_errors = False
-    made = re2.Set.FullMatchSet(options)
-    for pattern in patterns:
-        if len(pattern) > _LONGEST_REGEX:
-            raise ValueError(f"a regular expression of {len(pattern)} characters; 1000 are allowed")
-        try:
-            re2.compile(pattern, options)
-            made.Add(pattern)
-        except re2.error as error:
-            why = (
-                error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else error
-            )
-            raise ValueError(
-                f"the regular expression {pattern!r} cannot be: {why}; allowed is RE2's syntax, "
-                "which is matched in linear time: no lookaround, no back-reference"
-            ) from None
-    made.Compile()
-    return made
 
 
 def _network(text: str) -> "IPv4Network | IPv6Network":

@@ -12,15 +12,16 @@ with the rules that match, and not with those that do not.
 import fnmatch
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from bucketcast.conditions import Condition, Fact, regexes
+from bucketcast.conditions import Condition, Fact
 from bucketcast.event import Event
 from bucketcast.names import expand, spellings
+from bucketcast.regexes import RegexSet
 
 Match = Callable[[str], Any]
 Payload = TypeVar("Payload")
@@ -67,6 +68,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return next(filter(None, (one.failure(event) for one in self.conditions)), None)
 
 
+def patterns(rule: Rule) -> set[str]:
+    """The regular expressions that a rule asks for."""
+    return {text for one in rule.conditions if one.how == "regex" for text in one.values}
+
+
 class Hit(NamedTuple):
     """A rule that matched: whose event it is, and by which rule."""
 
@@ -79,11 +85,18 @@ class RuleIndex:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         by_name: dict[str, list[_Entry]] = {}
+        patterns: dict[str, int] = {}
         for rule in sorted(rules, key=lambda rule: rule.id):
             entry = _Entry(rule)
+            if entry.regex:
+                patterns.setdefault(entry.regex, len(patterns))
             for name in dict.fromkeys(single for given in rule.events for single in expand(given)):
                 by_name.setdefault(name, []).append(entry)
-        self._names = {name: _Named(entries) for name, entries in by_name.items()}
+        # One set for all event names: most rules ask for the same ones, and a set takes memory.
+        searched = RegexSet(list(patterns)) if patterns else None
+        self._names = {
+            name: _Named(entries, patterns, searched) for name, entries in by_name.items()
+        }
 
     def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:
         """Whom the event is for; each target once, but for rules that have a name.
@@ -100,15 +113,22 @@ class RuleIndex:
 
 
 class _Named:
-    """The rules that ask for one event name."""
+    """The rules that ask for one event name.
 
-    __slots__ = ("_prefixes", "_searched", "_whole")
+    `patterns` gives the place of a rule's regular expression in `searched`.
+    """
 
-    def __init__(self, entries: list["_Entry"]) -> None:
+    __slots__ = ("_by_pattern", "_prefixes", "_searched")
+
+    def __init__(
+        self, entries: list["_Entry"], patterns: Mapping[str, int], searched: RegexSet | None
+    ) -> None:
         self._prefixes = _index([entry for entry in entries if not entry.regex])
-        self._whole = [entry for entry in entries if entry.regex]
-        patterns = [entry.regex for entry in self._whole]
-        self._searched = regexes(patterns).Match if patterns else None
+        self._by_pattern: dict[int, list[_Entry]] = {}
+        for entry in entries:
+            if entry.regex:
+                self._by_pattern.setdefault(patterns[entry.regex], []).append(entry)
+        self._searched = searched.matching if searched and self._by_pattern else None
 
     def match(self, event: Event, found: dict[str, Hit], asks: set[Fact] | None) -> None:
         key = event.key
@@ -119,10 +139,10 @@ class _Named:
                     if entry.slot not in found and entry.matches(event, asks):
                         found[entry.slot] = entry.hit
         if self._searched is not None:
-            for place in self._searched(key.encode()) or ():
-                entry = self._whole[place]
-                if entry.slot not in found and entry.matches(event, asks):
-                    found[entry.slot] = entry.hit
+            for place in self._searched(key):
+                for entry in self._by_pattern.get(place, ()):
+                    if entry.slot not in found and entry.matches(event, asks):
+                        found[entry.slot] = entry.hit
 
 
 class _Entry:

@@ -1,0 +1,68 @@
+"""Sets of regular expressions that are larger than RE2 compiles at once."""
+
+import pytest
+
+from bucketcast.conditions import Condition
+from bucketcast.event import Event
+from bucketcast.regexes import MAX_INSTRUCTIONS, RegexSet, check_total
+from bucketcast.rules import Rule, RuleIndex
+from tests.unit.made import event
+
+
+def photos(count: int) -> list[str]:
+    return [rf"(?i)[a-z]{{3,40}}/{number}/[\w-]{{1,60}}\.jpe?g" for number in range(count)]
+
+
+def teams(count: int) -> list[str]:
+    return [rf".*team-{number}\b.*\.(csv|json|parquet)" for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "key", "place"),
+    [
+        (photos(200), "holiday/137/on-the_beach.JPG", 137),
+        (photos(1_000), "holiday/0/x.jpeg", 0),
+        (photos(1_000), "holiday/999/x.jpeg", 999),
+        (teams(3_000), "a/team-2999/report.csv", 2_999),
+    ],
+)
+def test_a_set_too_large_for_re2_is_asked_in_parts(
+    patterns: list[str], key: str, place: int
+) -> None:
+    made = RegexSet(patterns)
+    assert made.matching(key) == [place]
+    assert made.any(key)
+    assert not made.any("nothing")
+
+
+def test_rules_of_a_bucket_with_many_regular_expressions_find_their_events() -> None:
+    index = RuleIndex(_rule(pattern, number) for number, pattern in enumerate(photos(200)))
+    assert [hit.arn for hit in index.match(_at("holiday/17/x.jpg"))] == [_arn(17)]
+    assert not index.match(_at("holiday/200/x.jpg"))
+
+
+def test_a_regular_expression_counts_for_the_events_that_its_own_rule_asks_for() -> None:
+    one, same = _rule("a/.*", 1), _rule("a/.*", 2, event="s3:ObjectRemoved:*")
+    index = RuleIndex([one, same, _rule("b/.*", 3)])
+    assert [hit.arn for hit in index.match(_at("a/x"))] == [_arn(1)]
+    assert [hit.arn for hit in index.match(_at("a/x", "s3:ObjectRemoved:Delete"))] == [_arn(2)]
+    assert not index.match(_at("a/x", "s3:ObjectAccessed:Get"))
+
+
+def test_what_a_bucket_could_not_hold_in_memory_is_refused() -> None:
+    check_total(photos(1_000))
+    with pytest.raises(ValueError, match=f"{MAX_INSTRUCTIONS:,} are allowed"):
+        check_total(photos(3_000))
+
+
+def _arn(number: int) -> str:
+    return f"arn:minio:sqs::{number}:webhook"
+
+
+def _rule(pattern: str, number: int, event: str = "s3:ObjectCreated:*") -> Rule:
+    condition = Condition(on="key", how="regex", values=(pattern,))
+    return Rule(bucket="uploads", arn=_arn(number), events=(event,), conditions=(condition,))
+
+
+def _at(key: str, name: str = "s3:ObjectCreated:Put") -> Event:
+    return event(key, name=name)
