@@ -140,6 +140,21 @@ def test_a_rule_for_nothing_else_says_how_to_get_them(run: Run, trails: Trails) 
     assert trails.writes == 0
 
 
+def test_reads_that_cost_money_are_asked_for_by_name(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    """The default asks for reads too, which S3 notifies nobody of."""
+    run(*ON)
+    ran = run("event", "add", "uploads", WEBHOOK)
+    assert ran.code == 2
+    assert "--event: missing, and access events of uploads are on" in ran.err
+    assert "$1.00 per million" in ran.err
+    assert Rules("rules", aws.dynamodb).of("uploads") == []
+    assert trails.logged("all") == []
+    assert run("event", "add", "uploads", WEBHOOK, "--event", "put,delete,get").code == 0
+    assert "GetObject" in trails.logged("all")
+
+
 def test_a_trail_is_named_for_access_events_only(run: Run, trails: Trails) -> None:
     assert run("attach", "uploads", "--trail", "all").code == 2
     assert trails.writes == 0

@@ -9,14 +9,17 @@ from typing import Any
 
 import click
 
+from bucketcast.access import PRICE
 from bucketcast.arn import Arn
 from bucketcast.cli import asked, words
 from bucketcast.cli.following import follow
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError
-from bucketcast.rules import Rule
+from bucketcast.regexes import check_total
+from bucketcast.rules import Rule, patterns
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, explained
+from bucketcast.store.access_events import AccessEvents
 from bucketcast.store.rules import RuleExistsError, Rules
 from bucketcast.wording import texts
 
@@ -53,7 +56,7 @@ def command() -> None:
     type=words.events,
     metavar="EVENTS",
     default="put,delete,get",
-    show_default=True,
+    show_default="put,delete,get; to be named where access events are on",
     help=_WORDS,
 )
 @asked.options
@@ -88,7 +91,9 @@ def add(
     target = there.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
     _refuse_blind(rule, there)
+    _refuse_unasked_costs(rule, there, aws)
     with explained():
+        _refuse_large(rule, Rules(there.rules_table, aws.dynamodb))
         try:
             Rules(there.rules_table, aws.dynamodb).add(rule)
         except RuleExistsError as error:
@@ -255,6 +260,29 @@ def _refuse_blind(rule: Rule, there: deployed.Deployed) -> None:
         f"objects of {rule.bucket}: put {cure} into bucketcast.toml and deploy; "
         'object_facts = "all" is for every bucket of the account'
     )
+
+
+def _refuse_unasked_costs(rule: Rule, there: deployed.Deployed, aws: Aws) -> None:
+    """The default has reads in it, which CloudTrail would begin to log, for money."""
+    source = click.get_current_context().get_parameter_source("events")
+    if source is click.core.ParameterSource.DEFAULT and AccessEvents(there, aws).are_on(
+        rule.bucket
+    ):
+        raise click.UsageError(
+            f"--event: missing, and access events of {rule.bucket} are on, so the default "
+            f"put,delete,get would let CloudTrail log its reads ({PRICE}); "
+            "allowed is --event put,delete, or --event put,delete,get if that is meant"
+        )
+
+
+def _refuse_large(rule: Rule, rules: Rules) -> None:
+    """What ingest could not hold in memory must not come into force."""
+    if patterns(rule):
+        there = {text for each in rules.of(rule.bucket) for text in patterns(each)}
+        try:
+            check_total(there.union(patterns(rule)))
+        except ValueError as error:
+            raise click.UsageError(f"{rule.bucket}: {error}") from None
 
 
 def _line(rule: Rule) -> str:

@@ -62,6 +62,15 @@ class AccessEvents:
         rule = access.rule_name(self._there.stack, bucket)
         return [*_said(before), *EventRules(ingress, self._aws).drop(rule)]
 
+    def are_on(self, bucket: str) -> bool:
+        """Whether a trail logs what the bucket's rules ask for.
+
+        Raises:
+            AwsError: AWS cannot be asked.
+        """
+        with explained():
+            return bool(self._of(bucket))
+
     def look(self, bucket: str) -> Logged | None:
         """What is asked for and what is logged; None where access events are off.
 
