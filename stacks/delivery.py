@@ -10,14 +10,13 @@ from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
 from bucketcast.config import TargetConfig
+from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.queues import target_name
 from stacks import limits, nag, secrets
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.queues import QueuePair
 
-# SQS's maximum. Dispatch itself spaces the tries out and buries what grows too old.
-_TRIES: Final = 1_000
 _WINDOW: Final = Duration.seconds(1)  # below that Lambda takes no more than 10 messages a call
 _NETWORK: Final = (
     "ec2:AssignPrivateIpAddresses",
@@ -54,7 +53,7 @@ class Delivery(Construct):
             name=self._name,
             fifo=sync_events,
             visibility=Duration.seconds(6 * timeout.to_seconds() + window),
-            max_receive_count=_TRIES,
+            max_receive_count=MAX_RECEIVES,
         )
         self.queue, self.dead = queues.queue, queues.dead
         client = assets.client(target.kind)

@@ -7,9 +7,9 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.lifetime import DEAD_DAYS, RETENTION_DAYS
 from bucketcast.queues import queue_names
 
-_LONGEST: Final = Duration.days(14)
 _TOO_OLD: Final = Duration.minutes(15)
 
 
@@ -37,7 +37,7 @@ class QueuePair(Construct):
             fifo=order,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=_LONGEST,
+            retention_period=Duration.days(DEAD_DAYS),
         )
         self.queue = sqs.Queue(
             self,
@@ -46,7 +46,7 @@ class QueuePair(Construct):
             fifo=order,
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=_LONGEST,
+            retention_period=Duration.days(RETENTION_DAYS),
             visibility_timeout=visibility,
             dead_letter_queue=sqs.DeadLetterQueue(
                 queue=self.dead, max_receive_count=max_receive_count

@@ -17,14 +17,14 @@ from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
 from bucketcast.jobs import Backfill
-from bucketcast.namespace import DAYS_TO_REMEMBER
+from bucketcast.lifetime import LISTING_DAYS
 from glue_jobs import events, files, listing, outbox
 from glue_jobs.backfill.messages import Counts, Tally, at_once, messages
 from glue_jobs.backfill.receiver import receiver, unknown
 from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
-_REMEMBERED: Final = DAYS_TO_REMEMBER * 86_400  # seconds
+_GOOD_FOR: Final = LISTING_DAYS * 86_400  # seconds
 
 
 class TooOldError(BucketcastError):
@@ -107,19 +107,19 @@ def _list(spark: SparkSession, given: Backfill, run: Run) -> Listed:
 
 
 def _see_in_time(taken: int, seconds: float) -> None:
-    """Refuse what would arrive after a mirror forgot the removals that followed the listing."""
+    """Refuse what could arrive after a mirror forgot the removals that followed the listing."""
     age = time.time() - taken / 1000
-    if age + seconds <= _REMEMBERED:
+    if age + seconds <= _GOOD_FOR:
         return
     found = f"the listing is of {_text(taken)}"
-    if age > _REMEMBERED:
+    if age > _GOOD_FOR:
         cure = "start a new run, from a newer report or with --source listing"
     else:
         found += f", and all is sent in {seconds / 86_400:.1f} days"
         cure = "raise --rate, or do it in several with --prefix"
     raise TooOldError(
-        f"{found}: a target remembers removals for {DAYS_TO_REMEMBER} days, and objects that were "
-        f"removed since would come back; {cure}"
+        f"{found}: a listing is good for {LISTING_DAYS} days, after which objects that were "
+        f"removed since could come back; {cure}"
     )
 
 

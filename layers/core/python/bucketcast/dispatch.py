@@ -32,12 +32,13 @@ from bucketcast.errors import (
     Throttled,
 )
 from bucketcast.event import Event
+from bucketcast.lifetime import DAY_MS, TERM_DAYS
 from bucketcast.targets.base import SPARE, Failures, Target
 from bucketcast.telemetry import logger
 from bucketcast.tracing import Fates
 
 LONGEST_PAUSE = 1_200
-OLDEST_MS = 13 * 86_400_000
+OLDEST_MS = TERM_DAYS * DAY_MS
 
 
 class Message(NamedTuple):
