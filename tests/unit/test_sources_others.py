@@ -197,7 +197,7 @@ def test_calls_that_only_cloudtrail_sees(name: str, expected: str) -> None:
         source_ip="192.0.2.7",
         request_id="TRAIL0REQUEST0ID",
         host_id="hostid123=",
-        user_agent="[aws-cli/2.31.0]",
+        user_agent="aws-cli/2.31.0",
     )
 
 

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from bucketcast import telemetry
 from bucketcast.conditions import Fact
 from bucketcast.event import Event
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
-from bucketcast.store.objects import Objects, decoded
+from bucketcast.store.objects import Objects, of_head
 from tests.unit.fake_aws import refusal
 from tests.unit.made import event
 
@@ -62,7 +63,8 @@ def test_head_and_tags_become_fields_of_the_event(bucket: "S3Client") -> None:
     made = put(bucket, **CREATED)
     (told,) = objects(bucket).told([(made, BOTH)])
     assert told is not None
-    assert told.metadata == {"x-amz-meta-team": "red", "x-amz-meta-city": "Köln"}
+    city = CREATED["Metadata"]["city"]
+    assert told.metadata == {"x-amz-meta-team": "red", "x-amz-meta-city": city}
     assert told.tags == [("class", "public"), ("b", "=")]
     assert (told.content_type, told.storage_class, told.size) == ("image/png", "STANDARD", 1)
     assert told.record == made.record
@@ -225,15 +227,45 @@ def test_a_look_from_here_is_known_by_its_session(bucket: "S3Client") -> None:
     assert not asked.caused(event(principal="AROAEXAMPLE:Bucketcast-ingest"))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("plain", "plain"),
-        ("=?UTF-8?B?w4Q=?=", "Ä"),
-        ("=?UTF-8?Q?a=C3=A4?= =?UTF-8?Q?b?=", "aäb"),
-        ("=?no-such-set?B?w4Q=?=", "=?no-such-set?B?w4Q=?="),
-        ("a=?b", "a=?b"),
-    ],
-)
-def test_metadata_beyond_ascii_is_decoded(text: str, said: str) -> None:
-    assert decoded(text) == said
+def test_what_minio_lists_among_metadata_becomes_headers(s3: "S3Client") -> None:
+    s3.create_bucket(Bucket="uploads", ObjectLockEnabledForBucket=True)
+    until = datetime(2099, 1, 2, 3, 4, 5, tzinfo=UTC)
+    made = put(
+        s3,
+        CacheControl="max-age=60",
+        ContentDisposition='attachment; filename="a.txt"',
+        ContentEncoding="aws-chunked,gzip",
+        ContentLanguage="de",
+        StorageClass="STANDARD_IA",
+        ObjectLockMode="GOVERNANCE",
+        ObjectLockRetainUntilDate=until,
+        ObjectLockLegalHoldStatus="ON",
+    )
+    (told,) = objects(s3).told([(made, Fact.HEAD)])
+    assert told is not None
+    assert told.headers == {
+        "cache-control": "max-age=60",
+        "content-disposition": 'attachment; filename="a.txt"',
+        "content-encoding": "gzip",
+        "content-language": "de",
+        "x-amz-object-lock-legal-hold": "ON",
+        "x-amz-object-lock-mode": "GOVERNANCE",
+        "x-amz-object-lock-retain-until-date": "2099-01-02T03:04:05.000Z",
+        "x-amz-storage-class": "STANDARD_IA",
+    }
+
+
+def test_what_is_as_usual_is_no_header() -> None:
+    head = {"ETag": '"e"', "ContentLength": 0, "ContentEncoding": "aws-chunked"}
+    assert of_head(head | {"StorageClass": "STANDARD"})["headers"] == {}
+    replicated = of_head(head | {"ReplicationStatus": "COMPLETED"})["headers"]
+    assert replicated == {"X-Amz-Replication-Status": "COMPLETED"}
+
+
+def test_a_read_that_cloudtrail_saw_is_told_size_and_etag(bucket: "S3Client") -> None:
+    put(bucket, "a", b"123")
+    read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail")
+    (told,) = objects(bucket).told([(read, Fact.HEAD)])
+    assert told is not None
+    assert (told.size, told.etag) == (3, "202cb962ac59075b964b07152d234b70")
+    assert told.id == read.id

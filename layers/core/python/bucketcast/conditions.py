@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from bucketcast.encoded_words import decoded
 from bucketcast.errors import did_you_mean
 from bucketcast.event import Event
 from bucketcast.regexes import RegexSet
@@ -102,7 +103,8 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
         """The values that the event has for it: none, one, or several tags of one name."""
         if self.on.startswith(METADATA):
             held = (event.metadata or {}).get(self.on.removeprefix(METADATA))
-            return [] if held is None else [held]
+            # Beyond ASCII it may be in encoded words, as S3's clients have to send it.
+            return [] if held is None else list(dict.fromkeys((held, decoded(held))))
         if self.on.startswith(TAG):
             name = self.on.removeprefix(TAG)
             return [value for held, value in event.tags or () if held == name]

@@ -24,7 +24,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     not zero. `record` is the record as it came, byte for byte.
 
     `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs, since Ceph
-    may give a name twice; both are None until someone said or fetched them. `original` is what the
+    may give a name twice; both are None until someone said or fetched them, as are `headers`, what
+    else MinIO lists among an object's metadata (`cache-control` → value). `original` is what the
     source calls the event where MinIO's name says less (`s3:LifecycleExpiration:Delete`), `dialect`
     whose record it is where that is not Amazon S3's own, and `rule` by which rule it was sent on.
     """
@@ -52,6 +53,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     original: str = ""
     dialect: str = ""
     rule: str = ""
+    headers: dict[str, str] | None = None
 
     @property
     def order(self) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
 `{"Records": [one]}`. Source: "Bucket Notifications" of the Ceph documentation, and bodies captured
 from a running RGW: version 2.2, the name without `s3:`, the key not encoded, the size a number,
-metadata and tags as lists, "" for no version, and an `eventId` made of time and eTag. RGW writes
+metadata and tags as lists, "" for no version, and an `eventId` that begins with a time. RGW writes
 the two numbers of its sequencer with the lowest byte first, and so does this. A record of RGW's own
 stays as it came.
 """
@@ -98,8 +98,13 @@ def _sequencer(event: Event) -> str:
 
 
 def _id(event: Event) -> str:
+    """The event's time and its own id.
+
+    RGW has an ETag behind its time, of six decimals. Others have three and leave the ETag out of
+    removals: all objects of one DeleteObjects would have the same.
+    """
     try:
         moment = datetime.fromisoformat(event.time)
     except ValueError:  # a leap second, or what no calendar has
-        return f"{event.time}.{event.etag or ''}"
-    return f"{int(moment.timestamp()):010}.{moment.microsecond:06}.{event.etag or ''}"
+        return f"{event.time}.{event.id}"
+    return f"{int(moment.timestamp()):010}.{moment.microsecond:06}.{event.id}"

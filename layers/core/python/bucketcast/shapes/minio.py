@@ -8,6 +8,7 @@ of MinIO's own stays as it came.
 """
 
 import re
+from functools import lru_cache
 from urllib.parse import quote_plus
 
 import msgspec
@@ -21,6 +22,7 @@ _WITHOUT_OBJECT = frozenset(
     {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
 )
 """MinIO says nothing of the object in these, and does in the removals by lifecycle."""
+_is_token = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]*").fullmatch
 _needs_only_slashes = re.compile(r"[A-Za-z0-9_.~/-]*").fullmatch
 
 
@@ -73,16 +75,11 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
         return event.record
     key, name, principal = event.key, event.name, event.principal
     escaped = key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
-    kind, metadata = "", None
-    if name in _WITHOUT_OBJECT:
-        size, etag = 0, ""
-    else:
+    size, etag, kind, metadata = 0, "", "", None
+    if name not in _WITHOUT_OBJECT:
         size, etag = event.size or 0, event.etag or ""
-        if event.metadata is not None:
-            kind = event.content_type or ""
-            metadata = {meta.title(): text for meta, text in event.metadata.items()}
-            if kind:
-                metadata = {"content-type": kind} | metadata
+        kind, metadata = event.content_type or "", _metadata(event)
+    host = f"[{event.source_ip}]" if ":" in event.source_ip else event.source_ip
     return MinioRecord(
         "2.0",
         "minio:s3",
@@ -90,7 +87,7 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
         event.time,
         name,
         Identity(principal),
-        _Request(principal, event.region, event.source_ip),
+        _Request(principal, event.region, host),
         _Response(event.host_id, event.request_id),
         S3(
             "1.0",
@@ -98,8 +95,28 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
             Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket),
             _Object(escaped, size, etag, kind, metadata, event.version_id or None, event.sequencer),
         ),
-        _Source(event.source_ip, "", event.user_agent),
+        _Source(host, "", event.user_agent),
     )
+
+
+def _metadata(event: Event) -> dict[str, str] | None:
+    """All that MinIO lists among an object's metadata, in the order in which Go writes a map."""
+    user = {canonical(given): text for given, text in (event.metadata or {}).items()}
+    kind = {"content-type": event.content_type} if event.content_type else {}
+    found = user | kind | (event.headers or {})
+    return dict(sorted(found.items())) or None
+
+
+@lru_cache(maxsize=1024)
+def canonical(name: str) -> str:
+    """The name of a header as Go's net/http has it, by which MinIO keeps metadata.
+
+    The first letter and those behind a hyphen are capitals, the others small; what cannot be the
+    name of a header stays as it is.
+    """
+    if not _is_token(name):
+        return name
+    return "-".join(part[:1].upper() + part[1:].lower() for part in name.split("-"))
 
 
 def path(event: Event) -> str:

@@ -2,8 +2,9 @@
 
 Source: "Amazon S3 CloudTrail events" of the Amazon S3 user guide and "CloudTrail record contents".
 Reads, legal holds and buckets made or removed are seen nowhere else. A record comes minutes later,
-in no order and perhaps twice; it says neither size nor eTag nor sequencer. Calls that failed are
-logged too and give no event; nor do calls that S3's own notifications tell of.
+in no order and perhaps twice; it says neither size nor eTag nor sequencer, and has brackets round
+the user agent. Calls that failed are logged too and give no event; nor do calls that S3's own
+notifications tell of.
 """
 
 from collections.abc import Mapping
@@ -115,7 +116,7 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
             source_ip=detail.source_ip,
             request_id=detail.request_id,
             host_id=detail.additional_event_data.host_id if detail.additional_event_data else "",
-            user_agent=detail.user_agent,
+            user_agent=detail.user_agent.removeprefix("[").removesuffix("]"),
             dialect="cloudtrail",
         )
     ]

@@ -6,10 +6,9 @@ are read before the head that vouches for them.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from email.errors import MessageError
-from email.header import decode_header, make_header
+from datetime import UTC
 from functools import reduce
 from http import HTTPStatus
 from operator import or_
@@ -21,6 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
 from bucketcast.conditions import FACTS, Fact
+from bucketcast.encoded_words import as_sent
 from bucketcast.event import Event
 from bucketcast.names import NOTHING_HAPPENED, REMOVALS
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
@@ -44,6 +44,20 @@ _ELSEWHERE: Final = ("minio", "ceph")
 _OVERWRITTEN: Final = (None, "", "null")
 """Versions that the next object of the same key takes the place of."""
 _META: Final = "x-amz-meta-"
+_HEADERS: Final = {
+    "CacheControl": "cache-control",
+    "ContentDisposition": "content-disposition",
+    "ContentEncoding": "content-encoding",
+    "ContentLanguage": "content-language",
+    "ObjectLockLegalHoldStatus": "x-amz-object-lock-legal-hold",
+    "ObjectLockMode": "x-amz-object-lock-mode",
+    "ReplicationStatus": "X-Amz-Replication-Status",
+    "Restore": "x-amz-restore",
+    "StorageClass": "x-amz-storage-class",
+}
+"""MinIO's name of what a HeadObject answers."""
+_CHUNKED: Final = "aws-chunked"
+"""How an upload came, which some clients leave among the encodings of the object."""
 _CURE: Final = (
     "ingest needs s3:GetObject, s3:GetObjectVersion, s3:GetObjectTagging, "
     "s3:GetObjectVersionTagging and s3:ListBucket, which a deploy with object_facts gives; see the "
@@ -118,7 +132,7 @@ class Objects:
             if etag and head["ETag"].strip('"') != etag:
                 return {}
             if Fact.HEAD in fact:
-                found |= _of_head(head)
+                found |= of_head(head)
         return found
 
 
@@ -126,26 +140,31 @@ def _object(event: Event) -> _Object:
     return event.bucket, event.key, event.version_id, event.etag
 
 
-def _of_head(head: Mapping[str, Any]) -> Told:
+def of_head(head: Mapping[str, Any]) -> Told:
     """The fields of an event that a HeadObject tells; S3 leaves the class STANDARD out."""
     return {
         "content_type": head.get("ContentType", ""),
         "metadata": {
-            _META + name.lower(): decoded(text) for name, text in head.get("Metadata", {}).items()
+            _META + name.lower(): as_sent(text) for name, text in head.get("Metadata", {}).items()
         },
+        "headers": dict(_headers(head)),
         "storage_class": head.get("StorageClass", "STANDARD"),
         "size": head["ContentLength"],
+        "etag": head["ETag"].strip('"'),
     }
 
 
-def decoded(text: str) -> str:
-    """A header's text: S3 gives metadata beyond ASCII in the encoded words of RFC 2047."""
-    if "=?" not in text:
-        return text
-    try:
-        return str(make_header(decode_header(text)))
-    except (MessageError, LookupError, ValueError):
-        return text
+def _headers(head: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What MinIO lists among an object's metadata, in its spelling."""
+    for answered, name in _HEADERS.items():
+        text = head.get(answered, "")
+        if answered == "ContentEncoding":
+            text = ",".join(part for part in text.split(",") if part.strip() != _CHUNKED)
+        if text and (answered, text) != ("StorageClass", "STANDARD"):
+            yield name, text
+    if until := head.get("ObjectLockRetainUntilDate"):
+        at = f"{until.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{until.microsecond // 1000:03}Z"
+        yield "x-amz-object-lock-retain-until-date", at
 
 
 def _answer(future: "Future[Told]") -> Told | Exception:

@@ -1,0 +1,214 @@
+"""Every body captured from MinIO and Ceph RGW, beside what we write of the same event.
+
+Once as the server itself told us, and once as another source tells of the same request. What no
+other source tells stands in `UNTOLD` with its reason; all else has to be there, in the same order.
+"""
+
+import json
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from typing import Any
+
+import msgspec
+import pytest
+
+from bucketcast import sources
+from bucketcast.event import Event
+from bucketcast.shapes import shape
+from bucketcast.store.objects import of_head
+from tests.unit.made import RECORDED, recorded
+
+Document = dict[str, Any]
+BODIES = sorted(
+    f"{dialect}/{path.stem}"
+    for dialect in ("minio", "ceph")
+    for path in (RECORDED / dialect).glob("*.json")
+)
+UNTOLD = {
+    ("minio/*", "responseElements/x-minio-deployment-id"): "there is no such deployment",
+    ("minio/*", "responseElements/x-minio-origin-endpoint"): "there is no such deployment",
+    ("minio/*", "responseElements/content-length"): "S3 does not tell it",
+    ("minio/*object-[cr]*", "source/userAgent"): "S3 does not tell it; CloudTrail does, of reads",
+    ("minio/object-accessed-*", "eventTime"): "CloudTrail's times have no fractions",
+    ("minio/object-accessed-*", "s3/object/sequencer"): "CloudTrail has none",
+    ("minio/listen-*", "eventTime"): "CloudTrail's times have no fractions",
+    ("minio/listen-*", "s3/object/sequencer"): "CloudTrail has none",
+    (
+        "minio/object-restore-post",
+        "s3/object/userMetadata/X-Amz-Restore-Expiry-Days",
+    ): "MinIO's own book-keeping",
+    (
+        "minio/object-restore-post",
+        "s3/object/userMetadata/X-Amz-Restore-Request-Date",
+    ): "MinIO's own book-keeping",
+    ("minio/object-restore-post", "s3/object/userMetadata/etag"): "MinIO's own book-keeping",
+    ("ceph/*", "eventTime"): "S3's times have three decimals, RGW's six",
+    ("ceph/*", "eventId"): "the time at which RGW made the message, and an ETag that may repeat",
+    ("ceph/*", "s3/bucket/id"): "RGW's name for the bucket in its own pools",
+    ("ceph/*", "s3/object/metadata/x-amz-content-sha256"): "a header of the request",
+    ("ceph/*", "s3/object/metadata/x-amz-date"): "a header of the request",
+    ("ceph/*-copy", "s3/object/metadata/x-amz-copy-source"): "a header of the request",
+}
+"""What differs, by body and place, and why; each is looked for in every body that it fits."""
+ONLY_THERE = {"minio/scanner-many-versions": "S3 has no scanner; ours writes MinIO's dialect"}
+CALLS = {
+    "s3:ObjectAccessed:Get": "GetObject",
+    "s3:ObjectAccessed:Head": "HeadObject",
+    "s3:BucketCreated:*": "CreateBucket",
+}
+AS_S3_SAYS = {
+    "s3:ObjectCreated:PutTagging": "ObjectTagging:Put",
+    "s3:ObjectCreated:DeleteTagging": "ObjectTagging:Delete",
+}
+OF_HEAD = {
+    "content-type": "ContentType",
+    "cache-control": "CacheControl",
+    "content-disposition": "ContentDisposition",
+    "content-encoding": "ContentEncoding",
+    "content-language": "ContentLanguage",
+    "x-amz-restore": "Restore",
+}
+
+
+def written(one: Event, dialect: str, **more: str) -> Document:
+    document: Document = json.loads(shape(dialect, **more).message(one))  # type: ignore[arg-type]
+    return document
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_what_a_server_sent_is_sent_on_whole(name: str) -> None:
+    dialect, theirs = name.partition("/")[0], json.loads(recorded(name))
+    (one,) = sources.events(recorded(name))
+    ours = written(one, dialect)
+    if name.startswith("minio/listen-"):  # which has no more around the record
+        assert (ours.pop("EventName"), ours.pop("Key")) == ("s3:BucketCreated:*", "gone/")
+    assert json.dumps(ours) == json.dumps(theirs)
+
+
+@pytest.mark.parametrize("name", sorted(set(BODIES) - ONLY_THERE.keys()))
+def test_what_another_source_tells_is_written_as_the_server_would(name: str) -> None:
+    dialect, theirs = name.partition("/")[0], json.loads(recorded(name))
+    record = theirs["Records"][0]
+    if dialect == "minio":
+        ours = written(told_by_amazon(record), dialect)
+        if name.startswith("minio/listen-"):
+            del ours["EventName"], ours["Key"]
+    else:
+        ours = written(told_by_another(name), dialect, opaque_data=record["opaqueData"])
+    for place in untold(name):
+        without(theirs["Records"][0], place)
+        without(ours["Records"][0], place)
+    # Text and not objects are compared: the order of the fields is the server's too.
+    assert json.dumps(ours, indent=1) == json.dumps(theirs, indent=1)
+
+
+@pytest.mark.parametrize(("pattern", "place"), UNTOLD)
+def test_what_is_listed_as_untold_is_in_a_body(pattern: str, place: str) -> None:
+    bodies = [json.loads(recorded(name)) for name in BODIES if fnmatch(name, pattern)]
+    assert any(without(body["Records"][0], place) for body in bodies)
+
+
+def untold(name: str) -> Iterator[str]:
+    return (place for pattern, place in UNTOLD if fnmatch(name, pattern))
+
+
+def without(record: Document, place: str) -> bool:
+    """Take what is at the place away; whether it was there."""
+    *parents, last = place.split("/")
+    found: Any = record
+    for parent in parents:
+        found = found.get(parent, {})
+    if isinstance(found, list):  # of pairs, as RGW writes maps
+        kept = [pair for pair in found if pair["key"] != last]
+        was_there = len(kept) < len(found)
+        found[:] = kept
+        return was_there
+    return found.pop(last, None) is not None
+
+
+def told_by_another(name: str) -> Event:
+    """RGW's event, as if all of it had come by another way."""
+    (one,) = sources.events(recorded(name))
+    rule = json.loads(recorded(name))["Records"][0]["s3"]["configurationId"]
+    return msgspec.structs.replace(one, dialect="eventbridge", rule=rule)
+
+
+def told_by_amazon(theirs: Document) -> Event:
+    """The event of the same request on the same object in S3, with what S3 says when asked."""
+    tell = by_cloudtrail if theirs["eventName"] in CALLS else by_s3
+    (one,) = sources.events(json.dumps(tell(theirs)))
+    if not theirs["s3"]["object"].get("userMetadata"):
+        return one
+    facts = of_head(head(theirs["s3"]["object"]))
+    lacking = {field: told for field, told in facts.items() if getattr(one, field) is None}
+    return msgspec.structs.replace(one, **lacking)
+
+
+def head(theirs: Document) -> Document:
+    """The answer to a HeadObject, for an object that MinIO told of."""
+    listed = theirs["userMetadata"]
+    prefix = "x-amz-meta-"
+    names = {name.lower(): name for name in listed}
+    return {
+        "ContentLength": theirs["size"],
+        "ETag": f'"{theirs["eTag"]}"',
+        **{OF_HEAD[name]: text for name, text in listed.items() if name in OF_HEAD},
+        "Metadata": {
+            lower.removeprefix(prefix): listed[name]
+            for lower, name in names.items()
+            if lower.startswith(prefix)
+        },
+    }
+
+
+def by_s3(theirs: Document) -> Document:
+    held, response = theirs["s3"]["object"], theirs["responseElements"]
+    key = held["key"].replace("%2F", "/")
+    told = {name: held[name] for name in ("size", "eTag", "versionId", "sequencer") if name in held}
+    return {
+        "Records": [
+            {
+                "eventVersion": "2.1",
+                "eventSource": "aws:s3",
+                "awsRegion": theirs["awsRegion"],
+                "eventTime": theirs["eventTime"],
+                "eventName": AS_S3_SAYS.get(
+                    theirs["eventName"], theirs["eventName"].removeprefix("s3:")
+                ),
+                "userIdentity": theirs["userIdentity"],
+                "requestParameters": {
+                    "sourceIPAddress": theirs["requestParameters"]["sourceIPAddress"]
+                },
+                "responseElements": {
+                    name: response[name] for name in ("x-amz-request-id", "x-amz-id-2")
+                },
+                "s3": {
+                    "s3SchemaVersion": "1.0",
+                    "configurationId": "Bucketcast",
+                    "bucket": theirs["s3"]["bucket"],
+                    "object": {"key": key, **told},
+                },
+            }
+        ]
+    }
+
+
+def by_cloudtrail(theirs: Document) -> Document:
+    made: Document = json.loads(recorded("cloudtrail/get-object"))
+    bucket, response = theirs["s3"]["bucket"], theirs["responseElements"]
+    made["detail"] |= {
+        "eventName": CALLS[theirs["eventName"]],
+        "eventTime": theirs["eventTime"].partition(".")[0] + "Z",
+        "awsRegion": theirs["awsRegion"],
+        "userIdentity": {"principalId": theirs["userIdentity"]["principalId"]},
+        "requestParameters": {
+            "bucketName": bucket["name"],
+            "key": theirs["s3"]["object"]["key"].replace("%2F", "/"),
+        },
+        "additionalEventData": {"x-amz-id-2": response["x-amz-id-2"]},
+        "requestID": response["x-amz-request-id"],
+        "recipientAccountId": bucket["ownerIdentity"]["principalId"],
+        "sourceIPAddress": theirs["requestParameters"]["sourceIPAddress"],
+        "userAgent": f"[{theirs['source']['userAgent']}]",
+    }
+    return made
