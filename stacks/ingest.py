@@ -104,6 +104,9 @@ class Ingest(Construct):
             iam.PolicyStatement(
                 actions=[
                     "s3:GetObject",
+                    # Without these two a HeadObject leaves lock and hold out of its answer.
+                    "s3:GetObjectLegalHold",
+                    "s3:GetObjectRetention",
                     "s3:GetObjectTagging",
                     "s3:GetObjectVersion",
                     "s3:GetObjectVersionTagging",

@@ -146,6 +146,8 @@ def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
         {
             "s3:ListBucket": [f":s3:::{bucket}" for bucket in buckets],
             "s3:GetObject": objects,
+            "s3:GetObjectLegalHold": objects,
+            "s3:GetObjectRetention": objects,
             "s3:GetObjectTagging": objects,
             "s3:GetObjectVersion": objects,
             "s3:GetObjectVersionTagging": objects,
