@@ -18,7 +18,7 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from bucketcast.event import Event
+from bucketcast.event import AGENT, Event
 from bucketcast.namespace import UNVERSIONED
 from bucketcast.shapes.minio import encode, record
 from bucketcast.sources import minio
@@ -27,7 +27,7 @@ OLDEST: Final = "0" * 16
 """The sequencer of what loses against any real event, as long as MinIO's are."""
 EPOCH: Final = "1970-01-01T00:00:00.000Z"
 """The time of an object whose source names none."""
-USER_AGENT: Final = "Bucketcast backfill"
+USER_AGENT: Final = AGENT + "backfill"
 _in_parts = re.compile(r".*-[0-9]+").fullmatch
 
 

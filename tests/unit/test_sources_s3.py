@@ -187,7 +187,7 @@ def test_a_thousand_unknown_fields_are_not_all_said() -> None:
     assert len(str(refused.value)) < 400
 
 
-@pytest.mark.parametrize("records", ["null", "{}", '"text"', "1", "true"])
+@pytest.mark.parametrize("records", ["{}", '"text"', "1", "true"])
 def test_records_that_are_no_list_are_refused(records: str) -> None:
     with pytest.raises(BadEvent, match="Records is no list"):
         sources.events(f'{{"Records": {records}}}')

@@ -6,6 +6,8 @@ from typing import Annotated
 import msgspec
 
 SEQUENCER_DIGITS = 32
+AGENT = "Bucketcast "
+"""How the user agent of records begins that our own jobs make, of objects in Amazon S3."""
 
 # What is looked up, compared or stored as text further on must be in form here already: one broken
 # record would otherwise be refused later, together with its neighbours.
@@ -62,6 +64,15 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         S3 says to pad the shorter sequencer on the left, which is comparing the numbers.
         """
         return (padded(self.sequencer), self.time)
+
+    @property
+    def system(self) -> str:
+        """Where the object is, `aws:s3`, `minio:s3` or `ceph:s3`, as records' `eventSource` has it.
+
+        Our own jobs tell of Amazon's objects in MinIO's dialect.
+        """
+        theirs = self.dialect in ("minio", "ceph") and not self.user_agent.startswith(AGENT)
+        return f"{self.dialect}:s3" if theirs else "aws:s3"
 
     @property
     def id(self) -> str:

@@ -1,16 +1,19 @@
 """MinIO's notifications: what its webhook target posts, its listen interface streams.
 
-`{"EventName", "Key", "Records": [one]}`, or the `Records` alone. Source: the payload schema in
-AIStor's list of bucket notifications, and bodies captured from a running MinIO. Keys are
-form-encoded; `size` is left out where it is 0, and always after a removal; a metadata name keeps
-the case in which the client wrote it. Bucketcast's own scanner writes this dialect too.
+`{"EventName", "Key", "Records": [one]}` is what targets get, with the key form-encoded; a line of
+the listen stream is the `Records` alone, with one record and the key as it is, or with null to keep
+the line alive. Source: the payload schema in AIStor's list of bucket notifications, and bodies
+captured from a running MinIO. `size` is left out where it is 0, and always after a removal; a
+metadata name keeps the case in which the client wrote it. Bucketcast's own scanner writes this
+dialect too, at times several records together, with their keys encoded.
 """
 
 from collections.abc import Mapping
-from urllib.parse import unquote_plus
+from urllib.parse import quote_plus, unquote_plus
 
 import msgspec
 
+from bucketcast.errors import BadEvent
 from bucketcast.event import Event, to_millis
 from bucketcast.names import NOTHING_HAPPENED, REMOVALS, translated
 from bucketcast.sources import records
@@ -48,7 +51,28 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
     """
-    return records.parsed(fields, parse)
+    found = records.listed(fields)
+    if len(found) == 1 and fields.keys() == {"Records"}:
+        found = [_encoded(raw) for raw in found]
+    return [parse(raw) for raw in found]
+
+
+def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
+    """A record of the listen stream as targets get it: readers of records decode the key.
+
+    Raises:
+        BadEvent: it is no record of MinIO's.
+    """
+    key = records.decoded(_record, raw).s3.object.key
+    try:
+        encoded = quote_plus(key, safe="")
+    except UnicodeEncodeError as error:
+        raise BadEvent(f"broken S3 record: no Unicode - at `$.s3.object.key`: {error}") from None
+    if encoded == key:
+        return raw
+    record = msgspec.json.decode(raw)
+    record["s3"]["object"]["key"] = encoded
+    return msgspec.Raw(msgspec.json.encode(record))
 
 
 def parse(raw: msgspec.Raw) -> Event:
@@ -68,6 +92,7 @@ def parse(raw: msgspec.Raw) -> Event:
     if metadata is not None:
         lower = ((given.lower(), text) for given, text in metadata.items())
         metadata = {given: text for given, text in lower if given.startswith(_META)}
+    principal, owner, source_ip, request_id, host_id = record.who
     return Event(
         name,
         record.s3.bucket.name,
@@ -79,7 +104,11 @@ def parse(raw: msgspec.Raw) -> Event:
         item.etag,
         item.version_id,
         record.region,
-        *record.who,
+        principal,
+        owner,
+        source_ip.removeprefix("[").removesuffix("]"),  # as MinIO writes one of IPv6
+        request_id,
+        host_id,
         user_agent=record.source.user_agent if record.source else "",
         content_type=item.content_type,
         metadata=metadata,

@@ -96,11 +96,21 @@ def parsed(fields: Mapping[str, msgspec.Raw], parse: Parse) -> list[Event]:
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
     """
+    return [parse(raw) for raw in listed(fields)]
+
+
+def listed(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
+    """The records of a message, unread; none where MinIO says null to whoever listens.
+
+    Raises:
+        BadEvent: `Records` is no list.
+    """
+    if fields.keys() == {"Records"} and bytes(fields["Records"]).strip() == b"null":
+        return []
     try:
-        raws = _records.decode(fields["Records"])
+        return _records.decode(fields["Records"])
     except msgspec.MsgspecError as error:
         raise BadEvent(f"Records is no list: {error}") from None
-    return [parse(raw) for raw in raws]
 
 
 def decoded(decoder: msgspec.json.Decoder[Whole], raw: msgspec.Raw) -> Whole:

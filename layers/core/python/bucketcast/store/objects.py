@@ -39,8 +39,6 @@ CLIENT: Final = Config(
 )
 """For the S3 client: what is not answered soon is asked again with the message."""
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
-_ELSEWHERE: Final = ("minio", "ceph")
-"""Dialects of records that are about objects outside of Amazon S3."""
 _OVERWRITTEN: Final = (None, "", "null")
 """Versions that the next object of the same key takes the place of."""
 _META: Final = "x-amz-meta-"
@@ -117,7 +115,7 @@ class Objects:
             and event.key != ""
             and event.name not in REMOVALS
             and event.name != NOTHING_HAPPENED
-            and event.dialect not in _ELSEWHERE
+            and event.system == "aws:s3"
         )
 
     def _look(self, object_: _Object, fact: Fact) -> Told:
