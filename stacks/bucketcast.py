@@ -11,6 +11,7 @@ from bucketcast.config import Deployment
 from bucketcast.errors import ConfigErrors
 from stacks import limits
 from stacks.access import Access
+from stacks.alarms import page
 from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.entry import Entry
@@ -99,6 +100,7 @@ class Bucketcast(Stack):
             entry = Entry(self, "Entry", config=config.entry, ingest=ingest, assets=assets)
             CfnOutput(self, "EntryUrl", value=entry.url)
         self._outputs(ingest, config)
+        page(self, config.alarms, local=local)
 
     def _outputs(self, ingest: Ingest, config: Deployment) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)

@@ -13,6 +13,7 @@ from bucketcast.config import TargetConfig
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.queues import target_name
 from stacks import limits, nag, secrets
+from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.queues import QueuePair
@@ -68,6 +69,8 @@ class Delivery(Construct):
             memory=target.deploy.memory,
             timeout=timeout,
         )
+        about = {"service": "dispatch", "target": str(target.arn)}
+        watch(queues, Watched(self._name, self.queue, self.dead, made.function, about))
         self._grant(made.role)
         self._listen(made.function)
         if target.deploy.subnets:

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from bucketcast.config import Deployment
 from stacks import nag
+from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.queues import QueuePair
@@ -69,6 +70,8 @@ class Ingest(Construct):
             memory=_MEMORY,
             timeout=_TIMEOUT,
         )
+        name, about = f"{self._stack}-ingress", {"service": "ingest"}
+        watch(queues, Watched(name, self.queue, self.dead, made.function, about))
         self._role = made.role
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
         self.dead.grant(made.role, "sqs:SendMessage")

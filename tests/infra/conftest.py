@@ -51,6 +51,7 @@ class Synthesised:
     """A template, and the questions that the tests ask it."""
 
     def __init__(self, stack: Stack) -> None:
+        self.stack = stack
         self.template = Template.from_stack(stack)
         self.json = dict(self.template.to_json())
 

@@ -20,6 +20,8 @@ vpc = "vpc-0123456789abcdef0"
 subnets = ["subnet-0123456789abcdef0"]
 """
 MORE = """
+[alarms]
+email = "ops@example.org"
 [bucket.reads]
 access_events = "on"
 [entry]

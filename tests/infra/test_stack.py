@@ -175,20 +175,6 @@ def test_a_long_outage_is_not_taken_for_an_endless_loop(typical: Synthesised) ->
         assert typical.function(f"Bucketcast-{name}")["RecursiveLoop"] == "Allow"
 
 
-@pytest.mark.parametrize("name", QUEUES)
-def test_an_alarm_tells_of_dead_letters_and_one_of_waiting(typical: Synthesised, name: str) -> None:
-    alarms = [
-        found["Properties"]
-        for found in typical.of_type("AWS::CloudWatch::Alarm").values()
-        if f"Bucketcast-{name}"
-        in found["Properties"]["AlarmDescription"].replace("-dead", "").split(":")[0].split()
-    ]
-    assert sorted((alarm["MetricName"], alarm["Threshold"]) for alarm in alarms) == [
-        ("ApproximateAgeOfOldestMessage", 900),
-        ("ApproximateNumberOfMessagesVisible", 0),
-    ]
-
-
 def test_rules_outlive_a_mistake(typical: Synthesised) -> None:
     (table,) = typical.of_type("AWS::DynamoDB::Table").values()
     properties = table["Properties"]

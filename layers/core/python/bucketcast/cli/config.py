@@ -12,6 +12,7 @@ from bucketcast.cli import page
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.config import (
     NOT_FOR_THE_FUNCTION,
+    AlarmOptions,
     Bucket,
     Deployment,
     DeployOptions,
@@ -51,6 +52,7 @@ class _WithEveryOption(click.Command):
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
         _section(formatter, "[entry]", options_of(Entry))
+        _section(formatter, "[alarms]", options_of(AlarmOptions))
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
             variables = f"MINIO_NOTIFY_{kind.upper()}_"
@@ -131,6 +133,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             for name, bucket in config.buckets.items()
         },
         "entry": {"token": _token(config.entry)} if config.entry else None,
+        "alarms": dict(_alarms(config)) or None,
         "targets": [
             {
                 "arn": str(target.arn),
@@ -170,11 +173,21 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))
     if config.entry:
         yield "entry", "token", _token(config.entry)
+    for key, text in _alarms(config):
+        yield "alarms", key, text
     for key, value in _pipeline(config):
         yield "pipeline", key, _shown(value)
     for name, scan in config.scans.items():
         for key, text in _scan(scan):
             yield f"scan.{name}", key, text
+
+
+def _alarms(config: Deployment) -> Iterator[tuple[str, str]]:
+    """Who is told."""
+    if config.alarms:
+        for key in options_of(AlarmOptions):
+            if text := getattr(config.alarms, key):
+                yield key, text
 
 
 def _pipeline(config: Deployment) -> Iterator[tuple[str, Any]]:

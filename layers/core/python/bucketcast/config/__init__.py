@@ -1,6 +1,6 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[entry]`, `[pipeline]` and `[scan.BUCKET]` for the Spark jobs,
+Tables are `[bucket.NAME]`, `[entry]`, `[alarms]`, `[pipeline]` and `[scan.BUCKET]` for Spark jobs,
 `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs; variables
 are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
 environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
@@ -10,6 +10,7 @@ counts as unset.
 from collections.abc import Mapping
 from pathlib import Path
 
+from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     Bucket,
@@ -26,6 +27,7 @@ from bucketcast.errors import ConfigErrors
 
 __all__ = [
     "NOT_FOR_THE_FUNCTION",
+    "AlarmOptions",
     "Bucket",
     "ConfigErrors",
     "Deploy",

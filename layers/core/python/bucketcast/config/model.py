@@ -6,6 +6,7 @@ from typing import Literal
 
 from bucketcast import targets
 from bucketcast.arn import Arn
+from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.options import REFERENCE, Csv, Duration, OnOff, Secret, option, options_of
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
@@ -112,7 +113,8 @@ class Deployment:
     """A whole configuration. `notes` are for the reader: what was accepted and does nothing.
 
     `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
-    `scans` are by bucket, and there are none without the `pipeline`.
+    `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
+    told when one fires.
     """
 
     sync_events: bool
@@ -123,6 +125,7 @@ class Deployment:
     entry: EntryConfig | None = None
     pipeline: PipelineOptions | None = None
     scans: Mapping[str, ScanConfig] = field(default_factory=dict)
+    alarms: AlarmOptions | None = None
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

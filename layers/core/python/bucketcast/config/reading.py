@@ -8,7 +8,8 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.access import PRICE
-from bucketcast.config import limits, pipeline, variables
+from bucketcast.config import alarms, limits, pipeline, variables
+from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     OBJECT_FACTS,
@@ -58,21 +59,24 @@ class Reading:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
             self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
         tables = {f"notify_{kind}" for kind in targets.kinds()}
-        own = {"sync_events", "object_facts", "bucket", "entry", "pipeline", "scan"}
+        own = {"sync_events", "object_facts", "bucket", "entry", "alarms", "pipeline", "scan"}
         known = sorted(own | tables)
         for key in (key for key in document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._wrong(key, "unknown key", allowed)
         buckets = dict(self._buckets(self._table(document, "bucket")))
         entry = self._entry()
+        told = self._alarms()
         found = tuple(self._targets())
         jobs = self._pipeline()
         scans = dict(self._scans(jobs))
         if self._errors:
             raise ConfigErrors(self._errors)
+        if found and told is None and not self._local:
+            self._notes.append(alarms.NOBODY)
         notes = tuple(dict.fromkeys(self._notes))
         return Deployment(
-            sync_events, buckets, found, notes, self._object_facts, entry, jobs, scans
+            sync_events, buckets, found, notes, self._object_facts, entry, jobs, scans, told
         )
 
     def _parse(self, path: Path) -> dict[str, Any]:
@@ -115,6 +119,14 @@ class Reading:
             return None
         name = "bucketcast/entry/token"
         return EntryConfig(REFERENCE + name, {name: token})
+
+    def _alarms(self) -> AlarmOptions | None:
+        if "alarms" not in self._document:
+            return None
+        values = self._values(self._document["alarms"], "alarms")
+        options: AlarmOptions | None = self._read(AlarmOptions, values, "alarms")
+        self._errors += alarms.mistakes(values)
+        return options
 
     def _pipeline(self) -> PipelineOptions | None:
         if "pipeline" not in self._document:

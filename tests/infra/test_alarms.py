@@ -1,0 +1,138 @@
+"""Whatever keeps events waiting makes an alarm, and an alarm tells somebody."""
+
+import json
+from typing import Any
+
+import pytest
+from aws_cdk.assertions import Annotations, Match
+from aws_lambda_powertools import Metrics
+
+from bucketcast import telemetry
+from tests.infra.conftest import Make, Synthesised
+
+QUEUES = {
+    "ingress": "ingest",
+    "webhook-primary": "webhook-primary",
+    "postgres-a-b": "postgres-a-b",
+    "redis-a_b": "redis-a_b",
+}
+HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+TOPIC = "arn:aws:sns:eu-central-1:111122223333:pages"
+
+
+def alarms(found: Synthesised) -> dict[str, dict[str, Any]]:
+    """By their names."""
+    made = found.of_type("AWS::CloudWatch::Alarm").values()
+    return {each["Properties"]["AlarmName"]: each["Properties"] for each in made}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_queue_has_an_alarm_for_each_way_to_stand_still(typical: Synthesised, name: str) -> None:
+    seen = {
+        alarm.removeprefix(f"Bucketcast-{name}-"): (made["MetricName"], made["Threshold"])
+        for alarm, made in alarms(typical).items()
+        if alarm.startswith(f"Bucketcast-{name}-")
+    }
+    assert seen == {
+        "dead": ("ApproximateNumberOfMessagesVisible", 0),
+        "waiting": ("OldestEventAge", 900),
+        "unread": ("ApproximateAgeOfOldestMessage", 900),
+        "in-flight": ("ApproximateNumberOfMessagesNotVisible", 100_000),
+        "failing": ("Errors", 0),
+    }
+
+
+@pytest.mark.parametrize(("name", "function"), QUEUES.items())
+def test_each_looks_at_its_own_queue_and_function(
+    typical: Synthesised, name: str, function: str
+) -> None:
+    made = {what: alarms(typical)[f"Bucketcast-{name}-{what}"] for what in ("dead", "unread")}
+    for what, queue in (("dead", f"Bucketcast-{name}-dead"), ("unread", f"Bucketcast-{name}")):
+        (dimension,) = made[what]["Dimensions"]
+        (logical_id, _) = dimension["Value"]["Fn::GetAtt"]
+        found = typical.json["Resources"][logical_id]["Properties"]["QueueName"]
+        assert (dimension["Name"], found) == ("QueueName", queue)
+    (dimension,) = alarms(typical)[f"Bucketcast-{name}-failing"]["Dimensions"]
+    found = typical.json["Resources"][dimension["Value"]["Ref"]]["Properties"]["FunctionName"]
+    assert found == f"Bucketcast-{function}"
+
+
+def test_the_alarm_of_a_target_looks_where_its_function_writes(
+    typical: Synthesised, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CloudWatch takes a metric with one dimension more for another metric."""
+    function = typical.function("Bucketcast-webhook-primary")["Environment"]["Variables"]
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", function["POWERTOOLS_SERVICE_NAME"])
+    monkeypatch.setattr(telemetry, "_metrics", Metrics(namespace="Bucketcast"))
+    telemetry.count("arn:minio:sqs::primary:webhook", EventsRetried=1)
+    telemetry.flush()
+    written = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (described,) = written["_aws"]["CloudWatchMetrics"]
+    (names,) = described["Dimensions"]
+    made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
+    assert made["Namespace"] == described["Namespace"]
+    looked_at = {each["Name"]: each["Value"] for each in made["Dimensions"]}
+    assert looked_at == {name: written[name] for name in names}
+
+
+def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
+    """A message comes back after 20 minutes at the longest, and only then is its age told."""
+    made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
+    assert made["DatapointsToAlarm"] == 1
+    assert made["Period"] * made["EvaluationPeriods"] > 20 * 60
+    assert made["TreatMissingData"] == "notBreaching"
+
+
+def test_every_alarm_tells_the_topic_when_it_begins_and_ends(make: Make) -> None:
+    found = make(f"{HOOK}[alarms]\ntopic = '{TOPIC}'\n")
+    assert all(
+        each["AlarmActions"] == each["OKActions"] == [TOPIC] for each in alarms(found).values()
+    )
+    assert len(alarms(found)) == 10
+    assert not found.of_type("AWS::SNS::Topic")
+
+
+def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> None:
+    found = make(f"{HOOK}[alarms]\nemail = 'ops@example.org'\n")
+    ((topic, made),) = found.of_type("AWS::SNS::Topic").items()
+    ((key, held),) = found.of_type("AWS::KMS::Key").items()
+    assert all(
+        each["AlarmActions"] == each["OKActions"] == [{"Ref": topic}]
+        for each in alarms(found).values()
+    )
+    (subscription,) = found.of_type("AWS::SNS::Subscription").values()
+    assert subscription["Properties"]["Protocol"] == "email"
+    assert subscription["Properties"]["Endpoint"] == "ops@example.org"
+    assert made["Properties"]["KmsMasterKeyId"] == {"Fn::GetAtt": [key, "Arn"]}
+    assert held["Properties"]["EnableKeyRotation"] is True
+    policies = [
+        statement
+        for document in (
+            held["Properties"]["KeyPolicy"],
+            *(each["Properties"]["PolicyDocument"] for each in _policies(found)),
+        )
+        for statement in document["Statement"]
+        if statement["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    ]
+    assert [(each["Effect"], each["Action"]) for each in policies] == [
+        ("Allow", ["kms:Decrypt", "kms:GenerateDataKey*"]),
+        ("Allow", "sns:Publish"),
+    ]
+    only_ours = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert all(each["Condition"] == only_ours for each in policies)
+
+
+@pytest.mark.parametrize(("table", "said"), [("", 1), (f"[alarms]\ntopic = '{TOPIC}'\n", 0)])
+def test_the_deploy_says_that_nobody_is_paged(make: Make, table: str, said: int) -> None:
+    found = Annotations.from_stack(make(HOOK + table).stack)
+    nobody = found.find_warning("*", Match.string_like_regexp("the alarms page nobody"))
+    assert len(nobody) == said
+
+
+def test_nobody_is_woken_by_a_laptop(make: Make) -> None:
+    found = Annotations.from_stack(make(HOOK, local=True).stack)
+    assert not found.find_warning("*", Match.string_like_regexp("the alarms page nobody"))
+
+
+def _policies(found: Synthesised) -> list[dict[str, Any]]:
+    return list(found.of_type("AWS::SNS::TopicPolicy").values())
