@@ -4,8 +4,7 @@ A mirror of a bucket takes an event if its order, `(sequencer, time)`, is newer 
 So the order decides what a made-up event may do:
 
 * `OLDEST`, whose digits are all 0, is older than any sequencer that a source ever sent. Such an
-  event fills a row that nobody wrote and changes none that a real event wrote or removed. It may
-  not be "": an event without a sequencer is an overlay to a mirror (`bucketcast.namespace`).
+  event fills a row that nobody wrote and changes none that a real event wrote or removed.
 * `just_after(order)` replaces the very row that has this order, and loses against any event that
   is really newer: sequencers grow from one event of a key to the next.
 """

@@ -1,17 +1,24 @@
-"""What a mirror of a bucket has to show, said as plainly as possible.
+"""What the registers of a mirror come to, said as plainly as possible, for events of any kind.
 
-It knows nothing of batches, folding or rows: it looks at all events of a key at once and takes the
-newest put, the newest removal of each version and the newest overlay, as `bucketcast.namespace`
-describes them. Where two events of one register have the same order, the first one given counts.
+It knows nothing of batches, folding or rows: it looks at all events of a key at once. Whether these
+registers are the right ones it cannot tell; that is for `bucket.py`, whose events are those of a
+bucket, and whose oracle is the bucket's listing. Here are also events that no bucket would send.
+
+Of a key the newest creation is seen, by sequencer (none is the least) and then time; unless it was
+removed: by its version's id, at any time, or newer by what names no version, leaves a marker, or
+names "null" as it does. The latest other event of its version, if later than it, is on top.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from bucketcast.event import Event
-from bucketcast.names import NOTHING_HAPPENED, REMOVALS
-from bucketcast.namespace import ANY, UNVERSIONED, newer
-from bucketcast.shapes.minio import path
+
+_CREATIONS = ("Put", "Post", "Copy", "CompleteMultipartUpload")
+CREATIONS = frozenset(f"s3:ObjectCreated:{each}" for each in _CREATIONS)
+DELETE = "s3:ObjectRemoved:Delete"
+REMOVALS = frozenset({DELETE, "s3:ObjectRemoved:DeleteMarkerCreated"})
+OVERLAYS = frozenset({"s3:ObjectCreated:PutTagging", "s3:ObjectCreated:PutLegalHold"})
 
 
 class Row(NamedTuple):
@@ -24,43 +31,44 @@ class Row(NamedTuple):
 
 
 def visible(events: Iterable[Event]) -> dict[str, Row]:
-    """`bucket/key` → what the mirror shows after these events, whatever their order."""
+    """`bucket/key` → what the mirror shows after these events, whatever their order.
+
+    Where two events of a key are equally new, the first one given counts.
+    """
     keys: dict[str, list[Event]] = {}
     for event in events:
-        if event.key and event.name != NOTHING_HAPPENED:
-            keys.setdefault(path(event), []).append(event)
+        keys.setdefault(f"{event.bucket}/{event.key}", []).append(event)
     rows = ((key, _row(of_key)) for key, of_key in keys.items())
     return {key: row for key, row in rows if row}
 
 
 def _row(events: list[Event]) -> Row | None:
-    put = _newest(e for e in events if e.sequencer and e.name not in REMOVALS)
-    overlay = _newest(e for e in events if not e.sequencer and e.name not in REMOVALS)
-    removals = [e for e in events if e.name in REMOVALS]
-    if put is None:
-        return _seen(overlay, overlay) if overlay and not removals else None
-    if any(newer(r.order, put.order) and _about(r) in (ANY, _version(put)) for r in removals):
+    creations = [each for each in events if each.name in CREATIONS]
+    if not creations:
         return None
-    return _seen(overlay if overlay and newer(overlay.order, put.order) else put, put)
+    put = max(creations, key=_order)
+    if any(_removes(each, put) for each in events if each.name in REMOVALS):
+        return None
+    over = [e for e in events if e.name in OVERLAYS and _version(e) == _version(put)]
+    top = max(over, key=lambda each: each.time, default=put)
+    top = top if top.time > put.time else put
+    return Row(top.name, put.size or 0, put.etag or "", put.sequencer)
 
 
-def _newest(events: Iterable[Event]) -> Event | None:
-    newest: Event | None = None
-    for event in events:
-        if newest is None or newer(event.order, newest.order):
-            newest = event
-    return newest
+def _order(event: Event) -> tuple[int, str]:
+    return int(event.sequencer or "0", 16), event.time
 
 
-def _about(removal: Event) -> str:
-    """The one version that a removal takes away, or `ANY`."""
-    named = removal.name == "s3:ObjectRemoved:Delete" and removal.version_id is not None
-    return str(removal.version_id) if named else ANY
+def _removes(removal: Event, put: Event) -> bool:
+    if removal.name == DELETE and removal.version_id:
+        if removal.version_id != _version(put):
+            return False
+        if removal.version_id != "null":
+            return True
+    if removal.sequencer:
+        return _order(removal) > _order(put)
+    return removal.time > put.time
 
 
-def _version(put: Event) -> str:
-    return put.version_id or UNVERSIONED
-
-
-def _seen(top: Event, held: Event) -> Row:
-    return Row(top.name, held.size or 0, held.etag or "", held.sequencer)
+def _version(event: Event) -> str:
+    return event.version_id or "null"

@@ -128,16 +128,18 @@ def test_an_overlay_is_known(mirror: Trial) -> None:
     assert found.held == Held("uploads/a", padded("5"), tagged.time, "e5", 5)
 
 
-@pytest.mark.parametrize("version", ["null", "3HL4kqtJlcpXroDTDmJ"])
-def test_the_removal_of_a_version_is_known(mirror: Trial, version: str) -> None:
-    put = event("a", 5, version_id=version)
+def test_the_removal_of_a_version_is_known(mirror: Trial) -> None:
     sender = mirror.sender()
-    assert sender.send([put]) == {}
-    assert sender.send([event("a", 3, DELETE, version_id=version)]) == {}
-    assert known(sender, "a") == {"uploads/a": Known(of(put), padded("5"), put.time)}
-    assert sender.send([event("b", 4, version_id="null")]) == {}
+    old, gone = event("a", 5, version_id="null"), event("b", 4, version_id="null")
+    named = event("c", 5, version_id="3HL4kqtJlcpXroDTDmJ")
+    assert sender.send([old, gone, named]) == {}
+    assert sender.send([event("a", 3, DELETE, version_id="null")]) == {}
     assert sender.send([event("b", 9, DELETE, version_id="null")]) == {}
+    assert sender.send([event("c", 9, DELETE, version_id="3HL4kqtJlcpXroDTDmJ")]) == {}
+    assert known(sender, "a") == {"uploads/a": Known(of(old), padded("5"), old.time)}
     assert known(sender, "b") == {"uploads/b": Known(None, padded("9"), event("b", 9).time)}
+    # That version is gone for good, so that nothing has to be newer than its removal.
+    assert known(sender, "c") == {"uploads/c": Known(None, padded("5"), named.time)}
 
 
 def test_what_beats_all_that_is_known_mends_the_row(mirror: Trial) -> None:
@@ -147,15 +149,20 @@ def test_what_beats_all_that_is_known_mends_the_row(mirror: Trial) -> None:
     assert sender.send([event("never", 9, DELETE)]) == {}
     assert sender.send([event("extra", 5), event("tagged", 5)]) == {}
     assert sender.send([event("tagged", 8, TAGGED, sequencer="")]) == {}
-    said = known(sender, "hidden", "late", "never", "extra", "tagged", "new")
+    assert sender.send([event("under", 5, version_id="v2")]) == {}
+    assert sender.send([event("under", 9, DELETE, version_id="v2")]) == {}
+    keys = ("hidden", "late", "never", "extra", "tagged", "new", "under")
+    said = known(sender, *keys)
     mended = [
         _beating(said.get(UPLOADS + key), key, DELETE if key in ("extra", "tagged") else "")
-        for key in ("hidden", "late", "never", "extra", "tagged", "new")
+        for key in keys
     ]
     assert sender.send(mended) == {}
     assert [each.path for each in held(sender)] == [
-        UPLOADS + key for key in ("hidden", "late", "never", "new")
+        UPLOADS + key for key in ("hidden", "late", "never", "new", "under")
     ]
+    assert sender.send([event("under", 20, DELETE)]) == {}
+    assert UPLOADS + "under" not in [each.path for each in held(sender)]
 
 
 def _beating(known: Known | None, key: str, name: str) -> Event:

@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
-from bucketcast.event import Event
+from bucketcast.event import Event, padded
+from bucketcast.held import Known
+from bucketcast.namespace import DAYS_TO_REMEMBER
 from bucketcast.options import read
 from bucketcast.targets.postgres import PostgresSettings, Target
 from tests.contract.oracle import Row, visible
@@ -33,6 +35,7 @@ PUT = "s3:ObjectCreated:Put"
 DELETE = "s3:ObjectRemoved:Delete"
 MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
 TAGGING = "s3:ObjectCreated:PutTagging"
+HOLD = "s3:ObjectCreated:PutLegalHold"
 HEX = st.integers(0, 15)
 
 
@@ -91,14 +94,13 @@ def histories(draw: st.DrawFn) -> list[Event]:
 
 
 def _any_event(draw: st.DrawFn, sequencer: int, at: int) -> Event:
-    name = draw(st.sampled_from((PUT, PUT, DELETE, DELETE, MARKER, TAGGING)))
-    bare = name == TAGGING or (name != PUT and draw(st.booleans()))
-    version = draw(st.sampled_from((None, "v1", "v2")))
+    name = draw(st.sampled_from((PUT, PUT, DELETE, DELETE, MARKER, TAGGING, HOLD)))
+    order = 0 if draw(st.integers(0, 2)) == 0 else sequencer
+    version = draw(st.sampled_from((None, "null", "v1", "v2")))
     key = draw(st.sampled_from(("x", "y")))
     if name in (DELETE, MARKER):
-        return event(name, key, at, sequencer=0 if bare else sequencer, version_id=version)
-    size = None if bare else sequencer * 100 + at
-    order = 0 if bare else sequencer
+        return event(name, key, at, sequencer=order, version_id=version)
+    size = sequencer * 100 + at if order else None
     return event(name, key, at, sequencer=order, version_id=version, size=size, etag=f"e{at}")
 
 
@@ -170,8 +172,10 @@ def _random_event(source: random.Random, key: str, at: int) -> Event:
     if name == PUT:
         return put(key, at, version_id=source.choice((None, "v1", "v2")))
     if name == TAGGING:
-        return event(name, key, at, sequencer=0, etag=f"t{at}")
-    return event(name, key, at, sequencer=source.choice((None, 0)), version_id=None)
+        version = source.choice((None, "v1", "v2"))
+        return event(name, key, at, sequencer=0, etag=f"t{at}", version_id=version)
+    version = source.choice((None, None, "v1"))
+    return event(name, key, at, sequencer=source.choice((None, 0)), version_id=version)
 
 
 def test_text_of_every_kind_arrives_as_it_is(postgres: PostgresServer) -> None:
@@ -267,12 +271,18 @@ def test_a_table_of_any_name_that_minio_takes(postgres: PostgresServer, name: st
     assert not Target.check(given)
     with Target(given) as mirror:
         assert (
-            mirror.send([put("a", 1), event(DELETE, "b", 2), event(TAGGING, "c", 1, sequencer=0)])
+            mirror.send([put("a", 1), event(DELETE, "b", 2), event(TAGGING, "a", 3, sequencer=0)])
             == {}
         )
         mirror.probe()
+        assert mirror.known(["b/b"]) == {
+            "b/b": Known(None, padded("2"), event(DELETE, "b", 2).time)
+        }
+        assert [each.path for share in mirror.shares(1) for each in mirror.held(share, "b")] == [
+            "b/a"
+        ]
     seen = name[1:-1] if name.startswith('"') else name.lower()
-    assert set(rows(postgres, seen)) == {"b/a", "b/c"}
+    assert {key: row.name for key, row in rows(postgres, seen).items()} == {"b/a": TAGGING}
 
 
 @pytest.mark.parametrize("name", ["a.b", "1a", 'x"y', '"a"b"', '""', "a b", "a-b", "a;", "a" * 58])
@@ -508,12 +518,15 @@ def test_a_closed_port_fails_at_once() -> None:
         bounded(lambda: mirror.send([put("a", 1)]))
 
 
-def test_the_guard_forgets_after_a_fortnight(postgres: PostgresServer, admin: Admin) -> None:
+def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admin: Admin) -> None:
     with target(postgres) as mirror:
         mirror.send([event(DELETE, f"k{at}", at) for at in range(1, 5)])
         admin.execute(
-            "update events_guard set noted_at = now() - interval '15 days' where key <> 'b/k1'"
+            "update events_guard set noted_at = now() - %s * interval '1 day'"
+            " where key in ('b/k2', 'b/k3', 'b/k4')",
+            [DAYS_TO_REMEMBER + 1],
         )
     with target(postgres) as mirror:
         mirror.send([put("other", 1)])
-    assert admin.execute("select key from events_guard").fetchall() == [("b/k1",)]
+    left = admin.execute("select key from events_guard order by key").fetchall()
+    assert left == [("b",), ("b/k1",)]

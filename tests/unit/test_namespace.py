@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.event import Event
-from bucketcast.namespace import Entry, Register, fold, newer
+from bucketcast.namespace import Entry, Register, fold, moves, newer
 from tests.unit.made import event
 
 DELETE = "s3:ObjectRemoved:Delete"
@@ -21,43 +21,109 @@ def told(entries: list[Entry]) -> list[tuple[str, str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("made", "register", "version"),
+    ("made", "version"),
     [
-        (event(), Register.PUT, "null"),
-        (event(version_id="v1"), Register.PUT, "v1"),
-        (event(version_id=""), Register.PUT, "null"),
-        (event(name="s3:ObjectCreated:Copy"), Register.PUT, "null"),
-        (event(name="s3:ObjectRestore:Post"), Register.PUT, "null"),
-        (event(name=DELETE), Register.REMOVAL, ""),
-        (event(name=DELETE, version_id="v1"), Register.REMOVAL, "v1"),
-        (event(name=DELETE, version_id="null"), Register.REMOVAL, "null"),
-        (event(name=MARKER, version_id="v2"), Register.REMOVAL, ""),
-        (event(name="s3:ObjectRemoved:DeleteAllVersions"), Register.REMOVAL, ""),
-        (event(name="s3:LifecycleDelMarkerExpiration:Delete"), Register.REMOVAL, ""),
-        (event(name=TAGGING, sequencer=""), Register.OVERLAY, "null"),
-        (event(name=TAGGING, sequencer="", version_id="v1"), Register.OVERLAY, "v1"),
-        (event(name=DELETE, sequencer=""), Register.REMOVAL, ""),
+        (event(), "null"),
+        (event(version_id="v1"), "v1"),
+        (event(version_id=""), "null"),
+        (event(name="s3:ObjectCreated:Copy"), "null"),
+        (event(name="s3:ObjectCreated:Post"), "null"),
+        (event(name="s3:ObjectCreated:CompleteMultipartUpload"), "null"),
+        (event(name="s3:ObjectCreated:OfTomorrow"), "null"),
+        (event(name="s3:ObjectSynced:Create"), "null"),
     ],
 )
-def test_event_moves_one_register(made: Event, register: Register, version: str) -> None:
+def test_creation_is_a_put(made: Event, version: str) -> None:
     (entry,) = fold([made])
-    assert (entry.register, entry.version, entry.places) == (register, version, [0])
+    assert (entry.register, entry.version, entry.places) == (Register.PUT, version, [0])
     assert (entry.key, entry.event) == ("uploads/photos/cat.jpg", made)
     assert (entry.sequencer, entry.time) == made.order
+
+
+def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
+    (entry,) = fold([event(sequencer="", time=LATE)])
+    assert (entry.register, entry.sequencer) == (Register.PUT, "0" * 32)
+    (entry,) = fold([event(sequencer="", time=LATE), event(sequencer="1", time=EARLY)])
+    assert entry.event.sequencer == "1"
+    (entry,) = fold([event(sequencer="", time=LATE), event(sequencer="", time=EARLY)])
+    assert (entry.time, entry.places) == (LATE, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("made", "version", "sequencer"),
+    [
+        (event(name=DELETE, sequencer="a"), "", f"{10:032x}"),
+        (event(name=DELETE, sequencer=""), "", ""),
+        (event(name=DELETE, version_id=""), "", f"{1:032x}"),
+        (event(name=DELETE, version_id="null"), "null", f"{1:032x}"),
+        (event(name=DELETE, version_id="null", sequencer=""), "null", ""),
+        (event(name=DELETE, version_id="v1"), "v1", "f" * 32),
+        (event(name=DELETE, version_id="v1", sequencer=""), "v1", "f" * 32),
+        (event(name=MARKER, version_id="v2"), "", f"{1:032x}"),
+        (event(name="s3:ObjectRemoved:DeleteAllVersions", version_id="v"), "", f"{1:032x}"),
+        (event(name="s3:LifecycleDelMarkerExpiration:Delete", version_id="v"), "", f"{1:032x}"),
+        (event(name="s3:ObjectSynced:DeletionMarkerCreated", version_id="v"), "", f"{1:032x}"),
+        (event(name="s3:ObjectSynced:Delete", version_id="v"), "v", "f" * 32),
+    ],
+)
+def test_removal_names_a_version_or_is_about_all(made: Event, version: str, sequencer: str) -> None:
+    (entry,) = fold([made])
+    assert (entry.register, entry.version, entry.sequencer) == (
+        Register.REMOVAL,
+        version,
+        sequencer,
+    )
+
+
+@pytest.mark.parametrize("sequencer", ["", "1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        TAGGING,
+        "s3:ObjectCreated:DeleteTagging",
+        "s3:ObjectCreated:PutRetention",
+        "s3:ObjectCreated:PutLegalHold",
+        "s3:ObjectAcl:Put",
+        "s3:ObjectAnnotation:Put",
+        "s3:ObjectTransition:Complete",
+        "s3:ObjectRestore:Post",
+        "s3:ObjectRestore:Completed",
+        "s3:Replication:OperationCompletedReplication",
+        "s3:IntelligentTiering",
+        "s3:ReducedRedundancyLostObject",
+        "s3:SomethingOfTomorrow",
+    ],
+)
+def test_all_else_is_laid_over_its_version(name: str, sequencer: str) -> None:
+    """With a sequencer as in MinIO, or without one as in S3: only the time says which is newer."""
+    (entry,) = fold([event(name=name, sequencer=sequencer, version_id="v1")])
+    assert (entry.register, entry.version, entry.sequencer) == (Register.OVERLAY, "v1", "")
+    (entry,) = fold([event(name=name, sequencer=sequencer)])
+    assert entry.version == "null"
 
 
 @pytest.mark.parametrize(
     "nothing",
     [
         event(name="s3:ObjectRemoved:NoOP"),
+        event(name="s3:ObjectRemoved:NoOP", version_id="v1"),
         event(name="s3:Scanner:ManyVersions"),
         event("prefix/", name="s3:Scanner:BigPrefix"),
+        event(name="s3:ObjectAccessed:Get"),
+        event(name="s3:ObjectAccessed:Head", sequencer=""),
+        event(name="s3:ObjectAccessed:Attributes"),
+        event(name="s3:ObjectLifecycle:Expiration:AbortMultipartUpload"),
         event(""),
     ],
 )
-def test_what_is_about_no_object_moves_nothing(nothing: Event) -> None:
+def test_what_changes_no_object_moves_nothing(nothing: Event) -> None:
     assert fold([nothing]) == []
     assert len(fold([event(), nothing])) == 1
+
+
+def test_some_places_can_be_left_out() -> None:
+    (entry,) = fold([event(size=1), event(size=2), event(size=3)], without={0, 2})
+    assert (entry.event.size, entry.places) == (2, [1])
 
 
 def test_newest_put_of_a_key_stands_for_all() -> None:
@@ -72,23 +138,31 @@ def test_of_two_with_the_same_order_the_first_counts() -> None:
     assert entry.places == [0, 1]
 
 
-def test_same_sequencer_is_decided_by_time() -> None:
-    """MinIO's tagging repeats the sequencer of the object."""
-    (entry,) = fold([event(time=EARLY), event(name=TAGGING, time=LATE)])
-    assert entry.event.name == TAGGING
+def test_newest_overlay_of_a_version_is_the_latest() -> None:
+    """MinIO's tagging repeats the sequencer of the object, its legal hold has a new one."""
+    hold = "s3:ObjectCreated:PutLegalHold"
+    (entry,) = fold([event(name=TAGGING, time=LATE), event(name=hold, sequencer="9", time=EARLY)])
+    assert (entry.event.name, entry.places) == (TAGGING, [0, 1])
+    v1, v2 = fold([event(name=hold, version_id="v2"), event(name=TAGGING, version_id="v1")])
+    assert (v1.version, v2.version) == ("v1", "v2")
 
 
 def test_put_removal_and_overlay_of_a_key_stand_side_by_side() -> None:
     batch = [
-        event(name=TAGGING, sequencer=""),
+        event(name=TAGGING, sequencer="2"),
         event(name=DELETE, sequencer="3"),
         event(sequencer="2"),
     ]
     assert told(fold(batch)) == [
-        ("overlay", "uploads/photos/cat.jpg", "null", ""),
+        ("overlay", "uploads/photos/cat.jpg", "null", "2"),
         ("put", "uploads/photos/cat.jpg", "null", "2"),
         ("removal", "uploads/photos/cat.jpg", "", "3"),
     ]
+
+
+def test_a_key_has_one_put_whatever_its_version() -> None:
+    batch = [event(version_id="v1", sequencer="1"), event(version_id="v2", sequencer="2")]
+    assert told(fold(batch)) == [("put", "uploads/photos/cat.jpg", "v2", "2")]
 
 
 def test_removals_of_versions_do_not_hide_each_other() -> None:
@@ -129,25 +203,23 @@ def _event(key: str, name: str, sequencer: str, version: str | None, second: int
     return event(key, name=name, sequencer=sequencer, version_id=version, time=time)
 
 
-PUTS = st.builds(
+SOME = st.builds(
     _event,
     st.sampled_from("ab"),
-    st.sampled_from(["s3:ObjectCreated:Put", DELETE, MARKER]),
-    st.sampled_from(["1", "2", "0A", "b"]),
-    st.sampled_from([None, "v1", "v2"]),
+    st.sampled_from(["s3:ObjectCreated:Put", DELETE, MARKER, TAGGING, "s3:ObjectAccessed:Get"]),
+    st.sampled_from(["", "1", "2", "0A", "b"]),
+    st.sampled_from([None, "null", "v1", "v2"]),
     st.integers(0, 5),
 )
-OVERLAYS = st.builds(
-    _event, st.sampled_from("ab"), st.just(TAGGING), st.just(""), st.none(), st.integers(0, 5)
-)
-BATCHES = st.lists(PUTS | OVERLAYS, max_size=12)
+BATCHES = st.lists(SOME, max_size=12)
 
 
-def registers(events: list[Event]) -> dict[tuple[str, str, str], tuple[str, str]]:
+def registers(events: list[Event]) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
     found = {}
     for entry in fold(events):
-        version = entry.version if entry.register is Register.REMOVAL else ""
-        found[entry.key, entry.register.value, version] = (entry.sequencer, entry.time)
+        version = "" if entry.register is Register.PUT else entry.version
+        place = (entry.key, entry.register.value, version, bool(entry.sequencer))
+        found[place] = (entry.sequencer, entry.time)
     return found
 
 
@@ -167,6 +239,7 @@ def test_two_batches_say_what_one_says(batch: list[Event], cut: int) -> None:
 @given(BATCHES)
 def test_every_event_has_its_place_once(batch: list[Event]) -> None:
     entries = fold(batch)
-    assert sorted(place for each in entries for place in each.places) == list(range(len(batch)))
+    moving = [place for place, each in enumerate(batch) if moves(each)]
+    assert sorted(place for each in entries for place in each.places) == moving
     for each in entries:
         assert {f"uploads/{batch[place].key}" for place in each.places} == {each.key}

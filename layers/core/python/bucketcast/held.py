@@ -12,7 +12,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from bucketcast.event import Sequencer, Time, padded, to_millis
-from bucketcast.namespace import ANY, UNVERSIONED
+from bucketcast.namespace import ANY, FINAL, UNVERSIONED
 
 
 class Held(msgspec.Struct, frozen=True, gc=False):
@@ -49,14 +49,15 @@ Order = tuple[str, str]
 
 
 def known(held: Held | None, orders: Iterable[Order] = ()) -> Known:
-    """What a row and the orders in the guard are together."""
-    seen = [*orders, (held.sequencer, held.time)] if held else [*orders]
+    """What a row and the orders in the guard are together, but for what is beyond all orders."""
+    seen = [each for each in orders if each[0] != FINAL]
+    seen += [(held.sequencer, held.time)] if held else []
     sequencer = max((each for each, _ in seen), default="")
     return Known(held, sequencer, max((each for _, each in seen), default=""))
 
 
 def versions(held: Held | None) -> tuple[str, ...]:
-    """The versions whose removals could hide what is put next.
+    """The versions of which the guard may know what what is put next has to beat.
 
     S3 gives no version's name twice, "null" apart: what some other version's removal removed is
     not what is in the bucket now.

@@ -109,6 +109,15 @@ REMOVALS = frozenset(
 )
 """After these the object is no longer what the bucket shows under its key."""
 NOTHING_HAPPENED = "s3:ObjectRemoved:NoOP"
+_CREATIONS = frozenset({"s3:ObjectSynced:Create"})
+_CREATED = "s3:ObjectCreated:"
+_NOT_CREATED = frozenset(
+    _CREATED + each for each in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
+)
+"""MinIO counts these among the creations; the object was there before."""
+_NO_CHANGE = frozenset({NOTHING_HAPPENED, "s3:ObjectLifecycle:Expiration:AbortMultipartUpload"})
+_NO_CHANGES = ("s3:ObjectAccessed:", "s3:Scanner:")
+"""Reads, and counts of what is there already."""
 
 _TRANSLATED = MappingProxyType(
     {
@@ -237,3 +246,13 @@ def expand(name: str) -> tuple[str, ...]:
     """The single names behind a family; a single name is itself."""
     members = FAMILIES.get(name)
     return tuple(name.replace("*", member) for member in members) if members else (name,)
+
+
+def creates(name: str) -> bool:
+    """Whether there is a new object, or a new version of one; so does a creation nobody knows."""
+    return name in _CREATIONS or (name.startswith(_CREATED) and name not in _NOT_CREATED)
+
+
+def changes_nothing(name: str) -> bool:
+    """Whether all objects, and what is known of them, are as before."""
+    return name in _NO_CHANGE or name.startswith(_NO_CHANGES)

@@ -1,39 +1,51 @@
 """The `namespace` format: what a batch of events means for the rows of a mirror of the bucket.
 
-S3 delivers late, twice and out of order. Each key therefore has three registers that only ever
-grow, which makes the outcome independent of order and repeats:
+S3 delivers late, twice and out of order. Each key therefore has registers that only ever grow,
+which makes the outcome independent of order and repeats:
 
-* the newest put: the event that the row shows,
-* the newest removal, one for each version named by it (`ANY` for those that name none or leave
-  a delete marker): it hides an older put of that version,
-* the newest overlay: an event without a sequencer (S3's tagging event has none and no size
-  either). It lends the row its record, never its object: size, eTag and sequencer stay the put's.
+* `put`, one: the newest creation, by sequencer and then time. The row shows it, or nothing. A
+  creation without a sequencer is older than any that has one.
+* `removal`, one for each version named by it: `ANY` for those that name none or leave a delete
+  marker. It hides the put if it is newer, and about `ANY` or the put's version. A version's id is
+  never given twice, so that a removal that names one has the sequencer `FINAL`: it takes away that
+  version, whenever either is heard of. "null" is given again and again, and has no such removal.
+* `overlay`, one for each version: the newest of all other events, by time alone, for MinIO repeats
+  the object's sequencer in some of them and gives others a new one. It lends its record to the row
+  if that shows a put of its version that is older; the record's `object` stays the put's.
+
+Reads, counts of the scanner and removals of nothing move no register. An overlay without its put
+makes no row, and waits for it. Which older version comes to the surface when the newest, or the
+marker above it, is removed by its id, no event says: the key then has no row, until it is put again
+or looked at.
 
 A batch is folded to at most one entry a register here; each target then joins the entries with
 what it holds, where "newer" is decided by `newer`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from enum import StrEnum
 from operator import attrgetter
 
 import msgspec
 
-from bucketcast.event import Event, padded
-from bucketcast.names import NOTHING_HAPPENED, REMOVALS, expand
+from bucketcast.event import SEQUENCER_DIGITS, Event, padded
+from bucketcast.names import REMOVALS, changes_nothing, creates
 from bucketcast.shapes.minio import path
 
 ANY = ""
 """The version of a removal that hides every older put of its key, whatever its version."""
 UNVERSIONED = "null"
 """S3's name for the version of an object without one."""
-DAYS_TO_REMEMBER = 14
-"""How long a removal is remembered: no event waits longer in a queue."""
+FIRST = "0" * SEQUENCER_DIGITS
+"""The sequencer of a put whose source gave it none."""
+FINAL = "f" * SEQUENCER_DIGITS
+"""The sequencer of a removal by a version's id: nothing puts that version again."""
+DAYS_TO_REMEMBER = 104
+"""How long removals and overlays are remembered: no event that comes is older."""
 
 
 _PLACE = attrgetter("key", "register", "version")
-_CHANGED_NOTHING = frozenset({NOTHING_HAPPENED, *expand("s3:Scanner:*")})
-"""The scanner counts what is there already; its `size` is that count."""
+_OF_ONE_VERSION = frozenset({"s3:ObjectRemoved:Delete", "s3:ObjectSynced:Delete"})
 
 
 class Register(StrEnum):
@@ -43,7 +55,11 @@ class Register(StrEnum):
 
 
 class Entry(msgspec.Struct, gc=False):
-    """One register's new value; `places` are the events of the batch that it stands for."""
+    """One register's new value; `places` are the events of the batch that it stands for.
+
+    `version` is `ANY`, `UNVERSIONED` or an id. `sequencer` has 32 digits for a put, none for an
+    overlay, and either for a removal.
+    """
 
     register: Register
     key: str
@@ -55,22 +71,29 @@ class Entry(msgspec.Struct, gc=False):
 
 
 def newer(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Compare two `Event.order`: by sequencer, then time; by time alone where one has none."""
+    """Compare two (sequencer, time): by sequencer, then time; by time alone where one has none."""
     return one > other if one[0] and other[0] else one[1] > other[1]
 
 
-def fold(events: Iterable[Event]) -> list[Entry]:
-    """The registers a batch moves, sorted by key so that every writer locks in one order."""
+def moves(event: Event) -> bool:
+    """Whether an event moves a register at all."""
+    return bool(event.key) and not changes_nothing(event.name)
+
+
+def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Entry]:
+    """The registers a batch moves, sorted by key so that every writer locks in one order.
+
+    Events at the places `without` are left out.
+    """
     entries: dict[tuple[str, Register, str, bool], Entry] = {}
     for place, event in enumerate(events):
-        if event.name in _CHANGED_NOTHING or not event.key:
+        if place in without or not moves(event):
             continue
-        register, version = _register(event)
-        key = path(event)
-        sequencer, time = padded(event.sequencer), event.time
-        # Apart, because "newer" is no order over removals with and without a sequencer together.
-        about = version if register is Register.REMOVAL else ANY
-        slot = (key, register, about, not sequencer)
+        register, version, sequencer = _register(event)
+        key, time = path(event), event.time
+        # There is one put a key, whatever its version. Removals with and without a sequencer stand
+        # apart, because "newer" is no order over both together.
+        slot = (key, register, ANY if register is Register.PUT else version, not sequencer)
         held = entries.get(slot)
         if held is None:
             entries[slot] = Entry(register, key, version, sequencer, time, event, [place])
@@ -81,10 +104,14 @@ def fold(events: Iterable[Event]) -> list[Entry]:
     return sorted(entries.values(), key=_PLACE)
 
 
-def _register(event: Event) -> tuple[Register, str]:
-    """Which register an event moves, and the version it is about."""
-    if event.name in REMOVALS:
-        named = event.name == "s3:ObjectRemoved:Delete" and event.version_id is not None
-        return Register.REMOVAL, str(event.version_id) if named else ANY
-    register = Register.PUT if event.sequencer else Register.OVERLAY
-    return register, event.version_id or UNVERSIONED
+def _register(event: Event) -> tuple[Register, str, str]:
+    """Which register an event moves, the version it is about, and its sequencer there."""
+    name, sequencer = event.name, padded(event.sequencer)
+    if creates(name):
+        return Register.PUT, event.version_id or UNVERSIONED, sequencer or FIRST
+    if name not in REMOVALS:
+        return Register.OVERLAY, event.version_id or UNVERSIONED, ""
+    version = event.version_id if name in _OF_ONE_VERSION else ANY
+    if not version:
+        return Register.REMOVAL, ANY, sequencer
+    return Register.REMOVAL, version, sequencer if version == UNVERSIONED else FINAL

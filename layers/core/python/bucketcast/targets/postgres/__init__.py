@@ -16,8 +16,9 @@ Tables are made when absent, as MinIO makes them; those that MinIO filled are ca
 * `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, a row for each object in the bucket, its
   value `{"Records": [event]}`. Any order, split and repetition of deliveries, over any number of
   connections, ends in the same rows (`bucketcast.namespace` has the rules). What that takes stands
-  beside, in `<table>_guard`: what is known of a key since it saw a removal or an event without
-  sequencer, for 14 days from the last one.
+  beside, in `<table>_guard`: what is known of a key since it saw a removal or an event that makes
+  no object, for 104 days from the last one; and of each bucket, for good, whether Amazon S3, MinIO
+  or Ceph writes of it (`bucketcast.claims`).
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`, only ever appended
   to. A repeated delivery is a second row.
 
@@ -31,7 +32,7 @@ guard is looked for and made in the schema of its table.
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +40,7 @@ from itertools import chain, islice
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from bucketcast.claims import Claims
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.held import Held, Known
@@ -99,6 +101,7 @@ class Target(base.Mirror):
         self._connection: psycopg.Connection | None = None
         self._names: sql.Names | None = None
         self._sweep_at = 0.0
+        self._claims = Claims(f"table {settings.table}", sql.where_claimed(settings.table))
         self._lock = RLock()
 
     @classmethod
@@ -126,11 +129,12 @@ class Target(base.Mirror):
     def send(self, events: Sequence[Event]) -> base.Failures:
         failures: dict[int, DeliveryError] = {}
         places = list(range(len(events)))
-        if self._mirrors:
-            nul = Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
-            failures.update((place, nul) for place in places if "\0" in events[place].key)
-            places = [place for place in places if place not in failures]
         with self._lock:
+            if self._mirrors:
+                nul = Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
+                failures.update(self._claims.refused(events, self._claim))
+                failures.update((place, nul) for place in places if "\0" in events[place].key)
+                places = [place for place in places if place not in failures]
             self._deliver(events, places, failures)
         return failures
 
@@ -169,10 +173,15 @@ class Target(base.Mirror):
             if self._connection is not None:
                 self._connection.close()
             self._connection = self._names = None
+            self._claims.forget()
 
     @property
     def _mirrors(self) -> bool:
         return self.settings.format == "namespace"
+
+    def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
+        with self._session() as connection:
+            return sql.claim(connection, self._prepared(connection), wanted)
 
     def _deliver(
         self, events: Sequence[Event], places: list[int], failures: dict[int, DeliveryError]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bucketcast.event import SEQUENCER_DIGITS
-from bucketcast.held import Held, Known, Order, known, read
+from bucketcast.held import Held, Known, Order, known, read, versions
 from bucketcast.targets.postgres import sql
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def rows(
     where = [f"ctid >= '({begin},0)'"] if begin else []
     where += [f"ctid < '({end},0)'"] if end is not None else []
     where += ["key like %(like)s"] if prefix else []
-    query = f"select key, value::text from {names.table}"  # noqa: S608 - the name is checked
+    table = sql.beside_parameters(names.table)
+    query = f"select key, value::text from {table}"  # noqa: S608 - the name is checked
     query += f" where {' and '.join(where)}" if where else ""
     with connection.transaction(), connection.cursor("bucketcast_held") as cursor:
         with watched():
@@ -60,15 +61,18 @@ def rows(
 def of(connection: "Connection", names: sql.Names, paths: Sequence[str]) -> dict[str, Known]:
     """The rows of these keys, and what the guard says of them."""
     wanted = [path for path in paths if "\0" not in path]
-    query = f"select key, value::text from {names.table} where key = any(%s)"  # noqa: S608
+    table, guard = map(sql.beside_parameters, (names.table, names.guard))
+    query = f"select key, value::text from {table} where key = any(%s)"  # noqa: S608
     held = {key: read(value, key) for key, value in _ask(connection, query, wanted)}
     guarded: dict[str, list[Order]] = {}
     if sql.columns(connection, names.guard)[0]:
         query = (
-            "select key, put, removed, removed_at, overlay_time"  # noqa: S608
-            f" from {names.guard} where key = any(%s)"
+            "select key, version, put, removed, removed_at, overlay_time"  # noqa: S608
+            f" from {guard} where key = any(%s)"
         )
-        for key, put, removed, *times in _ask(connection, query, wanted):
+        for key, version, put, removed, *times in _ask(connection, query, wanted):
+            if version not in versions(held.get(key)):
+                continue
             orders = [_order(put), _order(removed), *(("", _time(each)) for each in times)]
             guarded.setdefault(key, []).extend(orders)
     return {

@@ -1,12 +1,12 @@
 """What the PostgreSQL target says to the server: tables, rows as COPY text, and the join.
 
-The guard has a row for each key that saw a removal or an overlay (version ""), and one for each
-version that a removal named::
+The guard has a row for each key that saw a removal or an overlay (version ""), one for each version
+that either named, and one for each bucket, which nothing sweeps::
 
-    put           the moment of the newest put of the key, shown or hidden
-    removed       the newest moment of its removals
+    put           the moment of the newest put of the key, shown or hidden; of a bucket its source
+    removed       the newest moment of the version's removals
     removed_at    the newest time of its removals without sequencer
-    overlay       the newest record without sequencer, and overlay_time, its time
+    overlay       its newest overlay, and overlay_time, its time
 
 A *moment* is a sequencer of 32 digits and a time behind it, which compares as text in collation C;
 times have no Z. What has no sequencer has no moment, and only of that the time is staged. A key
@@ -14,11 +14,11 @@ without a row in the guard was only ever put: its moment is read from the visibl
 that a put costs one upsert and nothing else.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, LiteralString, NamedTuple, Self
 
 from bucketcast.event import Event
-from bucketcast.namespace import DAYS_TO_REMEMBER, Entry
+from bucketcast.namespace import ANY, DAYS_TO_REMEMBER, UNVERSIONED, Entry
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
 
@@ -29,6 +29,7 @@ Row = tuple[bytes, ...]
 """A row in COPY's text format, in pieces: joining many at once is cheaper than each by itself."""
 GUARD = "_guard"
 _BY_BYTES = 'collate "C"'
+_OBJECT = "'{Records,0,s3,object}'"
 COLUMNS = {
     "namespace": {"key": "character varying", "value": "jsonb"},
     "access": {"event_time": "timestamp with time zone", "event_data": "jsonb"},
@@ -38,7 +39,9 @@ CREATE = {
     "namespace": "(key varchar primary key, value jsonb)",
     "access": "(event_time timestamp with time zone not null, event_data jsonb)",
 }
+# Who waited for a lock is to see what was written meanwhile, whatever the database's default is.
 START = b"""
+set session characteristics as transaction isolation level read committed;
 select set_config('statement_timeout', '15s', false)
 where current_setting('statement_timeout') = '0';
 select set_config('idle_in_transaction_session_timeout', '60s', false)
@@ -93,6 +96,11 @@ class Names(NamedTuple):
         guard = f'{table[:-1]}{GUARD}"' if table.endswith('"') else table + GUARD
         within = '"{}".'.format(schema.replace('"', '""')) if schema else ""
         return cls(schema, within + table, within + guard)
+
+
+def beside_parameters(name: str) -> str:
+    """A name in a statement that has parameters, whose mark a quoted name may hold."""
+    return name.replace("%", "%%")
 
 
 def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
@@ -151,6 +159,28 @@ create index on {names.guard} (noted_at)
 """.encode()
 
 
+def where_claimed(table: str) -> str:
+    """Where `claim` writes, for people."""
+    return f"the row from {Names.of(table).guard} whose key is the bucket's name alone"
+
+
+def claim(connection: "Connection", names: Names, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Give sources to buckets that have none, and tell which they have; both are by bucket.
+
+    No key is a bucket's bare name.
+    """
+    guard = beside_parameters(names.guard)
+    buckets = sorted(wanted)  # two that claim the same ones take them in one order
+    insert = f"""
+insert into {guard} (key, version, put, noted_at)
+select bucket, %s, who, 'infinity' from unnest(%s::text[], %s::text[]) claims(bucket, who)
+on conflict do nothing
+"""  # noqa: S608
+    connection.execute(insert.encode(), [ANY, buckets, [wanted[each] for each in buckets]])
+    select = f"select key, put from {guard} where key = any(%s) and version = %s"  # noqa: S608
+    return dict(connection.execute(select.encode(), [buckets, ANY]).fetchall())
+
+
 def sweep(names: Names) -> bytes:
     """Forget what is too old to matter, a bounded part of it, past those who hold a row."""
     return f"""
@@ -188,10 +218,14 @@ begin
 
   if not only_puts then
     insert into {names.guard} as known (key, version, put, removed, removed_at)
-    select s.key, s.version, coalesce(max({_moment("shown.value")}), ''), max(s.moment), max(s.time)
+    select s.key, s.version,
+      coalesce(max({_moment("shown.value")}) filter (where shown.key is not null), ''),
+      max(s.moment), max(s.time)
     from (
       select key, version, moment, time
       from pg_temp.bucketcast_staged where register = 'removal'
+      union all
+      select key, version, '', '' from pg_temp.bucketcast_staged where register = 'overlay'
       union all
       select key, '', '', '' from pg_temp.bucketcast_staged where register <> 'put'
     ) s left join {names.table} shown on shown.key = s.key and s.version = ''
@@ -212,7 +246,7 @@ begin
 
   update {names.guard} known set overlay = s.value, overlay_time = s.time
   from pg_temp.bucketcast_staged s
-  where s.register = 'overlay' and known.key = s.key and known.version = ''
+  where s.register = 'overlay' and known.key = s.key and known.version = s.version
     and s.time > known.overlay_time;
 
   update {names.guard} known set put = s.moment, noted_at = now()
@@ -223,25 +257,16 @@ begin
 
   delete from {names.table} shown using {names.guard} known, pg_temp.bucketcast_staged s
   where known.key = shown.key and known.version = '' and s.key = shown.key
-    and ({_moment("shown.value")} < known.put or s.register = 'removal' and (known.put = ''
-      or s.version in ('', coalesce({_text("shown.value", "s3,object,versionId")}, 'null'))
-      and (s.moment > known.put or s.time > substr(known.put, 33))));
+    and ({_moment("shown.value")} < known.put or s.register = 'removal'
+      and s.version in ('', {_version("shown.value")})
+      and (s.moment > known.put or s.time > substr(known.put, 33)));
 
-  insert into {names.table} as shown (key, value)
-  select known.key, known.overlay from {names.guard} known
-  where known.version = '' and known.overlay is not null
+  update {names.table} shown
+  set value = jsonb_set(known.overlay, {_OBJECT}, shown.value #> {_OBJECT})
+  from {names.guard} known
+  where known.key = shown.key and known.version = {_version("shown.value")}
     and known.key in (select key from pg_temp.bucketcast_staged)
-    and known.overlay_time > substr(known.put, 33)
-    and (exists (select from {names.table} shown where shown.key = known.key)
-      or known.put = '' and not exists (
-        select from {names.guard} gone
-        where gone.key = known.key and (gone.removed <> '' or gone.removed_at <> '')))
-  on conflict (key) do update set value = case {_moment("shown.value")}
-    when '' then excluded.value
-    else jsonb_set(excluded.value, '{{Records,0,s3,object}}',
-                   shown.value #> '{{Records,0,s3,object}}')
-  end
-  where {_time("shown.value")} < {_time("excluded.value")};
+    and known.overlay_time > {_time("shown.value")} and shown.value #> {_OBJECT} is not null;
 end
 """  # noqa: S608
     return f"""
@@ -251,7 +276,7 @@ as {_literal(body)}
 
 
 def _put(names: Names, condition: str = "") -> str:
-    new, old = (f"coalesce({_digits(value)}, '')" for value in ("excluded.value", "shown.value"))
+    new, old = (_digits(value) for value in ("excluded.value", "shown.value"))
     return f"""
   insert into {names.table} as shown (key, value)
   select s.key, s.value from pg_temp.bucketcast_staged s
@@ -267,19 +292,24 @@ def _literal(text: str) -> str:
 
 
 def _text(value: str, path: LiteralString) -> str:
-    """A text of a visible row's event; null where it is absent or empty."""
-    return f"nullif({value} #>> '{{Records,0,{path}}}', '')"
+    """A text of a visible row's event; "" where it is absent."""
+    return f"coalesce({value} #>> '{{Records,0,{path}}}', '')"
 
 
 def _time(value: str) -> str:
-    return f"(coalesce(rtrim({_text(value, 'eventTime')}, 'Z'), '') {_BY_BYTES})"
+    return f"(rtrim({_text(value, 'eventTime')}, 'Z') {_BY_BYTES})"
 
 
 def _digits(value: str) -> str:
-    """The sequencer; null where a visible row shows an overlay alone."""
+    """The sequencer; digits that are all 0 where there is none, as for a put without one."""
     return f"lpad(lower({_text(value, 's3,object,sequencer')} {_BY_BYTES}), 32, '0')"
 
 
 def _moment(value: str) -> str:
-    """The moment of the put that a visible row shows; "" where it shows an overlay alone."""
-    return f"coalesce({_digits(value)} || {_time(value)}, '')"
+    """The moment of a visible row's put; its time may be that of the overlay that is shown."""
+    return f"({_digits(value)} || {_time(value)})"
+
+
+def _version(value: str) -> str:
+    """The version of the put that a visible row shows."""
+    return f"coalesce(nullif({_text(value, 's3,object,versionId')}, ''), '{UNVERSIONED}')"

@@ -1,0 +1,84 @@
+"""Whose bucket a mirror shows, where buckets of one name are in Amazon S3, in MinIO and in Ceph.
+
+Their sequencers cannot be compared: rows of two such buckets in one table would show either, by
+chance. So the first source that writes of a bucket into a table claims it there, for good. What
+another source says of a bucket of that name waits, with a reason that says what to do; all else
+goes on.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from bucketcast.errors import Retryable
+from bucketcast.event import AGENT, Event
+from bucketcast.namespace import moves
+
+_AMAZON: Final = "s3"
+_NAMES: Final = {_AMAZON: "Amazon S3", "minio": "MinIO", "ceph": "Ceph RGW"}
+
+Claim = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""Give sources to buckets that have none, and say which they have: both are by bucket."""
+
+
+def source(event: Event) -> str:
+    """Who numbers what happens in the event's bucket: `s3`, `minio`, `ceph`; "" for nobody.
+
+    What our own jobs make up claims nothing: its dialect is MinIO's wherever the bucket is, and its
+    sequencers are those that the mirror knows, or older than all.
+    """
+    if event.user_agent.startswith(AGENT):
+        return ""
+    return event.dialect if event.dialect in _NAMES else _AMAZON
+
+
+class Claims:
+    """What is known of the claims in one table, which holds them itself.
+
+    `place` is what the table is called to people, `memory` where it keeps a claim.
+    """
+
+    def __init__(self, place: str, memory: str) -> None:
+        self._place = place
+        self._memory = memory
+        self._known: dict[str, str] = {}
+
+    def refused(self, events: Sequence[Event], claim: Claim) -> dict[int, Retryable]:
+        """The events of a batch, by place, whose buckets are another source's here.
+
+        `claim` is called where that is not known yet, or speaks against an event.
+        """
+        wanted = _wanted(events)
+        unsure = {bucket: who for bucket, who in wanted if self._known.get(bucket) != who}
+        if not unsure:
+            return {}
+        # Of two sources in one batch the one that comes first is to have an unclaimed bucket.
+        first = {bucket: who for bucket, who in reversed(wanted) if bucket in unsure}
+        self._known |= claim(first)
+        foreign = {(bucket, who) for bucket, who in wanted if self._known.get(bucket) != who}
+        reasons = {each: self._reason(*each) for each in foreign}
+        return {
+            place: reasons[event.bucket, source(event)]
+            for place, event in enumerate(events)
+            if (event.bucket, source(event)) in foreign and moves(event)
+        }
+
+    def forget(self) -> None:
+        """Ask anew: the table may be another one."""
+        self._known.clear()
+
+    def _reason(self, bucket: str, who: str) -> Retryable:
+        has, wants = (_NAMES.get(each, each) for each in (self._known.get(bucket, ""), who))
+        return Retryable(
+            f"{self._place} shows the bucket {bucket} of {has}, and this event is of {wants}'s: "
+            "their order cannot be compared. Give one of the two another place; or, if "
+            f"{has} sends no more of it, remove {self._memory}"
+        )
+
+
+def _wanted(events: Sequence[Event]) -> list[tuple[str, str]]:
+    """Bucket and source of all that would write, each once, in the order in which they come.
+
+    A name that no bucket can have is left to the server, which may refuse its event alone.
+    """
+    seen = dict.fromkeys((each.bucket, source(each)) for each in events if moves(each))
+    return [(name, who) for name, who in seen if who and name.isascii() and name.isprintable()]
