@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event, padded
 from bucketcast.held import Known
-from bucketcast.namespace import DAYS_TO_REMEMBER
+from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.options import read
 from bucketcast.targets.postgres import PostgresSettings, Target
 from tests.contract.oracle import Row, visible
@@ -524,7 +524,7 @@ def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admi
         admin.execute(
             "update events_guard set noted_at = now() - %s * interval '1 day'"
             " where key in ('b/k2', 'b/k3', 'b/k4')",
-            [DAYS_TO_REMEMBER + 1],
+            [TOMBSTONE_DAYS + 1],
         )
     with target(postgres) as mirror:
         mirror.send([put("other", 1)])

@@ -29,6 +29,7 @@ from operator import attrgetter
 import msgspec
 
 from bucketcast.event import SEQUENCER_DIGITS, Event, padded
+from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.names import REMOVALS, changes_nothing, creates
 from bucketcast.shapes.minio import path
 
@@ -40,7 +41,7 @@ FIRST = "0" * SEQUENCER_DIGITS
 """The sequencer of a put whose source gave it none."""
 FINAL = "f" * SEQUENCER_DIGITS
 """The sequencer of a removal by a version's id: nothing puts that version again."""
-DAYS_TO_REMEMBER = 104
+DAYS_TO_REMEMBER = TOMBSTONE_DAYS
 """How long removals and overlays are remembered: no event that comes is older."""
 
 

@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple, Self
 
-from bucketcast.namespace import ANY, DAYS_TO_REMEMBER
+from bucketcast.lifetime import TOMBSTONE_DAYS
+from bucketcast.namespace import ANY
 from bucketcast.targets.mysql.join import Known, Removal
 
 Form = Literal["namespace", "access"]
@@ -219,7 +220,7 @@ def sweep(names: Names) -> bytes:
     """Forget what is too old to matter, a bounded part of it."""
     return (
         f"DELETE FROM {names.guard} WHERE noted_at < UTC_TIMESTAMP() - INTERVAL"
-        f" {DAYS_TO_REMEMBER} DAY ORDER BY noted_at LIMIT 10000"
+        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT 10000"
     ).encode()
 
 

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, LiteralString, NamedTuple, Self
 
 from bucketcast.event import Event
-from bucketcast.namespace import ANY, DAYS_TO_REMEMBER, UNVERSIONED, Entry
+from bucketcast.lifetime import TOMBSTONE_DAYS
+from bucketcast.namespace import ANY, UNVERSIONED, Entry
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
 
@@ -186,7 +187,7 @@ def sweep(names: Names) -> bytes:
     return f"""
 delete from {names.guard} where (key, version) in (
     select key, version from {names.guard}
-    where noted_at < now() - interval '{DAYS_TO_REMEMBER} days'
+    where noted_at < now() - interval '{TOMBSTONE_DAYS} days'
     order by noted_at limit 10000 for update skip locked
 )
 """.encode()  # noqa: S608 - names are checked, and nothing else is put in
