@@ -34,11 +34,11 @@ def of(dialect: str, key: str = "a", **more: str) -> Event:
 @pytest.mark.parametrize(
     ("dialect", "who"),
     [
-        ("", "s3"),
-        ("eventbridge", "s3"),
-        ("cloudtrail", "s3"),
-        ("minio", "minio"),
-        ("ceph", "ceph"),
+        ("", "aws:s3"),
+        ("eventbridge", "aws:s3"),
+        ("cloudtrail", "aws:s3"),
+        ("minio", "minio:s3"),
+        ("ceph", "ceph:s3"),
     ],
 )
 def test_amazons_dialects_are_one_source(dialect: str, who: str) -> None:
@@ -55,7 +55,7 @@ def test_the_first_source_has_the_bucket() -> None:
         "order cannot be compared. Give one of the two another place; or, if Amazon S3 sends no "
         "more of it, remove the bucket's row from images_guard"
     )
-    assert table.rows == {"uploads": "s3", "other": "ceph"}
+    assert table.rows == {"uploads": "aws:s3", "other": "ceph:s3"}
 
 
 def test_of_two_in_one_batch_the_first_has_the_bucket() -> None:
@@ -105,4 +105,4 @@ def test_what_writes_nothing_claims_nothing(name: str) -> None:
     assert some.refused([of("minio", "", name="s3:BucketCreated:*")], table.claim) == {}
     assert some.refused([of("")], table.claim) == {}
     assert some.refused([of("minio", name=name)], table.claim) == {}
-    assert table.rows == {"uploads": "s3"}
+    assert table.rows == {"uploads": "aws:s3"}

@@ -13,22 +13,18 @@ from bucketcast.errors import Retryable
 from bucketcast.event import AGENT, Event
 from bucketcast.namespace import moves
 
-_AMAZON: Final = "s3"
-_NAMES: Final = {_AMAZON: "Amazon S3", "minio": "MinIO", "ceph": "Ceph RGW"}
+_NAMES: Final = {"aws:s3": "Amazon S3", "minio:s3": "MinIO", "ceph:s3": "Ceph RGW"}
 
 Claim = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Give sources to buckets that have none, and say which they have: both are by bucket."""
 
 
 def source(event: Event) -> str:
-    """Who numbers what happens in the event's bucket: `s3`, `minio`, `ceph`; "" for nobody.
+    """Whose sequencers the event's bucket has, as in `Event.system`; "" for nobody's.
 
-    What our own jobs make up claims nothing: its dialect is MinIO's wherever the bucket is, and its
-    sequencers are those that the mirror knows, or older than all.
+    What our own jobs make up has those that the mirror knows, or one that is older than all.
     """
-    if event.user_agent.startswith(AGENT):
-        return ""
-    return event.dialect if event.dialect in _NAMES else _AMAZON
+    return "" if event.user_agent.startswith(AGENT) else event.system
 
 
 class Claims:
