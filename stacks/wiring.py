@@ -14,6 +14,7 @@ from constructs import Construct
 
 from bucketcast import access, wiring
 from bucketcast.config import Bucket
+from bucketcast.store import lock
 from stacks import nag
 from stacks.assets import Assets
 from stacks.function import Function
@@ -219,11 +220,19 @@ def _entry(
 
 
 def _following(trail: cloudtrail.Trail, ingest: Ingest) -> list[iam.PolicyStatement]:
-    """The rights to read the bucket's rules, and to let the trail log what they ask for."""
+    """The rights to read the bucket's rules, and to let the trail log what they ask for.
+
+    The buckets are wired at the same time, and their trail is one: hence the lock.
+    """
     return [
         iam.PolicyStatement(
             actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
             resources=[trail.trail_arn],
         ),
         iam.PolicyStatement(actions=["dynamodb:Query"], resources=[ingest.rules.table_arn]),
+        iam.PolicyStatement(
+            actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
+            resources=[ingest.rules.table_arn],
+            conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [lock.KEY]}},
+        ),
     ]

@@ -22,6 +22,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from bucketcast import wiring
+from bucketcast.store.lock import Lock
 from bucketcast.store.rules import Rules
 from bucketcast.store.trail import Trail
 
@@ -88,14 +89,17 @@ def follow(
     elif "Trail" in (was := {**before, **properties}):
         cloudtrail = client("cloudtrail")
         try:
-            _trail(was, lambda _: cloudtrail).forget(was["Bucket"])
+            _trail(was, lambda name: cloudtrail if name == "cloudtrail" else client(name)).forget(
+                was["Bucket"]
+            )
         except cloudtrail.exceptions.TrailNotFoundException:
             return  # what it logged for us is gone with it
 
 
 def _trail(properties: Mapping[str, str], client: Callable[[str], Any]) -> Trail:
     partition = properties["Trail"].split(":")[1]
-    return Trail(properties["Trail"], properties["Stack"], client("cloudtrail"), partition)
+    lock = Lock(properties["RulesTable"], client("dynamodb"))
+    return Trail(properties["Trail"], properties["Stack"], client("cloudtrail"), lock, partition)
 
 
 def _write(s3: "S3Client", request: str, properties: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.deployed import Deployed
 from bucketcast.store.ingress import EventRules, Ingress
+from bucketcast.store.lock import Lock
 from bucketcast.store.rules import Rules
 from bucketcast.store.trail import Logged, Marks, Trail
 
@@ -97,7 +98,8 @@ class AccessEvents:
         return self._there.trail if by_deploy else self._marks.trail_of(bucket)
 
     def _trail(self, name: str) -> Trail:
-        return Trail(name, self._there.stack, self._aws.cloudtrail, self._partition())
+        lock = Lock(self._there.rules_table, self._aws.dynamodb)
+        return Trail(name, self._there.stack, self._aws.cloudtrail, lock, self._partition())
 
     def _partition(self) -> str:
         return self._aws.sqs.meta.partition
