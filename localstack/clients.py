@@ -11,6 +11,7 @@ from localstack.places import aws_variables
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_secretsmanager import SecretsManagerClient
 
 # No proxy stands between this machine and itself.
@@ -20,6 +21,11 @@ DIRECT = Config(proxies={}, retries={"total_max_attempts": 2}, connect_timeout=5
 def cloudformation() -> CloudFormationClient:
     """Return a client that asks about stacks."""
     return _session().client("cloudformation", endpoint_url=_endpoint(), config=DIRECT)
+
+
+def dynamodb() -> DynamoDBClient:
+    """Return a client that reads and writes tables."""
+    return _session().client("dynamodb", endpoint_url=_endpoint(), config=DIRECT)
 
 
 def secretsmanager() -> SecretsManagerClient:

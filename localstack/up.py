@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from bucketcast.config import Deployment, load
-from localstack import deploy, emulator, seed
+from localstack import deploy, emulator, gateway, seed
 from localstack.places import (
     ENV_FILE,
     LOCAL,
@@ -35,6 +35,7 @@ def up(config: Path) -> None:
     if not config.is_file():
         raise Failure(f"no configuration at {config}: name one with CONFIG=path/to/bucketcast.toml")
     deployment = load(config, os.environ, local=True)
+    gateway.refuse_busy_port()
     began = time.monotonic()
     LOCAL.mkdir(parents=True, exist_ok=True)
     try:
@@ -60,6 +61,7 @@ def write_env() -> None:
     variables["BUCKETCAST_SPARK_SUBMIT"] = shlex.quote(str(SPARK_SUBMIT))
     if "EntryUrl" in outputs:
         variables["BUCKETCAST_ENTRY_URL"] = function_url(outputs["EntryUrl"])
+    variables |= gateway.ensure()
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
     unfinished = ENV_FILE.with_suffix(".new")
     unfinished.write_text("".join(lines))

@@ -90,7 +90,8 @@ class Local:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = ports(folder, "ministack")["ministack"]
+        reserved = ports(folder, "ministack", "gateway")
+        self.port, self.gateway_port = reserved["ministack"], reserved["gateway"]
         self.log = folder / "logs" / "ministack.log"
         self.env_file = folder / "env"
 
@@ -100,9 +101,13 @@ class Local:
 
     def environment(self, **more: str) -> dict[str, str]:
         """The caller's, without what would lead to another AWS or change the configuration."""
-        foreign = ("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_")
+        foreign = ("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_", "GATEWAY_")
         kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
-        own = {"BUCKETCAST_LOCAL": str(self.folder), "MINISTACK_PORT": str(self.port)}
+        own = {
+            "BUCKETCAST_LOCAL": str(self.folder),
+            "MINISTACK_PORT": str(self.port),
+            "GATEWAY_PORT": str(self.gateway_port),
+        }
         return kept | own | more
 
     def start_emulator(self) -> None:

@@ -61,6 +61,7 @@ class FakeAws(Aws):
         self.notification: Any = {"QueueConfigurations": [{"QueueArn": _arn(INGRESS)}]}
         self.dynamodb = _client("dynamodb")
         self.sqs = _client("sqs")
+        self.secretsmanager = _client("secretsmanager")
         self.cloudformation: Any = SimpleNamespace(
             describe_stacks=self._describe,
             exceptions=SimpleNamespace(ClientError=ClientError),

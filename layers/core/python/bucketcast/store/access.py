@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_logs import CloudWatchLogsClient
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_sqs import SQSClient
 
 CONNECT_SECONDS = 5
@@ -108,6 +109,11 @@ class Aws:
     @cached_property
     def s3(self) -> "S3Client":
         client: S3Client = self._client("s3")
+        return client
+
+    @cached_property
+    def secretsmanager(self) -> "SecretsManagerClient":
+        client: SecretsManagerClient = self._client("secretsmanager")
         return client
 
     @cached_property

@@ -1,0 +1,111 @@
+"""Errors as S3 writes them: a code, a status, a sentence, and what belongs to it.
+
+Which code, status and words: S3's own where S3 has them, MinIO's where only MinIO has the case.
+"""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+from xml.sax.saxutils import escape
+
+from bucketcast.errors import BucketcastError
+
+_BAD: Final = HTTPStatus.BAD_REQUEST
+_FORBIDDEN: Final = HTTPStatus.FORBIDDEN
+
+# Code -> its status and its sentence; a call may say more.
+_KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
+    "AccessDenied": (_FORBIDDEN, "Access Denied."),
+    "AuthorizationHeaderMalformed": (_BAD, "The authorization header is malformed."),
+    "AuthorizationQueryParametersError": (_BAD, "Error parsing the X-Amz-Credential parameter."),
+    "EntityTooLarge": (_BAD, "Your proposed upload exceeds the maximum allowed object size."),
+    "IncompleteBody": (
+        _BAD,
+        "You did not provide the number of bytes specified by the Content-Length HTTP header.",
+    ),
+    "InternalError": (
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "We encountered an internal error, please try again.",
+    ),
+    "InvalidAccessKeyId": (
+        _FORBIDDEN,
+        "The Access Key Id you provided does not exist in our records.",
+    ),
+    "InvalidArgument": (_BAD, "Invalid Argument"),
+    "InvalidBucketName": (_BAD, "The specified bucket is not valid."),
+    "InvalidRequest": (_BAD, "Invalid Request"),
+    "InvalidURI": (_BAD, "Couldn't parse the specified URI."),
+    "MalformedXML": (
+        _BAD,
+        (
+            "The XML you provided was not well-formed or did not validate against our published "
+            "schema."
+        ),
+    ),
+    "MethodNotAllowed": (
+        HTTPStatus.METHOD_NOT_ALLOWED,
+        "The specified method is not allowed against this resource.",
+    ),
+    "MissingContentLength": (
+        HTTPStatus.LENGTH_REQUIRED,
+        "You must provide the Content-Length HTTP header.",
+    ),
+    "NoSuchBucket": (HTTPStatus.NOT_FOUND, "The specified bucket does not exist"),
+    "NotImplemented": (
+        HTTPStatus.NOT_IMPLEMENTED,
+        "A header you provided implies functionality that is not implemented",
+    ),
+    "RequestTimeTooSkewed": (
+        _FORBIDDEN,
+        "The difference between the request time and the server's time is too large.",
+    ),
+    "RequestTimeout": (
+        _BAD,
+        (
+            "Your socket connection to the server was not read from or written to within the "
+            "timeout period."
+        ),
+    ),
+    "ServiceUnavailable": (
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "Please reduce your request rate, or try again later.",
+    ),
+    "SignatureDoesNotMatch": (
+        _FORBIDDEN,
+        (
+            "The request signature we calculated does not match the signature you provided. Check "
+            "your key and signing method."
+        ),
+    ),
+    "UnsupportedNotification": (
+        _BAD,
+        "MinIO server does not support Topic or Cloud Function based notifications.",
+    ),
+    "XAmzContentSHA256Mismatch": (
+        _BAD,
+        "The provided 'x-amz-content-sha256' header does not match what was computed.",
+    ),
+}
+
+
+class S3Error(BucketcastError):
+    """What a caller is answered in place of what was asked for; `more` are further elements."""
+
+    def __init__(self, code: str, message: str = "", **more: str) -> None:
+        self.status, usual = _KNOWN[code]
+        self.code = code
+        self.message = message or usual
+        self.more = more
+        super().__init__(f"{code}: {self.message}")
+
+    def document(self, resource: str, request_id: str) -> bytes:
+        """The answer's body."""
+        elements = {
+            "Code": self.code,
+            "Message": self.message,
+            **self.more,
+            "Resource": resource,
+            "RequestId": request_id,
+        }
+        inner = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in elements.items())
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n<Error>{inner}</Error>'.encode()

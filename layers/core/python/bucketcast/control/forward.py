@@ -1,0 +1,230 @@
+"""The way on to S3 itself: the same call, signed anew, bodies passed through as they come.
+
+What S3 answers is given back as it is: status, headers, errors. Memory does not grow with a body,
+and a body that turns out wrong at its end is broken off before S3 has all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from bucketcast.control.body import Body, Gone
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.gate import Admitted
+from bucketcast.control.signature.chunked import Chunked
+from bucketcast.control.signature.sign import Login, sign
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+SMALL: Final = 65_536
+"""Bodies up to here are read and checked before S3 is called at all."""
+_PIECE: Final = 262_144
+_CONNECT_SECONDS: Final = 5.0
+_SILENT_SECONDS: Final = 300.0
+_KEPT_SECONDS: Final = 3.0  # less than any server keeps an idle connection
+_OURS: Final = frozenset(
+    {
+        "authorization",
+        "connection",
+        "content-length",
+        "date",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-amz-content-sha256",
+        "x-amz-date",
+        "x-amz-decoded-content-length",
+        "x-amz-security-token",
+    }
+)
+_HOP: Final = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade"})
+_IN_QUERY: Final = frozenset(
+    f"X-Amz-{name}"
+    for name in (
+        "Algorithm",
+        "Content-Sha256",
+        "Credential",
+        "Date",
+        "Expires",
+        "Security-Token",
+        "Signature",
+        "SignedHeaders",
+    )
+)
+_BODILESS: Final = (204, 304)
+
+
+class Forward:
+    """Sends calls on to one endpoint, by kept connections."""
+
+    def __init__(
+        self, endpoint: str, region: str, login: Callable[[], Awaitable[Login]], *, at_once: int = 0
+    ) -> None:
+        self._endpoint = endpoint.rstrip("/")
+        self._host = urlsplit(endpoint).netloc
+        self._region = region
+        self._login = login
+        self._at_once = at_once
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __call__(self, admitted: Admitted, send: Send) -> None:
+        """Answer a call with what S3 answers.
+
+        Raises:
+            S3Error: S3 cannot be reached, or the body is not what was signed.
+        """
+        call, body = admitted.call, admitted.body
+        content, length = await _content(call, body)
+        framed = isinstance(content, _Once) and content.framed
+        headers = _headers(call, body, length, framed=framed)
+        path = f"/{call.bucket}{call.rest}" if _is_virtual(call) else call.path
+        query = "&".join(
+            part for part in call.query.split("&") if part.partition("=")[0] not in _IN_QUERY
+        )
+        headers["host"] = self._host
+        sign(call.method, path, query, headers, await self._login(), self._region)
+        url = URL(f"{self._endpoint}{path}{'?' * bool(query)}{query}", encoded=True)
+        expects = isinstance(content, _Once) and "expect" in call.headers
+        try:
+            async with self._open().request(
+                call.method,
+                url,
+                headers=headers,
+                data=content,
+                expect100=expects,
+                allow_redirects=False,
+            ) as answer:
+                await _pass_on(answer, send, head=call.method == "HEAD")
+        except aiohttp.ClientError as error:
+            if isinstance(content, _Once) and content.failed:
+                raise content.failed from None
+            raise S3Error("ServiceUnavailable", f"S3 does not answer: {error}") from None
+        except TimeoutError:
+            raise S3Error("ServiceUnavailable", "S3 does not answer in time") from None
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session, made where an event loop runs."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._at_once, keepalive_timeout=_KEPT_SECONDS
+                ),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENT_SECONDS
+                ),
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("Accept", "Accept-Encoding", "User-Agent", "Content-Type"),
+                read_bufsize=_PIECE,
+            )
+        return self._session
+
+
+class _Once:
+    """A body that goes on in pieces; a second try of it would be another body."""
+
+    def __init__(self, body: Body, *, framed: bool) -> None:
+        self._body = body
+        self._began = False
+        self.framed = framed
+        self.failed: S3Error | Gone | None = None
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._began:
+            raise aiohttp.ClientConnectionError("the connection broke while the body was sent")
+        self._began = True
+        try:
+            async for piece in self._body.stream():
+                yield b"%x\r\n%b\r\n" % (len(piece), piece) if self.framed else piece
+        except (S3Error, Gone) as error:
+            # The HTTP client would only say that it was broken off.
+            self.failed = error
+            raise
+        if self.framed:
+            yield b"0\r\n%b\r\n" % self._body.payload.trailers
+
+
+async def _content(call: Call, body: Body) -> tuple[bytes | _Once | None, int | None]:
+    """What to send and its length, None where it is told in chunks."""
+    length = body.payload.length
+    if length is None:
+        if "transfer-encoding" in call.headers:
+            raise S3Error("MissingContentLength")
+        length = 0
+    trailed = isinstance(body.payload, Chunked) and "x-amz-trailer" in call.headers
+    if trailed:
+        return _Once(body, framed=True), None
+    if length <= SMALL:
+        whole = await body.read(SMALL) if length or isinstance(body.payload, Chunked) else b""
+        if not length:
+            body.payload.finish()
+        return whole or None, length
+    return _Once(body, framed=False), length
+
+
+def _headers(call: Call, body: Body, length: int | None, *, framed: bool) -> dict[str, str]:
+    kept = {name: value for name, value in call.headers.items() if name not in _OURS}
+    if isinstance(body.payload, Chunked):
+        encodings = [part.strip() for part in kept.pop("content-encoding", "").split(",")]
+        encodings = [part for part in encodings if part and part != "aws-chunked"]
+        if framed:
+            encodings.insert(0, "aws-chunked")
+        if encodings:
+            kept["content-encoding"] = ",".join(encodings)
+    if framed:
+        kept["x-amz-content-sha256"] = Chunked.digest
+        kept["x-amz-decoded-content-length"] = str(body.payload.length)
+        return kept
+    kept.pop("x-amz-trailer", None)
+    kept["x-amz-content-sha256"] = (
+        "UNSIGNED-PAYLOAD" if isinstance(body.payload, Chunked) else body.payload.digest
+    )
+    if length or call.method in ("PUT", "POST"):
+        kept["content-length"] = str(length)
+    return kept
+
+
+async def _pass_on(answer: aiohttp.ClientResponse, send: Send, *, head: bool) -> None:
+    headers = [
+        (name.lower(), value)
+        for name, value in answer.raw_headers
+        if name.lower() not in _HOP
+        and not (answer.status in _BODILESS and name.lower() == b"content-length")
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if not head:
+        async for piece in answer.content.iter_any():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _is_virtual(call: Call) -> bool:
+    """Whether the host named the bucket: then all of the path lies within it."""
+    return bool(call.bucket) and call.rest == call.path
+
+
+def is_about_buckets(call: Call) -> bool:
+    """Whether it is one of the few calls that any client makes before it does anything."""
+    if call.method == "HEAD" and not call.key:
+        return True
+    listing = call.method == "GET" and not call.bucket and not call.asked.keys() - _LISTING
+    return listing or (call.method == "GET" and not call.key and "location" in call.asked)
+
+
+_LISTING: Final[Mapping[str, None]] = dict.fromkeys(
+    ("x-id", "max-buckets", "continuation-token", "prefix", "bucket-region")
+)

@@ -1,0 +1,50 @@
+"""The gateway of one deployment, put together and served by uvicorn."""
+
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+import uvicorn
+
+from bucketcast.control.app import S3, build
+from bucketcast.control.forward import Forward
+from bucketcast.control.gate import Gate
+from bucketcast.control.serving import Protocol
+from bucketcast.control.users import Known
+from bucketcast.store.access import Aws
+from bucketcast.store.deployed import Deployed
+from bucketcast.store.login import Logins
+from bucketcast.store.users import Users
+
+_BACKLOG: Final = 1_024
+_AT_ONCE: Final = 2_000
+
+
+def serve(there: Deployed, aws: Aws, *, host: str, port: int, domains: Sequence[str]) -> None:
+    """Serve until interrupted.
+
+    Raises:
+        OSError: nothing can listen at that address.
+    """
+    logins = Logins()
+    region = logins.region or "us-east-1"
+    users = Users(there.stack, there.rules_table, aws.dynamodb, aws.secretsmanager)
+    gate = Gate(Known(users.find), region, domains=tuple(name.lower() for name in domains))
+    forward = Forward(logins.endpoint(region), region, logins)
+    app = build(S3(gate, lambda _: None, forward))
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=65,
+        limit_concurrency=_AT_ONCE,
+        backlog=_BACKLOG,
+    )
+    with socket.create_server((host, port), backlog=_BACKLOG) as listening:
+        uvicorn.Server(config).run(sockets=[listening])

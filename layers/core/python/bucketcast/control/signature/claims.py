@@ -1,0 +1,178 @@
+"""What a request says of who signed it, in its headers or in its query."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.signature.canonical import ALGORITHM
+
+UNSIGNED: Final = "UNSIGNED-PAYLOAD"
+_FIELDS: Final = re.compile(r"(Credential|SignedHeaders|Signature)=([^,\s]+)")
+_HEX: Final = re.compile(r"[0-9a-f]{64}")
+_CREDENTIAL_PARTS: Final = 5
+_LONGEST_SECONDS: Final = 604_800
+_STAMP: Final = "%Y%m%dT%H%M%SZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`expires` is None for what is signed in the headers; `payload` as it stands in the text."""
+
+    access_key: str
+    date: str
+    region: str
+    service: str
+    signed: tuple[str, ...]
+    signature: str
+    timestamp: str
+    payload: str
+    expires: int | None = None
+
+    @property
+    def at(self) -> datetime:
+        return datetime.strptime(self.timestamp, _STAMP).replace(tzinfo=UTC)
+
+    @property
+    def scope(self) -> str:
+        return f"{self.date}/{self.region}/{self.service}/aws4_request"
+
+    @property
+    def malformed(self) -> str:
+        """The code of an error about the claim itself."""
+        return _malformed(presigned=self.expires is not None)
+
+
+def of(call: Call) -> Claim:
+    """Read who signed a request.
+
+    Raises:
+        S3Error: it is not signed, by the old Signature Version 2, or not as it has to be.
+    """
+    header = call.headers.get("authorization")
+    presigned = "X-Amz-Algorithm" in call.asked or "X-Amz-Signature" in call.asked
+    if header is not None and presigned:
+        raise S3Error(
+            "InvalidRequest",
+            "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, or the "
+            "Authorization header should be specified",
+        )
+    if presigned:
+        return _presigned(call)
+    if header is None:
+        if "AWSAccessKeyId" in call.asked:
+            raise _version_2()
+        raise S3Error("AccessDenied", "the request is not signed: Signature Version 4 is needed")
+    if header.startswith("AWS "):
+        raise _version_2()
+    if not header.startswith(ALGORITHM):
+        raise S3Error("InvalidRequest", f"unknown authorization: allowed is {ALGORITHM}")
+    return _signed(call, header)
+
+
+def _signed(call: Call, header: str) -> Claim:
+    fields = _FIELDS.findall(header.removeprefix(ALGORITHM))
+    found = dict(fields)
+    if len(found) != len(fields) or len(found) != 3:  # noqa: PLR2004 - Credential, SignedHeaders, Signature
+        raise S3Error(
+            "AuthorizationHeaderMalformed",
+            "The authorization header is malformed; it needs Credential, SignedHeaders and "
+            "Signature, each once.",
+        )
+    return _claim(
+        found["Credential"],
+        found["SignedHeaders"],
+        found["Signature"],
+        _timestamp(call),
+        call.headers.get("x-amz-content-sha256", ""),
+        None,
+    )
+
+
+def _presigned(call: Call) -> Claim:
+    names = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Signature")
+    given = {name: call.asked.get(f"X-Amz-{name}", []) for name in names}
+    if wrong := [name for name, values in given.items() if len(values) != 1]:
+        raise S3Error(
+            "AuthorizationQueryParametersError",
+            "Query-string authentication version 4 requires the X-Amz-Algorithm, "
+            "X-Amz-Credential, X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and "
+            f"X-Amz-Expires parameters, each once; wrong is X-Amz-{wrong[0]}.",
+        )
+    algorithm, credential, date, expires, signed, signature = (given[name][0] for name in names)
+    if algorithm != ALGORITHM:
+        raise S3Error(
+            "AuthorizationQueryParametersError", f"X-Amz-Algorithm only supports {ALGORITHM}"
+        )
+    seconds = int(expires) if expires.isdecimal() and expires.isascii() else -1
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise S3Error(
+            "AuthorizationQueryParametersError",
+            f"X-Amz-Expires must be a number of seconds from 1 to {_LONGEST_SECONDS}",
+        )
+    in_query = call.first("X-Amz-Content-Sha256")
+    payload = in_query or call.headers.get("x-amz-content-sha256") or UNSIGNED
+    return _claim(credential, signed, signature, date, payload, seconds)
+
+
+def _claim(
+    credential: str, signed: str, signature: str, timestamp: str, payload: str, expires: int | None
+) -> Claim:
+    code = _malformed(presigned=expires is not None)
+    # An access key may hold slashes, the rest cannot.
+    parts = credential.rsplit("/", _CREDENTIAL_PARTS - 1)
+    if len(parts) != _CREDENTIAL_PARTS or parts[4] != "aws4_request" or not parts[0]:
+        raise S3Error(
+            code,
+            "the Credential is mal-formed; expecting "
+            '"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request".',
+        )
+    if not _is_stamp(timestamp):
+        raise S3Error(code, "the date is not in the ISO8601 long format \"yyyyMMdd'T'HHmmss'Z'\".")
+    if not timestamp.startswith(parts[1]) or len(parts[1]) != len("yyyymmdd"):
+        raise S3Error(
+            code,
+            f'Invalid credential date "{parts[1]}". This date is not the same as X-Amz-Date: '
+            f'"{timestamp[:8]}".',
+        )
+    if not _HEX.fullmatch(signature):
+        raise S3Error("SignatureDoesNotMatch")
+    names = tuple(signed.split(";"))
+    if list(names) != sorted({name.lower() for name in names}):
+        raise S3Error(code, "SignedHeaders are not lower-case names, sorted, each once.")
+    return Claim(
+        parts[0], parts[1], parts[2], parts[3], names, signature, timestamp, payload, expires
+    )
+
+
+def _timestamp(call: Call) -> str:
+    if stamp := call.headers.get("x-amz-date"):
+        return stamp
+    try:
+        return parsedate_to_datetime(call.headers["date"]).astimezone(UTC).strftime(_STAMP)
+    except (KeyError, ValueError):
+        raise S3Error(
+            "AccessDenied", "AWS authentication requires a valid Date or x-amz-date header"
+        ) from None
+
+
+def _is_stamp(text: str) -> bool:
+    try:
+        return datetime.strptime(text, _STAMP).replace(tzinfo=UTC).strftime(_STAMP) == text
+    except ValueError:
+        return False
+
+
+def _malformed(*, presigned: bool) -> str:
+    return "AuthorizationQueryParametersError" if presigned else "AuthorizationHeaderMalformed"
+
+
+def _version_2() -> S3Error:
+    return S3Error(
+        "InvalidRequest",
+        "The authorization mechanism you have provided is not supported: Signature Version 2. "
+        "Please use AWS4-HMAC-SHA256.",
+    )

@@ -1,0 +1,50 @@
+"""Signing a call to S3 by hand: the path goes as it is, and a body need not be there yet."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from bucketcast.control.signature import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What calls to AWS are signed with; the secrets are never shown."""
+
+    access_key: str
+    secret: str = field(repr=False)
+    token: str = field(default="", repr=False)
+
+
+def sign(
+    method: str,
+    path: str,
+    query: str,
+    headers: MutableMapping[str, str],
+    login: Login,
+    region: str,
+) -> None:
+    """Add the date and the authorization; `host` and `x-amz-content-sha256` must be there."""
+    timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    headers["x-amz-date"] = timestamp
+    if login.token:
+        headers["x-amz-security-token"] = login.token
+    signed = sorted(
+        name for name in headers if name in ("host", "content-md5") or name.startswith("x-amz-")
+    )
+    scope = canonical.scope(timestamp, region, "s3")
+    pairs = (part.partition("=") for part in query.split("&") if part)
+    asked = canonical.request(
+        method,
+        canonical.path(path),
+        canonical.query((name, value) for name, _, value in pairs),
+        headers,
+        signed,
+        headers["x-amz-content-sha256"],
+    )
+    key = canonical.key(login.secret, scope)
+    signature = canonical.signature(key, canonical.text(timestamp, scope, asked))
+    headers["authorization"] = (
+        f"{canonical.ALGORITHM} Credential={login.access_key}/{scope}, "
+        f"SignedHeaders={';'.join(signed)}, Signature={signature}"
+    )

@@ -1,0 +1,98 @@
+"""The gateway of the local system: `bucketcast gateway` in the background, and a user to call it.
+
+The user's keys are kept beside the rest of the state, so that what has them goes on working when
+the emulator, which keeps nothing, was started anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+from bucketcast.control.users import User
+from bucketcast.store.users import Users, new_keys
+from localstack import background, clients, deploy, ports
+from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment
+from localstack.places import endpoint as aws_endpoint
+
+NAME = "gateway"
+DEFAULT_PORT = 9100
+USER = "local"
+KEYS = LOCAL / "gateway-user.json"
+LISTENING_SECONDS = 30.0
+_SOURCES = ROOT / "layers" / "core" / "python" / "bucketcast"
+
+
+def port() -> int:
+    """Return the gateway's port, or raise Failure when GATEWAY_PORT is no port."""
+    text = os.environ.get("GATEWAY_PORT") or str(DEFAULT_PORT)
+    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - the largest port
+        raise Failure(f"GATEWAY_PORT is {text!r}: give a port number from 1 to 65535")
+    return int(text)
+
+
+def refuse_busy_port() -> None:
+    """Raise Failure when the port is another program's, before anything is started."""
+    if background.pid(NAME) is None and not ports.is_free(port()):
+        raise Failure(
+            f"port {port()}, where the gateway listens, is taken by {ports.holder(port())}: end "
+            "that program, or name another port: GATEWAY_PORT=9200 make up"
+        )
+
+
+def ensure() -> dict[str, str]:
+    """Start it unless it runs as it should, with a user; return the variables that lead there."""
+    access, secret = _user()
+    record = background.PIDS / f"{NAME}.started"
+    wanted = json.dumps([port(), aws_endpoint(), _newest(_SOURCES)])
+    if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
+        background.stop(NAME)
+    if background.pid(NAME) is None:
+        refuse_busy_port()
+        command = [str(PROJECT_VENV / "bin" / "python"), str(PROJECT_VENV / "bin" / "bucketcast")]
+        command += ["gateway", "--stack", STACK, "--port", str(port())]
+        background.start(NAME, command, aws_environment())
+        record.write_text(wanted)
+    _wait_until_listening()
+    return {
+        "BUCKETCAST_URL": f"http://127.0.0.1:{port()}",
+        "BUCKETCAST_ACCESS_KEY": access,
+        "BUCKETCAST_SECRET_KEY": secret,
+    }
+
+
+def _wait_until_listening() -> None:
+    deadline = time.monotonic() + LISTENING_SECONDS
+    while ports.is_free(port()):
+        if background.pid(NAME) is None or time.monotonic() > deadline:
+            raise Failure(f"the gateway does not come up:\n{background.log_tail(NAME)}")
+        time.sleep(0.05)
+
+
+def _user() -> tuple[str, str]:
+    """Return the keys of the local user, who is let in when this returns."""
+    access, secret = _keys()
+    table = deploy.outputs()["RulesTable"]
+    users = Users(STACK, table, clients.dynamodb(), clients.secretsmanager())
+    if users.find(access) is None:
+        users.add(User(USER, "", access, admin=True), secret)
+    return access, secret
+
+
+def _keys() -> tuple[str, str]:
+    try:
+        held = json.loads(KEYS.read_text())
+        return held["access_key"], held["secret_key"]
+    except (OSError, ValueError, KeyError):
+        access, secret = new_keys()
+    descriptor = os.open(KEYS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump({"access_key": access, "secret_key": secret}, file)
+    return access, secret
+
+
+def _newest(folder: Path) -> float:
+    """When the sources changed last: a gateway that runs does not see it by itself."""
+    return max(path.stat().st_mtime for path in folder.rglob("*.py"))

@@ -1,0 +1,73 @@
+"""Requests as botocore signs them, and as the gate sees them."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from bucketcast.control.gate import Gate
+from bucketcast.control.users import Account, User
+
+ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+REGION = "us-east-1"
+HOST = "gateway.example:9100"
+ANNA = User("anna", "", ACCESS, admin=False)
+
+
+def signed(
+    method: str,
+    target: str,
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    *,
+    region: str = REGION,
+    secret: str = SECRET,
+) -> AWSRequest:
+    """A request with its signature in the headers; `target` is path and query as sent."""
+    request = AWSRequest(method, f"http://{HOST}{target}", dict(headers or {}), body)
+    S3SigV4Auth(Credentials(ACCESS, secret), "s3", region).add_auth(request)
+    return request
+
+
+def presigned(method: str, target: str, expires: int = 60) -> AWSRequest:
+    """A request with its signature in the query."""
+    request = AWSRequest(method, f"http://{HOST}{target}")
+    S3SigV4QueryAuth(Credentials(ACCESS, SECRET), "s3", REGION, expires=expires).add_auth(request)
+    return request
+
+
+def scope_of(request: AWSRequest, **changed: str) -> MutableMapping[str, Any]:
+    """The ASGI scope of a request; `changed` headers take the place of its own."""
+    parts = urlsplit(str(request.url))
+    headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
+    headers |= {name.replace("_", "-"): value for name, value in changed.items()}
+    return {
+        "type": "http",
+        "method": request.method,
+        "raw_path": (parts.path or "/").encode(),
+        "query_string": parts.query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+
+
+def gate(**more: Any) -> Gate:
+    async def find(access_key: str) -> Account | None:
+        return Account(ANNA, SECRET) if access_key == ACCESS else None
+
+    return Gate(find, REGION, **more)
+
+
+class Wire:
+    """A body as it comes, in pieces of so many bytes."""
+
+    def __init__(self, body: bytes, size: int = 1 << 20) -> None:
+        self._parts = [body[at : at + size] for at in range(0, len(body), size)] or [b""]
+        self.read = 0
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        self.read += 1
+        part = self._parts.pop(0)
+        return {"type": "http.request", "body": part, "more_body": bool(self._parts)}
