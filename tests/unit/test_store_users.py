@@ -1,6 +1,5 @@
 """Users: one of a name and of a key, with the secret where secrets lie and nowhere else."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ SECRET = "anna-s3cret"
 
 
 @pytest.fixture
-def secretsmanager(aws: None) -> Iterator[Any]:  # noqa: ARG001 - it answers
+def secretsmanager(aws: None) -> Any:  # noqa: ARG001 - it answers
     return _client("secretsmanager")
 
 
