@@ -41,8 +41,9 @@ a name or `database.table`, in backquotes where it holds more than letters, digi
   key, on MariaDB a unique one: keys of 1,024 bytes fit, upper and lower case and trailing spaces
   count. Any order, split and repetition of deliveries, over any number of connections, ends in the
   same rows (`bucketcast.namespace` has the rules). What that takes stands beside, in
-  `<table>_guard`: what is known of a key since it saw a removal or an event without sequencer, for
-  14 days from the last one. All must write to the same server of a cluster.
+  `<table>_guard`: what is known of a key since it saw a removal or an event that makes no object,
+  for 104 days from the last one; and of each bucket, for good, whether Amazon S3, MinIO or Ceph
+  writes of it (`bucketcast.claims`). All must write to the same server of a cluster.
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`, only ever appended to; the time is UTC
   in whole seconds, the record has its milliseconds. A repeated delivery is a second row.
 
@@ -59,13 +60,14 @@ manuals of all these versions have are used.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
 from typing import Any, ClassVar, Literal
 
+from bucketcast.claims import Claims
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.held import Held, Known
@@ -120,6 +122,10 @@ class Target(base.Mirror):
         self._connection: Connection | None = None
         self._room = 0
         self._sweep_at = 0.0
+        self._claims = Claims(
+            f"table {settings.table}",
+            f"the row from {self._names.guard} whose key_name is the bucket's name alone",
+        )
         self._lock = RLock()
 
     @classmethod
@@ -148,6 +154,9 @@ class Target(base.Mirror):
             try:
                 with self._session() as connection:
                     names = self._prepared(connection)
+                    if self.settings.format == "namespace":
+                        claim = partial(mirror.claim, connection, names)
+                        failures.update(self._claims.refused(events, claim))
                     items = list(self._items(events, failures))
                     left = {place for item in items for place in item.places}
                     for part, reason in self._deliver(connection, names, items):
@@ -189,6 +198,7 @@ class Target(base.Mirror):
             if self._connection is not None:
                 self._connection.close()
             self._connection, self._room = None, 0
+            self._claims.forget()
 
     @property
     def _names(self) -> sql.Names:
@@ -197,8 +207,8 @@ class Target(base.Mirror):
     def _items(
         self, events: Sequence[Event], failures: dict[int, DeliveryError]
     ) -> Iterator[_Item]:
-        """What is to be written, without what cannot be."""
-        for places, made in self._candidates(events):
+        """What is to be written, without what cannot be, and what is refused already."""
+        for places, made in self._candidates(events, frozenset(failures)):
             try:
                 item = made()
             except UnicodeEncodeError as error:
@@ -214,10 +224,10 @@ class Target(base.Mirror):
             failures.update(dict.fromkeys(places, reason))
 
     def _candidates(
-        self, events: Sequence[Event]
+        self, events: Sequence[Event], refused: Container[int]
     ) -> Iterator[tuple[Sequence[int], Callable[[], _Item]]]:
         if self.settings.format == "namespace":
-            for entry in fold(events):
+            for entry in fold(events, without=refused):
                 yield entry.places, partial(mirror.item, entry)
         else:
             for place, event in enumerate(events):

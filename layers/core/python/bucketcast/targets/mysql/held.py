@@ -82,7 +82,7 @@ def of(connection: Connection, names: sql.Names, paths: Sequence[str]) -> dict[s
 
 def _orders(columns: Sequence[Any]) -> Iterator[Order]:
     """What a row of the guard says, in the columns of `sql.guarded`."""
-    put, removed, removed_at, _, _, overlay_time = columns
+    put, removed, removed_at, _, overlay_time = columns
     for moment in (put, removed):
         yield moment[:SEQUENCER_DIGITS], _time(moment[SEQUENCER_DIGITS:])
     for time in (removed_at, overlay_time):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bucketcast.event import SEQUENCER_DIGITS, padded
-from bucketcast.namespace import ANY, UNVERSIONED, Entry, Register
+from bucketcast.namespace import ANY, FIRST, UNVERSIONED, Entry, Register
 
 _decode, _encode = msgspec.json.decode, msgspec.json.Encoder().encode
 
@@ -25,23 +25,29 @@ class Removal(NamedTuple):
         return self.moment > put or self.time > put[SEQUENCER_DIGITS:]
 
 
+class Overlay(NamedTuple):
+    """The newest overlay of a version, and its time."""
+
+    value: bytes = b""
+    time: str = ""
+
+
 class Known(msgspec.Struct, kw_only=True, gc=False):
-    """What is known of a key; of its removals only those that this batch can be about.
+    """What is known of a key; of its versions only those that this batch can be about.
 
     `guarded` says whether it has rows in the guard, `shown` whether it has one that is seen, `put`
     is the moment of the newest put, seen or hidden, `held` the object of the put that is seen and
-    `version` its version, `emptied` whether anything was ever removed.
+    `version` its version; `time` is that of the event that the row shows, which may be an overlay.
     """
 
     guarded: bool = False
     shown: bool = False
     put: str = ""
+    time: str = ""
     held: dict[str, Any] | None = None
     version: str = UNVERSIONED
-    emptied: bool = False
-    overlay: bytes = b""
-    overlay_time: str = ""
     removals: dict[str, Removal]
+    overlays: dict[str, Overlay]
 
 
 class Change(NamedTuple):
@@ -53,15 +59,20 @@ class Change(NamedTuple):
 
 def of_row(time: str | None, held: str | None) -> Known:
     """What a row alone tells: its event's time and object, as JSON, or null where it has none."""
-    known = Known(shown=True, removals={})
     found = _decode(held) if held else None
     held_object: dict[str, Any] = found if isinstance(found, dict) else {}
     sequencer = held_object.get("sequencer")
-    if sequencer and isinstance(sequencer, str):
-        known.put = padded(sequencer) + _bare(time or "")
-        known.held = held_object
-        known.version = held_object.get("versionId") or UNVERSIONED
-    return known
+    digits = padded(sequencer) if isinstance(sequencer, str) else ""
+    bare = _bare(time or "")
+    return Known(
+        shown=True,
+        put=(digits or FIRST) + bare,
+        time=bare,
+        held=held_object,
+        version=held_object.get("versionId") or UNVERSIONED,
+        removals={},
+        overlays={},
+    )
 
 
 def moment(entry: Entry) -> str:
@@ -72,41 +83,34 @@ def moment(entry: Entry) -> str:
 def join(known: Known, entries: Iterable[tuple[Entry, bytes]]) -> Change:
     """Let entries of one key, each with its value, into what is known of it."""
     fresh = b""
-    newly_laid = False
     for entry, value in entries:
         if entry.register is Register.PUT:
             if moment(entry) > known.put:
-                known.put, fresh = moment(entry), value
-                known.version = entry.event.version_id or UNVERSIONED
-                known.held = _object(value)
+                known.put, known.time = moment(entry), _bare(entry.time)
+                known.version, known.held = entry.version, _object(value)
+                fresh = value
             continue
         known.guarded = True
         if entry.register is Register.REMOVAL:
-            known.emptied = True
             held = known.removals.get(entry.version, Removal())
             at = "" if entry.sequencer else _bare(entry.time)
             known.removals[entry.version] = Removal(
                 max(held.moment, moment(entry)), max(held.time, at)
             )
-        elif _bare(entry.time) > known.overlay_time:
-            known.overlay, known.overlay_time, newly_laid = value, _bare(entry.time), True
-    return _shown(known, fresh, newly_laid=newly_laid)
+        elif _bare(entry.time) > known.overlays.get(entry.version, Overlay()).time:
+            known.overlays[entry.version] = Overlay(value, _bare(entry.time))
+    return _shown(known, fresh)
 
 
-def _shown(known: Known, fresh: bytes, *, newly_laid: bool) -> Change:
+def _shown(known: Known, fresh: bytes) -> Change:
     """The row that is seen, where it is another than before; `fresh` is a new put's value."""
     about = (known.removals.get(version) for version in (ANY, known.version))
-    if known.held is not None and any(each.hides(known.put) for each in about if each):
-        known.held = None
-    if known.held is None:
-        if known.put or known.emptied or not known.overlay:
-            return Change(gone=known.shown)
-        return Change(known.overlay if newly_laid else b"")
-    if known.overlay_time <= known.put[SEQUENCER_DIGITS:]:
+    if known.held is None or any(each.hides(known.put) for each in about if each):
+        return Change(gone=known.shown)
+    overlay = known.overlays.get(known.version, Overlay())
+    if overlay.time <= known.time or not known.held:
         return Change(fresh)
-    if not fresh and not newly_laid:
-        return Change()
-    document = _decode(known.overlay)
+    document = _decode(overlay.value)
     document["Records"][0]["s3"]["object"] = known.held
     return Change(_encode(document))
 

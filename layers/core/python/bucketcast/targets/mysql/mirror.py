@@ -5,7 +5,7 @@ knows nothing, alone by all others. So a put and a newer removal of a key never 
 unseen, and what is read under the lock stays so until the commit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from bucketcast.namespace import ANY, Entry, Register
 from bucketcast.shapes.minio import records
 from bucketcast.targets.mysql import sql
 from bucketcast.targets.mysql.connection import Connection
-from bucketcast.targets.mysql.join import Known, Removal, join, of_row
+from bucketcast.targets.mysql.join import Known, Overlay, Removal, join, of_row
 
 
 class Item(NamedTuple):
@@ -39,6 +39,19 @@ def item(entry: Entry) -> Item:
     value = records(entry.event)
     row = sql.row(sql.quoted(entry.key.encode()), sql.quoted(value))
     return Item(entry, value, row, sql.identity(entry.key))
+
+
+def claim(connection: Connection, names: sql.Names, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Give sources to buckets that have none, and tell which they have; both are by bucket."""
+    connection.say(sql.claim(names, wanted))
+    connection.commit()
+    found = {
+        str(bucket): str(who)
+        for statement in sql.claimed(names, wanted)
+        for bucket, who in connection.ask(statement)
+    }
+    connection.rollback()
+    return found
 
 
 def deliver(connection: Connection, names: sql.Names, items: Sequence[Item]) -> None:
@@ -83,8 +96,8 @@ def _join(connection: Connection, names: sql.Names, items: Sequence[Item]) -> No
         elif change.gone:
             gone.append(identity)
         if held.guarded:
-            removed = [e.version for e, *_ in of_key if e.register is Register.REMOVAL]
-            guard += sql.guard_rows(key, held, removed)
+            moved = [e.version for e, *_ in of_key if e.register is not Register.PUT]
+            guard += sql.guard_rows(key, held, moved)
     connection.say(sql.write_guard(names, guard))
     connection.say(sql.write(names, rows))
     connection.say(sql.remove(names, gone))
@@ -92,11 +105,11 @@ def _join(connection: Connection, names: sql.Names, items: Sequence[Item]) -> No
 
 def _known(connection: Connection, names: sql.Names, items: Sequence[Item]) -> dict[str, Known]:
     """What is known of each key, by its identity."""
-    known = {item.identity: Known(removals={}) for item in items}
+    known = {item.identity: Known(removals={}, overlays={}) for item in items}
     for statement in sql.shown(names, known):
         for identity, time, held in connection.ask(statement):
             known[str(identity)] = of_row(time, held)
-    # A put is hidden by removals of its version, a removal is compared with its like.
+    # A put is hidden by removals of its version, and has its overlay; all others meet their like.
     wanted = {item.identity: (item.identity, ANY) for item in items}
     for item in items:
         version = item.entry.version
@@ -110,8 +123,8 @@ def _known(connection: Connection, names: sql.Names, items: Sequence[Item]) -> d
 
 def _add(known: Known, version: str, columns: Sequence[Any]) -> None:
     """What a row of the guard says of a version of a key."""
-    put, removed, removed_at, emptied, overlay, overlay_time = columns
+    put, removed, removed_at, overlay, overlay_time = columns
     known.removals[version] = Removal(removed, removed_at)
+    known.overlays[version] = Overlay((overlay or "").encode(), overlay_time)
     if version == ANY:
-        known.guarded, known.put, known.emptied = True, put, bool(emptied)
-        known.overlay, known.overlay_time = (overlay or "").encode(), overlay_time
+        known.guarded, known.put = True, put or known.put

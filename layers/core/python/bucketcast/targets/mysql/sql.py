@@ -4,20 +4,21 @@
 Only what the manuals of MySQL 5.7.8, 8 and 9 and of MariaDB 10.3 all document. A statement is
 bytes, for its rows are JSON that was encoded already.
 
-The guard has a row for each key that saw a removal or an overlay (version ""), one for each
-version that a removal named, and 64 more whose locks let connections work side by side; `join`
-says what the columns mean. A key without a row in the guard was only ever put: its moment is read
-from the row that is seen, so that a put costs one upsert and nothing else.
+The guard has a row for each key that saw a removal or an overlay (version ""), one for each version
+that either named, one for each bucket, whose `put` is its source, and 64 more whose locks let
+connections work side by side; `join` says what the columns mean. A key without a row in the guard
+was only ever put: its moment is read from the row that is seen, so that a put costs one upsert and
+nothing else.
 """
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, Self
 
 from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.namespace import ANY
-from bucketcast.targets.mysql.join import Known, Removal
+from bucketcast.targets.mysql.join import Known, Overlay, Removal
 
 Form = Literal["namespace", "access"]
 GUARD = "_guard"
@@ -33,7 +34,7 @@ COLUMNS = {
 }
 _GENERATED = "key_hash"
 GUARD_COLUMNS = (
-    *("id", "key_name", "version", "put", "removed", "removed_at", "emptied"),
+    *("id", "key_name", "version", "put", "removed", "removed_at"),
     *("overlay", "overlay_time", "noted_at"),
 )
 _CREATE_ACCESS = "(event_time DATETIME NOT NULL, event_data JSON) ROW_FORMAT=DYNAMIC"
@@ -51,7 +52,6 @@ _CREATE_GUARD = """(
     put VARCHAR(255) CHARACTER SET ascii NOT NULL,
     removed VARCHAR(255) CHARACTER SET ascii NOT NULL,
     removed_at VARCHAR(255) CHARACTER SET ascii NOT NULL,
-    emptied BOOLEAN NOT NULL,
     overlay LONGTEXT,
     overlay_time VARCHAR(255) CHARACTER SET ascii NOT NULL,
     noted_at DATETIME NOT NULL,
@@ -120,7 +120,7 @@ def create_guard(names: Names) -> bytes:
 
 def make_slots(names: Names) -> bytes:
     """Rows to lock, at the low end of the hashes: none of a key is there."""
-    rows = (b"(x'%064x','','','','','',0,'','',%b)" % (slot, _NEVER) for slot in range(SLOTS))
+    rows = (b"(x'%064x','','','','','','','',%b)" % (slot, _NEVER) for slot in range(SLOTS))
     return b"INSERT IGNORE" + _into_guard(names) + b",".join(rows)
 
 
@@ -139,7 +139,7 @@ def lock(names: Names, identities: Iterable[str], *, alone: bool) -> tuple[int, 
 def guarded(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     """Read the guard's rows."""
     yield from statements(
-        f"SELECT HEX(id), put, removed, removed_at, emptied, overlay, overlay_time"
+        f"SELECT HEX(id), put, removed, removed_at, overlay, overlay_time"
         f" FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN (".encode(),
         (b"x'%b'" % each.encode() for each in identities),
         b")",
@@ -195,13 +195,13 @@ def guard_rows(key: str, known: Known, versions: Iterable[str]) -> Iterator[byte
     """A key's row of the guard, and those of these versions."""
     for version in dict.fromkeys((ANY, *versions)):
         removal = known.removals.get(version, Removal())
-        whole = version == ANY
-        fields = (known.put * whole, removal.moment, removal.time)
-        texts = b",".join(quoted(each.encode()) for each in (key, version, *fields))
-        laid = b"%d,%b" % (known.emptied and whole, quoted(known.overlay) if whole else b"''")
-        at = quoted((known.overlay_time * whole).encode())
+        overlay = known.overlays.get(version, Overlay())
+        put = known.put if version == ANY else ""
+        fields = (key, version, put, removal.moment, removal.time)
+        texts = b",".join(quoted(each.encode()) for each in fields)
+        laid = quoted(overlay.value), quoted(overlay.time.encode())
         identified = identity(key, version).encode()
-        yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, laid, at)
+        yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, *laid)
 
 
 def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
@@ -209,6 +209,25 @@ def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     tail = ", ".join(f"{each} = VALUES({each})" for each in changing)
     head = b"INSERT" + _into_guard(names)
     yield from statements(head, rows, f" ON DUPLICATE KEY UPDATE {tail}".encode())
+
+
+def claim(names: Names, sources: Mapping[str, str]) -> Iterator[bytes]:
+    """Note the sources of buckets that have none yet; no key is a bucket's bare name."""
+    rows = (
+        b"(x'%b',%b,'',%b,'','','','',%b)"
+        % (identity(bucket).encode(), *(quoted(each.encode()) for each in (bucket, who)), _NEVER)
+        for bucket, who in sorted(sources.items())
+    )
+    yield from statements(b"INSERT IGNORE" + _into_guard(names), rows, b"")
+
+
+def claimed(names: Names, buckets: Iterable[str]) -> Iterator[bytes]:
+    """Read buckets and their sources."""
+    yield from statements(
+        f"SELECT key_name, put FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN (".encode(),
+        (b"x'%b'" % identity(each).encode() for each in buckets),
+        b")",
+    )
 
 
 def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
@@ -270,7 +289,7 @@ def _text(value: str, path: str) -> str:
 
 
 def _moment(value: str) -> str:
-    """The moment of the put in a value; "" where it has none."""
-    digits = f"LPAD(LOWER(NULLIF({_text(value, 's3.object.sequencer')}, '')), 32, '0')"
-    time = f"TRIM(TRAILING 'Z' FROM {_text(value, 'eventTime')})"
-    return f"COALESCE(CONCAT({digits}, {time}), '')"
+    """The moment of the put in a value; digits that are all 0 where it has no sequencer."""
+    digits = f"LPAD(LOWER(COALESCE({_text(value, 's3.object.sequencer')}, '')), 32, '0')"
+    time = f"COALESCE(TRIM(TRAILING 'Z' FROM {_text(value, 'eventTime')}), '')"
+    return f"CONCAT({digits}, {time})"
