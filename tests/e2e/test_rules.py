@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from bucketcast.rules import Rule
-from bucketcast.store.rules import _TRANSACTION, Rules, _item
+from bucketcast.store.rules import Rules
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
 from tests.ran import Ran
@@ -79,7 +78,8 @@ def test_ten_thousand_rules_in_a_bucket(system: System) -> None:
         Rule(bucket="crowded", arn=arn, events=("s3:ObjectCreated:*",), prefix=f"user-{number:05}/")
         for number in range(MANY)
     ]
-    write(Rules(system.outputs["RulesTable"], system.client("dynamodb")), rules)
+    store = Rules(system.outputs["RulesTable"], system.client("dynamodb"))
+    store.change("crowded", lambda _: rules)
     system.put("crowded", "user-07777/photo.jpg")
     system.put("crowded", "user-77777/photo.jpg")
     seen = system.until(
@@ -91,13 +91,3 @@ def test_ten_thousand_rules_in_a_bucket(system: System) -> None:
     assert [each.key for each in seen] == ["crowded/user-07777/photo.jpg"]
     listed = system.bucketcast("event", "ls", "crowded", "--json")
     assert len(listed.document["rules"]) == MANY
-
-
-def write(store: Rules, rules: list[Rule]) -> None:
-    """As `Rules.add`, many in a transaction: one by one they would take a minute."""
-    for start in range(0, len(rules), _TRANSACTION):
-        part = rules[start : start + _TRANSACTION]
-        puts: list[Any] = [
-            {"Put": {"TableName": store._table, "Item": _item(each)}} for each in part
-        ]
-        store._change("crowded", puts)

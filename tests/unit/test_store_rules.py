@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketcast.rules import Rule
+from bucketcast.store.pages import TooManyRulesError
 from bucketcast.store.rules import Rulebook, RuleExistsError, Rules
 from tests.unit.made import matched
 
@@ -194,3 +195,135 @@ def test_change_that_meets_others_for_ever_is_an_error(
     contended: Any = Contended(dynamodb, conflicts=1_000)
     with pytest.raises(dynamodb.exceptions.TransactionCanceledException):
         Rules(rules_table, contended).add(rule("in/"))
+
+
+def test_all_rules_are_exchanged_at_once_and_keep_their_order(rules: Rules) -> None:
+    many = [rule(f"user-{number:05}/") for number in reversed(range(10_000))]
+    rules.change("uploads", lambda _: many)
+    assert rules.in_order("uploads") == many
+    assert rules.versions(["uploads"]) == {"uploads": 1}
+    rules.change("uploads", lambda _: [rule("a")])
+    assert rules.of("uploads") == [rule("a")]
+    rules.change("uploads", lambda _: [])
+    assert rules.of("uploads") == []
+    assert rules.versions(["uploads"]) == {"uploads": 3}
+
+
+def test_a_change_that_changes_nothing_is_none(rules: Rules) -> None:
+    rules.add(rule("a"))
+    rules.change("uploads", lambda held: held)
+    assert rules.versions(["uploads"]) == {"uploads": 1}
+
+
+def test_a_change_that_fails_leaves_all_as_it_was(rules: Rules) -> None:
+    def fail(_: list[Rule]) -> list[Rule]:
+        raise ValueError("no")
+
+    rules.add(rule("a"))
+    with pytest.raises(ValueError, match="no"):
+        rules.change("uploads", fail)
+    assert rules.of("uploads") == [rule("a")]
+
+
+def test_a_change_meanwhile_is_not_lost(rules: Rules) -> None:
+    rules.add(rule("a"))
+    asked: list[list[str]] = []
+
+    def edit(held: list[Rule]) -> list[Rule]:
+        asked.append([each.prefix for each in held])
+        if len(asked) == 1:
+            rules.add(rule("meanwhile"))
+        return [*held, rule("b")]
+
+    rules.change("uploads", edit)
+    assert asked == [["a"], ["a", "meanwhile"]]
+    assert [each.prefix for each in rules.in_order("uploads")] == ["a", "meanwhile", "b"]
+
+
+def test_more_rules_than_an_item_holds_lie_in_several(
+    rules: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bucketcast.store.pages._MAX_ITEM", 400)
+    many = [rule(f"{number:03}" * 9) for number in range(60)]
+    rules.change("uploads", lambda _: many)
+    assert rules.in_order("uploads") == many
+    rules.remove(many[1:])
+    assert rules.in_order("uploads") == many[:1]
+    monkeypatch.setattr("bucketcast.store.pages._MAX_ITEMS", 2)
+    with pytest.raises(TooManyRulesError, match="allowed$|allowed are"):
+        rules.change("uploads", lambda _: [rule(f"{number:03}" * 9) for number in range(999)])
+
+
+def old(made: Rule) -> dict[str, Any]:
+    """The item of a rule as it was before rules were packed."""
+    return {
+        "bucket": {"S": made.bucket},
+        "rule": {"S": f"rule#{made.id}"},
+        "arn": {"S": made.arn},
+        "events": {"L": [{"S": name} for name in made.events]},
+        "prefix": {"S": made.prefix},
+        "suffix": {"S": made.suffix},
+    }
+
+
+def test_rules_of_an_older_deployment_are_read_and_packed_by_the_next_change(
+    rules: Rules, dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    made = [rule(f"{number:03}") for number in range(200)]
+    for each in made:
+        dynamodb.put_item(TableName=rules_table, Item=old(each))
+    number: Any = {"bucket": {"S": "uploads"}, "rule": {"S": "#version"}, "version": {"N": "200"}}
+    dynamodb.put_item(TableName=rules_table, Item=number)
+    assert rules.of("uploads") == sorted(made, key=lambda each: each.id)
+    rules.add(rule("new"))
+    assert len(rules.of("uploads")) == 201
+    assert rules.versions(["uploads"]) == {"uploads": 201}
+    left = dynamodb.scan(TableName=rules_table)["Items"]
+    assert [item for item in left if item["rule"]["S"].startswith("rule#")] == []
+
+
+class Torn:
+    """A table of which one page is read before a change and the rest after it."""
+
+    def __init__(self, client: Any, table: str) -> None:
+        self._client = client
+        self._table = table
+        self.exceptions = client.exceptions
+        self.asked = 0
+
+    def get_paginator(self, name: str) -> Any:
+        self.asked += 1
+        if self.asked == 1:
+            before = list(self._client.get_paginator(name).paginate(**self._all()))
+            Rules(self._table, self._client).add(rule("later"))
+            after = self._client.scan(TableName=self._table)["Items"]
+            items = [item for page in before for item in page["Items"]]
+            pages = [item for item in items if item["rule"]["S"].startswith("page#")]
+            versions = [item for item in after if item["rule"]["S"] == "#version"]
+            return _Pages([{"Items": [*pages, *versions]}])
+        return self._client.get_paginator(name)
+
+    def _all(self) -> Any:
+        return {
+            "TableName": self._table,
+            "KeyConditionExpression": "#bucket = :bucket",
+            "ExpressionAttributeNames": {"#bucket": "bucket"},
+            "ExpressionAttributeValues": {":bucket": {"S": "uploads"}},
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+class _Pages(list[Any]):
+    def paginate(self, **_: Any) -> "_Pages":
+        return self
+
+
+def test_a_read_that_meets_a_change_gives_one_of_both(
+    rules: Rules, dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    rules.add(rule("a"))
+    torn: Any = Torn(dynamodb, rules_table)
+    assert [each.prefix for each in Rules(rules_table, torn).in_order("uploads")] == ["a", "later"]
+    assert torn.asked == 2

@@ -32,7 +32,9 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One rule of a bucket; `events` are names or families as they were given.
 
     All `conditions` must hold. A target gets an event once, however many of its rules match; a
-    rule with a `name` is a notification of its own, as with Ceph, and sends its own copy.
+    rule with a `name` is a notification of its own, as with Ceph, and sends its own copy. `label`
+    is the `Id` that S3's API gave it, and `filters` the order of its filters there where it is
+    not prefix before suffix; both are only kept to be given back.
     """
 
     bucket: str
@@ -42,6 +44,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     suffix: str = ""
     conditions: tuple[Condition, ...] = ()
     name: str = ""
+    label: str = ""
+    filters: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -49,6 +53,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         parts = [self.bucket, self.arn, *sorted(self.events), self.prefix, self.suffix]
         if self.conditions or self.name:
             parts += [self.name, *sorted(map(str, self.conditions))]
+        if self.label:
+            parts += ["label", self.label]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     def failure(self, event: Event) -> str | None:

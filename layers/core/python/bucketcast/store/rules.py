@@ -1,12 +1,18 @@
-"""Rules in DynamoDB: an item a rule, and one a bucket whose number grows with every change.
+"""Rules in DynamoDB: all of a bucket together, and a number that grows with every change.
 
 Whoever matches events asks for that number with a consistent read before each batch and reads the
 bucket's rules anew when it grew. So a rule is in force for everything that arrives after the
 command that made it returned, and an unchanged bucket costs one small read a batch.
+
+A change reads the rules, and writes them if nobody else did meanwhile: so any change, the exchange
+of ten thousand rules too, is in force as a whole or not at all.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from botocore.exceptions import ClientError
@@ -14,20 +20,33 @@ from botocore.exceptions import ClientError
 from bucketcast.conditions import Condition
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.store import pages
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_VERSION = "#version"
-_RULE = "rule#"
-_BATCH_GET = 100
-_TRANSACTION = 99
-_TRIES = 10
+_VERSION: Final = "#version"
+_LEGACY: Final = "rule#"
+_BATCH_GET: Final = 100
+_TRANSACTION: Final = 80  # what is left of 100 beside the pages and the number
+_TRIES: Final = 30
+_PAUSE_SECONDS: Final = 0.02
 _conditions = msgspec.json.Decoder(tuple[Condition, ...])
+Edit = Callable[[list[Rule]], list[Rule]]
 
 
 class RuleExistsError(BucketcastError):
     """The very same rule is there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A bucket's rules in their order, and what they were read from."""
+
+    rules: list[Rule]
+    version: int
+    pages: int
+    legacy: tuple[str, ...]
 
 
 class Rules:
@@ -43,32 +62,55 @@ class Rules:
         Raises:
             RuleExistsError: there is one with the same target, events, prefix and suffix.
         """
-        put = {
-            "TableName": self._table,
-            "Item": _item(rule),
-            "ConditionExpression": "attribute_not_exists(#rule)",
-            "ExpressionAttributeNames": {"#rule": "rule"},
-        }
-        try:
-            self._change(rule.bucket, [{"Put": put}])
-        except self._client.exceptions.TransactionCanceledException as error:
-            if "ConditionalCheckFailed" not in _codes(error):
-                raise
-            raise RuleExistsError(
-                f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
-                f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
-            ) from None
+
+        def added(held: list[Rule]) -> list[Rule]:
+            if any(each.id == rule.id for each in held):
+                raise RuleExistsError(
+                    f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
+                    f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
+                )
+            return [*held, rule]
+
+        self.change(rule.bucket, added)
 
     def remove(self, rules: Sequence[Rule]) -> None:
         """Take rules of one bucket out of force; one that is gone already is no error."""
-        for start in range(0, len(rules), _TRANSACTION):
-            part = rules[start : start + _TRANSACTION]
-            deletes = [{"Delete": {"TableName": self._table, "Key": _key(rule)}} for rule in part]
-            self._change(part[0].bucket, deletes)
+        if not rules:
+            return
+        gone = {rule.id for rule in rules}
+        self.change(rules[0].bucket, lambda held: [each for each in held if each.id not in gone])
+
+    def change(self, bucket: str, edit: Edit) -> list[Rule]:
+        """Put what `edit` makes of a bucket's rules in their place, and give it.
+
+        `edit` is asked again where somebody else changed the rules meanwhile; what it raises
+        leaves them as they are.
+        """
+        for left in reversed(range(_TRIES)):
+            held = self._held(bucket)
+            wanted = edit(list(held.rules))
+            if wanted == held.rules:
+                return wanted
+            try:
+                self._write(bucket, held, wanted)
+            except self._client.exceptions.TransactionCanceledException as error:
+                # Two changes of one bucket at the same moment: one of them goes first.
+                if not left or codes(error).isdisjoint(
+                    ("TransactionConflict", "ConditionalCheckFailed")
+                ):
+                    raise
+                time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
+            else:
+                return wanted
+        raise RuntimeError("not reached: the last try raises")
 
     def of(self, bucket: str) -> list[Rule]:
         """All rules of a bucket, ordered by id."""
-        return list(self._read(bucket))
+        return sorted(self.in_order(bucket), key=lambda rule: rule.id)
+
+    def in_order(self, bucket: str) -> list[Rule]:
+        """All rules of a bucket, in the order in which they were given."""
+        return self._held(bucket).rules
 
     def versions(self, buckets: Iterable[str]) -> dict[str, int]:
         """The change number of each bucket that ever had a rule."""
@@ -85,43 +127,76 @@ class Rules:
                 wanted = answer.get("UnprocessedKeys")
         return found
 
-    def _read(self, bucket: str) -> Iterator[Rule]:
-        pages = self._client.get_paginator("query").paginate(
+    def _held(self, bucket: str) -> _Held:
+        """The rules as one change left them: a read that meets a change is tried again."""
+        for _ in range(_TRIES):
+            items = {item["rule"]["S"]: item for item in self._items(bucket)}
+            number: Any = items.get(_VERSION, {})
+            version = int(number.get("version", {"N": "0"})["N"])
+            old = tuple(name for name in items if name.startswith(_LEGACY))
+            if "pages" not in number:
+                found = [self._legacy(items[name], bucket) for name in old]
+                return _Held(found, version, 0, old)
+            count, written = int(number["pages"]["N"]), number["written"]["N"]
+            parts = [items.get(pages.name(each)) for each in range(count)]
+            if all(part and part["written"]["N"] == written for part in parts):
+                whole = pages.unpacked(bytes(part["rules"]["B"]) for part in parts if part)
+                return _Held(whole, version, count, old)
+        raise RuntimeError(f"the rules of {bucket} cannot be read: they change all the time")
+
+    def _items(self, bucket: str) -> Iterable[Any]:
+        asked = self._client.get_paginator("query").paginate(
             TableName=self._table,
-            KeyConditionExpression="#bucket = :bucket AND begins_with(#rule, :rule)",
-            ExpressionAttributeNames={"#bucket": "bucket", "#rule": "rule"},
-            ExpressionAttributeValues={":bucket": {"S": bucket}, ":rule": {"S": _RULE}},
+            KeyConditionExpression="#bucket = :bucket",
+            ExpressionAttributeNames={"#bucket": "bucket"},
+            ExpressionAttributeValues={":bucket": {"S": bucket}},
             ConsistentRead=True,
         )
-        for page in pages:
-            for item in page["Items"]:
-                conditions = item.get("conditions", {}).get("S", "[]")
-                yield Rule(
-                    bucket=bucket,
-                    arn=item["arn"]["S"],
-                    events=tuple(name["S"] for name in item["events"]["L"]),
-                    prefix=item["prefix"]["S"],
-                    suffix=item["suffix"]["S"],
-                    conditions=_conditions.decode(conditions),
-                    name=item.get("name", {}).get("S", ""),
-                )
+        for page in asked:
+            yield from page["Items"]
 
-    def _change(self, bucket: str, items: list[Any]) -> None:
-        count: Any = {
+    def _legacy(self, item: Any, bucket: str) -> Rule:
+        conditions = _conditions.decode(item.get("conditions", {}).get("S", "[]"))
+        return pages.legacy(item, bucket, conditions)
+
+    def _write(self, bucket: str, held: _Held, wanted: Sequence[Rule]) -> None:
+        parts = pages.packed(wanted)
+        written = {"N": str(held.version + 1)}
+        changes: list[Any] = [
+            {
+                "Put": {
+                    "TableName": self._table,
+                    "Item": {
+                        **_key(bucket, pages.name(number)),
+                        "rules": {"B": part},
+                        "written": written,
+                    },
+                }
+            }
+            for number, part in enumerate(parts)
+        ]
+        gone = [pages.name(number) for number in range(len(parts), held.pages)]
+        changes += self._deletes(bucket, [*gone, *held.legacy[:_TRANSACTION]])
+        number: Any = {
             "TableName": self._table,
-            "Key": {"bucket": {"S": bucket}, "rule": {"S": _VERSION}},
-            "UpdateExpression": "ADD version :one",
-            "ExpressionAttributeValues": {":one": {"N": "1"}},
+            "Key": _key(bucket, _VERSION),
+            "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
+            "ConditionExpression": "version = :seen",
+            "ExpressionAttributeValues": {
+                ":next": written,
+                ":pages": {"N": str(len(parts))},
+                ":seen": {"N": str(held.version)},
+            },
         }
-        for left in reversed(range(_TRIES)):
-            try:
-                self._client.transact_write_items(TransactItems=[*items, {"Update": count}])
-            except self._client.exceptions.TransactionCanceledException as error:
-                # Two changes of one bucket at the same moment: one of them goes first.
-                if not left or "TransactionConflict" not in _codes(error):
-                    raise
-            else:
-                return
+        if not held.version:
+            number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
+        self._client.transact_write_items(TransactItems=[*changes, {"Update": number}])
+        for start in range(_TRANSACTION, len(held.legacy), _TRANSACTION):
+            rest = held.legacy[start : start + _TRANSACTION]
+            self._client.transact_write_items(TransactItems=self._deletes(bucket, rest))
+
+    def _deletes(self, bucket: str, names: Iterable[str]) -> list[Any]:
+        return [{"Delete": {"TableName": self._table, "Key": _key(bucket, name)}} for name in names]
 
 
 class Rulebook:
@@ -142,26 +217,11 @@ class Rulebook:
         return indexes
 
 
-def _codes(error: ClientError) -> set[str]:
+def codes(error: ClientError) -> set[str]:
     """Why DynamoDB cancelled a transaction, of all its items."""
     reasons: Any = error.response.get("CancellationReasons", ())
     return {reason.get("Code", "") for reason in reasons}
 
 
-def _key(rule: Rule) -> dict[str, dict[str, str]]:
-    return {"bucket": {"S": rule.bucket}, "rule": {"S": _RULE + rule.id}}
-
-
-def _item(rule: Rule) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        **_key(rule),
-        "arn": {"S": rule.arn},
-        "events": {"L": [{"S": name} for name in rule.events]},
-        "prefix": {"S": rule.prefix},
-        "suffix": {"S": rule.suffix},
-    }
-    if rule.conditions:
-        item["conditions"] = {"S": msgspec.json.encode(rule.conditions).decode()}
-    if rule.name:
-        item["name"] = {"S": rule.name}
-    return item
+def _key(bucket: str, name: str) -> dict[str, Any]:
+    return {"bucket": {"S": bucket}, "rule": {"S": name}}
