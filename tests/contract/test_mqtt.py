@@ -138,7 +138,7 @@ def test_events_are_sent_with_the_quality_of_service(
         assert read_one().qos == int(qos)
 
 
-@pytest.mark.parametrize("version", ["5", "3.1.1"])
+@pytest.mark.parametrize("version", ["5", "3.1.1", "3.1"])
 @QOS
 def test_a_batch_arrives_in_its_order(
     mosquitto: MqttServer, make: Make, qos: str, version: str
@@ -162,8 +162,11 @@ def test_mqtt_5_says_what_the_body_is_and_which_event(
     assert arrival.headers == {"content-type": "application/json", "event-id": one.id}
 
 
-def test_mqtt_3_has_nothing_beside_the_body(mosquitto: MqttServer, make: Make) -> None:
-    target = make(version="3.1.1")
+@pytest.mark.parametrize("version", ["3.1.1", "3.1"])
+def test_mqtt_3_has_nothing_beside_the_body(
+    mosquitto: MqttServer, make: Make, version: str
+) -> None:
+    target = make(version=version)
     assert target.send(events(1)) == {}
     (arrival,) = mosquitto.received()
     assert arrival.headers == target.headers(event("a")) == {}
@@ -180,7 +183,7 @@ def test_messages_are_neither_retained_nor_do_they_expire(
 
 def test_that_nobody_subscribes_is_no_failure(make: Make) -> None:
     login = {"username": OBSERVER, "password": OBSERVER_PASSWORD}
-    for version in ("5", "3.1.1"):
+    for version in ("5", "3.1.1", "3.1"):
         assert make(topic="nobody/listens", version=version, **login).send(events(2)) == {}
 
 
@@ -278,13 +281,24 @@ def test_a_login_in_the_url_counts(mosquitto: MqttServer, make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "number"), [("auto", "5"), ("5", "5"), ("3.1.1", "2")], ids=["auto", "5", "3.1.1"]
+    ("version", "number"), [("auto", "5"), ("5", "5"), ("3.1.1", "2"), ("3.1", "1")]
 )
 def test_the_version_is_the_one_asked_for(
     mosquitto: MqttServer, make: Make, version: str, number: str
 ) -> None:
     assert make(version=version).send(events(1)) == {}
-    assert logins(mosquitto)[-1][1] == number  # Mosquitto's 2 is 3.1.1
+    assert logins(mosquitto)[-1][1] == number  # Mosquitto's 1 is 3.1, its 2 is 3.1.1
+
+
+@pytest.mark.parametrize("listener", ["ws", "tls"])
+def test_3_1_goes_by_websockets_and_tls_too(
+    mosquitto: MqttServer, make: Make, listener: str
+) -> None:
+    texts = mosquitto.tls_settings(broker=mosquitto.url(listener), version="3.1")
+    if listener == "ws":
+        texts["cert_authority"] = ""
+    assert sent(mosquitto, make(texts)) == wanted()
+    assert logins(mosquitto)[-1][1] == "1"
 
 
 @pytest.mark.parametrize(
@@ -471,8 +485,9 @@ def test_a_broker_that_hangs_up_at_5_is_tried_with_3(make: Make) -> None:
             make(broker=f"tcp://{address}").probe()
         with pytest.raises(NotConnected):
             make(broker=f"tcp://{address}", version="5").probe()
-    level = len(b"\x10\x00\x00\x04MQTT")
-    assert [each[level] for each in came] == [5, 4, 5]
+    # Behind the packet's type and length.
+    names = [b"\x00\x04MQTT\x05", b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03", b"\x00\x04MQTT\x05"]
+    assert [each[2 : 2 + len(name)] for each, name in zip(came, names, strict=True)] == names
 
 
 @pytest.mark.parametrize(
@@ -534,6 +549,10 @@ def test_any_certificate_is_taken_where_that_is_asked_for(
         ({"client_id": "a\nb"}, ["client_id"]),
         ({"shape": "cloudevents-binary"}, []),
         ({"shape": "cloudevents-binary", "version": "3.1.1"}, ["shape"]),
+        ({"shape": "cloudevents-binary", "version": "3.1"}, ["shape"]),
+        ({"client_id": "elevenbytes", "version": "3.1"}, []),
+        ({"client_id": "twelve-bytes", "version": "3.1"}, ["client_id"]),
+        ({"client_id": "secret:id", "version": "3.1"}, []),
         ({"username": "a\x7f", "password": "p"}, ["username"]),
         ({"keep_alive_interval": "18h12m15s"}, []),
         ({"keep_alive_interval": "18h12m16s"}, ["keep_alive_interval"]),
@@ -594,8 +613,9 @@ def test_ports_and_paths_where_none_are_given(url: str, where: str) -> None:
     [
         ({}, "qos = 0: the broker confirms no event"),
         ({"qos": "1", "version": "3.1.1"}, "may confirm also what the user may not publish"),
+        ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may confirm also what the user"),
         ({"qos": "1", "reconnect_interval": "10s"}, "reconnect_interval does nothing here"),
-        ({"qos": "1", "queue_dir": "/home/events"}, "each target's SQS queue is the store"),
+        ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue keeps what waits"),
     ],
 )
 def test_notes_say_what_a_setting_means_here(texts: dict[str, str], says: str) -> None:

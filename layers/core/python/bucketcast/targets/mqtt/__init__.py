@@ -1,4 +1,4 @@
-"""MQTT 5 and 3.1.1: each event is a message on a topic, over TCP, TLS or websockets.
+"""MQTT 5, 3.1.1 and 3.1: each event is a message on a topic, over TCP, TLS or websockets.
 
 Tested with Mosquitto 2.0 and NATS 2.15, tried with RabbitMQ 3.10; the latter two know 3.1.1 only.
 Options are MinIO's, and beyond them `version`, `client_id`, a CA and a client certificate. The
@@ -21,35 +21,35 @@ What it means that an event was delivered depends on `qos`:
        only: an event whose confirmation was lost is sent again, as another message
 =====  ===========================================================================================
 
-`version` is `auto`: MQTT 5, or 3.1.1 where the broker refuses it or hangs up. With MQTT 5
+`version` is `auto`: MQTT 5, or 3.1.1 where the broker refuses it or hangs up, or then 3.1. With
+MQTT 5
 
 * the content type `application/json` and the user property `event-id`, the same for every delivery
   of the same event, stand beside the body, and so do the attributes of
   `shape = cloudevents-binary`, which needs MQTT 5; messages do not expire;
-* the broker says how many unconfirmed messages it takes; one of 3.1.1 gets 20;
+* the broker says how many unconfirmed messages it takes; an older one gets 20;
 * it says why it does not take an event, which then waits with that reason and lets its neighbours
-  go on. One of 3.1.1 can only confirm what it forbids, and it is lost, or hang up, and the whole
+  go on. An older one can only confirm what it forbids, and it is lost, or hang up, and the whole
   batch waits;
 * it says how large a message may be: a larger event is not sent and waits, for 13 days, for that
-  limit to be raised. One of 3.1.1 hangs up.
+  limit to be raised. An older broker hangs up.
 
 That nobody subscribes is no failure.
 
 The session is clean. The client id is `client_id` and twelve hex digits, drawn by chance in each
 container of the function: two clients of one id would throw each other out. A connection that is
 made again takes the place of its lost one. Rules of a broker may go by the beginning; `bucketcast`
-and the digits are as short and plain as any broker takes.
+and the digits are as short and plain as any broker takes; 3.1 allows 23 characters in all.
 
 One connection is kept. Between two batches a function sleeps and sends no sign of life; a broker
 gives it up after 1.5 times `keep_alive_interval`. So a connection that was idle for that interval
 is replaced, and so is one that was closed meanwhile, without a failure. When a connection breaks in
-a batch, all that was not confirmed fails and comes again. Connecting takes 5 s at most for each
-version that is tried, a batch 30 s.
+a batch, all that was not confirmed fails and comes again. Connecting takes 5 s at most, 10 s where
+several versions are tried, a batch 30 s.
 
 Not supported: `reconnect_interval`, as there is no connection that would have to be held between
-batches; the target's queue tries again after 1, 2, 4 … s. MQTT 3.1. Retained messages, which would
-show a new subscriber the last event only. A topic for each key: keys hold `+` and `#`, which topics
-must not.
+batches; the target's queue tries again after 1, 2, 4 … s. Retained messages, which would show a new
+subscriber the last event only. A topic for each key: keys hold `+` and `#`, which topics must not.
 """
 
 import math
@@ -63,8 +63,8 @@ from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.mqtt import address
-from bucketcast.targets.mqtt.packets import MQTT_3, MQTT_5, Login, publisher
-from bucketcast.targets.mqtt.settings import MqttSettings, mistakes, notes
+from bucketcast.targets.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publisher
+from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings, mistakes, notes
 
 if TYPE_CHECKING:
     import ssl
@@ -74,7 +74,12 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 KEEP_ALIVE = 10
 """Seconds where none are given, as in MinIO."""
-_LEVELS = {"auto": (MQTT_5, MQTT_3), "5": (MQTT_5,), "3.1.1": (MQTT_3,)}
+_LEVELS = {
+    "auto": (MQTT_5, MQTT_3_1_1, MQTT_3_1),
+    "5": (MQTT_5,),
+    "3.1.1": (MQTT_3_1_1,),
+    "3.1": (MQTT_3_1,),
+}
 
 
 class Target(base.Target):
@@ -88,9 +93,9 @@ class Target(base.Target):
 
     def __init__(self, settings: MqttSettings) -> None:
         super().__init__(settings)
-        self._client_id = settings.client_id + os.urandom(6).hex()
+        self._client_id = settings.client_id + os.urandom(RANDOM_BYTES).hex()
         self._levels = _LEVELS[settings.version]
-        if self.shape.attributes:  # which MQTT 3.1.1 has no place for
+        if self.shape.attributes:  # which MQTT 3 has no place for
             self._levels = (MQTT_5,)
         self._lock = Lock()
         self._open: Connection | None = None
@@ -106,8 +111,12 @@ class Target(base.Target):
 
     @property
     def longest_send(self) -> float:
-        """Both versions may have to be tried."""
-        return len(_LEVELS[self.settings.version]) * CONNECT_SECONDS + self.patience
+        return self._connecting + self.patience
+
+    @property
+    def _connecting(self) -> float:
+        """Seconds for all the versions that may have to be tried: who refuses one does so soon."""
+        return min(2, len(_LEVELS[self.settings.version])) * CONNECT_SECONDS
 
     @property
     def where(self) -> str:
@@ -150,8 +159,8 @@ class Target(base.Target):
             return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        """The content type and the user properties, which MQTT 3.1.1 has no place for."""
-        if self._levels == (MQTT_3,):
+        """The content type and the user properties, which MQTT 3 has no place for."""
+        if MQTT_5 not in self._levels:
             return {}
         return {"content-type": self.shape.content_type, **self._user_properties(event)}
 
@@ -191,9 +200,10 @@ class Target(base.Target):
         from bucketcast.targets.mqtt.connection import speaks_another  # noqa: PLC0415
         from bucketcast.targets.mqtt.outcome import TROUBLE, outcome  # noqa: PLC0415
 
+        end = time.monotonic() + self._connecting
         for level in self._levels:
             try:
-                made = self._session(level)
+                made = self._session(level, min(end, time.monotonic() + CONNECT_SECONDS))
             except TROUBLE as error:
                 if level == self._levels[-1] or not speaks_another(error):
                     raise outcome(error, self.where) from None
@@ -206,7 +216,7 @@ class Target(base.Target):
             raise NotConnected(f"{self.where}: {most}; set qos to it")
         return made
 
-    def _session(self, level: int) -> "Connection":
+    def _session(self, level: int, deadline: float) -> "Connection":
         from bucketcast import tls  # noqa: PLC0415 - only its own function needs ssl
         from bucketcast.targets.mqtt.connection import connect  # noqa: PLC0415
 
@@ -217,7 +227,7 @@ class Target(base.Target):
         if broker.username:
             username, password = broker.username, broker.password
         login = Login(level, self._client_id, username, password, _keep_alive(given))
-        return connect(broker, login, self._context, time.monotonic() + CONNECT_SECONDS)
+        return connect(broker, login, self._context, deadline)
 
     def _broker(self) -> address.Broker:
         try:

@@ -13,7 +13,7 @@ from bucketcast.targets.mqtt.address import Broker
 from bucketcast.targets.mqtt.packets import Answer, Login, Malformed
 
 IN_FLIGHT = 20
-"""Events that a broker of MQTT 3.1.1, which cannot say it, takes before the first is confirmed."""
+"""Events that a broker of MQTT 3, which cannot say it, takes before the first is confirmed."""
 MOST_IN_FLIGHT = 1000
 HIGHEST_QOS = 2
 REFUSED = 0x80

@@ -93,7 +93,7 @@ def _said(error: Exception) -> str:
         text = str(error)
         cure = (
             "does the broker's scheme suit its port, does it want a client certificate"
-            " (client_cert, client_key), or know version = 3.1.1 only?"
+            " (client_cert, client_key), or know an older version only?"
         )
     elif isinstance(error, Malformed):
         text, cure = f"what answers does not speak MQTT: {error}", _SCHEME

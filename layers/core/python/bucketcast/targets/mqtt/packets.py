@@ -1,7 +1,8 @@
-"""MQTT 3.1.1 and 5: the packets that a publisher sends, and those that it is sent.
+"""MQTT 3.1, 3.1.1 and 5: the packets that a publisher sends, and those that it is sent.
 
-Source: the OASIS standards "MQTT Version 3.1.1" and "MQTT Version 5.0". A packet is a first byte,
-the length of the rest in up to four bytes of 7 bits each, and that rest.
+Source: the OASIS standards "MQTT Version 3.1.1" and "MQTT Version 5.0", and IBM's "MQTT V3.1
+Protocol Specification", whose publishers differ from those of 3.1.1 in the protocol's name alone. A
+packet is a first byte, the length of the rest in up to four bytes of 7 bits each, and that rest.
 """
 
 import struct
@@ -10,8 +11,8 @@ from typing import NamedTuple
 
 from bucketcast.event import Event
 
-MQTT_3, MQTT_5 = 4, 5
-"""The versions 3.1.1 and 5, by the number that CONNECT says."""
+MQTT_3_1, MQTT_3_1_1, MQTT_5 = 3, 4, 5
+"""The versions, by the number that CONNECT says."""
 CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT = 0x20, 0x40, 0x50, 0x70, 0xD0, 0xE0
 _ANSWERS = frozenset({CONNACK, PUBACK, PUBREC, PUBCOMP, PINGRESP, DISCONNECT})
 PINGREQ = b"\xc0\x00"
@@ -59,7 +60,8 @@ def connect(login: Login) -> bytes:
     if login.password:
         flags |= 0x40
         payload += _text(login.password)
-    head = _text("MQTT") + struct.pack("!BBH", login.level, flags, login.keep_alive)
+    name = "MQIsdp" if login.level == MQTT_3_1 else "MQTT"
+    head = _text(name) + struct.pack("!BBH", login.level, flags, login.keep_alive)
     properties = b"\x00" if login.level == MQTT_5 else b""
     return _packet(0x10, head + properties + payload)
 
@@ -73,7 +75,7 @@ def publisher(
 ) -> Callable[[int, Event, bytes], bytes]:
     """What makes a PUBLISH of a packet id, an event and its body.
 
-    MQTT 3.1.1 has no place for what stands beside the body. What is made raises ValueError where a
+    MQTT 3 has no place for what stands beside the body. What is made raises ValueError where a
     text cannot be written.
     """
     first, place = 0x30 | qos << 1, _text(topic)
@@ -136,11 +138,11 @@ class Answer(NamedTuple):
 
 
 _AS_IN_5 = {1: 0x84, 2: 0x85, 3: 0x88, 4: 0x86, 5: 0x87}
-"""The codes of a CONNACK in MQTT 3.1.1, as MQTT 5 has them."""
+"""The codes of a CONNACK in MQTT 3, as MQTT 5 has them."""
 
 
 def connack(body: bytes) -> Answer:
-    """What became of CONNECT; a broker that knows 3.1.1 only answers MQTT 5 in its own way."""
+    """What became of CONNECT; a broker that knows MQTT 3 only answers 5 in its own way."""
     if len(body) == 2:  # noqa: PLR2004 - flags and code
         return Answer(_AS_IN_5.get(body[1], body[1]), {})
     return _answer(body[1:])

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bucketcast.options import REFERENCE, Duration, LoginUrl, OnOff, Secret, option
+from bucketcast.options import REFERENCE, Duration, LoginUrl, OnOff, Secret, option, unused
 from bucketcast.targets import base
 from bucketcast.targets.mqtt import address
 from bucketcast.targets.mqtt.packets import LONGEST_TEXT
 
 LONGEST_KEEP_ALIVE = 65_535
 """Seconds: MQTT has two bytes for them."""
+LONGEST_ID_3_1 = 23
+RANDOM_BYTES = 6
+"""Of a client's id, two hex digits each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +30,11 @@ class MqttSettings(base.Common, base.Tls):
     keep_alive_interval: Duration = option(
         "how long a connection may be idle; 0s means 10s", default="0s"
     )
-    reconnect_interval: Duration = option(
-        "accepted and not used: the target's SQS queue decides when to try again", default="0s"
+    reconnect_interval: Duration = unused(
+        "the target's SQS queue decides when to try again", default="0s"
     )
-    version: Literal["auto", "5", "3.1.1"] = option(
-        "of MQTT; auto: 5, or 3.1.1 where the broker knows no other", default="auto"
+    version: Literal["auto", "5", "3.1.1", "3.1"] = option(
+        "of MQTT; auto: 5, or 3.1.1 or 3.1 where the broker knows no other", default="auto"
     )
     client_id: str = option(
         "how the client id begins; twelve random hex digits end it", default="bucketcast"
@@ -61,9 +64,7 @@ def mistakes(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
             f"found {given.topic!r}",
             "allowed is a name without + and #, which are for subscribers",
         )
-    if given.shape == "cloudevents-binary" and given.version == "3.1.1":
-        allowed = "allowed is cloudevents, or version = 5, which has a place for attributes"
-        yield "shape", f"found {given.shape!r} beside version = 3.1.1", allowed
+    yield from _beside_version(given)
     interval = given.keep_alive_interval
     if not isinstance(interval, str) and interval > LONGEST_KEEP_ALIVE:
         yield (
@@ -71,6 +72,21 @@ def mistakes(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
             f"found {interval:g}s",
             f"allowed is {LONGEST_KEEP_ALIVE}s at most",
         )
+
+
+def _beside_version(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
+    """What does not go with this version."""
+    beside = f"beside version = {given.version}"
+    if given.shape == "cloudevents-binary" and given.version.startswith("3"):
+        allowed = "allowed is cloudevents, or version = 5, which has a place for attributes"
+        yield "shape", f"found {given.shape!r} {beside}", allowed
+    longest = LONGEST_ID_3_1 - 2 * RANDOM_BYTES
+    known = given.version == "3.1" and not given.client_id.startswith(REFERENCE)
+    if known and len(given.client_id.encode()) > longest:
+        allowed = (
+            f"allowed are {longest} bytes: MQTT 3.1 takes {LONGEST_ID_3_1}, the digits included"
+        )
+        yield "client_id", f"found {given.client_id[:80]!r} {beside}", allowed
 
 
 def _beside(given: MqttSettings, broker: address.Broker) -> Iterator[tuple[str, str, str]]:
@@ -105,13 +121,8 @@ def notes(given: MqttSettings) -> Iterator[str]:
             "qos = 0: the broker confirms no event, it only shows after each batch that it has"
             " read it; what it drops then is lost. qos = 1 has each event confirmed"
         )
-    elif given.version == "3.1.1":
+    elif given.version.startswith("3"):
         yield (
-            "version = 3.1.1: a broker may confirm also what the user may not publish;"
+            f"version = {given.version}: a broker may confirm also what the user may not publish;"
             " version = 5 lets it say so"
-        )
-    if given.reconnect_interval:
-        yield (
-            "reconnect_interval does nothing here: the target's SQS queue tries again after"
-            " 1, 2, 4 … s"
         )
