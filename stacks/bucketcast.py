@@ -42,6 +42,8 @@ class Bucketcast(Stack):
         super().__init__(scope, construct_id, **stack)
         if wrong := limits.mistakes(config, self.stack_name):
             raise ConfigErrors(wrong)
+        for note in config.notes:
+            Annotations.of(self).add_info(note)
         assets = Assets(self, "Assets", root, local_platform() if local else LAMBDA)
         if assets.lacks_bytecode:
             Annotations.of(self).add_warning_v2(

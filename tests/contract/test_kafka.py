@@ -461,22 +461,6 @@ def test_mistakes_that_no_single_option_shows(texts: dict[str, str], wrong: list
     assert [key for key, *_ in Target.check(given)] == wrong
 
 
-@pytest.mark.parametrize(
-    ("texts", "says"),
-    [
-        ({"batch_size": "100"}, "batch_size and batch_commit_timeout do nothing here"),
-        ({"batch_commit_timeout": "5s"}, "batch_size and batch_commit_timeout do nothing here"),
-        ({"version": "2.2.0"}, "version does nothing here"),
-        ({"tls_client_auth": "1"}, "tls_client_auth does nothing here"),
-        ({"queue_dir": "/var/events"}, "queue_dir and queue_limit do nothing here"),
-    ],
-)
-def test_options_that_do_nothing_are_said(texts: dict[str, str], says: str) -> None:
-    given = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
-    (note,) = Target.notes(given)
-    assert note.startswith(says)
-
-
 def test_minios_defaults_say_nothing() -> None:
     """As its guide shows them."""
     empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"

@@ -54,6 +54,7 @@ class Synthesised:
         self.stack = stack
         self.template = Template.from_stack(stack)
         self.json = dict(self.template.to_json())
+        self.notes = [entry.data for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """Logical id -> resource."""

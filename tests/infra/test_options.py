@@ -162,6 +162,13 @@ def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
     assert json.loads(made.json["Outputs"]["ObjectFacts"]["Value"]) == buckets
 
 
+def test_a_deploy_says_what_was_given_and_does_nothing(make: Make) -> None:
+    hook = '[notify_webhook.primary]\nendpoint = "https://example.org/"\n'
+    before, after = make(hook).notes, make(hook + 'queue_dir = "/var/events"').notes
+    (said,) = set(after) - set(before)
+    assert said.startswith("queue_dir does nothing here")
+
+
 def test_too_many_buckets_to_name_are_refused_with_the_cure(make: Make) -> None:
     buckets = "".join(f"[bucket.{'b' * 50}-{number:03}]\n" for number in range(60))
     with pytest.raises(ConfigErrors, match=r"object_facts = .all. names no"):

@@ -187,7 +187,10 @@ TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One declared option: its MinIO key, its type's name, and what a reader should know."""
+    """One declared option: its MinIO key, its type's name, and what a reader should know.
+
+    `unused` is why it does nothing, where it does not.
+    """
 
     key: str
     type: str
@@ -199,6 +202,7 @@ class Option:
     pem: bool
     seed: bool
     variable: str
+    unused: str
     parse: Callable[[str], Any]
 
     def names_file(self, text: str) -> bool:
@@ -224,6 +228,12 @@ def option(
     """
     metadata = {"help": help, "default": default, "example": example, "variable": variable}
     return dataclasses.field(metadata=metadata)
+
+
+def unused(why: str, *, default: str, example: str = "") -> Any:
+    """Declare an option of MinIO's that is taken and does nothing here, and why."""
+    given: Any = option(f"accepted and not used: {why}", default=default, example=example)
+    return dataclasses.field(metadata={**given.metadata, "unused": why})
 
 
 @cache
@@ -254,6 +264,7 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
         pem="pem" in name,
         seed=hint is SecretSeed,
         variable=metadata["variable"] or key.upper(),
+        unused=metadata.get("unused", ""),
         parse=parse,
     )
 
@@ -268,6 +279,14 @@ def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
         return spelled[text.lower()]
 
     return parse
+
+
+def without_use(settings: Any) -> Iterator[str]:
+    """A sentence for each option that was given and does nothing."""
+    declared: Any = type(settings)
+    for key, known in options_of(declared).items():
+        if known.unused and getattr(settings, key) != _value(known, known.default):
+            yield f"{key} does nothing here: {known.unused}"
 
 
 def mistakes(declared: type, values: Mapping[str, str], where: str) -> Iterator[ConfigError]:

@@ -15,7 +15,7 @@ from bucketcast import shapes
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.held import Held, Known
-from bucketcast.options import OnOff, Pem, SecretPem, option
+from bucketcast.options import OnOff, Pem, SecretPem, option, unused, without_use
 
 SPARE = 5.0
 """Seconds of a function's time to say what was not sent, after a last batch that went badly."""
@@ -45,12 +45,8 @@ class Common(Shaped):
 
     enable: OnOff = option("whether the target is there at all", default="on")
     comment: str = option("a sentence for whoever reads the configuration", default="")
-    queue_dir: str = option(
-        "accepted and not used: the target's SQS queue keeps what waits", default=""
-    )
-    queue_limit: int = option(
-        "accepted and not used: an SQS queue has no such limit", default="0", example="100000"
-    )
+    queue_dir: str = unused("the target's SQS queue keeps what waits", default="")
+    queue_limit: int = unused("an SQS queue has no such limit", default="0", example="100000")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,11 +107,7 @@ class Target(abc.ABC):
     @classmethod
     def notes(cls, settings: Any) -> list[str]:
         """What whoever gave these settings, which are right, should know."""
-        if settings.queue_dir or settings.queue_limit:
-            return [
-                "queue_dir and queue_limit do nothing here: each target's SQS queue is the store"
-            ]
-        return []
+        return list(without_use(settings))
 
     @property
     def longest_send(self) -> float:

@@ -34,7 +34,7 @@ from typing import ClassVar, Literal
 
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
-from bucketcast.options import Csv, Duration, OnOff, Pem, Secret, SecretPem, option
+from bucketcast.options import Csv, Duration, OnOff, Pem, Secret, SecretPem, option, unused
 from bucketcast.shapes import minio
 from bucketcast.targets import base
 from bucketcast.targets.kafka import checks
@@ -68,14 +68,14 @@ class KafkaSettings(base.Common):
     tls_skip_verify: OnOff = option(
         "take whatever certificate the brokers show; for tests only", default="off"
     )
-    tls_client_auth: int = option(
-        "accepted and not used: it is the brokers that ask for a client's certificate", default="0"
+    tls_client_auth: int = unused(
+        "the brokers ask for a client's certificate, and get client_tls_cert", default="0"
     )
     cert_authority: Pem = option("the CA that signed the brokers' certificates", default="")
     client_tls_cert: Pem = option("this client's certificate, for mutual TLS", default="")
     client_tls_key: SecretPem = option("the private key of client_tls_cert", default="")
-    version: str = option(
-        "the brokers' version, 0.11.0.0 or newer; checked and not used: each broker is asked",
+    version: str = unused(
+        "each broker is asked for its version, which is 0.11.0.0 or newer",
         default="",
         example="2.2.0",
     )
@@ -87,12 +87,8 @@ class KafkaSettings(base.Common):
         default="",
         variable="PRODUCER_COMPRESSION_LEVEL",
     )
-    batch_size: int = option(
-        "accepted and not used: all events that came together are sent together", default="0"
-    )
-    batch_commit_timeout: Duration = option(
-        "accepted and not used: the target's SQS queue keeps what waits", default="0s"
-    )
+    batch_size: int = unused("all events that came together are sent together", default="0")
+    batch_commit_timeout: Duration = unused("the target's SQS queue keeps what waits", default="0s")
 
 
 class Target(base.Target):
@@ -113,10 +109,6 @@ class Target(base.Target):
     @classmethod
     def check(cls, settings: KafkaSettings) -> list[tuple[str, str, str]]:
         return [*checks.mistakes(settings), *super().check(settings)]
-
-    @classmethod
-    def notes(cls, settings: KafkaSettings) -> list[str]:
-        return [*checks.notes(settings), *super().notes(settings)]
 
     @property
     def longest_send(self) -> float:

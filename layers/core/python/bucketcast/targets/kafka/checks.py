@@ -1,4 +1,4 @@
-"""What is wrong with the options together, and what whoever gave them should know."""
+"""What is wrong with the options together."""
 
 import re
 from collections.abc import Iterator
@@ -25,22 +25,6 @@ def mistakes(given: Given) -> Iterator[Mistake]:
         yield "version", f"found {version!r}", "allowed is 0.11.0.0, 2.2.0 or the like, not older"
     if not _is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
         yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
-
-
-def notes(given: Given) -> Iterator[str]:
-    """A sentence for each option that is right and does nothing."""
-    if given.batch_size or given.batch_commit_timeout:
-        yield (
-            "batch_size and batch_commit_timeout do nothing here: what came together is sent "
-            "together, and the target's SQS queue is the store"
-        )
-    if given.version:
-        yield "version does nothing here: each broker is asked what it can do"
-    if given.tls_client_auth:
-        yield (
-            "tls_client_auth does nothing here: it is the brokers that ask for a client's "
-            "certificate, and client_tls_cert is shown to those that do"
-        )
 
 
 def _places(given: Given) -> Iterator[Mistake]:

@@ -1,0 +1,63 @@
+"""Options of MinIO's that do nothing here say so when they are given, and where it differs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.options import Option, options_of, read
+from bucketcast.targets.base import Common
+
+ROWS = [
+    line.split(" | ")[0].removeprefix("| ")
+    for line in (Path(__file__).parents[2] / "docs/differences.md").read_text("utf-8").splitlines()
+]
+GIVEN = {"string": "2.2.0", "number": "3", "duration": "5s", "on|off": "on"}
+"""A value of each type that is no default."""
+
+
+def declared(kind: str) -> dict[str, Option]:
+    settings: Any = targets.load(kind).Settings
+    return dict(options_of(settings))
+
+
+UNUSED = [
+    (kind, key) for kind in targets.kinds() for key, known in declared(kind).items() if known.unused
+]
+
+
+def notes(kind: str, **given: str) -> list[str]:
+    """What is said of the least that the kind needs, and what is given beside it."""
+    least = {key: known.example for key, known in declared(kind).items() if known.required}
+    target = targets.load(kind)
+    return target.notes(read(target.Settings, least | given))
+
+
+def test_they_are_those_that_are_known() -> None:
+    own = {(kind, key) for kind, key in UNUSED if key not in options_of(Common)}
+    assert own == {
+        ("kafka", "batch_commit_timeout"),
+        ("kafka", "batch_size"),
+        ("kafka", "tls_client_auth"),
+        ("kafka", "version"),
+        ("mqtt", "reconnect_interval"),
+    }
+    assert {key for _, key in UNUSED} & options_of(Common).keys() == {"queue_dir", "queue_limit"}
+
+
+@pytest.mark.parametrize(("kind", "key"), UNUSED)
+def test_one_that_is_given_says_why_it_does_nothing(kind: str, key: str) -> None:
+    known = declared(kind)[key]
+    said = f"{key} does nothing here: {known.unused}"
+    assert said in notes(kind, **{key: GIVEN[known.type]})
+    assert said in notes(kind, **{key: "secret:somewhere"})
+    assert said not in notes(kind)
+    assert said not in notes(kind, **{key: known.default})
+    assert known.help == f"accepted and not used: {known.unused}"
+
+
+@pytest.mark.parametrize(("kind", "key"), UNUSED)
+def test_it_stands_where_it_differs_from_minio(kind: str, key: str) -> None:
+    where = "" if key in options_of(Common) else f"{kind}: "
+    assert any(row.startswith(where) and f"`{key}`" in row for row in ROWS)
