@@ -75,12 +75,14 @@ def appended(event: Event, shape: Shape) -> Row:
 
 
 def _row(fields: tuple[str, ...], json: bytes) -> Row:
-    """Escape what COPY gives a meaning; JSON has no raw control character, only backslashes."""
+    """Escape what COPY gives a meaning; between its tokens JSON may have lines and tabs."""
     head = "\t".join(fields)
     if "\\" in head or not "".join(fields).isprintable():
         head = "\t".join(field.translate(_ESCAPES) for field in fields)
     if b"\\" in json:
         json = json.replace(b"\\", rb"\\")
+    if b"\n" in json or b"\t" in json or b"\r" in json:
+        json = json.replace(b"\n", rb"\n").replace(b"\t", rb"\t").replace(b"\r", rb"\r")
     return f"{head}\t".encode(), json, b"\n"
 
 

@@ -1,0 +1,146 @@
+"""Every mirror shows what a listing of the bucket shows, however its events come.
+
+Small here; `make model` takes many more examples (`MODEL_EXAMPLES`).
+"""
+
+import json
+import os
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bucketcast import sources
+from bucketcast.event import Event
+from tests.contract.bucket import NULL, STEPS, Bucket, Happened, Step, What, perform
+from tests.contract.bucket_records import DIALECTS, Dialect, body, untold
+from tests.contract.trial import Sender, Trial, recorded
+
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "12"))
+LIKELY = {"create": 6, "change": 6, "delete": 2, "remove": 3, "expire": 1, "expire older": 1}
+"""How often steps are taken; a step that is not here is taken once in a hundred."""
+
+STEP = st.tuples(st.sampled_from(STEPS), st.sampled_from(("a b+%", "ä/", "c")), st.integers(0, 41))
+
+
+class Shown(NamedTuple):
+    """What of an object a mirror has to show."""
+
+    version: str
+    etag: str
+    size: int
+
+
+def listed(bucket: Bucket, dialect: Dialect) -> dict[str, Shown]:
+    """What the listing has of each key; Ceph tells the version of no copy."""
+    return {
+        key: Shown(
+            NULL if dialect == "ceph" and each.how is What.COPY else each.id, each.etag, each.size
+        )
+        for key, each in bucket.listing().items()
+    }
+
+
+def mirrored(mirror: Trial, name: str) -> dict[str, Shown]:
+    """What the rows of a bucket show."""
+    found = {}
+    for arrival in mirror.arrivals():
+        bucket, _, key = str(arrival.key).partition("/")
+        if bucket == name:
+            held = recorded(arrival.body)["s3"]["object"]
+            found[key] = Shown(held.get("versionId") or NULL, held["eTag"], held.get("size", 0))
+    return found
+
+
+def wrong(
+    rows: Mapping[str, Shown], bucket: Bucket, dialect: Dialect, history: Sequence[Happened]
+) -> dict[str, tuple[Shown | None, Shown | None]]:
+    """By key what a row shows and what the listing has, where they are not alike and should be.
+
+    What came to the surface when a version or a marker above it was removed by its id, no event
+    tells: such a key has no row, or the right one. `untold` has the few quirks beside that.
+    """
+    listing, too_little = listed(bucket, dialect), untold(dialect, history)
+    may_be_absent = bucket.surfaced | too_little.may_be_absent
+    return {
+        key: (rows.get(key), listing.get(key))
+        for key in (rows.keys() | listing.keys()) - too_little.may_be_stale
+        if rows.get(key) != listing.get(key) and (key in rows or key not in may_be_absent)
+    }
+
+
+def told(
+    name: str, dialect: Dialect, history: Sequence[Happened], source: random.Random, *, blanks: bool
+) -> list[Event]:
+    """The events of a history, as the source's JSON says them."""
+    bodies = (body(dialect, name, each, source) for each in history)
+    separators = (" ,\n ", " : ") if blanks else (",", ":")
+    texts = [json.dumps(each, separators=separators) for each in bodies if each]
+    return [event for text in texts for event in sources.events(text)]
+
+
+def deliver(
+    senders: Sequence[Sender], events: Sequence[Event], source: random.Random, most: int
+) -> None:
+    """Send all, some of it again, in any order and in batches of any size."""
+    again = source.sample(events, len(events) // 3)
+    stream = source.sample([*events, *again], len(events) + len(again))
+    for batch in _batches(stream, source, most):
+        assert source.choice(senders).send(batch) == {}
+
+
+def _batches(stream: list[Event], source: random.Random, most: int) -> Iterator[list[Event]]:
+    while stream:
+        size = source.randint(1, most)
+        yield stream[:size]
+        stream = stream[size:]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_mirror_is_the_bucket_in_any_order(mirror: Trial, dialect: Dialect) -> None:
+    senders = [mirror.sender(), mirror.sender()]
+    buckets = count()
+
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.lists(STEP, min_size=1, max_size=25),
+        st.booleans(),
+        st.booleans(),
+        st.integers(0, 2**32),
+    )
+    def holds(steps: list[Step], versioned: bool, blanks: bool, seed: int) -> None:  # noqa: FBT001
+        bucket, name, source = Bucket(), f"b{next(buckets)}", random.Random(seed)  # noqa: S311
+        if versioned:
+            bucket.set_versioning()
+        history = perform(bucket, steps)
+        events = told(name, dialect, history, source, blanks=blanks)
+        deliver(senders, events, source, most=6)
+        assert wrong(mirrored(mirror, name), bucket, dialect, history) == {}
+
+    holds()
+
+
+@pytest.mark.parametrize("blanks", [False, True], ids=["compact", "with blanks"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_thirty_keys_and_1500_events_are_the_listing(
+    mirror: Trial, dialect: Dialect, *, blanks: bool
+) -> None:
+    source = random.Random(f"{dialect} {blanks}")  # noqa: S311 - a shuffle
+    bucket, history = Bucket(versioning="on"), list[Happened]()
+    weights = [LIKELY.get(step, 0.2) for step in STEPS]
+    events: list[Event] = []
+    while len(events) < 1500:
+        steps = source.choices(STEPS, weights, k=100)
+        more = perform(
+            bucket, [(step, f"k{source.randrange(30)}", source.randrange(420)) for step in steps]
+        )
+        history += more
+        events += told("uploads", dialect, more, source, blanks=blanks)
+    deliver([mirror.sender(), mirror.sender()], events, source, most=100)
+    rows = mirrored(mirror, "uploads")
+    assert wrong(rows, bucket, dialect, history) == {}
+    assert rows.keys() & bucket.listing().keys(), "nothing was compared"
