@@ -392,14 +392,33 @@ def locked(mysql: MysqlServer, *statements: str) -> Iterator[Any]:
         yield cursor
 
 
-def wait_for_a_lock(mysql: MysqlServer) -> None:
-    """Until somebody waits for one."""
+def wait_for_a_lock(mysql: MysqlServer, many: int = 1) -> None:
+    """Until so many wait for one."""
     state = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
     deadline = time.monotonic() + HANGS_AFTER
-    while not mysql.rows(state):
+    while len(mysql.rows(state)) < many:
         assert time.monotonic() < deadline
         # InnoDB makes the table anew only when nobody read it for a tenth of a second.
         time.sleep(0.25)
+
+
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])
+def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
+    mysql: MysqlServer, isolation: str
+) -> None:
+    mysql.rows(f"SET GLOBAL TRANSACTION ISOLATION LEVEL {isolation}")
+    try:
+        with target(mysql) as one, target(mysql) as other, ThreadPoolExecutor(2) as pool:
+            assert one.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
+            with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
+                removal = pool.submit(other.send, [event(DELETE, "a", 9)])
+                wait_for_a_lock(mysql)
+                late = pool.submit(one.send, [put("a", 5)])
+                wait_for_a_lock(mysql, 2)
+            assert removal.result() == late.result() == {}
+    finally:
+        mysql.rows("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    assert set(rows(mysql)) == {"b/b", "b/c"}
 
 
 def test_a_lock_that_stays_lets_the_batch_wait(mysql: MysqlServer) -> None:

@@ -25,7 +25,7 @@ from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.options import read
 from bucketcast.targets.postgres import PostgresSettings, Target
 from tests.contract.oracle import Row, visible
-from tests.contract.trial import bounded
+from tests.contract.trial import HANGS_AFTER, bounded
 from tests.servers import Arrival, Server
 from tests.servers.postgres import DATABASE, PASSWORD, USER, PostgresServer
 
@@ -176,6 +176,36 @@ def _random_event(source: random.Random, key: str, at: int) -> Event:
         return event(name, key, at, sequencer=0, etag=f"t{at}", version_id=version)
     version = source.choice((None, None, "v1"))
     return event(name, key, at, sequencer=source.choice((None, 0)), version_id=version)
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
+def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
+    postgres: PostgresServer, admin: Admin, isolation: str
+) -> None:
+    admin.execute(f"alter role {USER} set default_transaction_isolation = '{isolation}'".encode())
+    slots = "'events_guard'::regclass::oid::int, generate_series(0, 63)"
+    try:
+        with target(postgres) as one, target(postgres) as other, ThreadPoolExecutor(2) as pool:
+            assert one.send([put("b", 1)]) == other.send([put("c", 1)]) == {}
+            with admin.transaction():
+                admin.execute(f"select pg_advisory_xact_lock({slots})".encode())
+                removal = pool.submit(other.send, [event(DELETE, "a", 9)])
+                wait_for_locks(admin, 1)
+                late = pool.submit(one.send, [put("a", 5)])
+                wait_for_locks(admin, 2)
+            assert removal.result() == late.result() == {}
+    finally:
+        admin.execute(f"alter role {USER} reset default_transaction_isolation".encode())
+    assert set(rows(postgres)) == {"b/b", "b/c"}
+
+
+def wait_for_locks(admin: Admin, many: int) -> None:
+    """Until so many wait for one."""
+    deadline = time.monotonic() + HANGS_AFTER
+    waiting = "select count(*) from pg_locks where not granted"
+    while admin.execute(waiting).fetchone() != (many,):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_text_of_every_kind_arrives_as_it_is(postgres: PostgresServer) -> None:
