@@ -1,9 +1,19 @@
 """What every target promises that keeps a row an object: it shows the bucket."""
 
+import json
 import random
 from collections.abc import Iterable
+from itertools import permutations
 
+import msgspec
+import pytest
+
+from bucketcast import sources
+from bucketcast.errors import Retryable
+from bucketcast.event import AGENT, Event
 from bucketcast.shapes import minio
+from tests.contract.bucket import Bucket, What
+from tests.contract.bucket_records import body
 from tests.contract.oracle import Row, visible
 from tests.contract.trial import DELETE, UNUSUAL_KEYS, Trial, event, events, recorded
 from tests.servers import Arrival
@@ -44,6 +54,94 @@ def test_an_older_event_changes_nothing(mirror: Trial) -> None:
     for late in (event("a", 3), event("a", 4, DELETE), event("b", 6)):
         assert sender.send([late]) == {}
     assert rows(mirror.arrivals()) == visible([event("a", 5)])
+
+
+def test_reads_write_no_row(mirror: Trial) -> None:
+    sender = mirror.sender()
+    read = event("a", 9, "s3:ObjectAccessed:Get", size=9, etag="e9")
+    assert sender.send([read, event("never", 9, "s3:ObjectAccessed:Head")]) == {}
+    assert sender.send([event("a", 5), read]) == {}
+    assert rows(mirror.arrivals()) == visible([event("a", 5)])
+
+
+@pytest.mark.parametrize("sequencer", ["", "2", "9"], ids=["none", "of its version", "new"])
+@pytest.mark.parametrize("name", [TAGGED, "s3:ObjectCreated:PutRetention", "s3:ObjectAcl:Put"])
+def test_what_is_about_an_older_version_changes_nothing(
+    mirror: Trial, name: str, sequencer: str
+) -> None:
+    sender, keys = mirror.sender(), [f"k{number}" for number in range(6)]
+    for key, order in zip(keys, permutations(range(3)), strict=True):
+        old, new = event(key, 2, version_id="v1"), event(key, 5, version_id="v2")
+        about_old = event(key, 9, name, version_id="v1", sequencer=sequencer, size=2, etag="e2")
+        for place in order:
+            assert sender.send([(old, new, about_old)[place]]) == {}
+    newest = [event(key, 5, version_id="v2") for key in keys]
+    assert rows(mirror.arrivals()) == visible(newest)
+
+
+def test_an_overlay_makes_no_row_and_waits_for_its_object(mirror: Trial) -> None:
+    sender = mirror.sender()
+    tagged = event("a", 9, TAGGED, sequencer="5", size=77, etag="other", version_id="v1")
+    assert sender.send([tagged]) == {}
+    assert rows(mirror.arrivals()) == {}
+    assert sender.send([event("a", 5, version_id="v1")]) == {}
+    assert rows(mirror.arrivals()) == {"uploads/a": Row(TAGGED, 5, "e5", "5")}
+    assert sender.send([event("a", 10, DELETE)]) == {}
+    assert sender.send([event("a", 11, TAGGED, version_id="v1")]) == {}
+    assert rows(mirror.arrivals()) == {}
+
+
+def test_a_removal_by_id_takes_that_version_whenever_it_comes(mirror: Trial) -> None:
+    v1, v2 = event("a", 2, version_id="v1"), event("a", 5, version_id="v2")
+    no_v1, no_v2 = (event("a", 1, DELETE, version_id=each) for each in ("v1", "v2"))
+    sender = mirror.sender()
+    assert sender.send([no_v1]) == {}
+    assert sender.send([v1]) == {}
+    assert rows(mirror.arrivals()) == {}
+    assert sender.send([v2]) == {}
+    assert sender.send([no_v1]) == {}
+    assert rows(mirror.arrivals()) == visible([v2])
+    assert sender.send([no_v2]) == {}
+    assert sender.send([v1, v2]) == {}
+    assert rows(mirror.arrivals()) == {}
+    assert sender.send([event("a", 6, version_id="v3")]) == {}
+    assert set(rows(mirror.arrivals())) == {"uploads/a"}
+
+
+def test_a_put_without_a_sequencer_goes_by_its_time(mirror: Trial) -> None:
+    sender = mirror.sender()
+    bare = [event("a", at, sequencer="") for at in (5, 7, 3)]
+    for each in bare:
+        assert sender.send([each]) == {}
+    assert rows(mirror.arrivals()) == visible(bare)
+    assert sender.send([event("a", 2), event("a", 9, sequencer="")]) == {}
+    assert rows(mirror.arrivals()) == visible([event("a", 2)])
+
+
+def test_a_bucket_belongs_to_the_first_source_that_writes_of_it(mirror: Trial) -> None:
+    """Sequencers of S3, MinIO and Ceph cannot be compared."""
+    sender = mirror.sender()
+    assert sender.send([event("a", 1)]) == {}
+    (foreign,), (elsewhere,) = (put_in_minio(bucket, "b") for bucket in ("uploads", "other"))
+    batch = [foreign, event("c", 2), elsewhere, event("d", 2, dialect="eventbridge")]
+    for each in (sender, mirror.sender()):
+        failures = each.send(batch)
+        assert {place: type(error) for place, error in failures.items()} == {0: Retryable}
+        words = ("bucket uploads", "Amazon S3", "MinIO", "guard")
+        assert [word for word in words if word not in str(failures[0])] == []
+    expected = ["other/b", "uploads/a", "uploads/c", "uploads/d"]
+    assert sorted(mirror.paths()) == expected
+    by_our_jobs = msgspec.structs.replace(foreign, user_agent=f"{AGENT}backfill")
+    assert sender.send([by_our_jobs]) == {}
+    assert sorted(mirror.paths()) == sorted([*expected, "uploads/b"])
+    again = mirror.sender().send([event("e", 3, bucket="other")])
+    assert {place: type(error) for place, error in again.items()} == {0: Retryable}
+
+
+def put_in_minio(bucket: str, key: str) -> list[Event]:
+    """What MinIO says of an object that was made."""
+    put = Bucket().create(key, What.PUT, 1)
+    return sources.events(json.dumps(body("minio", bucket, put, random.Random(1))))  # noqa: S311
 
 
 def test_shuffled_and_doubled_the_mirror_is_the_bucket(mirror: Trial) -> None:
