@@ -7,6 +7,7 @@ import json
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import NamedTuple
 
@@ -15,12 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast import sources
+from bucketcast.errors import Retryable
 from bucketcast.event import Event
 from tests.contract.bucket import NULL, STEPS, Bucket, Happened, Step, What, perform
 from tests.contract.bucket_records import DIALECTS, Dialect, body, untold
 from tests.contract.trial import Sender, Trial, recorded
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "12"))
+TRIES = 5
 LIKELY = {"create": 6, "change": 6, "delete": 2, "remove": 3, "expire": 1, "expire older": 1}
 """How often steps are taken; a step that is not here is taken once in a hundred."""
 
@@ -86,11 +89,26 @@ def told(
 def deliver(
     senders: Sequence[Sender], events: Sequence[Event], source: random.Random, most: int
 ) -> None:
-    """Send all, some of it again, in any order and in batches of any size."""
+    """Send all, some of it again, in any order, in batches of any size, by all senders at once."""
     again = source.sample(events, len(events) // 3)
     stream = source.sample([*events, *again], len(events) + len(again))
-    for batch in _batches(stream, source, most):
-        assert source.choice(senders).send(batch) == {}
+    batches = list(_batches(stream, source, most))
+    parts = [batches[place :: len(senders)] for place in range(len(senders))]
+    with ThreadPoolExecutor(len(senders)) as pool:
+        list(pool.map(_send, senders, parts))
+
+
+def _send(sender: Sender, batches: Sequence[Sequence[Event]]) -> None:
+    """As the queue does it: what fails, since another writes the same keys, comes again."""
+    for batch in batches:
+        left = list(batch)
+        for _ in range(TRIES):
+            failures = sender.send(left)
+            assert {type(each) for each in failures.values()} <= {Retryable}
+            left = [left[place] for place in sorted(failures)]
+            if not left:
+                break
+        assert left == []
 
 
 def _batches(stream: list[Event], source: random.Random, most: int) -> Iterator[list[Event]]:
