@@ -46,6 +46,7 @@ def deliver(
             retried=outcome.retried,
             dead=outcome.dead,
         )
+    telemetry.oldest(arn, outcome.oldest)
     telemetry.count(
         arn,
         EventsDelivered=outcome.delivered,

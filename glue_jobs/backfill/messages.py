@@ -81,7 +81,7 @@ def matched(
         elif wide.match(event):
             counts.unasked += 1
         for hit in hits:
-            yield Delivery(hit.rule, event)
+            yield Delivery(hit.rule, event, hit.named)
 
 
 def _for_any_put(rule: Rule) -> Rule:
@@ -95,7 +95,7 @@ def packed(
     left = iter(deliveries)
     while part := list(islice(left, 1 if to.fifo else most)):
         for body, start, stop in pack(part, since):
-            group, token = (to.arn, part[start].event.id) if to.fifo else ("", "")
+            group, token = (to.arn, part[start].copy_id) if to.fifo else ("", "")
             yield Message(to.queue, body, stop - start, group, token)
 
 

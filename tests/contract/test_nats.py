@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from nats.aio.msg import Msg
 from nats.js.api import DiscardPolicy, StreamConfig
 
@@ -72,6 +73,9 @@ def paths(server: NatsServer, subject: str = "") -> list[str]:
     return [path_of(each) for each in server.received(subject)]
 
 
+COPIES = [("one", True), ("two", True), ("0123456789abcdef", False)]
+
+
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream"])
 def test_the_id_of_an_event_stands_in_a_header(
     server: Callable[[str], Server], make: Make, name: str
@@ -81,6 +85,18 @@ def test_the_id_of_an_event_stands_in_a_header(
     found = [arrival.headers for arrival in server(name).received()]
     same = {"Content-Type": "application/json"}
     assert found == [{"Nats-Msg-Id": each.id, **same} for each in batch]
+
+
+def test_a_stream_keeps_a_copy_for_each_named_rule(
+    server: Callable[[str], Server], make: Make
+) -> None:
+    """Such a rule is a notification of its own; what repeats a copy is dropped all the same."""
+    jetstream, one = server("nats-jetstream"), event("a")
+    copies = [replace(one, rule=name, named=named) for name, named in COPIES]
+    assert make(jetstream.settings()).send([*copies, *copies]) == {}
+    ids = [arrival.headers["Nats-Msg-Id"] for arrival in jetstream.received()]
+    assert ids == [each.copy_id for each in copies]
+    assert (len(set(ids)), ids[2]) == (3, one.id)
 
 
 def test_a_cloud_event_has_all_attributes_in_headers(core: NatsServer, make: Make) -> None:

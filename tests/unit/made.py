@@ -32,7 +32,7 @@ def event(
 
 def matched(index: RuleIndex, name: str, key: str) -> dict[str, str]:
     """Whom an event of this name and key is for, and by which rule."""
-    return dict(index.match(event(key, name=name)))
+    return {hit.arn: hit.rule for hit in index.match(event(key, name=name))}
 
 
 def record(key: str = "photos/cat.jpg", **changes: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bucketcast.envelope import MAX_BYTES, Delivery, TooLarge, pack, unpack, zstd
+from bucketcast.envelope import MAX_BYTES, Delivery, Envelope, TooLarge, pack, seal, unpack, zstd
 from tests.unit.made import event
 
 SQS_BYTES = 1_048_576
@@ -53,7 +53,7 @@ def test_small_message_can_be_read_by_a_person() -> None:
 
 @pytest.mark.parametrize(("count", "compressed"), [(1, False), (10, False), (200, True)])
 def test_large_message_is_compressed(count: int, *, compressed: bool) -> None:
-    (packed,) = pack(deliveries(count), 7, attempts=3)
+    (packed,) = pack(deliveries(count), 7, history=Envelope(0, attempts=3))
     body = json.loads(packed.body)
     assert ("zstd" in body) == compressed
     envelope, found = unpack(packed.body)
@@ -138,7 +138,7 @@ EVENTS = st.builds(
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.builds(Delivery, TEXT, EVENTS), max_size=6),
+    st.lists(st.builds(Delivery, TEXT, EVENTS, st.booleans(), st.integers(0, 2**53)), max_size=6),
     st.integers(0, 2**53),
     st.integers(0, 1_000),
     st.integers(1, 4),
@@ -146,11 +146,13 @@ EVENTS = st.builds(
 def test_whatever_is_packed_comes_out(
     made: list[Delivery], since: int, attempts: int, most: int
 ) -> None:
-    packed = list(pack(made, since, attempts=attempts, most=most))
+    history = Envelope(0, attempts=attempts, reason="busy", error="Retryable")
+    packed = list(pack(made, since, history=history, most=most))
     opened = [unpack(each.body) for each in packed]
     assert all(map(same, [one for _, found in opened for one in found], made))
     assert sum(len(found) for _, found in opened) == len(made)
     assert all((each.since, each.attempts) == (since, attempts) for each, _ in opened)
+    assert all((each.reason, each.error) == ("busy", "Retryable") for each, _ in opened)
     for each in packed:
         assert all(c in "\t\n\r" or " " <= c <= "\ufffd" or c > "\uffff" for c in each.body)
 
@@ -158,6 +160,25 @@ def test_whatever_is_packed_comes_out(
 def compressed(text: bytes, **more: Any) -> str:
     packed = b64encode(zstd.compress(text)).decode()
     return json.dumps({"since": 1, "count": 1, "zstd": packed} | more)
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_sealed_envelope_goes_again_with_all_that_it_holds(count: int) -> None:
+    history = Envelope(7, attempts=3, reason="busy", error="Retryable")
+    (packed,) = pack(deliveries(count), 7, history=history)
+    envelope, found = unpack(seal(packed.body).again(9, 4))
+    assert (envelope.since, envelope.attempts) == (9, 4)
+    assert (envelope.reason, envelope.error) == ("busy", "Retryable")
+    assert all(map(same, found, deliveries(count)))
+
+
+def test_envelope_of_an_older_release_is_read() -> None:
+    """Its events wait while the new release is deployed."""
+    one = '{"name":"n","bucket":"b","key":"k","time":"t","sequencer":"1","record":{}}'
+    held = f'{{"rule":"r","event":{one}}}'
+    envelope, (delivery,) = unpack(f'{{"since":7,"v":1,"attempts":2,"events":[{held}]}}')
+    assert (envelope.since, envelope.attempts, envelope.reason) == (7, 2, "")
+    assert (delivery.named, delivery.created) == (False, 0)
 
 
 BROKEN = {

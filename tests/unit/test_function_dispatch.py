@@ -10,7 +10,7 @@ import boto3
 import pytest
 from aws_lambda_powertools.utilities import parameters
 
-from bucketcast.envelope import Delivery, pack
+from bucketcast.envelope import Delivery, Envelope, pack
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets import base
@@ -104,9 +104,10 @@ def invocation(*bodies: str) -> dict[str, Any]:
     }
 
 
-def body(*keys: str) -> str:
+def body(*keys: str, reason: str = "") -> str:
     made = [Delivery("rule", event(key)) for key in keys]
-    return next(pack(made, 1_800_000_000_000)).body
+    since = 1_800_000_000_000
+    return next(pack(made, since, history=Envelope(since, reason=reason))).body
 
 
 @pytest.fixture
@@ -137,9 +138,12 @@ def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
 
 def test_what_failed_stays_goes_back_or_is_buried(dispatch: Dispatch) -> None:
     Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
-    assert dispatch(body("a", "b"), body("c"), body("d", "e"), "rubbish") == ["1"]
+    told = body("c", reason="busy")
+    assert dispatch(body("a", "b"), told, body("d", "e"), "rubbish") == ["1"]
     (back,) = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=2)["Messages"]
-    assert [each["event"]["key"] for each in json.loads(back["Body"])["events"]] == ["d"]
+    envelope = json.loads(back["Body"])
+    assert [each["event"]["key"] for each in envelope["events"]] == ["d"]
+    assert (envelope["reason"], envelope["error"]) == ("busy", "Retryable")
     dead = received(dispatch.sqs, dispatch.dead)
     assert {each["texts"]["target"] for each in dead} == {ARN}
     assert {each["texts"]["reason"].partition(":")[0] for each in dead} == {
@@ -161,6 +165,18 @@ def test_outcome_is_counted_by_target(
         [1],
         [1],
     )
+
+
+def test_age_of_the_oldest_message_is_told_by_target(
+    dispatch: Dispatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 1_800_000_007.0)
+    dispatch(body("a"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (told,) = [line for line in lines if "_aws" in line]
+    assert (told["target"], told["OldestEventAge"]) == (ARN, [7.0])
+    (metrics,) = [each["Metrics"] for each in told["_aws"]["CloudWatchMetrics"]]
+    assert {"Name": "OldestEventAge", "Unit": "Seconds"} in metrics
 
 
 def test_empty_message_is_no_outcome(dispatch: Dispatch) -> None:
@@ -221,7 +237,8 @@ def test_secret_that_is_of_no_use_is_an_outcome_and_not_shown(
     answer = probe(dispatch)
     assert not answer["online"]
     assert said in answer["why"]
-    assert dispatch(body("a")) == ["0"]
+    assert dispatch(body("a")) == []
+    assert Fake.sent == []
     assert "hunter2" not in json.dumps(answer) + "".join(capsys.readouterr())
 
 

@@ -62,6 +62,16 @@ def test_ordered_queue_gets_a_message_an_event_in_one_group(sqs: "SQSClient") ->
     assert found[0]["Attributes"]["MessageDeduplicationId"] == event("a").id
 
 
+def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
+    sqs: "SQSClient",
+) -> None:
+    url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
+    made = [Delivery(rule, event("a"), named=rule != "id") for rule in ("one", "two", "id", "one")]
+    assert fanout(sqs, fifo=True).send(HOOK, Outbox(made, ["message"] * 4)) == set()
+    found = received(sqs, url)
+    assert [unpack(each["Body"])[1][0].rule for each in found] == ["one", "two", "id"]
+
+
 @pytest.mark.parametrize("arn", [HOOK, "arn:minio:sqs::x:hologram", "no arn", ""])
 def test_events_of_a_target_that_is_not_there_go_nowhere(sqs: "SQSClient", arn: str) -> None:
     assert fanout(sqs).send(arn, outbox("a")) == set()

@@ -9,7 +9,6 @@ from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.dispatch import Dead, Message
 from bucketcast.envelope import Delivery, Envelope, unpack
-from bucketcast.errors import NotConnected, Rejected
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from tests.unit.made import event, received
@@ -36,7 +35,7 @@ class Queues:
 
 def dead(key: str, reason: str = "refused", since: int = 7) -> Dead:
     delivery = Delivery("rule-1", event(key, record=msgspec.Raw(b'{"a":1}')))
-    return Dead(delivery, Envelope(since, attempts=3), Rejected(reason))
+    return Dead(delivery, since, "Rejected", reason)
 
 
 def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:
@@ -63,6 +62,13 @@ def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:
     assert found["texts"] == {"reason": "no envelope", "target": HOOK}
 
 
+def test_message_that_was_given_up_says_what_kind_of_error_it_was(sqs: "SQSClient") -> None:
+    queues = Queues(sqs)
+    assert queues.way.bury_message(Message("id", "r", "{}", 0, 1), "why", "NotConnected")
+    (found,) = received(sqs, queues.dead)
+    assert found["texts"] == {"reason": "why", "error": "NotConnected", "target": HOOK}
+
+
 def test_event_may_be_buried_again_from_an_ordered_queue(sqs: "SQSClient") -> None:
     """SQS drops for five minutes what has a token it knows; a redriven event has died before."""
     queues = Queues(sqs, fifo=True)
@@ -80,6 +86,21 @@ def test_part_goes_back_with_its_history(sqs: "SQSClient") -> None:
     envelope, deliveries = unpack(found["Body"])
     assert (envelope.since, envelope.attempts) == (7, 4)
     assert [each.event.key for each in deliveries] == ["a", "b"]
+
+
+def test_reason_that_goes_back_is_one_that_sqs_takes(sqs: "SQSClient") -> None:
+    queues = Queues(sqs)
+    history = Envelope(7, attempts=4, reason="\ufffe\ud800" + "x" * 2_000, error="Retryable")
+    assert queues.way.go_back([dead("a").delivery], history, 0)
+    (found,) = received(sqs, queues.own)
+    envelope, _ = unpack(found["Body"])
+    assert (envelope.reason, envelope.error) == ("??" + "x" * 998, "Retryable")
+
+
+def test_message_is_sent_again_as_it_is(sqs: "SQSClient") -> None:
+    queues = Queues(sqs)
+    assert queues.way.send_again("body")
+    assert [each["Body"] for each in received(sqs, queues.own)] == ["body"]
 
 
 class Asked:
@@ -120,6 +141,7 @@ def test_what_sqs_did_not_take_is_answered() -> None:
     assert way(Asked(NO_ANSWER)).bury([dead("a"), dead("b")]) == {0, 1}
     assert not way(Asked(NO_ANSWER)).bury_message(Message("id", "r", "b", 0, 1), "why")
     assert not way(Asked(NO_ANSWER)).go_back([dead("a").delivery], Envelope(1), 1)
+    assert not way(Asked(NO_ANSWER)).send_again("body")
     assert way(Asked()).bury_message(Message("id", "r", "b", 0, 1), "why")
 
 
@@ -133,7 +155,7 @@ def test_pause_that_sqs_does_not_take_is_no_mishap() -> None:
 
 def test_class_of_the_error_is_said() -> None:
     client = Asked()
-    one = dead("a")._replace(reason=NotConnected("refused"))
+    one = dead("a")._replace(error="NotConnected")
     assert way(client).bury([one]) == set()
     ((_, entry),) = client.sent
     assert entry["MessageAttributes"]["error"]["StringValue"] == "NotConnected"

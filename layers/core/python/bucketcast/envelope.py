@@ -2,24 +2,31 @@
 
 ::
 
-    {"v": 1, "since": 1767323045678, "attempts": 0, "events": [{"rule": "…", "event": {…}}, …]}
-    {"v": 1, "since": …, "count": 200, "zstd": "base64 of that list, compressed"}
+    {"v": 1, "since": 1767323045678, "events": [{"rule": "…", "created": …, "event": {…}}, …]}
+    {"v": 1, "since": …, "attempts": 3, "reason": "…", "count": 200, "zstd": "base64 of that list"}
 
 An event carries its record as it came, so a dead message shows the original, and what waits is
 shaped only when it is sent. SQS bills by call and by 64 KB, and an event is about 1 KB that
-compresses tenfold beside its like. `since` (Unix ms) and `attempts` survive when part of a
-message goes back as a message of its own.
+compresses tenfold beside its like.
+
+What an event has behind it survives when it goes back as a new message: `since` when it is tried
+(Unix ms), how often its messages were received (`attempts`), and why the last try that it can tell
+of failed (`reason`, and `error`, its class). A message with no `attempts` is the first of its term,
+and the term begins when that message was sent: so what was buried and is redriven has all of it.
+`created` is when the event came to us, for ever.
 """
 
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from bucketcast.errors import BucketcastError
-from bucketcast.event import Event
+from bucketcast.event import Event, copy_id
 
 if sys.version_info >= (3, 14):
     from compression import zstd as zstd  # noqa: PLC0414 - queues packs its large bodies with it
@@ -44,11 +51,22 @@ class TooLarge(BucketcastError):
         self.place = place
 
 
-class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """One event on its way to one target, and the id of the rule that sent it there."""
+class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One event on its way to one target, and the rule that sent it there.
+
+    `named` says that `rule` is a name, not an id: such a rule sends a copy of its own. `created`
+    is Unix ms; 0, as older releases and the jobs leave it, is the envelope's `since`.
+    """
 
     rule: str
     event: Event
+    named: bool = False
+    created: int = 0
+
+    @property
+    def copy_id(self) -> str:
+        """The event's id, and another for each copy that a named rule sends to the same target."""
+        return copy_id(self.event.id, self.rule if self.named else "")
 
 
 class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,9 +75,41 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
     since: int
     v: int = 1
     attempts: int = 0
+    reason: str = ""
+    error: str = ""
     events: list[Delivery] | None = None
     count: int = 0
     zstd: str = ""
+
+
+class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An envelope whose events have not been looked at."""
+
+    since: int
+    v: int = 1
+    attempts: int = 0
+    reason: str = ""
+    error: str = ""
+    events: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    count: int = 0
+    zstd: str = ""
+
+    def open(self) -> list[Delivery]:
+        """The deliveries.
+
+        Raises:
+            ValueError: the envelope is of another version, or holds something else.
+        """
+        if self.v != 1:
+            raise ValueError(f"an envelope of version {self.v}; this release reads version 1")
+        with _translated():
+            if self.zstd:
+                return _deliveries.decode(zstd.decompress(b64decode(self.zstd)))
+            return _some.decode(self.events) or [] if self.events else []
+
+    def again(self, since: int, attempts: int) -> str:
+        """The body of the same message, to be sent as a new one."""
+        return _encode(replace(self, since=since, attempts=attempts)).decode()
 
 
 class Packed(NamedTuple):
@@ -71,32 +121,40 @@ class Packed(NamedTuple):
 
 
 _encode = msgspec.json.Encoder().encode
-_envelope = msgspec.json.Decoder(Envelope)
+_sealed = msgspec.json.Decoder(Sealed)
 _deliveries = msgspec.json.Decoder(list[Delivery])
+_some = msgspec.json.Decoder(list[Delivery] | None)
 
 
 def pack(
-    deliveries: Sequence[Delivery], since: int, *, attempts: int = 0, most: int = MAX_EVENTS
+    deliveries: Sequence[Delivery],
+    since: int,
+    *,
+    history: Envelope | None = None,
+    most: int = MAX_EVENTS,
 ) -> Iterator[Packed]:
     """Messages that hold all deliveries in their order, `most` in one at the most.
+
+    `history` has what they have behind them, if anything: all of it but its events is kept.
 
     Raises:
         TooLarge: a single event is larger than a message may be; the earlier ones were given.
     """
+    about = replace(history, since=since) if history else Envelope(since)
     for start in range(0, len(deliveries), most):
-        yield from _pack(deliveries, start, min(start + most, len(deliveries)), since, attempts)
+        yield from _pack(deliveries, start, min(start + most, len(deliveries)), about)
 
 
 def _pack(
-    deliveries: Sequence[Delivery], start: int, stop: int, since: int, attempts: int
+    deliveries: Sequence[Delivery], start: int, stop: int, about: Envelope
 ) -> Iterator[Packed]:
     part = list(deliveries[start:stop])
     listed = _encode(part)
-    body = _encode(Envelope(since, attempts=attempts, events=cast("Any", msgspec.Raw(listed))))
+    body = _encode(replace(about, events=cast("Any", msgspec.Raw(listed))))
     illegal = _MAYBE_ILLEGAL in body
     if illegal or len(body) > COMPRESS_PAST_BYTES:
         text = b64encode(zstd.compress(listed, _LEVEL)).decode("ascii")
-        packed = _encode(Envelope(since, attempts=attempts, count=len(part), zstd=text))
+        packed = _encode(replace(about, count=len(part), zstd=text))
         body = packed if illegal else min(packed, body, key=len)
     if len(body) <= MAX_BYTES:
         yield Packed(body.decode(), start, stop)
@@ -104,22 +162,33 @@ def _pack(
         raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)
     else:
         middle = (start + stop) // 2
-        yield from _pack(deliveries, start, middle, since, attempts)
-        yield from _pack(deliveries, middle, stop, since, attempts)
+        yield from _pack(deliveries, start, middle, about)
+        yield from _pack(deliveries, middle, stop, about)
 
 
-def unpack(body: str) -> tuple[Envelope, list[Delivery]]:
+def seal(body: str) -> Sealed:
+    """What an envelope says of its events, without looking at them.
+
+    Raises:
+        ValueError: the body is no envelope.
+    """
+    with _translated():
+        return _sealed.decode(body)
+
+
+def unpack(body: str) -> tuple[Sealed, list[Delivery]]:
     """The envelope and its deliveries.
 
     Raises:
         ValueError: the body is no envelope of this version.
     """
+    sealed = seal(body)
+    return sealed, sealed.open()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
     try:
-        envelope = _envelope.decode(body)
-        if envelope.v != 1:
-            raise ValueError(f"an envelope of version {envelope.v}; this release reads version 1")
-        if not envelope.zstd:
-            return envelope, envelope.events or []
-        return envelope, _deliveries.decode(zstd.decompress(b64decode(envelope.zstd)))
+        yield
     except (msgspec.MsgspecError, zstd.ZstdError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"no envelope of Bucketcast: {error}") from None

@@ -29,7 +29,8 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     may give a name twice; both are None until someone said or fetched them, as are `headers`, what
     else MinIO lists among an object's metadata (`cache-control` → value). `original` is what the
     source calls the event where MinIO's name says less (`s3:LifecycleExpiration:Delete`), `dialect`
-    whose record it is where that is not Amazon S3's own, and `rule` by which rule it was sent on.
+    whose record it is where that is not Amazon S3's own, and `rule` by which rule it was sent on:
+    its name where it is `named`, else its id.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     dialect: str = ""
     rule: str = ""
     headers: dict[str, str] | None = None
+    named: bool = False
 
     @property
     def order(self) -> tuple[str, str]:
@@ -83,6 +85,19 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         what = self.request_id or self.sequencer.lower().lstrip("0") or self.time
         parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, what))
         return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def copy_id(self) -> str:
+        """The same for every delivery of the same copy: one an event, and one a named rule."""
+        return copy_id(self.id, self.rule if self.named else "")
+
+
+def copy_id(event_id: str, name: str) -> str:
+    """The event's id, or one for the copy that the rule of this name sends."""
+    if not name:
+        return event_id
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{event_id}-{digest}"
 
 
 def padded(sequencer: str) -> str:

@@ -62,7 +62,7 @@ def explained(
     answers = [_answer(event, rule) for event in events for rule in rules(event.bucket)]
     indexes = {bucket: RuleIndex(rules(bucket)) for bucket in {event.bucket for event in events}}
     hits = [
-        (replace(event, rule=hit.rule), hit.arn)
+        (replace(event, rule=hit.rule, named=hit.named), hit.arn)
         for event in events
         for hit in indexes[event.bucket].match(event)
     ]

@@ -90,11 +90,11 @@ def route(
         if event is None or message in routed.stay:
             continue
         routed.asked.append((event, hits))
-        for arn, rule in hits:
+        for arn, rule, named in hits:
             outbox = routed.outboxes.get(arn)
             if outbox is None:
                 outbox = routed.outboxes[arn] = Outbox()
-            outbox.deliveries.append(Delivery(rule, event))
+            outbox.deliveries.append(Delivery(rule, event, named))
             outbox.origins.append(message)
     return routed
 
@@ -116,7 +116,7 @@ def _matched(
             hits = index.match(event, asks if facts else None)
             if wants:
                 likely = index.match(event) if asks else hits
-                asks.update(wants[arn] for arn, _ in likely if arn in wants)
+                asks.update(wants[hit.arn] for hit in likely if hit.arn in wants)
             if asks:
                 asking.append((len(found), event, reduce(or_, asks)))
             found.append((message, event, hits))

@@ -80,10 +80,11 @@ def patterns(rule: Rule) -> set[str]:
 
 
 class Hit(NamedTuple):
-    """A rule that matched: whose event it is, and by which rule."""
+    """A rule that matched: whose event it is, and by which rule: its name if `named`, or its id."""
 
     arn: str
     rule: str
+    named: bool = False
 
 
 class RuleIndex:
@@ -160,7 +161,7 @@ class _Entry:
     __slots__ = ("conditions", "heads", "hit", "pattern", "regex", "shortest", "slot", "tails")
 
     def __init__(self, rule: Rule) -> None:
-        self.hit = Hit(rule.arn, rule.name or rule.id)
+        self.hit = Hit(rule.arn, rule.name or rule.id, bool(rule.name))
         self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
         self.regex = next((one.values[0] for one in rule.conditions if _is_regex(one)), "")
         self.conditions = tuple(one for one in rule.conditions if not _is_regex(one))

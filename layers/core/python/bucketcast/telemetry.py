@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-__all__ = ["count", "flush", "logger", "trace"]
+__all__ = ["count", "flush", "logger", "oldest", "trace"]
 
 logger = Logger()
 _metrics = Metrics(namespace="Bucketcast")
@@ -21,6 +21,12 @@ def count(target: str = "", **numbers: int) -> None:
     for name, number in numbers.items():
         if number:
             _metrics.add_metric(name=name, unit=MetricUnit.Count, value=number)
+
+
+def oldest(target: str, seconds: float) -> None:
+    """Say for how long the oldest of what `target` was just given has been waiting or tried."""
+    _metrics.add_dimension(name="target", value=target)
+    _metrics.add_metric(name="OldestEventAge", unit=MetricUnit.Seconds, value=max(0.0, seconds))
 
 
 def trace(lines: Iterable[str]) -> None:

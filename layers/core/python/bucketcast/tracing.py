@@ -60,7 +60,7 @@ def received(asked: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
         part = asked[start : start + MARKS_A_LINE]
         to: dict[str, list[int]] = {}
         for place, (_, hits) in enumerate(part):
-            for arn, rule in hits:
+            for arn, rule, _ in hits:
                 to.setdefault(f"{arn} {rule}", []).append(place)
         yield _written(Received(_marks(event for event, _ in part), to))
 

@@ -114,7 +114,7 @@ def buried(body: str, reason: str, **about: str) -> Outgoing:
     A body that leaves no room for the reason goes in compressed: `{"zstd": "base64 of it"}`. Where
     that has no room either, as with random text, its beginning goes in, and `cut` says so.
     """
-    attributes = {"reason": _legal(reason)[:REASON_LENGTH] or "unknown"}
+    attributes = {"reason": legal_text(reason)[:REASON_LENGTH] or "unknown"}
     attributes |= {name: text for name, text in about.items() if text}
     message = Outgoing(body, attributes=attributes)
     if message.size <= MAX_BYTES:
@@ -129,8 +129,8 @@ def buried(body: str, reason: str, **about: str) -> Outgoing:
     return Outgoing(whole[:room].decode(errors="ignore"), attributes=attributes)
 
 
-def _legal(text: str) -> str:
-    """SQS takes the characters that XML 1.0 allows, and no others."""
+def legal_text(text: str) -> str:
+    """The text with `?` for what SQS does not take: it knows the characters of XML 1.0 only."""
     return _ILLEGAL.sub("?", text)
 
 

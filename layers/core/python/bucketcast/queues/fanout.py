@@ -82,7 +82,7 @@ class Fanout:
     def _messages(self, arn: str, outbox: Outbox, packed: list[Packed]) -> Iterator[Outgoing]:
         for one in packed:
             if self._fifo:
-                token = outbox.deliveries[one.start].event.id
+                token = outbox.deliveries[one.start].copy_id
                 yield Outgoing(one.body, group=arn, token=token)
             else:
                 yield Outgoing(one.body)

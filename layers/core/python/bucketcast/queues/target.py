@@ -5,10 +5,11 @@ from uuid import uuid4
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec.structs import replace
 
 from bucketcast.dispatch import Dead, Message
 from bucketcast.envelope import Delivery, Envelope, TooLarge, pack
-from bucketcast.queues import Outgoing, Queue, buried
+from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, buried, legal_text
 from bucketcast.telemetry import logger
 
 LONGEST_DELAY = 900
@@ -29,23 +30,25 @@ class TargetQueue:
     def bury(self, dead: Sequence[Dead]) -> set[int]:
         graves = []
         for one in dead:
-            envelope = Envelope(one.envelope.since, events=[one.delivery])
-            body = msgspec.json.encode(envelope).decode()
-            about = {"error": type(one.reason).__name__, "rule": one.delivery.rule}
-            graves.append(self._grave(body, str(one.reason), **about))
+            body = msgspec.json.encode(Envelope(one.since, events=[one.delivery])).decode()
+            graves.append(self._grave(body, one.reason, error=one.error, rule=one.delivery.rule))
         return self._try(self._dead, graves)
 
-    def bury_message(self, message: Message, reason: str) -> bool:
-        return not self._try(self._dead, [self._grave(message.body, reason)])
+    def bury_message(self, message: Message, reason: str, error: str = "") -> bool:
+        return not self._try(self._dead, [self._grave(message.body, reason, error=error)])
 
-    def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
+    def go_back(self, part: Sequence[Delivery], history: Envelope, pause: int) -> bool:
+        legal = replace(history, reason=legal_text(history.reason)[:REASON_LENGTH])
         try:
-            packed = list(pack(part, envelope.since, attempts=envelope.attempts))
+            packed = list(pack(part, history.since, history=legal))
         except TooLarge:
             return False
         return not self._try(
             self._own, [Outgoing(one.body, delay=min(pause, LONGEST_DELAY)) for one in packed]
         )
+
+    def send_again(self, body: str) -> bool:
+        return not self._try(self._own, [Outgoing(body)])
 
     def postpone(self, pauses: dict[str, int]) -> None:
         try:

@@ -118,6 +118,11 @@ class Target(abc.ABC):
         """
         return 40.0
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether an event from before what the target remembers could spoil what it holds."""
+        return False
+
     def headers(self, event: Event) -> dict[str, str]:
         """What stands beside an event's body, where the product has such a place."""
         attributes, prefix = self.shape.attributes, self.attributes_prefix
@@ -168,6 +173,10 @@ class Mirror(Target):
     Only in that format it may be asked. Nothing is made where nothing is: an absent table holds no
     rows. While `held` is read, the target is used for nothing else.
     """
+
+    @property
+    def keeps_rows(self) -> bool:
+        return str(self.settings.format) == "namespace"
 
     @abc.abstractmethod
     def shares(self, count: int) -> list[str]:

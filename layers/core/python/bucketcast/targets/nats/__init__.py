@@ -1,8 +1,8 @@
 r"""NATS: each event is one message on a subject, by core NATS, JetStream or NATS Streaming.
 
 The message is MinIO's JSON body, and its header `Nats-Msg-Id` is the same for every delivery of the
-same event; `Content-Type` stands beside it. With `shape = "cloudevents-binary"` the attributes are
-headers `ce-…`, percent-encoded.
+same event, and another for each copy that a named rule sends; `Content-Type` stands beside it. With
+`shape = "cloudevents-binary"` the attributes are headers `ce-…`, percent-encoded.
 
 What it is worth that an event was delivered is the choice between three ways:
 
@@ -175,7 +175,7 @@ class Target(base.Target):
         """None where NATS Streaming would lose them."""
         if self.settings.streams:
             return {}
-        found = {"Nats-Msg-Id": event.id, "Content-Type": self.shape.content_type}
+        found = {"Nats-Msg-Id": event.copy_id, "Content-Type": self.shape.content_type}
         if self.shape.attributes:
             for name, text in super().headers(event).items():
                 found[name] = in_header(text)

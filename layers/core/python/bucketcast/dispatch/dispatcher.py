@@ -1,0 +1,321 @@
+"""One batch of messages: what comes before it is sent, the sending, and what follows."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec.structs import force_setattr
+
+from bucketcast.dispatch.messages import Dead, Message, Open, Way
+from bucketcast.dispatch.sending import Sender
+from bucketcast.envelope import Delivery, Envelope, Sealed, seal
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.lifetime import DAY_MS, LONGEST_LIFE_DAYS
+from bucketcast.retries import Term, pause
+from bucketcast.targets.base import SPARE, Target
+from bucketcast.tracing import Fates
+
+LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
+_NO_TURN = "the function's time was up before its turn came"
+_NO_ANSWER = "no try came to an end: the function ended before it could say why"
+_NO_TRY = "it waited behind events that the target did not take"
+
+
+class NoTurn(Retryable):
+    """There was no time left to try the event."""
+
+
+class GivenUp(Retryable):
+    """The event is not tried any more; `error` is the class of the last error that is known."""
+
+    def __init__(self, reason: str, error: str) -> None:
+        super().__init__(reason)
+        self.error = error
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`stay` are the ids of messages that SQS is to show again; the rest are counts of events.
+
+    `oldest` is for how many seconds the oldest message has been tried.
+    """
+
+    stay: list[str] = field(default_factory=list)
+    delivered: int = 0
+    retried: int = 0
+    dead: int = 0
+    reason: DeliveryError | None = None
+    oldest: float = field(default=0.0, compare=False)
+    fates: Fates = field(default_factory=Fates, compare=False)
+
+
+class Dispatcher:
+    """Sends batches to one target.
+
+    `connect(fresh)` makes the target with its secrets, fetched again if `fresh`. `in_order` sends
+    one event at a time and stops at the first that fails.
+    """
+
+    def __init__(
+        self, connect: Callable[[bool], Target], way: Way, *, batch_size: int, in_order: bool
+    ) -> None:
+        self._sender = Sender(connect)
+        self._way = way
+        self._batch_size = 1 if in_order else batch_size
+        self._in_order = in_order
+        self._last: DeliveryError | None = None
+
+    def __call__(
+        self, messages: Iterable[Message], *, now: int, remaining: Callable[[], float]
+    ) -> Outcome:
+        """Deliver what these messages hold; `now` is Unix ms, `remaining` the seconds left."""
+        outcome = Outcome()
+        sealed = [(message, *_read(message, now)) for message in messages]
+        outcome.oldest = max((now - term.begun for _, _, term in sealed), default=0) / 1_000
+        going = self._see_to_age(sealed, outcome, remaining)
+        opened = [one for each in going if (one := self._opened(*each, outcome)) is not None]
+        self._deliver(opened, now, remaining)
+        for one in opened:
+            outcome.delivered += len(one.deliveries) - len(one.failures)
+            outcome.fates.delivered += [
+                delivery.event
+                for place, delivery in enumerate(one.deliveries)
+                if place not in one.failures
+            ]
+        failed = [one for one in opened if one.failures]
+        if failed:
+            self._bury(failed, outcome)
+            self._keep(failed, outcome)
+        return outcome
+
+    def close(self) -> None:
+        """Drop the target with its connection and its secrets."""
+        self._sender.close()
+
+    # Before anything is sent
+
+    def _see_to_age(
+        self,
+        sealed: Sequence[tuple[Message, Sealed | None, Term]],
+        outcome: Outcome,
+        remaining: Callable[[], float],
+    ) -> Iterator[tuple[Message, Sealed | None, Term]]:
+        """Renew what is worn, bury what is hopeless, and give the others."""
+        going = []
+        spaced = {}
+        for message, envelope, term in sealed:
+            if envelope and (term.hopeless or (self._in_order and term.last_call)):
+                if remaining() < SPARE or not self._give_up(message, envelope, term, outcome):
+                    outcome.stay.append(message.id)
+                continue
+            if self._in_order:
+                if term.spacing:
+                    spaced[message.receipt] = term.spacing
+            elif term.worn and self._way.send_again(_renewed(message, envelope, term)):
+                continue
+            going.append((message, envelope, term))
+        if spaced:
+            self._way.postpone(spaced)
+        return iter(going)
+
+    def _give_up(self, message: Message, envelope: Sealed, term: Term, outcome: Outcome) -> bool:
+        """Bury all of a message; whether it may go."""
+        reason = f"{self._known(envelope)} ({term})"
+        outcome.reason = Retryable(reason)
+        error = envelope.error or type(self._last or outcome.reason).__name__
+        if not envelope.reason:
+            # As it is: to open it may be what the function dies of.
+            whole = message._replace(body=envelope.again(term.begun, 0))
+            taken = self._way.bury_message(whole, reason, error)
+            outcome.dead += taken
+            return taken
+        one = self._opened(message, envelope, term, outcome)
+        if one is None:
+            return message.id not in outcome.stay
+        for place in range(len(one.deliveries)):
+            one.failures[place] = GivenUp(reason, error)
+        self._bury([one], outcome)
+        left = [one.deliveries[place] for place in sorted(one.failures)]
+        if not left or self._in_order or len(left) == len(one.deliveries):
+            return not left
+        return self._way.go_back(left, _history(envelope, term), 0)
+
+    def _known(self, envelope: Sealed) -> str:
+        """The last known reasons why an event was not taken."""
+        last = str(self._last) if self._last else ""
+        if envelope.reason:
+            return envelope.reason + (f"; at last: {last}" if last not in envelope.reason else "")
+        return f"{_NO_TRY}: {last}" if last and self._in_order else last or _NO_ANSWER
+
+    def _opened(
+        self, message: Message, envelope: Sealed | None, term: Term, outcome: Outcome
+    ) -> Open | None:
+        """The message with its events; None if it is none, and is buried or stays."""
+        try:
+            envelope = envelope or seal(message.body)
+            deliveries = envelope.open()
+        except ValueError as error:
+            if self._way.bury_message(message, str(error)):
+                outcome.dead += 1
+            else:
+                outcome.stay.append(message.id)
+            return None
+        for one in deliveries:
+            force_setattr(one.event, "rule", one.rule)
+            force_setattr(one.event, "named", one.named)
+            if not one.created:
+                force_setattr(one, "created", envelope.since or message.sent)
+        return Open(message, envelope, term, deliveries)
+
+    # Sending
+
+    def _deliver(self, opened: Sequence[Open], now: int, remaining: Callable[[], float]) -> None:
+        """Send everything in bulk and note what failed beside its message."""
+        places = [(one, place) for one in opened for place in range(len(one.deliveries))]
+        gone: DeliveryError | None = None
+        for start in range(0, len(places), self._batch_size):
+            part = places[start : start + self._batch_size]
+            if start and gone is None and self._sender.short_of(remaining()):
+                gone = NoTurn(_NO_TURN)
+            if gone is not None:
+                for one, place in part:
+                    one.failures[place] = gone
+                continue
+            failures = self._send([one.deliveries[place] for one, place in part], now)
+            for index, error in failures.items():
+                one, place = part[index]
+                one.tried.add(place)
+                one.failures[place] = error
+                stops = self._in_order and not isinstance(error, Rejected) and not one.term.over
+                if stops or isinstance(error, NotConnected):
+                    gone = error
+            if isinstance(gone, NotConnected):
+                self._sender.close()
+
+    def _send(self, part: Sequence[Delivery], now: int) -> Mapping[int, DeliveryError]:
+        """Send those that the target may still have."""
+        refused = self._too_old(part, now)
+        left = [place for place in range(len(part)) if place not in refused]
+        failures = self._sender.send([part[place].event for place in left]) if left else {}
+        self._last = next(
+            (error for error in failures.values() if not isinstance(error, Rejected)), self._last
+        )
+        if not refused:
+            return failures
+        return refused | {left[place]: error for place, error in failures.items()}
+
+    def _too_old(self, part: Sequence[Delivery], now: int) -> dict[int, DeliveryError]:
+        """Those that would spoil a mirror: it may have forgotten a removal that came after them."""
+        old = [n for n, one in enumerate(part) if now - one.created > LONGEST_LIFE_MS]
+        try:
+            if not old or not self._sender.refuses_old():
+                return {}
+        except DeliveryError:
+            return {}  # whatever it is, sending them says so of each
+        days = {n: (now - part[n].created) // DAY_MS for n in old}
+        return {
+            n: Rejected(
+                f"the event came {days[n]} days ago, and a mirror takes none older than "
+                f"{LONGEST_LIFE_DAYS}: bucketcast reconcile finds and mends what is missing"
+            )
+            for n in old
+        }
+
+    # What failed
+
+    def _bury(self, failed: Sequence[Open], outcome: Outcome) -> None:
+        """Bury what will not be tried again, and forget those failures that SQS took."""
+        final = [
+            (one, place)
+            for one in failed
+            for place, error in sorted(one.failures.items())
+            if isinstance(error, Rejected | GivenUp) or (one.term.over and place in one.tried)
+        ]
+        dead = [_dead(one, place) for one, place in final]
+        refused = self._way.bury(dead) if dead else set()
+        for index, (one, place) in enumerate(final):
+            outcome.reason = one.failures[place]
+            if index not in refused:
+                reason = str(one.failures.pop(place))
+                outcome.fates.dead.setdefault(reason, []).append(one.deliveries[place].event)
+                outcome.dead += 1
+
+    def _keep(self, failed: Sequence[Open], outcome: Outcome) -> None:
+        """Let what failed be seen again: the message itself, or new ones with just those events."""
+        pauses: dict[str, int] = {}
+        for one in failed:
+            if not one.failures:
+                continue
+            outcome.retried += len(one.failures)
+            outcome.reason = next(iter(one.failures.values()))
+            for place, error in one.failures.items():
+                event = one.deliveries[place].event
+                outcome.fates.retried.setdefault(str(error), []).append(event)
+            if not self._gone_back(one):
+                outcome.stay.append(one.message.id)
+                wait = max(_pause(one, place) for place in one.failures)
+                pauses[one.message.receipt] = max(wait, one.term.spacing if self._in_order else 0)
+        if pauses:
+            self._way.postpone(pauses)
+
+    def _gone_back(self, one: Open) -> bool:
+        """Send what failed as new messages; False where the message itself is to stay.
+
+        It stays where that says all there is to say: it failed as a whole, and for no reason that
+        it does not have with it.
+        """
+        tried = sorted(one.tried & one.failures.keys())
+        without_turn = sorted(one.failures.keys() - one.tried)
+        whole = len(one.failures) == len(one.deliveries)
+        if self._in_order or (whole and (one.envelope.reason or not tried)):
+            return False
+        for places in (tried, without_turn):
+            if not places:
+                continue
+            error = one.failures[places[0]] if places is tried else None
+            part = [one.deliveries[place] for place in places]
+            wait = max(_pause(one, place) for place in places)
+            if not self._way.go_back(part, _history(one.envelope, one.term, error), wait):
+                return False
+        return True
+
+
+def _read(message: Message, now: int) -> tuple[Sealed | None, Term]:
+    """What a message has behind it; nothing, where it is no envelope."""
+    try:
+        envelope = seal(message.body)
+    except ValueError:
+        return None, Term(now, message.sent, message.receives)
+    told = bool(envelope.reason)
+    return envelope, Term(
+        now, message.sent, message.receives, envelope.since, envelope.attempts, told
+    )
+
+
+def _renewed(message: Message, envelope: Sealed | None, term: Term) -> str:
+    return envelope.again(term.begun, term.carried) if envelope else message.body
+
+
+def _history(envelope: Sealed, term: Term, error: DeliveryError | None = None) -> Envelope:
+    """What the next message of these events is to have behind it."""
+    reason, name = (
+        (str(error), type(error).__name__) if error else (envelope.reason, envelope.error)
+    )
+    return Envelope(term.begun, attempts=term.tries, reason=reason, error=name)
+
+
+def _dead(one: Open, place: int) -> Dead:
+    error = one.failures[place]
+    name, reason = type(error).__name__, str(error)
+    if isinstance(error, GivenUp):
+        name = error.error
+    elif not isinstance(error, Rejected):
+        reason = f"{reason} ({one.term})"
+    return Dead(one.deliveries[place], one.term.begun, name, reason)
+
+
+def _pause(one: Open, place: int) -> int:
+    """Seconds until an event's next try; none where there was no turn."""
+    error = one.failures[place]
+    if isinstance(error, NoTurn) or (one.term.over and place not in one.tried):
+        return 0
+    return pause(one.term.tries, error.after if isinstance(error, Throttled) else 0.0)

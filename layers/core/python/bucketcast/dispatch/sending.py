@@ -1,0 +1,74 @@
+"""A target and its connection: how one batch is sent, and what each of its events came to."""
+
+from collections.abc import Callable, Sequence
+
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.event import Event
+from bucketcast.targets.base import SPARE, Failures, Target
+from bucketcast.telemetry import logger
+
+
+class Sender:
+    """Sends batches; `connect(fresh)` makes the target with its secrets, fetched again if `fresh`.
+
+    The target is made when it is first needed, and kept.
+    """
+
+    def __init__(self, connect: Callable[[bool], Target]) -> None:
+        self._connect = connect
+        self._target: Target | None = None
+
+    def close(self) -> None:
+        """Drop the target with its connection and its secrets."""
+        if self._target is not None:
+            self._target.close()
+            self._target = None
+
+    def short_of(self, seconds: float) -> bool:
+        """Whether these are too few for another batch, should nothing go well in it."""
+        return self._target is not None and seconds < self._target.longest_send + SPARE
+
+    def refuses_old(self) -> bool:
+        """Whether the target keeps rows that an event from before its memory could spoil.
+
+        Raises:
+            DeliveryError: the target cannot be made.
+        """
+        if self._target is None:
+            self._target = self._connect(False)  # noqa: FBT003 - by place, as its type says
+        return self._target.keeps_rows
+
+    def send(self, events: Sequence[Event]) -> Failures:
+        """One batch, tried again with fresh secrets where all of it was refused for them."""
+        failures = self._narrow(events, fresh=False)
+        errors = failures.values()
+        refused = any(isinstance(error, NotAuthorized) for error in errors)
+        if refused and len(failures) == len(events):
+            self.close()
+            failures = self._narrow(events, fresh=True)
+        return failures
+
+    def _narrow(self, events: Sequence[Event], *, fresh: bool) -> Failures:
+        """Send; where a target cannot say which event it choked on, halve until it is alone."""
+        everything = range(len(events))
+        try:
+            if self._target is None:
+                self._target = self._connect(fresh)
+            return self._target.send(events)
+        except Rejected as error:
+            reason: DeliveryError = error
+        except DeliveryError as error:
+            return dict.fromkeys(everything, error)
+        except Exception as error:  # noqa: BLE001 - a client's own bug must not stop the neighbours
+            logger.exception("a target raised what it should have translated")
+            self.close()
+            reason = Retryable(f"unexpected {type(error).__name__}: {error}")
+        if len(events) == 1:
+            return {0: reason}
+        half = len(events) // 2
+        failures = dict(self._narrow(events[:half], fresh=fresh))
+        gone = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
+        if gone is not None:
+            return failures | dict.fromkeys(everything[half:], gone)
+        second = self._narrow(events[half:], fresh=fresh)
+        return failures | {half + place: error for place, error in second.items()}

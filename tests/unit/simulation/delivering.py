@@ -1,0 +1,189 @@
+"""A target's queue, its real dispatcher and a target that behaves as a script says, for weeks."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from bucketcast.dispatch import Dispatcher
+from bucketcast.envelope import Delivery, unpack
+from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
+from bucketcast.event import Event
+from bucketcast.ingest import Outbox
+from bucketcast.options import read
+from bucketcast.queues import Queue
+from bucketcast.queues.fanout import Fanout
+from bucketcast.queues.target import TargetQueue
+from bucketcast.targets import base
+from functions.dispatch.batch import deliver
+from tests.unit.made import event
+from tests.unit.simulation.lambdas import START, Clock, Context, CrashError, Function, Simulation
+from tests.unit.simulation.sqs import DAY, SimulatedQueue
+
+ARN = "arn:minio:sqs::primary:webhook"
+REFUSED = "refused for good"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """How the target behaves for a while.
+
+    `how` is up, down, slow, busy, throttling, hole (says nothing until it is given up), moody
+    (takes half), refusing (rejects some), crash, or dead slow crash (`late`: Lambda ends it).
+    """
+
+    days: float
+    how: str
+    after: float = 1.0
+
+
+class Scripted(base.Target):
+    """Takes, fails or says nothing, as the phase of the moment has it."""
+
+    def __init__(self, clock: Clock, phases: Sequence[Phase], batch_size: int) -> None:
+        super().__init__(read(base.Common, {}))
+        self.clock = clock
+        self.phases = phases
+        self.batch_size = batch_size  # type: ignore[misc]
+        self.taken: Counter[str] = Counter()
+        self.tried: Counter[str] = Counter()
+        self.patience_seconds = 40.0
+
+    @property
+    def longest_send(self) -> float:
+        return self.patience_seconds
+
+    @property
+    def where(self) -> str:
+        return "here"
+
+    def phase(self) -> Phase:
+        days = self.clock.since_start / DAY
+        for phase in self.phases:
+            if days < phase.days:
+                return phase
+            days -= phase.days
+        return Phase(0, "up")
+
+    def send(self, events: Sequence[Event]) -> base.Failures:
+        phase = self.phase()
+        names = [f"{each.key} {each.rule}" for each in events]
+        self.tried.update(names)
+        everything = range(len(events))
+        match phase.how:
+            case "down":
+                raise NotConnected("connection refused")
+            case "hole":
+                self.clock.now += self.longest_send
+                raise NotConnected("no answer")
+            case "crash":
+                raise CrashError
+            case "late":
+                self.clock.now += 10_000
+                raise CrashError
+            case "busy":
+                return dict.fromkeys(everything, Retryable("busy"))
+            case "throttling":
+                return dict.fromkeys(everything, Throttled("slow down", phase.after))
+            case "slow":
+                self.clock.now += 10
+            case "moody":
+                failed = {n: Retryable("moody") for n in everything if crc32(names[n].encode()) & 1}
+                self.taken.update(names[n] for n in everything if n not in failed)
+                return failed
+            case "refusing":
+                refused = {n: Rejected(REFUSED) for n in everything if crc32(names[n].encode()) & 1}
+                self.taken.update(names[n] for n in everything if n not in refused)
+                return refused
+        self.taken.update(names)
+        return {}
+
+    def probe(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+
+class Delivering:
+    """One target in the simulation; `sent` are the (key, rule) that were given to its queue."""
+
+    def __init__(  # noqa: PLR0913 - what a deployment and a target are made of
+        self,
+        phases: Sequence[Phase],
+        *,
+        seed: int = 0,
+        fifo: bool = False,
+        timeout: float = 60.0,
+        workers: int = 2,
+        grain: float = 1.0,
+        batch_size: int = 1_000,
+        max_receives: int = 1_000,
+    ) -> None:
+        self.world = Simulation(seed)
+        end = ".fifo" if fifo else ""
+        self.dead = self.world.sqs.add(SimulatedQueue(f"sqs/Bucketcast-webhook-primary-dead{end}"))
+        self.queue = self.world.sqs.add(
+            SimulatedQueue(
+                f"sqs/Bucketcast-webhook-primary{end}",
+                visibility=6 * timeout,
+                dead=self.dead,
+                max_receives=max_receives,
+            )
+        )
+        client: Any = self.world.sqs
+        self.target = Scripted(self.world.clock, phases, batch_size)
+        way = TargetQueue(
+            ARN, Queue(self.queue.name, client), Queue(self.dead.name, client), fifo=fifo
+        )
+        dispatcher = Dispatcher(lambda _: self.target, way, batch_size=batch_size, in_order=fifo)
+        self.fanout = Fanout(
+            "sqs/Bucketcast-", client, Queue("sqs/Bucketcast-ingress-dead", client), fifo=fifo
+        )
+        self.sent: Counter[str] = Counter()
+
+        def handler(event: Any, context: Any) -> dict[str, Any]:
+            return deliver(ARN, dispatcher, event, context)
+
+        self.world.functions.append(
+            Function(self.queue, handler, timeout=timeout, workers=workers, grain=grain)
+        )
+
+    def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
+        """What ingest does with events of these keys."""
+        made = [Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys]
+        with self.world.time():
+            assert not self.fanout.send(ARN, Outbox(made, ["origin"] * len(made)))
+        self.sent.update(f"{key} {rule}" for key in keys)
+
+    def redrive(self) -> None:
+        self.world.sqs.redrive(self.dead, self.queue)
+
+    def graves(self) -> Counter[str]:
+        """What was ever buried."""
+        return Counter(
+            f"{one.event.key} {one.rule}"
+            for message in self.dead.arrived
+            for one in unpack(message.body)[1]
+        )
+
+    def check(self) -> None:
+        """Every event was delivered, or is dead with a reason of ours and a week left."""
+        assert not self.queue.dropped, "SQS dropped events that nobody had buried"
+        assert not self.queue.moved, "SQS itself moved events to the dead letters"
+        assert not self.queue.messages, "events still wait"
+        graves = self.graves()
+        lost = [name for name in self.sent if not self.target.taken[name] and not graves[name]]
+        assert not lost, f"lost: {lost}"
+        for message in self.dead.arrived:
+            assert message.attributes["reason"]["StringValue"]
+            assert message.attributes["error"]["StringValue"]
+
+    def reasons(self) -> Counter[str]:
+        return Counter(message.attributes["reason"]["StringValue"] for message in self.dead.arrived)
+
+
+__all__ = ["ARN", "REFUSED", "START", "Context", "Delivering", "Phase"]

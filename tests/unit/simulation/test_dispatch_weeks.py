@@ -1,0 +1,129 @@
+"""A target that is away, slow or ill for weeks: what becomes of its events."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from tests.unit.simulation.delivering import REFUSED, Delivering, Phase
+from tests.unit.simulation.sqs import DAY, HOUR
+
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "6"))
+WAYS = ["down", "busy", "throttling", "crash", "late", "hole", "moody"]
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize("how", WAYS)
+def test_sqs_itself_moves_and_drops_nothing(how: str, *, fifo: bool) -> None:
+    one = Delivering([Phase(30, how)], fifo=fifo, grain=20)
+    one.put("a", "b", "c", "d")
+    one.world.run(days=15)
+    one.check()
+    assert max(one.graves().values()) == 1
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_a_target_that_is_back_in_time_gets_everything(*, fifo: bool) -> None:
+    one = Delivering([Phase(12.9, "hole")], fifo=fifo, grain=20)
+    one.put("a", "b", "c", "d")
+    one.world.run(days=15)
+    one.check()
+    assert (set(one.target.taken), one.graves()) == (set(one.sent), {})
+
+
+def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
+    """Of 3,000 that were redriven, 2,000 were buried at once because "time was up"."""
+    one = Delivering([Phase(14, "down"), Phase(2, "slow")], batch_size=5, grain=60)
+    one.put(*(f"{n}" for n in range(60)))
+    one.world.run(days=16, actions={14 * DAY: one.redrive})
+    one.check()
+    assert one.graves() == one.sent, "nothing was buried twice"
+    assert set(one.target.taken) == set(one.sent)
+
+
+def test_graves_of_an_older_release_have_a_whole_term_too() -> None:
+    one = Delivering([Phase(12, "down")], batch_size=10, grain=60)
+    one.put(*(f"{n}" for n in range(30)))
+    since = round((one.world.clock.now - 20 * DAY) * 1_000)
+    for kept in one.queue.messages:
+        kept.body = kept.body.replace(f'"since":{round(kept.sent * 1_000)}', f'"since":{since}')
+    assert str(since) in one.queue.messages[0].body
+    one.world.run(days=14)
+    one.check()
+    assert not one.graves()
+
+
+def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> None:
+    """Each call takes all of its time, so no more than some can be tried on the last day."""
+    one = Delivering([Phase(30, "hole")], timeout=900, workers=1, batch_size=10, grain=60)
+    one.target.patience_seconds = 800.0
+    for n in range(1_200):
+        one.put(f"{n}")
+    one.world.run(days=14.5)
+    one.check()
+    assert one.graves() == one.sent
+
+
+def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
+    one = Delivering([Phase(30, "hole")], timeout=900, fifo=True, grain=60)
+    one.target.patience_seconds = 800.0
+    one.put(*(f"{n}" for n in range(200)))
+    one.world.run(days=14.5)
+    one.check()
+    assert one.graves() == one.sent
+    assert len(one.reasons()) > 1
+
+
+def test_what_is_refused_is_dead_at_once() -> None:
+    one = Delivering([Phase(30, "refusing")])
+    one.put(*"abcdefgh")
+    one.world.run(days=0.1)
+    one.check()
+    assert set(one.reasons()) == {REFUSED}
+
+
+PHASES = st.lists(
+    st.builds(
+        Phase,
+        st.sampled_from([0.001, 0.04, 1.0, 5.0, 12.0]),
+        st.sampled_from([*WAYS, "slow", "refusing", "up"]),
+        st.sampled_from([0.5, 1.0, 60.0, 5_000.0]),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    phases=PHASES,
+    puts=st.lists(st.tuples(st.integers(0, 12 * 24), st.integers(1, 12)), min_size=1, max_size=4),
+    redrives=st.lists(st.sampled_from([13.5, 14.0, 20.0, 27.0, 30.0]), max_size=2, unique=True),
+    fifo=st.booleans(),
+    batch_size=st.sampled_from([1, 3, 1_000]),
+    seed=st.integers(0, 9),
+)
+def test_every_event_ends_delivered_or_dead_with_a_reason(
+    *,
+    phases: list[Phase],
+    puts: list[tuple[int, int]],
+    redrives: list[float],
+    fifo: bool,
+    batch_size: int,
+    seed: int,
+) -> None:
+    one = Delivering(phases, seed=seed, fifo=fifo, batch_size=batch_size, grain=20)
+    todo: dict[float, Callable[[], None]] = {
+        hour * HOUR + n: partial(one.put, *(f"{n}-{each}" for each in range(count)))
+        for n, (hour, count) in enumerate(puts)
+    }
+    todo |= {days * DAY + 100: one.redrive for days in redrives}
+    one.world.run(days=60, actions=todo)
+    one.check()
+    if not {"crash", "late"} & {phase.how for phase in phases}:
+        most = 1 + len(redrives)
+        assert max(one.graves().values(), default=0) <= most, "two graves for one event"
+    event("dead" if one.graves() else "delivered")
