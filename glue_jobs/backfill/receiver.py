@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from bucketcast.arn import Arn
 from bucketcast.conditions import METADATA, TAG, Condition
 from bucketcast.errors import BucketcastError
@@ -12,8 +10,7 @@ from bucketcast.jobs import Backfill
 from bucketcast.names import expand
 from bucketcast.queues.address import queue_url
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
-from glue_jobs.aws import client
+from glue_jobs import rules as rules_in_force
 
 NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUpload"})
 """What an event about an object that is there may be: nothing tells of a copy or a form."""
@@ -45,10 +42,7 @@ def receiver(given: Backfill) -> Receiver:
         queue = queue_url(given.queues, arn, fifo=given.fifo)
     except ValueError as error:
         raise BucketcastError(f"--target: {error}") from None
-    try:
-        of_bucket = Rules(given.rules, client("dynamodb")).of(given.bucket)
-    except (BotoCoreError, ClientError) as error:
-        raise BucketcastError(f"--rules: {given.rules}: {error}") from error
+    of_bucket = rules_in_force.of(given.bucket, given.rules)
     rules = tuple(rule for rule in of_bucket if rule.arn == arn.plain)
     if not any(takes(rule) for rule in rules):
         asked = sorted({name for rule in rules for name in rule.events})

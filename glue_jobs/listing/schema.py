@@ -55,9 +55,11 @@ class Listing:
 
     `objects` are rows of `LISTING`; `versions` tells whether all versions are among them; `taken`
     is the moment that they are of: what happened later may be missing. `name` says which source.
+    `sizes` tells whether it says how large each version is.
     """
 
     objects: DataFrame
     versions: bool
     taken: datetime
     name: str
+    sizes: bool = True

@@ -2,9 +2,10 @@
 
 An alert is *open* from when it is told until its finding is gone. A finding is told when no alert
 is open for it (`new`), and again when it has grown by some per cent since it was last told
-(`worse`); neither within the cooldown, which also keeps a finding quiet that comes and goes. All
-else is `same`. A finding that is gone closes its alert (`cleared`), which sends nothing: there is
-no such event, and the report says it.
+(`worse`); neither within the cooldown, which also keeps a finding quiet that comes and goes. One
+that no rule of the bucket takes is told to nobody, so it is not remembered as told (`unmatched`).
+All else is `same`. A finding that is gone closes its alert (`cleared`), which sends nothing: there
+is no such event, and the report says it.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from pyspark.sql.types import (
 _PLACE: Final = ["kind", "key"]
 TOLD: Final = ("new", "worse")
 """The states that send an event."""
+UNMATCHED: Final = "unmatched"
+"""The state of what would be told, and no rule takes it."""
 EDGES: Final = StructType(
     [
         StructField("kind", StringType()),
@@ -66,12 +69,19 @@ def found(versions: DataFrame | None, folders: DataFrame) -> DataFrame:
 
 
 def compared(
-    today: DataFrame, before: DataFrame, *, at: datetime, rules: Rules, looked: Column
+    today: DataFrame,
+    before: DataFrame,
+    *,
+    at: datetime,
+    rules: Rules,
+    looked: Column,
+    taken: Column | None = None,
 ) -> DataFrame:
     """Today's findings and all that is to be remembered, as rows of `EDGES`.
 
     `before` is what the last comparison gave. `looked` says of a remembered kind and key whether
-    this scan would have found it; what was out of its sight stays as it is.
+    this scan would have found it; what was out of its sight stays as it is. `taken` says of a
+    finding whether a rule takes its event; without it, one does.
     """
     remembered = before.select(*_PLACE, "told", "told_at", "open")
     both = today.join(remembered, _PLACE, "full_outer")
@@ -80,14 +90,16 @@ def compared(
         sql.col("told_at") <= sql.lit(at - timedelta(seconds=rules.cooldown))
     )
     is_open = sql.coalesce(sql.col("open"), sql.lit(False))  # noqa: FBT003 - a column's value
+    due = there & calm & (~is_open | _worse(rules.worse))
     state = (
-        sql.when(there & ~is_open & calm, "new")
-        .when(there & is_open & calm & _worse(rules.worse), "worse")
+        sql.when(due & (sql.lit(False) if taken is None else ~taken), UNMATCHED)  # noqa: FBT003
+        .when(due & ~is_open, "new")
+        .when(due, "worse")
         .when(there, "same")
         .when(is_open & looked, "cleared")
     )
     judged = both.withColumn("state", state)
-    forgotten = sql.col("state").isNull() & calm & looked
+    forgotten = sql.col("state").isNull() & ((calm & looked) | sql.col("told_at").isNull())
     tells = sql.coalesce(sql.col("state").isin(*TOLD), sql.lit(False))  # noqa: FBT003
     closes = sql.col("state").eqNullSafe("cleared")
     return judged.where(~forgotten).select(

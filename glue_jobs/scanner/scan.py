@@ -5,27 +5,32 @@ and only then sent.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.jobs import Scan
-from glue_jobs import listing, outbox
+from glue_jobs import listing, outbox, rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.run import Run
-from glue_jobs.scanner import alerts, edges, folders, lease, report, versions
+from glue_jobs.scanner import alerts, edges, folders, lease, matched, report, versions
 from glue_jobs.scanner.memory import Generation, Memory
 
 _BY_VERSIONS: Final = ("ManyVersions", "LargeVersions")
+_BY_SIZES: Final = ("LargeVersions",)
 _NO_VERSIONS: Final = (
     "The source lists no versions, so that they were not counted: ManyVersions and LargeVersions "
     "stay as they were."
+)
+_NO_SIZES: Final = (
+    "The source lists no sizes: LargeVersions stay as they were, and what a finding costs is not "
+    "known."
 )
 
 
@@ -53,7 +58,7 @@ def scan(spark: SparkSession, given: Scan, run: Run) -> None:
         judged = new.edges(spark)
         numbers = _numbers(judged)
         run.says("explaining")
-        notes = [] if found.versions else [_NO_VERSIONS]
+        notes = [*_unseen(found), *_unmatched(numbers, given)]
         told = report.write(
             judged, found, report.Scanned(given, at, numbers, notes), run.path("report")
         )
@@ -71,21 +76,48 @@ def _compared(found: Listing, before: DataFrame, given: Scan, at: datetime) -> D
     What is above the prefix it sees only a part of, and without versions it does not count them.
     """
     objects = found.objects
-    large = folders.findings(objects, many=given.alert_excess_folders)
+    crowded = folders.findings(objects, many=given.alert_excess_folders)
     many = None
     if found.versions:
-        many = versions.findings(
-            objects, many=given.alert_excess_versions, large=given.alert_versions_size
-        )
+        large = given.alert_versions_size if found.sizes else None
+        many = versions.findings(objects, many=given.alert_excess_versions, large=large)
     inside = sql.col("key").startswith(given.prefix)
-    looked = inside if found.versions else inside & ~sql.col("kind").isin(*_BY_VERSIONS)
+    blind = () if found.versions and found.sizes else _BY_SIZES if found.versions else _BY_VERSIONS
     return edges.compared(
-        edges.found(many, large).where(inside),
+        edges.found(many, crowded).where(inside),
         before,
         at=at,
         rules=edges.Rules(given.alert_worse, given.alert_cooldown),
-        looked=looked,
+        looked=inside & ~sql.col("kind").isin(*blind),
+        taken=_taken(given, at),
     )
+
+
+def _taken(given: Scan, at: datetime) -> Column | None:
+    """Whether a rule takes a finding's event; None where nobody says where the rules are."""
+    return (
+        matched.taken(given.bucket, rules.of(given.bucket, given.rules), at)
+        if given.rules
+        else None
+    )
+
+
+def _unseen(found: Listing) -> Iterator[str]:
+    if not found.versions:
+        yield _NO_VERSIONS
+    elif not found.sizes:
+        yield _NO_SIZES
+
+
+def _unmatched(numbers: Mapping[str, Mapping[str, int]], given: Scan) -> Iterator[str]:
+    nobodys = {kind: states.get(edges.UNMATCHED, 0) for kind, states in numbers.items()}
+    if number := sum(nobodys.values()):
+        names = ", ".join(f"s3:Scanner:{kind}" for kind, found in sorted(nobodys.items()) if found)
+        yield (
+            f"no rule of {given.bucket} takes {number:,} of the findings ({names}), so they were "
+            "sent to nobody; the first scan after there is one tells them: "
+            f"bucketcast event add {given.bucket} ARN --event scanner"
+        )
 
 
 def _numbers(judged: DataFrame) -> Mapping[str, Mapping[str, int]]:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from glue_jobs.scanner import candidates
@@ -11,25 +11,33 @@ _FEWEST: Final = 1 << 12
 _MOST: Final = 1 << 24  # at worst the driver holds them all, which is some 500 MB
 
 
-def findings(listing: DataFrame, *, many: int, large: int) -> DataFrame:
+def findings(listing: DataFrame, *, many: int, large: int | None) -> DataFrame:
     """Objects with more than `many` versions and objects of at least `large` bytes in all.
 
     Rows of (kind, key, versions, bytes): kind is ManyVersions or LargeVersions; an object that is
-    both has a row of each. Delete markers count as versions, as in MinIO. The listing is counted
-    at once and read up to twice when the rows are asked for.
+    both has a row of each. `large` is None where the listing has no sizes: then `bytes` is None and
+    LargeVersions are not looked for. Delete markers count as versions, as in MinIO. The listing is
+    counted at once and read up to twice when the rows are asked for.
     """
-    number, size = sql.count("*"), sql.coalesce(sql.sum("size"), sql.lit(0))
+    number = sql.count("*")
+    size = sql.coalesce(sql.sum("size"), sql.lit(0))
+    if large is None:
+        size = sql.lit(None).cast("long")
     buckets = _buckets(listing.count(), many)
     hashed = listing.select("key", "size", candidates.bucket(sql.col("key"), buckets))
-    likely = candidates.only(hashed, (number > many) | (size >= large))
+    likely = candidates.only(hashed, (number > many) | _at_least(size, large))
     counted = likely.groupBy("key").agg(number.alias("versions"), size.alias("bytes"))
     kinds = sql.array_compact(
         sql.array(
             sql.when(sql.col("versions") > many, sql.lit("ManyVersions")),
-            sql.when(sql.col("bytes") >= large, sql.lit("LargeVersions")),
+            sql.when(_at_least(sql.col("bytes"), large), sql.lit("LargeVersions")),
         )
     )
     return counted.select(sql.explode(kinds).alias("kind"), "key", "versions", "bytes")
+
+
+def _at_least(size: Column, large: int | None) -> Column:
+    return sql.lit(False) if large is None else size >= large  # noqa: FBT003 - a column's value
 
 
 def _buckets(rows: int, many: int) -> int:

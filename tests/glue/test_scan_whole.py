@@ -9,12 +9,16 @@ from pyspark.sql import SparkSession
 
 from bucketcast import sources
 from bucketcast.jobs import Scan, parse
+from bucketcast.names import from_words
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, BadListingError, Listing
 from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
+from tests.unit.fake_aws import TABLE, make_rules_table
 from tests.unit.made import received
 
 BUCKET: Final = "uploads"
@@ -33,16 +37,19 @@ class Stage:
         self._runs = 0
         self.keys: dict[str, int] = {}
         self.versions = True
+        self.sizes = True
 
     def listing(self, spark: SparkSession, bucket: str, _source: str, *, prefix: str) -> Listing:
         """Stands for a source: `keys` are the numbers of versions."""
+        size = 1 if self.sizes else None
         rows = [
-            (bucket, key, f"v{nth}", nth == 0, False, 1, TAKEN, None, "STANDARD")
+            (bucket, key, f"v{nth}", nth == 0, False, size, TAKEN, None, "STANDARD")
             for key, number in self.keys.items()
             for nth in range(number)
             if key.startswith(prefix)
         ]
-        return Listing(spark.createDataFrame(rows, LISTING), self.versions, TAKEN, "a list")
+        objects = spark.createDataFrame(rows, LISTING)
+        return Listing(objects, self.versions, TAKEN, "a list", sizes=self.sizes)
 
     def scan(self, **options: str) -> dict[str, Any]:
         """One scan, told when there are more than 2 versions or 2 sub-folders; its result."""
@@ -155,3 +162,55 @@ def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyP
     assert files.names(f"{stage.folder}/alerts") == []
     assert stage.events() == []
     assert b"another bucket's" in files.read(f"{stage.folder}/runs/1/result.json")
+
+
+def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(
+    stage: Stage, aws: Emulator
+) -> None:
+    dynamodb = aws.client("dynamodb")
+    make_rules_table(dynamodb)
+    rules = Rules(TABLE, dynamodb)
+
+    def add(words: str, prefix: str = "") -> None:
+        arn = "arn:minio:sqs::primary:webhook"
+        rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(words), prefix=prefix))
+
+    large = {"rules": TABLE, "alert_versions_size": "4"}
+    stage.keys = {"in/large": 4, "out/many": 3}
+    nobody = stage.scan(**large)
+    assert stage.events() == []
+    assert nobody["numbers"] == {
+        "ManyVersions": {"unmatched": 2},
+        "LargeVersions": {"unmatched": 1},
+    }
+    assert any("no rule of uploads" in each for each in nobody["notes"])
+
+    add("s3:Scanner:ManyVersions", prefix="out/")
+    assert stage.scan(**large)["numbers"]["ManyVersions"] == {"new": 1, "unmatched": 1}
+    assert stage.events() == [("ManyVersions", "out/many", 3)]
+
+    add("scanner")
+    everything = stage.scan(**large)
+    assert stage.events() == [("LargeVersions", "in/large", 4), ("ManyVersions", "in/large", 4)]
+    assert everything["notes"] == []
+    assert stage.scan(**large)["events"] == 0
+
+
+def test_without_sizes_what_was_told_of_them_stays(stage: Stage) -> None:
+    large = {"alert_versions_size": "4"}
+    stage.keys = {"large": 4}
+    stage.scan(**large)
+    stage.events()
+
+    stage.sizes = False
+    unsized = stage.scan(**large)
+    assert unsized["numbers"] == {"ManyVersions": {"same": 1}}
+    assert "no sizes" in unsized["notes"][0]
+    assert [each["bytes"] for each in unsized["findings"]] == [None]
+
+    stage.sizes = True
+    assert stage.scan(**large)["numbers"] == {
+        "ManyVersions": {"same": 1},
+        "LargeVersions": {"same": 1},
+    }
+    assert stage.events() == []

@@ -128,7 +128,10 @@ def test_unknown_name_of_s3_passes_through() -> None:
         ("get", ("s3:ObjectAccessed:*",)),
         ("replica", ("s3:Replication:*",)),
         ("ilm", ("s3:ObjectRestore:*", "s3:ObjectTransition:*")),
-        ("scanner", ("s3:Scanner:ManyVersions", "s3:Scanner:BigPrefix")),
+        (
+            "scanner",
+            ("s3:Scanner:ManyVersions", "s3:Scanner:LargeVersions", "s3:Scanner:BigPrefix"),
+        ),
         (" put , delete,", ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")),
         ("put,put,s3:ObjectCreated:*", ("s3:ObjectCreated:*",)),
         ("s3:ObjectCreated:Copy,get", ("s3:ObjectCreated:Copy", "s3:ObjectAccessed:*")),

@@ -42,6 +42,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
         versions=reports[0].versions,
         taken=taken,
         name=f"S3 Inventory {names} of {taken:%Y-%m-%d %H:%M} UTC",
+        sizes=all(report.sizes for report in reports),
     )
 
 

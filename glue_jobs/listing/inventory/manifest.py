@@ -60,6 +60,11 @@ class Manifest:
         return not {"VersionId", "version_id"}.isdisjoint(self.columns)
 
     @property
+    def sizes(self) -> bool:
+        """Whether the configuration chose the column that says how large a version is."""
+        return not {"Size", "size"}.isdisjoint(self.columns)
+
+    @property
     def id(self) -> str:
         """The configuration's id."""
         return self.folder.rpartition("/")[2]

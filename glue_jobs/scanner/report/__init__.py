@@ -72,7 +72,7 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         known.cleared,
         notes,
     )
-    tables.write(judged, known.top, thresholds, folder)
+    tables.write(judged, known.top, thresholds, folder, sizes=found.sizes)
     place = f"{folder}/index.html"
     files.write(place, html(page).encode(), kind="text/html; charset=utf-8")
     return {
@@ -80,7 +80,9 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         "source": found.name,
         "taken": found.taken.isoformat(),
         "versions": found.versions,
-        "findings": [_told(each) for each in (*known.top, *known.cleared)][:_LISTED],
+        "findings": [_told(each, sizes=found.sizes) for each in (*known.top, *known.cleared)][
+            :_LISTED
+        ],
         "numbers": scanned.numbers,
         "prices": prices.SOURCE,
         "report": place,
@@ -88,8 +90,8 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
     }
 
 
-def _told(finding: Finding) -> dict[str, Any]:
-    why = finding.why
+def _told(finding: Finding, *, sizes: bool) -> dict[str, Any]:
+    why = finding.why if sizes else None
     return {
         "kind": finding.kind,
         "key": finding.key,

@@ -34,7 +34,7 @@ def reasons(
 
     `edges` are rows of `edges.EDGES`, `objects` of `LISTING`; ages are counted back from `taken`.
     """
-    there = edges.where("state in ('new', 'worse', 'same')")
+    there = edges.where("state != 'cleared'")
     first = sql.desc(sql.col("state").isin(*TOLD))
     top = there.orderBy(first, sql.desc(_beyond(thresholds)), "kind", "key").limit(DETAILED)
     gone = edges.where("state = 'cleared'").orderBy(sql.desc("told"), "kind", "key").limit(SHOWN)

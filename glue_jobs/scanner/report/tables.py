@@ -15,20 +15,29 @@ _COSTS = (
     f"{_PLACE}, total long, dollars double, old_versions long, old_bytes long, old_dollars double, "
     "markers long, rule string"
 )
+_OF_SIZE = ("total", "dollars", "old_bytes", "old_dollars")
 _SHARES = f"{_PLACE}, place int, name string, versions long, bytes long"
 
 
 def write(
-    edges: DataFrame, top: Sequence[Finding], thresholds: Mapping[str, int], folder: str
+    edges: DataFrame,
+    top: Sequence[Finding],
+    thresholds: Mapping[str, int],
+    folder: str,
+    *,
+    sizes: bool,
 ) -> None:
     """Write the three tables below this folder, over those of an earlier try.
 
     `findings` has a row a finding that is there or has just cleared. What is known only of `top`,
-    the price and the rule among it, is null for the rest.
+    the price and the rule among it, is null for the rest; bytes and prices are null for all where
+    the listing has no `sizes`.
     """
     spark = edges.sparkSession
     costs = [_costs(each, thresholds[each.kind], each.why) for each in top if each.why]
     known = spark.createDataFrame(costs, _COSTS)
+    if not sizes:
+        known = known.withColumns(dict.fromkeys(_OF_SIZE, sql.lit(None)))
     findings = (
         edges.where("state is not null")
         .drop("open")

@@ -75,6 +75,9 @@ class Scan(Alerts, Job):
         "the URL of the ingress queue",
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
+    rules: str = option(
+        "the name of the rules' table; without it every finding is sent, whoever asks", default=""
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

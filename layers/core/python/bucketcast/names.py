@@ -94,7 +94,12 @@ WORDS = MappingProxyType(
         "get": ("s3:ObjectAccessed:*",),
         "replica": ("s3:Replication:*",),
         "ilm": ("s3:ObjectRestore:*", "s3:ObjectTransition:*"),
-        "scanner": ("s3:Scanner:ManyVersions", "s3:Scanner:BigPrefix"),
+        # `mc` leaves LargeVersions out, so that nobody who asks for the scanner hears of it.
+        "scanner": (
+            "s3:Scanner:ManyVersions",
+            "s3:Scanner:LargeVersions",
+            "s3:Scanner:BigPrefix",
+        ),
     }
 )
 REMOVALS = frozenset(
