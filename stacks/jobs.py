@@ -22,7 +22,7 @@ _AT_ONCE: Final = 20  # runs of one job, each of another bucket or target
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What all jobs stand on; `connection` is the name of a Glue connection, or empty."""
+    """What all jobs stand on; `connection` is a reference to a Glue connection, or empty."""
 
     options: PipelineOptions
     package: s3_assets.Asset

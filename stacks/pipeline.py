@@ -63,14 +63,15 @@ class Pipeline(Construct):
 
     def _given(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """What only the stack knows of each job's options (`bucketcast.jobs.GIVEN`)."""
+        rules = ingest.rules.table_name
         sending = {
-            "rules": ingest.rules.table_name,
+            "rules": rules,
             "queues": ingest.queue_prefix,
             "fifo": "on" if self._config.sync_events else "off",
         }
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
-            "scan": {"state": state, "ingress": ingest.queue.queue_url},
+            "scan": {"state": state, "ingress": ingest.queue.queue_url, "rules": rules},
             "backfill": sending,
             "reconcile": {**sending, "targets": _targets_text(self._mirrors())},
         }
@@ -79,12 +80,12 @@ class Pipeline(Construct):
         for key, job in self.jobs.items():
             self._let_read(job)
             self._let_keep(job, f"runs/{key}/*")
+            job.allow(_ASK, [ingest.rules.table_arn])
         scan, *senders = self.jobs.values()
         self._let_keep(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
         for job in senders:
             self._let_send(job, queues)
-            job.allow(_ASK, [ingest.rules.table_arn])
         held = [target.secret_names for target in self._mirrors()]
         secrets.let_read(self.jobs["reconcile"].role, frozenset().union(*held))
 
@@ -112,18 +113,20 @@ class Pipeline(Construct):
         return made
 
     def _connection(self) -> str:
-        """Where the jobs run in a VPC; ids are as given, since to look up would need AWS."""
+        """Where the jobs run in a VPC; ids are as given, since to look up would need AWS.
+
+        The name is a reference, so that CloudFormation makes the connection before the jobs.
+        """
         options = self._options
         if not options.subnet:
             return ""
         stack = Stack.of(self)
-        name = f"{stack.stack_name}-pipeline"
         made = glue.CfnConnection(
             self,
             "Connection",
             catalog_id=stack.account,
             connection_input=glue.CfnConnection.ConnectionInputProperty(
-                name=name,
+                name=f"{stack.stack_name}-pipeline",
                 connection_type="NETWORK",
                 physical_connection_requirements=glue.CfnConnection.PhysicalConnectionRequirementsProperty(
                     subnet_id=options.subnet,
@@ -133,7 +136,7 @@ class Pipeline(Construct):
             ),
         )
         nag.accept_availability_zone(made)
-        return name
+        return made.ref
 
     def _mirrors(self) -> list[TargetConfig]:
         """The targets that hold the bucket's content, and no log of its events."""
@@ -151,7 +154,8 @@ class Pipeline(Construct):
         reports = {scan.report[0] for scan in scans.values() if scan.report}
         named = {*self._config.buckets, *scans, *reports, *self._options.buckets}
         read = [ANY] if ANY in named else sorted(named)
-        job.allow(["s3:ListBucket", "s3:ListBucketVersions"], [f"{arn}{bucket}" for bucket in read])
+        looks = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
+        job.allow(looks, [f"{arn}{bucket}" for bucket in read])
         job.allow(["s3:GetObject"], [f"{arn}{bucket}/*" for bucket in read])
         if self._options.metadata:
             _let_read_metadata(job)

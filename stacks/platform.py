@@ -65,7 +65,7 @@ class Platform:
         return found
 
 
-_GLUE_PYTHON: Final = {"6.0": "3.13", "5.1": "3.11", "5.0": "3.11"}
+_GLUE_PYTHON: Final = {"6.0": "3.13", "5.1": "3.11"}
 LAMBDA: Final = Platform(python="3.13", machine="aarch64", here=False)
 
 

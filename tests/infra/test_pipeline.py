@@ -1,11 +1,23 @@
 """The Spark jobs as Glue is to run them, what each may do, and when scans start."""
 
+import ast
 import json
 from typing import Any
 
 import pytest
 
-from tests.infra.conftest import TYPICAL, Make, Synthesised
+from tests.infra.conftest import ROOT, TYPICAL, Make, Synthesised
+
+RIGHTS = {
+    "delete_objects": "s3:DeleteObject",
+    "get_bucket_versioning": "s3:GetBucketVersioning",
+    "get_object": "s3:GetObject",
+    "head_object": "s3:GetObject",
+    "list_object_versions": "s3:ListBucketVersions",
+    "list_objects_v2": "s3:ListBucket",
+    "put_object": "s3:PutObject",
+}
+"""What IAM calls the right to a call, by boto3's name of it."""
 
 PIPELINE = """
 [pipeline]
@@ -45,7 +57,7 @@ def test_a_job_is_pinned_and_carries_the_package(pipeline: Synthesised, name: st
 
 
 def test_each_job_is_given_what_only_the_stack_knows(pipeline: Synthesised) -> None:
-    assert _given(pipeline, "scan") >= {"--state", "--ingress"}
+    assert _given(pipeline, "scan") >= {"--state", "--ingress", "--rules"}
     assert _given(pipeline, "backfill") >= {"--rules", "--queues", "--fifo"}
     assert _given(pipeline, "reconcile") >= {"--rules", "--queues", "--fifo", "--targets"}
 
@@ -77,6 +89,18 @@ def test_jobs_read_the_named_buckets_and_no_other(pipeline: Synthesised) -> None
         (statement,) = _allowing(pipeline, job, "s3:ListBucketVersions")
         named = [each["Fn::Join"][1][-1].rpartition(":")[2] for each in statement["Resource"]]
         assert named == ["archive", "inventories", "logs", "uploads"]
+
+
+def test_each_call_of_s3_has_its_right(pipeline: Synthesised) -> None:
+    called = {
+        name
+        for file in (ROOT / "glue_jobs").rglob("*.py")
+        for name in _called(file.read_text(), "s3")
+    }
+    assert {"get_bucket_versioning", "list_object_versions", "put_object"} <= called
+    for job in ("scan", "backfill", "reconcile"):
+        missing = {name for name in called if not _allowing(pipeline, job, RIGHTS[name])}
+        assert not missing
 
 
 def test_a_job_writes_below_its_own_folders_only(pipeline: Synthesised) -> None:
@@ -164,11 +188,12 @@ availability_zone = "us-east-1a"
 security_groups = ["sg-0123456789abcdef0"]
 """
     made = make(TYPICAL + network)
-    (connection,) = made.of_type("AWS::Glue::Connection").values()
+    ((logical_id, connection),) = made.of_type("AWS::Glue::Connection").items()
     given = connection["Properties"]["ConnectionInput"]
     assert given["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-0123456789abcdef0"
     job = made.properties("AWS::Glue::Job", Name="Bucketcast-backfill")
-    assert job["Connections"] == {"Connections": [given["Name"]]}
+    assert job["Connections"] == {"Connections": [{"Ref": logical_id}]}
+    assert given["Name"] == "Bucketcast-pipeline"
     assert (job["GlueVersion"], job["ExecutionClass"]) == ("5.1", "FLEX")
     assert "spark.sql.catalog.s3md.glue.id" in json.dumps(job["DefaultArguments"]["--conf"])
     assert job["DefaultArguments"]["--datalake-formats"] == "iceberg"
@@ -182,6 +207,20 @@ def test_the_output_names_the_bucket_and_the_jobs(pipeline: Synthesised) -> None
         "bucket": "?",
         "jobs": {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")},
     }
+
+
+def _called(source: str, service: str) -> set[str]:
+    """The calls of `client("s3").NAME(…)`, a paginator's by what it pages."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(ast.Call(ast.Name("client"), [ast.Constant(value)]), name) if (
+                value == service and name != "get_paginator"
+            ):
+                found.add(name)
+            case ast.Call(ast.Attribute(_, "get_paginator"), [ast.Constant(value)]):
+                found.add(str(value))
+    return found
 
 
 def _given(made: Synthesised, job: str) -> set[str]:

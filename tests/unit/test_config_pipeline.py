@@ -47,7 +47,7 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('glue_version = "4.0"', "pipeline.glue_version: found '4.0'; allowed is one of 6.0, 5.1"),
+        ('glue_version = "5.0"', "pipeline.glue_version: found '5.0'; allowed is one of 6.0, 5.1"),
         ('worker_type = "G.3X"', "pipeline.worker_type: found 'G.3X'; allowed is one of G.1X"),
         ("workers = 1", "pipeline.workers: found 1; allowed is 2 to 299"),
         ('timeout = "200h"', "pipeline.timeout: found 720000; allowed is 60 to 604800 seconds"),

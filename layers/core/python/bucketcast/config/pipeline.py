@@ -24,8 +24,11 @@ _SOURCE_ALLOWED: Final = "allowed is listing, metadata or the s3:// URL of an In
 class PipelineOptions:
     """What the jobs run on; the table's presence makes them."""
 
-    glue_version: Literal["6.0", "5.1", "5.0"] = option(
-        "the version of AWS Glue: Spark 4.1, or 3.5 in those before it", default="6.0"
+    glue_version: Literal["6.0", "5.1"] = option(
+        "the version of AWS Glue: 6.0 with Spark 4.1, 5.1 with Spark 3.5; the boto3 of those "
+        "before has no conditional writes, by which scans of one bucket keep out of each other's "
+        "way",
+        default="6.0",
     )
     worker_type: Literal["G.1X", "G.2X", "G.4X", "G.8X", "R.1X", "R.2X", "R.4X", "R.8X"] = option(
         "how large a worker is; G.1X has 4 vCPU and 16 GB", default="G.1X"
