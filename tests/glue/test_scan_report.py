@@ -13,12 +13,13 @@ from pyspark.sql import functions as sql
 
 from bucketcast.jobs import Scan
 from bucketcast.options import Duration
+from bucketcast.printable import printable
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import edges, folders, report, versions
 from glue_jobs.scanner.report.finding import Finding, Share, Why
 from glue_jobs.scanner.report.lifecycle import advice
-from glue_jobs.scanner.report.words import dollars, plain, size
+from glue_jobs.scanner.report.words import dollars, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
 GIB = 1 << 30
@@ -54,6 +55,7 @@ GIVEN = Scan(
     alert_cooldown=Duration(0.0),
     state="file:///alerts",
     ingress="https://sqs.example/ingress",
+    rules="",
 )
 
 
@@ -261,4 +263,4 @@ def test_numbers_read_well() -> None:
         "1.0 TiB",
     )
     assert (dollars(0), dollars(0.004), dollars(1_234.5)) == ("$0.00", "under $0.01", "$1,234.50")
-    assert plain("a b\tä\u200b\ud800") == "a b\\tä\\u200b\\ud800"
+    assert printable("a b\tä\u200b\ud800") == "a b\\tä\\u200b\\ud800"

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from jinja2 import Environment, StrictUndefined, Template
 
+from bucketcast.printable import printable
 from glue_jobs.scanner.report import prices, words
 from glue_jobs.scanner.report.finding import Finding, Share, Why
 from glue_jobs.scanner.report.lifecycle import Advice, advice
@@ -99,8 +100,8 @@ def _template() -> Template:
     environment.filters |= {
         "size": words.size,
         "dollars": words.dollars,
-        "key": lambda key: words.plain(key) or words.EVERYTHING,
-        "plain": words.plain,
+        "key": lambda key: printable(key) or words.EVERYTHING,
+        "plain": printable,
         "number": lambda number: f"{number:,}",
         # In ASCII, so that nothing in it is hidden.
         "pretty": lambda document: json.dumps(document, indent=2),

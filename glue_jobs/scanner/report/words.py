@@ -20,10 +20,3 @@ def size(number: int) -> str:
 def dollars(amount: float) -> str:
     """`$1,234.50`, and `under $0.01` for what would round to nothing."""
     return "under $0.01" if 0 < amount < _CENT else f"${amount:,.2f}"
-
-
-def plain(key: str) -> str:
-    """A key in which nothing is hidden: control characters, and those that turn text around."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in key
-    )

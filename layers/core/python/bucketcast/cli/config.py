@@ -108,7 +108,7 @@ def command(screen: Screen, kind: str | None, *, path: Path, local: bool, markdo
     if markdown:
         if kind is None:
             raise click.UsageError("--markdown needs a KIND")
-        screen.answer({"kind": kind, "page": page.of(kind)}, page.of(kind).rstrip("\n"))
+        screen.answer({"kind": kind, "page": page.of(kind)}, *page.of(kind).splitlines())
         return
     deployment = load(path, os.environ, local=local)
     for note in deployment.notes:

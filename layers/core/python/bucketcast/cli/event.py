@@ -15,6 +15,7 @@ from bucketcast.cli import asked, words
 from bucketcast.cli.following import follow
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError
+from bucketcast.printable import printable
 from bucketcast.regexes import check_total
 from bucketcast.rules import Rule, patterns
 from bucketcast.store import deployed
@@ -288,7 +289,7 @@ def _refuse_large(rule: Rule, rules: Rules) -> None:
 def _line(rule: Rule) -> str:
     more = "".join(f" {text}" for text in (asked.shown(rule), rule.name) if text)
     ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
-    return f"{rule.arn} {','.join(rule.events)} {ends}{more}"
+    return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
 
 
 def _scanners(rule: Rule) -> bool:

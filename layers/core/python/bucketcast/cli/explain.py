@@ -141,7 +141,8 @@ def _thought_up(uri: str, said: dict[str, Any]) -> list[Event]:
 
 
 def _show(screen: Screen, event: Event, explanation: Explanation) -> None:
-    click.echo(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}\n")
+    screen.line(f"{event.name} of s3://{event.bucket}/{event.key}, id {event.id}")
+    screen.line("")
     answers = [answer for answer in explanation.answers if answer.event is event]
     rows = [
         (answer.rule.name or answer.rule.id, answer.rule.arn, _yes(answer), answer.because)
@@ -150,9 +151,10 @@ def _show(screen: Screen, event: Event, explanation: Explanation) -> None:
     screen.table({}, _COLUMNS, rows, f"{event.bucket} has no rule")
     for sending in explanation.sendings:
         if sending.event.id == event.id:
-            click.echo("\n" + "\n".join(_lines(sending)))
+            for line in ("", *_lines(sending)):
+                screen.line(line)
     for arn in explanation.missing:
-        screen.note(f"\n{arn} is not deployed: its events go nowhere")
+        screen.note(f"{arn} is not deployed: its events go nowhere")
 
 
 def _yes(answer: Answer) -> str:
@@ -162,7 +164,7 @@ def _yes(answer: Answer) -> str:
 def _lines(sending: Sending) -> Iterator[str]:
     yield f"to {sending.target}"
     yield from (f"  {name}: {text}" for name, text in sending.headers.items())
-    yield "  " + sending.body.decode()
+    yield from (f"  {line}" for line in sending.body.decode().split("\n"))
 
 
 def _document(explanation: Explanation) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def minio(  # noqa: PLR0913 - one parameter an option
     toml = [] if output else made.toml.splitlines()
     document = {"output": str(output) if output and made.toml else None}
     document |= _document(found, made, notes)
-    screen.answer(document, *toml, *map(written.command, found.rules))
+    screen.answer(document, *toml, *map(written.command, found.rules), exact=True)
 
 
 def _read(path: Path) -> files.File:

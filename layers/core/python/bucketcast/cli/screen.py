@@ -1,6 +1,7 @@
 """What the commands share: `--json`, `--stack`, and how answers look.
 
-A table is drawn on a terminal, and is plain text in columns where it is piped.
+A table is drawn on a terminal, and is plain text in columns where it is piped. Keys and reasons are
+what others chose: people see them escaped (`printable`), and `--json` has them as they are.
 """
 
 import json
@@ -13,8 +14,10 @@ from typing import Any, TypeVar
 import click
 
 from bucketcast.errors import ConfigErrors
+from bucketcast.printable import printable
 from bucketcast.store.access import Aws
 
+_LINES = "\n\t"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -26,13 +29,23 @@ class Screen:
     aws: Callable[..., Aws] = Aws
     stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
 
-    def answer(self, document: Mapping[str, Any], *lines: str) -> None:
-        """A finished command: the document for programs, the lines for people."""
+    def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
+        """A finished command: the document for programs, the lines for people.
+
+        With `exact` the lines are a file or commands: they are as they are, but on a terminal.
+        """
         if self.json:
             _write({"status": "success", **document})
             return
         for line in lines:
-            click.echo(line)
+            if exact and not is_terminal():
+                click.echo(line)
+            else:
+                self.line(line)
+
+    def line(self, text: str) -> None:
+        """A line for people, and one only."""
+        click.echo(printable(text))
 
     def table(
         self,
@@ -46,21 +59,24 @@ class Screen:
             self.answer(document)
             if not rows:
                 self.note(nothing)
-        elif sys.stdout.isatty():
-            _draw(columns, rows)
         else:
-            click.echo(plain(columns, rows))
+            shown = [[printable(cell) for cell in row] for row in rows]
+            if is_terminal():
+                _draw(columns, shown)
+            else:
+                click.echo(plain(columns, shown))
 
     def note(self, text: str) -> None:
         """Something that the reader should know; the command goes on."""
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)
 
     def failed(self, text: str, cure: str = "") -> None:
         """The command ends with this."""
         if self.json:
             _write({"status": "error", "error": text})
             return
-        click.echo(f"bucketcast: {text}", err=True)
+        # What went wrong elsewhere comes with lines of its own, such as the end of a log.
+        click.echo(f"bucketcast: {printable(text, keep=_LINES)}", err=True)
         if cure:
             click.echo(cure, err=True)
 
@@ -73,7 +89,7 @@ class Screen:
             ]
             _write({"status": "error", "error": str(errors), "mistakes": mistakes})
             return
-        click.echo(str(errors), err=True)
+        click.echo(printable(str(errors), keep=_LINES), err=True)
 
 
 def shared(command: F) -> F:
@@ -103,6 +119,11 @@ def _remember_stack(context: click.Context, _: click.Parameter, value: str | Non
 def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
         context.ensure_object(Screen).json = True
+
+
+def is_terminal() -> bool:
+    """Whether a person reads the answer."""
+    return sys.stdout.isatty()
 
 
 def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
