@@ -32,6 +32,7 @@ SCANNED: Mapping[str, Any] = {
     ],
     "report": "s3://pipeline/runs/scan/1/report/index.html",
     "events": 1,
+    "numbers": {"ManyVersions": {"new": 100, "same": 54}, "BigPrefix": {"cleared": 1}},
     "notes": ["the source lists no versions"],
 }
 COMPARED: Mapping[str, Any] = {
@@ -65,6 +66,7 @@ class Pipeline:
         self.why = ""
         self.started: list[tuple[str, dict[str, str]]] = []
         self.removed: list[str] = []
+        self.folders = {"runs/backfill/r-1/"}
         self.result = {"status": "success", **result} if result is not None else None
         self.glue = SimpleNamespace(
             start_job_run=self._start,
@@ -74,6 +76,7 @@ class Pipeline:
         self.s3 = SimpleNamespace(
             head_bucket=self._head,
             get_object=self._get,
+            list_objects_v2=self._list,
             delete_object=lambda Bucket, Key: self.removed.append(Key),  # noqa: ARG005, N803
             exceptions=SimpleNamespace(ClientError=ClientError),
         )
@@ -90,6 +93,10 @@ class Pipeline:
         if Bucket == "absent":
             raise refusal("404", "HeadBucket")
 
+    def _list(self, Bucket: str, Prefix: str, MaxKeys: int) -> Any:  # noqa: N803
+        assert (Bucket, MaxKeys) == ("pipeline", 1)
+        return {"KeyCount": int(Prefix in self.folders)}
+
     def _get(self, Bucket: str, Key: str) -> Any:  # noqa: N803
         assert Bucket == "pipeline"
         told = {"stage": "sending", "done": 3, "total": 5, "unit": "events"}
@@ -105,7 +112,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BUCKETCAST_SPARK_SUBMIT", raising=False)
 
 
-def _deployed(aws: FakeAws, result: Mapping[str, Any] | None) -> Pipeline:
+def deployed(aws: FakeAws, result: Mapping[str, Any] | None) -> Pipeline:
     made = Pipeline(result)
     jobs = {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")}
     aws.outputs["PipelineOutput1"] = json.dumps({"bucket": "pipeline", "jobs": jobs})
@@ -114,7 +121,7 @@ def _deployed(aws: FakeAws, result: Mapping[str, Any] | None) -> Pipeline:
 
 
 def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, SCANNED)
+    made = deployed(aws, SCANNED)
     ran = run("scan", "uploads", "--alert-excess-versions", "1000")
     assert ran.code == 0, ran.err
     ((job, arguments),) = made.started
@@ -128,6 +135,8 @@ def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
         ["KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH"],
         ["ManyVersions", "new", "a.csv", "1,001", "20,000", "0.00"],
     ]
+    assert "shown are 1 of 155 findings, all are in the report" in ran.out
+    assert "ManyVersions: 100 new, 54 same; BigPrefix: 1 cleared" in ran.out
     assert "1 events sent" in ran.out
     assert f"aws s3 cp {SCANNED['report']} report.html" in ran.out
     assert "gluestudio/home?region=us-east-1#/job/Bucketcast-scan/run/jr_1" in ran.err
@@ -136,7 +145,7 @@ def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
 
 
 def test_json_is_one_document_and_nothing_else(run: Run, aws: FakeAws) -> None:
-    _deployed(aws, SCANNED)
+    deployed(aws, SCANNED)
     ran = run("scan", "uploads", "--json")
     assert ran.document["status"] == "success"
     assert ran.document["findings"] == SCANNED["findings"]
@@ -145,7 +154,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, aws: FakeAws) -> None:
 
 
 def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, None)
+    made = deployed(aws, None)
     made.result = {"status": "error", "error": "manifest.json: wrong checksum"}
     made.states = ["FAILED"]
     ran = run("scan", "uploads")
@@ -155,7 +164,7 @@ def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: F
 
 
 def test_a_run_that_died_says_what_glue_says(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, None)
+    made = deployed(aws, None)
     made.states, made.why = ["TIMEOUT"], "it took too long"
     ran = run("scan", "uploads")
     assert ran.code == 1
@@ -163,7 +172,7 @@ def test_a_run_that_died_says_what_glue_says(run: Run, aws: FakeAws) -> None:
 
 
 def test_nobody_need_wait(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, None)
+    made = deployed(aws, None)
     made.states = ["RUNNING"]
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--no-wait", "--json")
     assert ran.code == 0
@@ -171,7 +180,7 @@ def test_nobody_need_wait(run: Run, aws: FakeAws) -> None:
 
 
 def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
+    made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-1", "--rate", "50")
     assert ran.code == 0, ran.err
     assert "5 events for arn:minio:sqs::primary:webhook: of 10 objects" in ran.out
@@ -184,8 +193,23 @@ def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: FakeAws) -> None:
     assert made.removed == ["runs/backfill/r-1/progress.json", "runs/backfill/r-1/result.json"]
 
 
+def test_a_run_that_never_was_cannot_go_on(run: Run, aws: FakeAws) -> None:
+    made = deployed(aws, None)
+    ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-2")
+    assert ran.code == 1
+    assert "there is no run r-2 of backfill" in ran.err
+    assert "s3://pipeline/runs/backfill/" in ran.err
+    assert (made.started, made.removed) == ([], [])
+
+
+def test_more_differences_than_are_shown(run: Run, aws: FakeAws) -> None:
+    deployed(aws, {**COMPARED, "missing": 200, "stale": 1, "extra": 2})
+    ran = run("reconcile", "uploads", "--target", POSTGRES)
+    assert "shown are 1 of 203 differences, all are in the report" in ran.out
+
+
 def test_drift_is_a_failure_when_checked(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, COMPARED)
+    made = deployed(aws, COMPARED)
     ran = run("reconcile", "uploads", "--target", POSTGRES)
     assert ran.code == 1
     assert made.started[0][1]["--mode"] == "check"
@@ -194,7 +218,7 @@ def test_drift_is_a_failure_when_checked(run: Run, aws: FakeAws) -> None:
 
 
 def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
-    made = _deployed(aws, {**COMPARED, "mode": "repair", "sent": 1})
+    made = deployed(aws, {**COMPARED, "mode": "repair", "sent": 1})
     ran = run("reconcile", "uploads", "--target", POSTGRES, "--repair")
     assert ran.code == 0
     assert made.started[0][1]["--mode"] == "repair"
@@ -214,7 +238,7 @@ def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
 def test_what_cannot_be_is_refused_before_a_job_starts(
     run: Run, aws: FakeAws, words: tuple[str, ...], code: int, said: str
 ) -> None:
-    made = _deployed(aws, SCANNED)
+    made = deployed(aws, SCANNED)
     ran = run(*words)
     assert ran.code == code
     assert said in ran.err
@@ -222,7 +246,7 @@ def test_what_cannot_be_is_refused_before_a_job_starts(
 
 
 def test_a_log_of_events_is_no_mirror(run: Run, aws: FakeAws) -> None:
-    _deployed(aws, COMPARED)
+    deployed(aws, COMPARED)
     aws.settings["Bucketcast-postgres-main"] = {"format": "access"}
     ran = run("reconcile", "uploads", "--target", POSTGRES)
     assert ran.code == 1
@@ -239,7 +263,7 @@ def test_a_stack_without_jobs_says_the_cure(run: Run, aws: FakeAws) -> None:
 def test_here_a_job_is_a_command_whose_log_is_kept(
     run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _deployed(aws, SCANNED)
+    deployed(aws, SCANNED)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     seen = tmp_path / "seen"
     code = f"import sys; open({str(seen)!r}, 'w').write(' '.join(sys.argv[1:]))"
@@ -252,7 +276,7 @@ def test_here_a_job_is_a_command_whose_log_is_kept(
 def test_here_a_job_that_ends_badly_shows_the_end_of_its_log(
     run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _deployed(aws, None)
+    deployed(aws, None)
     monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", "/bin/sh -c 'echo no Java here; exit 3'")
     ran = run("scan", "uploads")
     assert ran.code == 1

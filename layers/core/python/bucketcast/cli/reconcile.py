@@ -82,12 +82,13 @@ def _answer(screen: Screen, done: running.Finished, result: Mapping[str, Any]) -
     screen.table(document, _COLUMNS, rows, same)
     if screen.json:
         return
+    running.part(screen, len(rows), sum(result[kind] for kind in _KINDS), "differences")
     counts = ", ".join(f"{result[kind]:,} {kind}" for kind in _KINDS)
-    click.echo(f"{result['rows']:,} rows: {counts}")
+    screen.line(f"{result['rows']:,} rows: {counts}")
     if result["mode"] == "repair":
-        click.echo(f"{result['sent']:,} events sent to mend it")
+        screen.line(f"{result['sent']:,} events sent to mend it")
     if rows:
-        click.echo(f"all differences: {result['report']}")
+        screen.line(f"all differences: {result['report']}")
     running.notes(screen, result)
 
 

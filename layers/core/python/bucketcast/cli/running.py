@@ -87,12 +87,14 @@ def finish(
 
     Raises:
         JobFailedError: it failed.
+        NoRunError: there is nothing to resume.
         AwsError: AWS cannot be asked.
     """
     no_wait, resume = bool(how.get("no_wait")), str(how.get("resume") or "")
     runs.demand(values["bucket"])
     run = resume or pipeline.new_id()
     if resume:
+        runs.demand_run(job, run)
         runs.forget(job, run)
     started = runs.start(job, run, values, detached=no_wait)
     if not screen.json:
@@ -112,6 +114,12 @@ def finish(
 def answer_started(screen: Screen, finished: Finished) -> None:
     """What is said of a run that nobody waits for."""
     screen.answer({"run": finished.run, "link": finished.link}, f"Started {finished.run}")
+
+
+def part(screen: Screen, shown: int, total: int, what: str) -> None:
+    """That a table does not have all there is."""
+    if shown < total and not screen.json:
+        screen.line(f"shown are {shown:,} of {total:,} {what}, all are in the report")
 
 
 def notes(screen: Screen, result: Mapping[str, Any]) -> None:

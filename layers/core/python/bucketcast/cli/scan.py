@@ -42,10 +42,22 @@ def command(screen: Screen, /, *, bucket: str, no_wait: bool, **values: str) -> 
     document = {"run": done.run, "link": done.link, **result}
     screen.table(document, _COLUMNS, rows, f"nothing in {bucket} asks for attention")
     if not screen.json:
-        click.echo(f"{result['events']:,} events sent to the rules")
-        click.echo(f"report: {result['report']}")
-        click.echo(f"  aws s3 cp {result['report']} report.html")
+        total = sum(sum(states.values()) for states in result["numbers"].values())
+        running.part(screen, len(rows), total, "findings")
+        if rows:
+            screen.line(_totals(result["numbers"]))
+        screen.line(f"{result['events']:,} events sent to the rules")
+        screen.line(f"report: {result['report']}")
+        screen.line(f"  aws s3 cp {result['report']} report.html")
     running.notes(screen, result)
+
+
+def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:
+    """`ManyVersions: 1 new, 2 same; BigPrefix: 1 cleared`."""
+    return "; ".join(
+        f"{kind}: " + ", ".join(f"{number:,} {state}" for state, number in states.items())
+        for kind, states in numbers.items()
+    )
 
 
 def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:

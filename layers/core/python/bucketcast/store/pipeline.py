@@ -36,6 +36,10 @@ class NoBucketError(BucketcastError):
     """There is no such bucket."""
 
 
+class NoRunError(BucketcastError):
+    """There is no such run."""
+
+
 class Ended(NamedTuple):
     """How a run ended; `why` is empty where it ended well."""
 
@@ -140,6 +144,23 @@ class Runs:
 
     def folder(self, job: str, run: str) -> str:
         return f"s3://{self._pipeline.bucket}/runs/{job}/{run}"
+
+    def demand_run(self, job: str, run: str) -> None:
+        """Only a run that has left something can go on; else it would be a new one.
+
+        Raises:
+            NoRunError: it has left nothing, or lifecycle has removed it.
+        """
+        with explained():
+            found = self._aws.s3.list_objects_v2(
+                Bucket=self._pipeline.bucket, Prefix=f"runs/{job}/{run}/", MaxKeys=1
+            )
+        if not found["KeyCount"]:
+            folder = self.folder(job, "")
+            raise NoRunError(
+                f"there is no run {run} of {job}: those there are lie in {folder}, for 30 days; "
+                "without --resume a new one begins"
+            )
 
     def start(self, job: str, run: str, values: Mapping[str, str], *, detached: bool) -> Started:
         """Start a job for the run called so; `detached` outlives this process.
