@@ -4,6 +4,7 @@ import json
 from typing import Any
 from urllib.parse import unquote_plus
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,3 +158,12 @@ def test_everything_that_s3_leaves_out_is_an_empty_text() -> None:
     assert found["requestParameters"] == {"principalId": "", "region": "", "sourceIPAddress": ""}
     assert found["responseElements"] == {"x-amz-id-2": "", "x-amz-request-id": ""}
     assert found["source"] == {"host": "", "port": "", "userAgent": ""}
+
+
+def test_a_relays_blanks_are_left_out_of_minios_own_record() -> None:
+    """Products that take a record a line, or find their way in it, would not take them."""
+    told = rb'{"a":" \" : [\n , ","eventVersion":1e999,"s3":[[],{},-0.0,"\u003c"]}'
+    loose = told.replace(b'":', b'"\t:\r\n ').replace(b',"', b' ,\n"').replace(b"[[", b" [ [ ")
+    for raw in (told, loose):
+        made = event(dialect="minio", record=msgspec.Raw(raw))
+        assert minio.records(made) == b'{"Records":[' + told + b"]}"
