@@ -8,13 +8,17 @@ most, a command 30 s. What is under `key` must be of the format's type, or nothi
   connections, ends in the same fields (`bucketcast.namespace` has the rules); fields that MinIO
   wrote are guarded by their own sequencer and go on being used. What it takes stands beside the
   hash, under names that begin with the key: `<key>:guard`, a hash, for keys that saw a removal or
-  an event without sequencer, and `<key>:guard:aged`, a sorted set of the removals by their
-  arrival: 14 days after it they are forgotten, some with each batch.
+  an event that leaves the object as it is, such as tagging; `<key>:guard:aged`, a sorted set of
+  these by when they came: 104 days later they are forgotten, some with each batch; and
+  `<key>:guard:sources`, a hash that names for each bucket the source that wrote of it first, Amazon
+  S3, MinIO or Ceph. What another source says of a bucket of that name waits, with a reason: their
+  sequencers cannot be compared.
 * `access`: the list `key`, an item `["2026-01-02T03:04:05.678Z", {"Records": [event]}]` for each
   event, only ever appended to; a repeated delivery is a second item.
 
 Fields are written by a script, some hundred events a call. What a call left undone, should the
 server end in the middle of it, is failed as a whole and comes again; a repetition changes nothing.
+An event that the script cannot take is rejected alone.
 
 The user needs `~<key>*` and `+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem
 +zrangebyscore` for `namespace`, or `+rpush +ping +type` for `access`; `bucketcast reconcile` reads
@@ -23,37 +27,28 @@ all of its names share a slot, and the address must be that slot's server or a p
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-import msgspec
-
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.claims import Claims
+from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
 from bucketcast.held import Held, Known
-from bucketcast.namespace import DAYS_TO_REMEMBER, Register, fold
 from bucketcast.options import Address, OnOff, Secret, option
-from bucketcast.shapes.minio import encode, records
+from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
-from bucketcast.targets.redis import held
+from bucketcast.targets.redis import access, held, mirror
+from bucketcast.targets.redis.calls import Fates, exchanged
 from bucketcast.targets.redis.errors import cure, outcome
-from bucketcast.targets.redis.script import SCRIPT
 from bucketcast.targets.redis.tls import CONNECT_SECONDS, encrypted
 
 if TYPE_CHECKING:
     import redis
-
-EVENTS_A_CALL = 250
-"""Few enough that other users of the server wait some ms only, and Lua's stack of 8,000 holds."""
-LARGEST_VALUE = 512 * 1024 * 1024 - 1024 * 1024
-"""Redis takes a command's argument up to 512 MB."""
-
-_pack = msgspec.msgpack.Encoder().encode
-_Call = tuple[list[int], tuple[str | bytes | int, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +82,7 @@ class Target(base.Mirror):
         parts = urlsplit(f"//{settings.address}")
         self._host, self._port = parts.hostname or "localhost", parts.port or 6379
         self._type = "hash" if settings.format == "namespace" else "list"
+        self._claims = Claims(self.where, f"its field in the hash {mirror.sources(settings.key)}")
         self._pool: redis.ConnectionPool | None = None
         self._lock = Lock()
 
@@ -110,36 +106,25 @@ class Target(base.Mirror):
     def send(self, events: Sequence[Event]) -> base.Failures:
         """Write the batch; the server works on one part of it while the next is made.
 
-        A part that the server refuses fails alone; when the connection breaks, all whose part was
-        not confirmed fail.
+        A part that the server refuses fails alone, and so does an event that its script fails at;
+        when the connection breaks, all that was not confirmed fails.
         """
-        from redis.exceptions import RedisError, ResponseError  # noqa: PLC0415
+        from redis.exceptions import RedisError  # noqa: PLC0415
 
-        calls = self._scripts if self._type == "hash" else self._pushes
-        failures: dict[int, DeliveryError] = {}
-        unconfirmed = set(range(len(events)))
-        sent: list[list[int]] = []
+        fates = Fates(len(events))
         try:
             with self._connection() as connection:
-                for places, command in calls(events, failures):
-                    connection.send_command(*command)  # type: ignore[no-untyped-call]
-                    sent.append(places)
-                for places in sent:
-                    try:
-                        connection.read_response()
-                    except ResponseError as error:
-                        failures.update(dict.fromkeys(places, self._translated(error)))
-                    unconfirmed.difference_update(places)
+                if self._type == "hash":
+                    self._mirror(connection, events, fates)
+                else:
+                    self._append(connection, events, fates)
         except (RedisError, OSError) as error:
-            unconfirmed.difference_update(failures)
-            failures.update(dict.fromkeys(unconfirmed, self._translated(error)))
-        return failures
+            fates.fail(dict.fromkeys(fates.open, self._translated(error)))
+        return fates.failures
 
     def body(self, event: Event) -> bytes:
         value = self.shape.value(event)
-        if self._type == "hash":
-            return value
-        return b"[%b,%b]" % (encode(event.time), value)
+        return value if self._type == "hash" else b"[%b,%b]" % (encode(event.time), value)
 
     def probe(self) -> None:
         from redis.exceptions import RedisError  # noqa: PLC0415
@@ -172,50 +157,29 @@ class Target(base.Mirror):
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.disconnect()
+        self._claims.forget()
 
-    def _scripts(
-        self, events: Sequence[Event], failures: dict[int, DeliveryError]
-    ) -> Iterator[_Call]:
-        key, now = self.settings.key, int(time.time())
-        keys = (3, key, f"{key}:guard", f"{key}:guard:aged")
-        entries = fold(events)
-        for start in range(0, len(entries), EVENTS_A_CALL):
-            puts: list[str] = []
-            overlays: list[str] = []
-            removals: list[str] = []
-            places: list[int] = []
-            for entry in entries[start : start + EVENTS_A_CALL]:
-                register = entry.register
-                try:
-                    if register is Register.REMOVAL:
-                        entry.key.encode()
-                        removals += (entry.key, entry.version, entry.sequencer, entry.time)
-                    else:
-                        text = _fitting(records(entry.event)).decode()
-                        flat = puts if register is Register.PUT else overlays
-                        flat += (entry.key, text)
-                except (UnicodeEncodeError, Rejected) as error:
-                    failures.update(dict.fromkeys(entry.places, Rejected(str(error))))
-                else:
-                    places += entry.places
-            batch = _pack((puts, overlays, removals, now, now - DAYS_TO_REMEMBER * 86_400))
-            yield places, ("EVAL", SCRIPT, *keys, batch)
+    def _mirror(
+        self, connection: "redis.Connection", events: Sequence[Event], fates: Fates
+    ) -> None:
+        def claim(wanted: Mapping[str, str]) -> dict[str, str]:
+            connection.send_command(*mirror.claim(key, wanted))  # type: ignore[no-untyped-call]
+            whose = (str(each, "utf-8") for each in connection.read_response())
+            return dict(zip(wanted, whose, strict=True))
 
-    def _pushes(
-        self, events: Sequence[Event], failures: dict[int, DeliveryError]
-    ) -> Iterator[_Call]:
-        for start in range(0, len(events), EVENTS_A_CALL):
-            items: list[bytes] = []
-            places: list[int] = []
-            for place, event in enumerate(events[start : start + EVENTS_A_CALL], start):
-                try:
-                    items.append(_fitting(self.body(event)))
-                except (UnicodeEncodeError, Rejected) as error:
-                    failures[place] = Rejected(str(error))
-                else:
-                    places.append(place)
-            if items:
-                yield places, ("RPUSH", self.settings.key, *items)
+        key = self.settings.key
+        fates.fail(self._claims.refused(events, claim))
+        delivery = mirror.Delivery(events, fates, key, int(time.time()), self._translated)
+        delivery.run(partial(exchanged, connection))
+
+    def _append(
+        self, connection: "redis.Connection", events: Sequence[Event], fates: Fates
+    ) -> None:
+        calls = access.calls(self.settings.key, events, self.body, fates)
+        for places, answer in exchanged(connection, calls):
+            if isinstance(answer, Exception):
+                fates.fail(dict.fromkeys(places, self._translated(answer)))
+            fates.arrived(places)
 
     @contextmanager
     def _asking(self) -> Iterator[Callable[..., Any]]:
@@ -269,14 +233,3 @@ class Target(base.Mirror):
 
     def _translated(self, error: Exception) -> DeliveryError:
         return outcome(error, self.settings, self._type, self.where)
-
-
-def _fitting(value: bytes) -> bytes:
-    """The value itself.
-
-    Raises:
-        Rejected: it is larger than Redis takes.
-    """
-    if len(value) > LARGEST_VALUE:
-        raise Rejected(f"the event takes {len(value)} bytes; Redis takes {LARGEST_VALUE}")
-    return value

@@ -1,5 +1,6 @@
 """What redis-py raises, as an outcome that says what to do."""
 
+import re
 from typing import Protocol
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
@@ -36,6 +37,14 @@ _CURES = {
     "reset by peer": "if it does so at once: does tls = {tls} suit the port?",
 }
 """What to do, by a word of the answer."""
+_OF_LUA = re.compile(r"(?<!@)user_script:[0-9]+: (?!.*(SCRIPT KILL|not enough memory))")
+"""Where in the script Lua failed; where a command in it was refused, as for want of memory, there
+is an @ before it, or the command's own error."""
+
+
+def stumbled(error: Exception) -> bool:
+    """Whether the script failed by itself, at what it was given."""
+    return bool(_OF_LUA.search(str(error)))
 
 
 def cure(word: str, given: Given, type_: str) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.event import to_millis
 from bucketcast.held import Held, Known, Order, known, read, versions
 
 FIELDS_A_CALL = 500
@@ -15,19 +14,21 @@ _GLOB: Mapping[int, str] = str.maketrans({each: f"\\{each}" for each in "\\*?["}
 
 
 class _Moment(msgspec.Struct):
+    """What the script keeps of a put, a removal or an overlay, as far as it is asked for here."""
+
     time: str = ""
     seq: str = ""
+    at: str = ""
 
 
 class _State(msgspec.Struct):
-    """What the script keeps of a path, as far as it is asked for here."""
+    """What the script keeps of a path; without a put it is `false`."""
 
-    put: _Moment | None = None
-    overlay: _Moment | None = None
+    put: _Moment | bool = False
 
 
 _state = msgspec.msgpack.Decoder(_State).decode
-_removal = msgspec.msgpack.Decoder(_Moment).decode
+_moment = msgspec.msgpack.Decoder(_Moment).decode
 
 
 def rows(ask: _Ask, key: str, prefix: str) -> Iterator[Held]:
@@ -54,17 +55,18 @@ def _of(ask: _Ask, key: str, paths: Sequence[str]) -> dict[str, Known]:
     values, states = ask("HMGET", key, *paths), ask("HMGET", f"{key}:guard", *paths)
     held = {path: read(value, path) for path, value in zip(paths, values, strict=True) if value}
     orders: dict[str, list[Order]] = {}
-    removals: list[tuple[str, str]] = []
+    names: list[tuple[str, str]] = []
     for path, state in zip(paths, states, strict=True):
         if state:
-            it = _state(state)
-            orders[path] = [_order(each) for each in (it.put, it.overlay) if each]
-            removals += [(path, _removed(path, one)) for one in versions(held.get(path))]
-    if removals:
-        answers = ask("HMGET", f"{key}:guard", *(name for _, name in removals))
-        for (path, _), removal in zip(removals, answers, strict=True):
-            if removal:
-                orders[path].append(_order(_removal(removal)))
+            put = _state(state).put
+            orders[path] = list(_orders(put)) if isinstance(put, _Moment) else []
+            of = versions(held.get(path))
+            names += [(path, _field(kind, path, one)) for kind in "-+" for one in of]
+    if names:
+        answers = ask("HMGET", f"{key}:guard", *(name for _, name in names))
+        for (path, _), answer in zip(names, answers, strict=True):
+            if answer:
+                orders[path] += _orders(_moment(answer))
     return {
         path: known(held.get(path), orders.get(path, ()))
         for path in paths
@@ -72,10 +74,13 @@ def _of(ask: _Ask, key: str, paths: Sequence[str]) -> dict[str, Known]:
     }
 
 
-def _removed(path: str, version: str) -> str:
-    """The guard's field about a removal, as the script names it."""
-    return f"-{len(path.encode())} {path}{version}"
+def _field(kind: str, path: str, version: str) -> str:
+    """The guard's field about removals or overlays of a version, as the script names it."""
+    return f"{kind}{len(path.encode())} {path}{version}"
 
 
-def _order(moment: _Moment) -> Order:
-    return moment.seq, to_millis(moment.time) if moment.time else ""
+def _orders(moment: _Moment) -> Iterator[Order]:
+    if moment.time:
+        yield moment.seq, moment.time
+    if moment.at:
+        yield "", moment.at

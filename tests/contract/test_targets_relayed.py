@@ -1,0 +1,116 @@
+"""Records as relays write them: the same JSON with blanks, and JSON that not every product reads.
+
+An event that a product's script or statement trips over is buried alone, whatever comes with it.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.dispatch import Dead, Dispatcher, Message
+from bucketcast.envelope import Delivery, Envelope, pack
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+from tests.contract.oracle import visible
+from tests.contract.test_targets_mirror import rows
+from tests.contract.trial import DELETE, Sender, Trial, bounded, event, recorded
+
+TAGGED = "s3:ObjectCreated:PutTagging"
+COMPACT, BLANKS = (",", ":"), (" ,\n  ", "\t: ")
+ODD = {
+    "a NUL": r'"\u0000"',
+    "a number beyond all floats": "1e999",
+    "a number of many digits": "1" * 400,
+    "deep nesting": "[" * 500 + "]" * 500,
+    "a text with brackets": r'"}]},\"source\":{\\"',
+    "an escaped name": r'"", "eve\u006etName": "s3:ObjectCreated:Put"',
+}
+
+
+def relayed(one: Event, separators: tuple[str, str] = COMPACT, odd: str = '""') -> Event:
+    """The event as it is read from MinIO's record of it; `odd` stands in a part nobody reads."""
+    record = json.loads(minio.records(one))["Records"][0]
+    record["source"]["host"] = "mark"
+    body = json.dumps({"EventName": one.name, "Records": [record]}, separators=separators)
+    (read,) = sources.events(body.replace('"mark"', odd))
+    return read
+
+
+def tagged(key: str, at: int) -> Event:
+    """As MinIO tells it: with the object's sequencer."""
+    return event(key, at, TAGGED, sequencer="5", size=5, etag="e5")
+
+
+@pytest.mark.parametrize("separators", [COMPACT, BLANKS], ids=["compact", "blanks"])
+@pytest.mark.parametrize("size", [1, 20], ids=["one by one", "at once"])
+def test_blanks_in_a_record_change_nothing(
+    mirror: Trial, separators: tuple[str, str], size: int
+) -> None:
+    told = []
+    for key in ("a", "b"):
+        told += [event(key, 5), tagged(key, 7), tagged(key, 6), event(key, 4, DELETE)]
+    told += [event("b", 9, DELETE), event("b", 8)]
+    read = [relayed(each, separators) for each in told]
+    sender = mirror.sender()
+    for start in range(0, len(read), size):
+        assert sender.send(read[start : start + size]) == {}
+    assert rows(mirror.arrivals()) == visible(told)
+
+
+class Buried:
+    """A way out of the queue that takes what is dead, and nothing else."""
+
+    def __init__(self) -> None:
+        self.dead: list[Dead] = []
+
+    def bury(self, dead: Sequence[Dead]) -> set[int]:
+        self.dead += dead
+        return set()
+
+    def bury_message(self, message: Message, reason: str) -> bool:
+        raise AssertionError((message, reason))
+
+    def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
+        raise AssertionError((part, envelope, pause))
+
+    def postpone(self, pauses: dict[str, int]) -> None:
+        raise AssertionError(pauses)
+
+
+def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
+    """Dispatch the events in one batch; the keys of those that were buried."""
+    now = round(time.time() * 1000)
+    messages = [
+        Message("id", "receipt", each.body, now, 1)
+        for each in pack([Delivery("rule", each) for each in events], now)
+    ]
+    way = Buried()
+    dispatch = Dispatcher(lambda _: sender.target, way, batch_size=1000, in_order=False)
+    outcome = bounded(lambda: dispatch(messages, now=now, remaining=lambda: 600.0))
+    assert (outcome.stay, outcome.retried, outcome.dead) == ([], 0, len(way.dead))
+    assert all(str(each.reason) for each in way.dead)
+    return [each.delivery.event.key for each in way.dead]
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_cannot_be_taken_is_buried_alone(formatted: Trial, what: str) -> None:
+    sender = formatted.sender()
+    good = [relayed(event(f"good-{at:03}", at)) for at in range(1, 101)]
+    good += [relayed(event("under", 5)), relayed(event("tagged", 5))]
+    assert dispatched(sender, [good[0]]) == []
+    batch = [*good]
+    batch.insert(30, relayed(event("odd", 5), odd=ODD[what]))
+    batch.insert(60, relayed(event("under", 6), odd=ODD[what]))
+    batch.insert(90, relayed(tagged("tagged", 7), odd=ODD[what]))
+    buried = dispatched(sender, batch)
+    assert sorted(buried) in ([], ["odd", "tagged", "under"])
+    arrived = [recorded(each.body)["s3"]["object"]["key"] for each in formatted.arrivals()]
+    if formatted.layout.mirrors:
+        assert set(arrived) == {each.key for each in good} | ({"odd"} - {*buried})
+        assert len(arrived) == len(set(arrived))
+    else:
+        assert {each.key for each in good} <= {*arrived}
+        assert len(arrived) >= len(good)
