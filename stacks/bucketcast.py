@@ -18,6 +18,7 @@ from stacks.entry import Entry
 from stacks.ingest import Ingest
 from stacks.pipeline import Pipeline
 from stacks.platform import LAMBDA, local_platform
+from stacks.runtime import Runtime
 from stacks.scans import Scans
 from stacks.wiring import Wiring
 
@@ -64,6 +65,7 @@ class Bucketcast(Stack):
         ]
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
+        Runtime(self, "Runtime", config=config, ingest=ingest, assets=assets)
         trail = None
         if not local and any(bucket.access_events for bucket in config.buckets.values()):
             trail = Access(self, "Access").trail

@@ -13,7 +13,7 @@ from stacks.assets import Assets
 
 
 class Function(Construct):
-    """A function called `name` whose handler is `functions.<folder>.handler.handler`."""
+    """A function called `name` whose handler is `functions.<folder>.<entry>.handler`."""
 
     def __init__(  # noqa: PLR0913 - what a function is made of
         self,
@@ -27,6 +27,7 @@ class Function(Construct):
         environment: Mapping[str, str],
         memory: int,
         timeout: Duration,
+        entry: str = "handler",
     ) -> None:
         super().__init__(scope, construct_id)
         log_group = logs.LogGroup(
@@ -42,7 +43,7 @@ class Function(Construct):
             self,
             "Function",
             function_name=name,
-            handler=f"functions.{folder}.handler.handler",
+            handler=f"functions.{folder}.{entry}.handler",
             code=assets.function(folder),
             runtime=assets.platform.runtime,
             architecture=assets.platform.architecture,

@@ -88,13 +88,24 @@ class Ingest(Construct):
     @property
     def queue_prefix(self) -> str:
         """The URL of every queue of this stack up to its own part: `https://…/Bucketcast-`."""
-        before = Fn.select(0, Fn.split(f"/{self._stack}-ingress", self.queue.queue_url))
-        return f"{before}/{self._stack}-"
+        return f"{self.queues}/{self._stack}-"
+
+    @property
+    def queues(self) -> str:
+        """The URL of every queue but for its name: `https://sqs.…/123456789012`."""
+        return Fn.select(0, Fn.split(f"/{self._stack}-ingress", self.queue.queue_url))
 
     def feeds(self, queues: Sequence[sqs.IQueue]) -> None:
         """Let ingest write to the targets' queues, and to no other."""
         for queue in queues:
             queue.grant(self._role, "sqs:SendMessage")
+
+    def feeds_all(self, queues: str) -> None:
+        """Let ingest write to the queues that will be made with such names: an ARN with a `*`."""
+        self._role.add_to_policy(
+            iam.PolicyStatement(actions=["sqs:SendMessage"], resources=[queues])
+        )
+        nag.accept_names_made_later(self._role, [queues])
 
     def _let_look_at_objects(self, buckets: Sequence[str]) -> None:
         """Metadata and tags; to list is what makes S3 say that an object is gone."""

@@ -15,6 +15,8 @@ from bucketcast.queues.fanout import Fanout
 from bucketcast.settings import IngestSettings
 from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
+from bucketcast.store.runtime.book import TargetBook
+from bucketcast.store.runtime.table import Table
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
@@ -23,7 +25,9 @@ def build(environ: Mapping[str, str]) -> Handler:
     """The handler for these settings; its clients and the rules it has read are kept."""
     settings = IngestSettings.from_environ(environ)
     sqs = boto3.client("sqs")
-    rulebook = Rulebook(Rules(settings.rules_table, boto3.client("dynamodb")))
+    dynamodb = boto3.client("dynamodb")
+    rulebook = Rulebook(Rules(settings.rules_table, dynamodb))
+    made = TargetBook(Table(settings.rules_table, dynamodb))
     dead = Queue(settings.ingress_dead_queue_url, sqs)
     looked_at = settings.object_facts
     objects = (
@@ -31,12 +35,14 @@ def build(environ: Mapping[str, str]) -> Handler:
         if looked_at.buckets
         else None
     )
-    fanout = Fanout(settings.queue_prefix, sqs, dead, fifo=settings.sync_events)
+    fifo = settings.sync_events
+    fanout = Fanout(settings.queue_prefix, sqs, dead, fifo=fifo, made=made.queue)
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         bodies = {record["messageId"]: record["body"] for record in event["Records"]}
         routed = route(bodies.items(), rulebook, objects)
         stay = routed.stay | _bury(dead, bodies, routed.broken)
+        made.begin()
         for arn, outbox in routed.outboxes.items():
             stay |= fanout.send(arn, outbox)
         telemetry.count(

@@ -21,6 +21,9 @@ CONTEXT = {
 }
 
 TYPICAL = """
+[runtime]
+kinds = "off"
+
 [bucket.uploads]
 create = true
 

@@ -135,3 +135,26 @@ def test_only_the_origins_of_a_refused_message_are_read_again(sqs: "SQSClient") 
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_every_kind_is_found_by_its_type(kind: str) -> None:
     assert kind_of(Arn("x", targets.load(kind).arn_type)) == kind
+
+
+def test_a_target_made_at_run_time_has_a_queue_of_another_name(sqs: "SQSClient") -> None:
+    url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c")
+    made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
+    way = Fanout(fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, made=made.get)
+    assert way.send(HOOK, outbox("a", "b")) == set()
+    assert keys(received(sqs, url)) == [["a", "b"]]
+
+
+def test_its_queue_may_be_ordered_where_the_others_are_not(sqs: "SQSClient") -> None:
+    url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c.fifo", **FIFO)
+    made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c.fifo"}
+    way = Fanout(fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, made=made.get)
+    assert way.send(HOOK, outbox("a", "b")) == set()
+    assert keys(received(sqs, url)) == [["a"], ["b"]]
+
+
+def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
+    """SQS may take a second to know a queue that was made; the next look at the table tells."""
+    made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
+    way = Fanout(fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, made=made.get)
+    assert way.send(HOOK, outbox("a")) == {"message of a"}

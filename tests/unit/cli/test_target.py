@@ -23,6 +23,7 @@ def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: FakeAws) -> No
         "arn": WEBHOOK,
         "kind": "webhook",
         "id": "primary",
+        "made": "by the deploy",
         "where": "http://example.org/",
         "online": False,
         "why": "connection refused",

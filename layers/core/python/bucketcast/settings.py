@@ -75,6 +75,25 @@ class DispatchSettings:
         return cls(kind, id_, json.loads(settings), queue, dead, sync == "on")
 
 
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """Of a function for run-time targets: `queues` is the URL of any queue but for its name.
+
+    `table` holds the targets, `prefix` begins the names of this kind's queues.
+    """
+
+    kind: str
+    table: str
+    queues: str
+    prefix: str
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        names = ("KIND", "RULES_TABLE", "QUEUES", "QUEUE_PREFIX")
+        kind, table, queues, prefix = _variables(environ, names)
+        return cls(kind, table, queues, prefix)
+
+
 def _variables(environ: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
     """The `BUCKETCAST_*` variables in this order.
 

@@ -36,7 +36,7 @@ _COMMANDS: Final = {
     "scan": "Find what in a bucket asks for attention: versions, folders.",
     "status": "Which buckets' events come, and what else their notifications hold.",
     "trace": "Where an object's events went.",
-    "target": "Targets: whether they are online, and what waits for them.",
+    "target": "Targets: how they fare; made and removed without a deploy.",
     "user": "Users of the gateway, and their keys.",
 }
 

@@ -38,7 +38,7 @@ def command(
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     runs = Runs(there, aws)
-    given = {"bucket": bucket, "target": there.target(target).arn, **values}
+    given = {"bucket": bucket, "target": running.deployed_target(there, target).arn, **values}
     done = running.finish(screen, runs, "backfill", given, no_wait=no_wait, resume=resume)
     if done.result is None:
         running.answer_started(screen, done)

@@ -19,6 +19,7 @@ from bucketcast.config import (
     Entry,
     EntryConfig,
     PipelineOptions,
+    RuntimeOptions,
     ScanConfig,
     ScanOptions,
     TargetConfig,
@@ -58,6 +59,7 @@ class _WithEveryOption(click.Command):
             variables = f"MINIO_NOTIFY_{kind.upper()}_"
             _section(formatter, f"[notify_{kind}.ID]", page.own_first(declared), variables)
         _section(formatter, "[notify_KIND.ID.deploy]", options_of(DeployOptions))
+        _section(formatter, "[runtime]", options_of(RuntimeOptions))
         _section(formatter, "[pipeline]", options_of(PipelineOptions))
         _section(formatter, "[scan.BUCKET]", options_of(ScanOptions))
 
@@ -144,6 +146,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             }
             for target in chosen
         ],
+        "runtime": dict(_runtime(config)),
         "pipeline": dict(_pipeline(config)) or None,
         "scans": {bucket: dict(_scan(scan)) for bucket, scan in config.scans.items()},
         "notes": list(config.notes),
@@ -175,6 +178,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
         yield "entry", "token", _token(config.entry)
     for key, text in _alarms(config):
         yield "alarms", key, text
+    for key, value in _runtime(config):
+        yield "runtime", key, _shown(value)
     for key, value in _pipeline(config):
         yield "pipeline", key, _shown(value)
     for name, scan in config.scans.items():
@@ -188,6 +193,11 @@ def _alarms(config: Deployment) -> Iterator[tuple[str, str]]:
         for key in options_of(AlarmOptions):
             if text := getattr(config.alarms, key):
                 yield key, text
+
+
+def _runtime(config: Deployment) -> Iterator[tuple[str, Any]]:
+    for key in options_of(RuntimeOptions):
+        yield key, getattr(config.runtime, key)
 
 
 def _pipeline(config: Deployment) -> Iterator[tuple[str, Any]]:

@@ -59,7 +59,7 @@ def command(
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     runs = Runs(there, aws)
-    mirror = there.target(target)
+    mirror = running.deployed_target(there, target)
     _demand_mirror(mirror, aws)
     given = {"bucket": bucket, "target": mirror.arn, **values}
     given["mode"] = "check" if check else "repair"

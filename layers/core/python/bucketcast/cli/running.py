@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
+from bucketcast.arn import Arn
 from bucketcast.cli import page
 from bucketcast.cli.screen import Screen
 from bucketcast.errors import BucketcastError
 from bucketcast.jobs import GIVEN, JOBS
 from bucketcast.options import Option, options_of
-from bucketcast.store import pipeline
+from bucketcast.store import deployed, pipeline
 
 F = TypeVar("F", bound=Callable[..., Any])
 Says = Callable[[Mapping[str, Any]], None]
@@ -71,6 +72,22 @@ def options(job: str, *, but: frozenset[str] = frozenset()) -> Callable[[F], F]:
         return command
 
     return give
+
+
+def deployed_target(there: deployed.Deployed, arn: Arn) -> deployed.DeployedTarget:
+    """The target of an ARN, whose queue and settings a job knows by the deploy.
+
+    Raises:
+        NoSuchTargetError: there is none.
+        JobFailedError: it was made at run time.
+    """
+    found = there.target(arn)
+    if found.made:
+        raise JobFailedError(
+            f"{found.arn} was made at run time, and jobs know the targets of the deploy only: put "
+            "it into bucketcast.toml and deploy"
+        )
+    return found
 
 
 def waiting(command: F) -> F:

@@ -57,7 +57,8 @@ def command(screen: Screen, *, uri: str, since: float) -> None:
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     mark = tracing.of_object(bucket, key)
-    functions = [there.ingest_function, *(target.function for target in there.targets)]
+    made = (target.function for target in (*there.targets, *there.resting))
+    functions = dict.fromkeys([there.ingest_function, *filter(None, made)])
     start = int((time.time() - since) * 1000)
     found = logs.about(mark, functions, start, aws)
     steps = _told(step for each in found for step in _steps(mark, each))

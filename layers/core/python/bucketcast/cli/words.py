@@ -6,9 +6,11 @@ from collections.abc import Callable
 import click
 
 from bucketcast import names, wording
-from bucketcast.arn import Arn
+from bucketcast.arn import PREFIX, Arn
 from bucketcast.conditions import Condition
 from bucketcast.options import duration
+from bucketcast.queues.address import kind_of
+from bucketcast.targets import load
 
 KEY_BYTES = 1024
 _COMMONEST = {
@@ -32,6 +34,31 @@ def arn(text: str) -> Arn:
         return Arn.parse(text)
     except ValueError as error:
         raise click.BadParameter(f"{error}; `bucketcast target ls` shows those there are") from None
+
+
+def target_name(text: str) -> tuple[str, str]:
+    """Kind and id of `KIND:ID`, or of the target's ARN."""
+    try:
+        if text.startswith(PREFIX):
+            found = Arn.parse(text)
+            return kind_of(found), found.id
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    kind, colon, id_ = text.partition(":")
+    if not (colon and kind and id_):
+        raise click.BadParameter(f"'{text}' is no target: KIND:ID, such as webhook:primary")
+    return kind.removeprefix("notify_"), id_
+
+
+def target_arn(text: str) -> Arn:
+    """The ARN, also of `KIND:ID`."""
+    if text.startswith("arn:"):
+        return arn(text)
+    kind, id_ = target_name(text)
+    try:
+        return Arn(id=id_, type=load(kind).arn_type)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def events(text: str) -> tuple[str, ...]:
@@ -78,6 +105,14 @@ def pair(text: str) -> tuple[str, str]:
     if not (name and equals):
         raise click.BadParameter(f"'{text}' is no pair: NAME=VALUE")
     return name, value
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A key and its value, which may be empty."""
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise click.BadParameter(f"'{key}' is no setting: KEY=VALUE")
+    return key, value
 
 
 def object_uri(text: str) -> tuple[str, str]:

@@ -1,10 +1,10 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[entry]`, `[alarms]`, `[pipeline]` and `[scan.BUCKET]` for Spark jobs,
-`[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs; variables
-are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
-environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
-counts as unset.
+Tables are `[bucket.NAME]`, `[entry]`, `[alarms]`, `[runtime]` for targets made at run time,
+`[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and
+`[….deploy]` for what the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and
+`MINIO_API_SYNC_EVENTS`. A target that only the environment knows needs
+`MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ from bucketcast.config.model import (
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.reading import Reading
+from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
 from bucketcast.errors import ConfigErrors
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "Entry",
     "EntryConfig",
     "PipelineOptions",
+    "RuntimeConfig",
+    "RuntimeOptions",
     "ScanConfig",
     "ScanOptions",
     "TargetConfig",

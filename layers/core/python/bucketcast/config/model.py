@@ -8,6 +8,7 @@ from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
+from bucketcast.config.runtime import RuntimeConfig
 from bucketcast.options import REFERENCE, Csv, Duration, OnOff, Secret, option, options_of
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
@@ -126,6 +127,7 @@ class Deployment:
     pipeline: PipelineOptions | None = None
     scans: Mapping[str, ScanConfig] = field(default_factory=dict)
     alarms: AlarmOptions | None = None
+    runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

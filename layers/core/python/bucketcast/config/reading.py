@@ -8,7 +8,7 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.access import PRICE
-from bucketcast.config import alarms, limits, pipeline, variables
+from bucketcast.config import alarms, limits, pipeline, runtime, variables
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
@@ -22,12 +22,14 @@ from bucketcast.config.model import (
     TargetConfig,
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
+from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
 
 _WORDS = {dict: "a table", float: "a number with decimals"}
 _PLAIN = f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
-_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
+TARGET_ID_RULE = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
 _ENABLED = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
 _DISABLED = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
 
@@ -59,7 +61,16 @@ class Reading:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
             self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
         tables = {f"notify_{kind}" for kind in targets.kinds()}
-        own = {"sync_events", "object_facts", "bucket", "entry", "alarms", "pipeline", "scan"}
+        own = {
+            "sync_events",
+            "object_facts",
+            "bucket",
+            "entry",
+            "alarms",
+            "pipeline",
+            "runtime",
+            "scan",
+        }
         known = sorted(own | tables)
         for key in (key for key in document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
@@ -70,13 +81,23 @@ class Reading:
         found = tuple(self._targets())
         jobs = self._pipeline()
         scans = dict(self._scans(jobs))
+        at_run_time = self._runtime()
         if self._errors:
             raise ConfigErrors(self._errors)
         if found and told is None and not self._local:
             self._notes.append(alarms.NOBODY)
         notes = tuple(dict.fromkeys(self._notes))
         return Deployment(
-            sync_events, buckets, found, notes, self._object_facts, entry, jobs, scans, told
+            sync_events,
+            buckets,
+            found,
+            notes,
+            self._object_facts,
+            entry,
+            jobs,
+            scans,
+            told,
+            at_run_time,
         )
 
     def _parse(self, path: Path) -> dict[str, Any]:
@@ -137,6 +158,14 @@ class Reading:
             self._errors += pipeline.mistakes(options)
         return options
 
+    def _runtime(self) -> RuntimeConfig:
+        values = self._values(self._document.get("runtime", {}), "runtime")
+        options: RuntimeOptions | None = self._read(RuntimeOptions, values, "runtime")
+        if options is None:
+            return RuntimeConfig()
+        self._errors += runtime.mistakes(options)
+        return runtime.runtime(options, local=self._local)
+
     def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
         there = jobs or (read(PipelineOptions, {}) if "pipeline" in self._document else None)
         for name, table in self._table(self._document, "scan").items():
@@ -194,8 +223,8 @@ class Reading:
     ) -> TargetConfig | None:
         where = f"notify_{kind}.{id}"
         target = targets.load(kind)
-        if not _ID.fullmatch(id):
-            self._wrong(where, f"found the id {id!r}", "1 to 32 of A-Z, a-z, 0-9, '_' and '-'")
+        if not TARGET_ID.fullmatch(id):
+            self._wrong(where, f"found the id {id!r}", TARGET_ID_RULE)
         values["enable"] = switch(values.get("enable", "on"))
         if values["enable"] == "off":
             return None

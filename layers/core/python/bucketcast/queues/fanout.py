@@ -1,8 +1,8 @@
 """The targets' queues, from the side of ingest."""
 
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -20,14 +20,24 @@ if TYPE_CHECKING:
 class Fanout:
     """Sends outboxes; `prefix` is the URL of every target's queue up to its kind.
 
-    An event that no message can hold is buried in `dead`, for each target that wants it.
+    An event that no message can hold is buried in `dead`, for each target that wants it. `made`
+    gives the name of the queue of a target that was made at run time, by its ARN.
     """
 
-    def __init__(self, prefix: str, client: "SQSClient", dead: Queue, *, fifo: bool) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        client: "SQSClient",
+        dead: Queue,
+        *,
+        fifo: bool,
+        made: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self._prefix = prefix
         self._client = client
         self._dead = dead
         self._fifo = fifo
+        self._made = made
 
     def send(self, arn: str, outbox: Outbox) -> set[str]:
         """The ids of the messages whose events SQS did not take: they must be read again.
@@ -35,17 +45,20 @@ class Fanout:
         A rule may name a target that is not deployed any more; its events go nowhere, as in
         MinIO, and the log says so.
         """
-        most = 1 if self._fifo else MAX_EVENTS
+        where = self._place(arn)
+        most = 1 if where and where.fifo else MAX_EVENTS
         try:
             packed = list(pack(outbox.deliveries, round(time.time() * 1000), most=most))
         except TooLarge as error:
             stay = self._bury(arn, outbox, error)
             return stay | self.send(arn, outbox.without(error.place))
-        messages = list(self._messages(arn, outbox, packed))
-        queue = self._queue(arn)
+        messages = list(_messages(arn, outbox, packed, fifo=bool(where and where.fifo)))
         try:
-            failed = queue.send(messages) if queue else None
+            failed = where.queue.send(messages) if where else None
         except self._client.exceptions.QueueDoesNotExist:
+            if where and where.at_run_time:
+                logger.warning("the queue of a target is being made or removed", target=arn)
+                return set(outbox.origins)
             failed = None
         except (BotoCoreError, ClientError) as error:
             logger.error("SQS did not take events", target=arn, reason=str(error))
@@ -72,17 +85,30 @@ class Fanout:
             taken = False
         return set() if taken else {outbox.origins[error.place]}
 
-    def _queue(self, text: str) -> Queue | None:
+    def _place(self, text: str) -> "_Place | None":
+        if name := self._made(text):
+            url = f"{self._prefix.rpartition('/')[0]}/{name}"
+            fifo = name.endswith(".fifo")
+            return _Place(Queue(url, self._client), fifo=fifo, at_run_time=True)
         try:
             url = queue_url(self._prefix, Arn.parse(text), fifo=self._fifo)
         except ValueError:
             return None
-        return Queue(url, self._client)
+        return _Place(Queue(url, self._client), fifo=self._fifo, at_run_time=False)
 
-    def _messages(self, arn: str, outbox: Outbox, packed: list[Packed]) -> Iterator[Outgoing]:
-        for one in packed:
-            if self._fifo:
-                token = outbox.deliveries[one.start].copy_id
-                yield Outgoing(one.body, group=arn, token=token)
-            else:
-                yield Outgoing(one.body)
+
+class _Place(NamedTuple):
+    """A target's queue; that of a target made at run time need not be what the others are."""
+
+    queue: Queue
+    fifo: bool
+    at_run_time: bool
+
+
+def _messages(arn: str, outbox: Outbox, packed: list[Packed], *, fifo: bool) -> Iterator[Outgoing]:
+    for one in packed:
+        if fifo:
+            token = outbox.deliveries[one.start].copy_id
+            yield Outgoing(one.body, group=arn, token=token)
+        else:
+            yield Outgoing(one.body)

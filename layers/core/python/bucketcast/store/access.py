@@ -107,6 +107,12 @@ class Aws:
         return client
 
     @cached_property
+    def mappings(self) -> "LambdaClient":
+        # Lambda takes 15 such calls a second from an account, and asks for a pause beyond that.
+        client: LambdaClient = self._client("lambda", attempts=10)
+        return client
+
+    @cached_property
     def s3(self) -> "S3Client":
         client: S3Client = self._client("s3")
         return client

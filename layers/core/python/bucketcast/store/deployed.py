@@ -6,10 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from bucketcast.arn import Arn
 from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.runtime.model import Runtime, RuntimeTarget
 from bucketcast.settings import ANY_BUCKET
 from bucketcast.store.access import LOCAL_CURE, Aws, AwsError, explained
+from bucketcast.store.runtime.table import Table
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
@@ -21,6 +25,7 @@ _COUNTS: "Sequence[QueueAttributeNameType]" = (
     "ApproximateNumberOfMessagesDelayed",
 )
 _AT_ONCE = 16
+_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead")
 
 
 class NotDeployedError(BucketcastError):
@@ -33,7 +38,10 @@ class NoSuchTargetError(BucketcastError):
 
 @dataclass(frozen=True, slots=True)
 class DeployedTarget:
-    """One target of the stack; `queue` and `dead` are URLs, `function` is a name."""
+    """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
+
+    `made` is what a target was made of at run time, None for one that the deploy made.
+    """
 
     arn: str
     kind: str
@@ -41,6 +49,7 @@ class DeployedTarget:
     function: str
     queue: str
     dead: str
+    made: RuntimeTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +78,9 @@ class Deployed:
     `object_facts` are the buckets whose objects ingest may look at, `buckets` those that the
     deploy attached, with the way that their events come. `trail` is what the deploy logs access
     events with, "" where no bucket has them, and `access_events` are the buckets that have.
-    `pipeline` is None where the configuration has no `[pipeline]`.
+    `pipeline` is None where the configuration has no `[pipeline]`. `runtime` is what the stack has
+    for targets made at run time, and `resting` are those of them that get no events: switched off,
+    removed while messages waited, or with the ARN of one that the deploy made.
     """
 
     stack: str
@@ -82,6 +93,8 @@ class Deployed:
     trail: str = ""
     access_events: frozenset[str] = frozenset()
     pipeline: DeployedPipeline | None = None
+    runtime: Runtime | None = None
+    resting: tuple[DeployedTarget, ...] = ()
 
     def looks_into(self, bucket: str) -> bool:
         """Whether ingest may ask S3 about the bucket's objects."""
@@ -119,9 +132,14 @@ def find(stack: str, aws: Aws) -> Deployed:
             "RulesTable; deploy it again, or name another with --stack"
         )
     targets = [
-        DeployedTarget(**{name: summary[name] for name in DeployedTarget.__slots__})
+        DeployedTarget(**{name: summary[name] for name in _SUMMARY})
         for summary in _of(outputs, "Target")
     ]
+    runtime = _runtime(outputs)
+    made = _made(runtime, outputs["RulesTable"], aws) if runtime else []
+    by_file = {target.arn for target in targets}
+    resting = [each for each in made if each.arn in by_file or _state(each) != "on"]
+    targets += [each for each in made if each not in resting]
     wired = _of(outputs, "Wiring")
     pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
     return Deployed(
@@ -135,7 +153,35 @@ def find(stack: str, aws: Aws) -> Deployed:
         outputs.get("AccessTrail", ""),
         frozenset(each["bucket"] for each in wired if each.get("access_events") == "on"),
         pipelines[0] if pipelines else None,
+        runtime,
+        tuple(resting),
     )
+
+
+def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
+    found = [msgspec.convert(each, Runtime) for each in _of(outputs, "Runtime")]
+    return found[0] if found and found[0].functions else None
+
+
+def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
+    """The targets made at run time, as they are now."""
+    with explained():
+        return [
+            DeployedTarget(
+                each.arn,
+                each.kind,
+                each.id,
+                runtime.functions.get(each.kind, ""),
+                runtime.url(each.queue),
+                runtime.url(each.dead),
+                each,
+            )
+            for each in Table(table, aws.dynamodb).targets()
+        ]
+
+
+def _state(target: DeployedTarget) -> str:
+    return target.made.state if target.made else "on"
 
 
 def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
@@ -166,6 +212,8 @@ def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
     Raises:
         AwsError: AWS cannot be asked.
     """
+    if target.made:
+        return target.made.settings
     with explained():
         found = aws.functions.get_function_configuration(FunctionName=target.function)
     text = found.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
@@ -181,7 +229,7 @@ def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
     with ThreadPoolExecutor(min(_AT_ONCE, 3 * len(targets))) as pool:
         asked = [
             (
-                pool.submit(_probe, target.function, aws),
+                pool.submit(_probe, target, aws),
                 pool.submit(depth, target.queue, aws),
                 pool.submit(depth, target.dead, aws),
             )
@@ -203,11 +251,18 @@ def _health(
     return Health(where, online, "; ".join(whys), waiting[0], dead[0])
 
 
-def _probe(function: str, aws: Aws) -> tuple[bool | None, str, str]:
+def _probe(target: DeployedTarget, aws: Aws) -> tuple[bool | None, str, str]:
     """Online or not or unknown, why, and where to."""
+    function = target.function
+    if _state(target) != "on":
+        why = "switched off" if _state(target) == "off" else "removed; what waited is kept"
+        return False, why, ""
+    if not function:
+        return None, f"the stack has no function for run-time targets of kind {target.kind}", ""
+    asked = {"probe": True, **({"target": target.arn} if target.made else {})}
     try:
         with explained():
-            answer = aws.functions.invoke(FunctionName=function, Payload=b'{"probe": true}')
+            answer = aws.functions.invoke(FunctionName=function, Payload=json.dumps(asked).encode())
             body: Any = json.loads(answer["Payload"].read())
     except AwsError as error:
         if error.silent:

@@ -1,0 +1,116 @@
+"""Dispatch's entry for targets made at run time: one function a kind, for all of its queues.
+
+A batch is of one queue. Its target's settings are read before it, one consistent read of one item,
+so that what they were changed to holds from the next batch on; the connection is kept while they
+do not change.
+"""
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import boto3
+
+from bucketcast import targets, telemetry
+from bucketcast.arn import Arn
+from bucketcast.dispatch import Dispatcher
+from bucketcast.queues import Queue
+from bucketcast.queues.target import TargetQueue
+from bucketcast.runtime.model import RuntimeTarget, id_of
+from bucketcast.settings import RuntimeSettings
+from bucketcast.store import secrets
+from bucketcast.store.runtime.table import Table
+from bucketcast.targets.base import Target
+from functions.dispatch.batch import Connect, Handler, connector, deliver, probe
+
+KEPT = 64
+"""How many targets one function keeps connections to; the one not used for longest goes first."""
+SOON_SECONDS = 5
+"""When messages are seen again whose target is being made or removed just now."""
+
+
+class Served(NamedTuple):
+    """A target with its connection, as its settings of that number have it."""
+
+    number: int
+    dispatcher: Dispatcher
+
+
+class Kind:
+    """All run-time targets of one kind, whose client is imported now."""
+
+    def __init__(self, settings: RuntimeSettings, kind: type[Target]) -> None:
+        kind.preload()
+        self._settings = settings
+        self._kind = kind
+        self._sqs = boto3.client("sqs")
+        self._table = Table(settings.table, boto3.client("dynamodb"))
+        self._served: OrderedDict[str, Served] = OrderedDict()
+
+    def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
+        """Deliver a batch, or answer a probe of the target that it names."""
+        if event.get("probe"):
+            return self._probe(event["target"])
+        queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        arn = str(Arn(id=id_of(queue, self._settings.prefix), type=self._kind.arn_type))
+        target = self._table.target(arn)
+        if target is None or target.queue != queue or target.state != "on":
+            return self._later(arn, queue, event)
+        return deliver(arn, self._dispatcher(target), event, context)
+
+    def _dispatcher(self, target: RuntimeTarget) -> Dispatcher:
+        found = self._served.pop(target.queue, None)
+        if found is None or found.number != target.number:
+            if found:
+                found.dispatcher.close()
+            found = Served(target.number, self._connected(target))
+        self._served[target.queue] = found
+        while len(self._served) > KEPT:
+            _, oldest = self._served.popitem(last=False)
+            oldest.dispatcher.close()
+        return found.dispatcher
+
+    def _connected(self, target: RuntimeTarget) -> Dispatcher:
+        fifo = target.queue.endswith(".fifo")
+        queue, dead = self._queue(target.queue), self._queue(target.dead)
+        way = TargetQueue(target.arn, queue, dead, fifo=fifo)
+        size = self._kind.batch_size
+        return Dispatcher(self._connector(target), way, batch_size=size, in_order=fifo)
+
+    def _connector(self, target: RuntimeTarget) -> Connect:
+        def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - as dispatch calls it
+            # A secret is replaced together with the settings that name it.
+            found = self._table.target(target.arn) if fresh else target
+            return secrets.resolve((found or target).settings, fresh=fresh)
+
+        return connector(self._kind, current)
+
+    def _probe(self, arn: str) -> dict[str, Any]:
+        target = self._table.target(arn)
+        if target is None:
+            return {"online": False, "why": f"{arn} was removed", "where": ""}
+        return probe(self._connector(target))
+
+    def _later(self, arn: str, queue: str, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Let messages be seen again soon whose target is being made or removed just now."""
+        telemetry.logger.info("messages wait: their target is not there", target=arn)
+        own = self._queue(queue)
+        pauses = {record["receiptHandle"]: SOON_SECONDS for record in event["Records"]}
+        TargetQueue(arn, own, own, fifo=False).postpone(pauses)
+        ids = [record["messageId"] for record in event["Records"]]
+        return {"batchItemFailures": [{"itemIdentifier": message} for message in ids]}
+
+    def _queue(self, name: str) -> Queue:
+        return Queue(f"{self._settings.queues}/{name}", self._sqs)
+
+
+def build(
+    environ: Mapping[str, str], load: Callable[[str], type[Target]] = targets.load
+) -> Handler:
+    """The handler for all run-time targets of one kind."""
+    settings = RuntimeSettings.from_environ(environ)
+    return Kind(settings, load(settings.kind))
+
+
+handler = build(os.environ)

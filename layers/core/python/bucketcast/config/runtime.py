@@ -1,0 +1,75 @@
+"""The table `[runtime]`: for which kinds targets can be made at run time, and their functions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bucketcast import targets
+from bucketcast.errors import ConfigError, did_you_mean
+from bucketcast.options import Csv, Duration, option
+
+ALL = "all"
+OFF = "off"
+ON_AWS = ("amqp", "kafka", "webhook")
+"""Each kind is a function more; these are the kinds that Ceph's topics have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeOptions:
+    """The functions that serve targets made at run time, one a kind."""
+
+    kinds: Csv = option(
+        f"the kinds, {ALL} or {OFF}; by default {', '.join(ON_AWS)}, and {ALL} for a local deploy",
+        default="",
+        example="webhook,redis",
+    )
+    memory: int = option("MB of each function, 128 to 10240", default="512")
+    timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
+    max_concurrency: int = option(
+        "how many batches of a target at once, 2 to 1000; 0 is no limit of its own", default="0"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConfig:
+    """`RuntimeOptions`, checked: MB, seconds, and None where there is no limit."""
+
+    kinds: tuple[str, ...] = ON_AWS
+    memory: int = 512
+    timeout: int = 60
+    max_concurrency: int | None = None
+
+
+def mistakes(options: RuntimeOptions) -> Iterator[ConfigError]:
+    """What is wrong with them, beyond what the single options show."""
+    known = (*targets.kinds(), ALL, OFF)
+    for kind in options.kinds:
+        if kind not in known:
+            allowed = f"{did_you_mean(kind, known)}allowed are {', '.join(known)}"
+            yield ConfigError("runtime.kinds", f"found {kind!r}", allowed)
+    if len(options.kinds) > 1 and {ALL, OFF} & set(options.kinds):
+        yield ConfigError(
+            "runtime.kinds", f"found {', '.join(options.kinds)}", f"{ALL} and {OFF} stand alone"
+        )
+    limits = (
+        ("memory", options.memory, 128, 10_240),
+        ("timeout", options.timeout, 1, 900),
+        ("max_concurrency", options.max_concurrency or 2, 2, 1_000),
+    )
+    for key, found, low, high in limits:
+        if not low <= found <= high:
+            yield ConfigError(f"runtime.{key}", f"found {found:g}", f"allowed is {low} to {high}")
+
+
+def runtime(options: RuntimeOptions, *, local: bool) -> RuntimeConfig:
+    """What they amount to."""
+    kinds: tuple[str, ...] = options.kinds or ((ALL,) if local else ON_AWS)
+    if kinds == (OFF,):
+        kinds = ()
+    elif kinds == (ALL,):
+        kinds = targets.kinds()
+    return RuntimeConfig(
+        tuple(sorted(set(kinds))),
+        options.memory,
+        round(options.timeout),
+        options.max_concurrency or None,
+    )

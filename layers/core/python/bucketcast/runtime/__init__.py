@@ -1,0 +1,6 @@
+"""Targets made at run time: by a call in place of a deploy.
+
+Such a target has a queue and a dead-letter queue of its own, an event source mapping to the
+function of its kind, its settings beside the rules and its secrets in Secrets Manager. Here is what
+is known of them without AWS; `bucketcast.store.runtime` makes and removes them.
+"""

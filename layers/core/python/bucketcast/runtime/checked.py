@@ -1,0 +1,148 @@
+"""A run-time target's settings, checked as those of the configuration file are."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bucketcast import targets
+from bucketcast.config.reading import TARGET_ID, TARGET_ID_RULE, switch
+from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+from bucketcast.options import REFERENCE, mistakes, options_of, read
+from bucketcast.queues import queue_names
+from bucketcast.runtime.model import TOKEN_LENGTH, Runtime
+from bucketcast.targets.base import SPARE, Target
+
+_QUEUE_NAME = 80
+_SETTINGS_BYTES = 300_000
+"""An item of DynamoDB is 400 KB at most."""
+_SECRET_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Settings that are right: those that may be seen, and those that may not.
+
+    `notes` are for whoever gave them: what was accepted and does nothing.
+    """
+
+    shown: Mapping[str, str]
+    secrets: Mapping[str, str] = field(repr=False)
+    notes: tuple[str, ...]
+
+    @property
+    def enabled(self) -> bool:
+        return self.shown.get("enable", "on") == "on"
+
+    def with_references(self, secret: str) -> dict[str, str]:
+        """All settings, the hidden ones as fields of this secret."""
+        return {**self.shown, **{key: f"{REFERENCE}{secret}#{key}" for key in self.secrets}}
+
+    @property
+    def secret_text(self) -> str:
+        """What the secret holds: a JSON object; "" where nothing is to be hidden."""
+        return json.dumps(dict(self.secrets), sort_keys=True) if self.secrets else ""
+
+
+def demand(runtime: Runtime, kind: str, id: str) -> None:  # noqa: A002 - MinIO's word
+    """See that there may be a run-time target of this kind and id.
+
+    Raises:
+        ConfigErrors: with every mistake.
+    """
+    if wrong := list(_about_the_target(runtime, kind, id, f"notify_{kind}.{id}")):
+        raise ConfigErrors(wrong)
+
+
+def checked(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) -> Checked:  # noqa: A002
+    """The settings of a target of this kind and id.
+
+    Raises:
+        ConfigErrors: with every mistake; what must not be seen is not in it.
+    """
+    where = f"notify_{kind}.{id}"
+    demand(runtime, kind, id)
+    target = targets.load(kind)
+    declared: Any = target.Settings
+    given = {key: text.strip() for key, text in values.items() if text.strip()}
+    given["enable"] = switch(given.get("enable", "on"))
+    wrong = [*_references(given, where)]
+    wrong += mistakes(declared, given, f"{where}.")
+    if wrong:
+        raise ConfigErrors(wrong)
+    settings = read(declared, given)
+    wrong += [ConfigError(f"{where}.{k}", found, must) for k, found, must in target.check(settings)]
+    wrong = wrong or list(_too_long(runtime, target(settings), where))
+    options = options_of(declared)
+    hidden = {key: text for key, text in given.items() if options[key].hides(text)}
+    shown = {key: text for key, text in given.items() if key not in hidden}
+    found = Checked(shown, hidden, tuple(target.notes(settings)))
+    wrong += _too_large(found, where)
+    if wrong:
+        raise ConfigErrors(wrong)
+    return found
+
+
+def _about_the_target(
+    runtime: Runtime,
+    kind: str,
+    id: str,  # noqa: A002 - MinIO's word
+    where: str,
+) -> Iterator[ConfigError]:
+    if kind not in targets.kinds():
+        near = did_you_mean(kind, targets.kinds())
+        allowed = f"{near}allowed are {', '.join(targets.kinds())}"
+        yield ConfigError(where, f"found no kind '{kind}'", allowed)
+        return
+    if kind not in runtime.functions:
+        there = ", ".join(sorted(runtime.functions)) or "none"
+        yield ConfigError(
+            where,
+            f"the stack has no function for run-time targets of kind {kind}",
+            f"it has one for: {there}; [runtime] kinds in bucketcast.toml, and a deploy, add more",
+        )
+    if not TARGET_ID.fullmatch(id):
+        yield ConfigError(where, f"found the id {id!r}", TARGET_ID_RULE)
+        return
+    name = runtime.queue_name(kind, id, "0" * TOKEN_LENGTH)
+    longest = max(
+        len(each) for each in queue_names(name.removesuffix(".fifo"), fifo=runtime.sync_events)
+    )
+    if longest > _QUEUE_NAME:
+        yield ConfigError(
+            where,
+            f"its queue's name would have {longest} characters",
+            f"at most {_QUEUE_NAME}: choose an id of {len(id) - longest + _QUEUE_NAME} or fewer",
+        )
+
+
+def _references(given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
+    for key, text in given.items():
+        if text.startswith(REFERENCE):
+            yield ConfigError(
+                f"{where}.{key}",
+                "found a reference to a secret",
+                "allowed is the text itself, which goes into Secrets Manager; references are for "
+                "bucketcast.toml",
+            )
+
+
+def _too_long(runtime: Runtime, target: Target, where: str) -> Iterator[ConfigError]:
+    least = target.longest_send + SPARE
+    if runtime.timeout < least:
+        yield ConfigError(
+            where,
+            f"one batch to it may take {least:g}s",
+            f"allowed is {runtime.timeout}s: [runtime] timeout in bucketcast.toml, and a deploy, "
+            "change that",
+        )
+
+
+def _too_large(found: Checked, where: str) -> Iterator[ConfigError]:
+    limits = (
+        ("settings", len(json.dumps(dict(found.shown))), _SETTINGS_BYTES),
+        ("secrets", len(found.secret_text), _SECRET_BYTES),
+    )
+    for what, size, limit in limits:
+        if size > limit:
+            yield ConfigError(where, f"its {what} have {size:,} bytes", f"at most {limit:,}")

@@ -1,0 +1,76 @@
+"""What a run-time target is, and what the stack has for all of them."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from bucketcast.queues import queue_names
+
+TOKEN_LENGTH = 6
+"""Hex digits at the end of a queue's name, other ones each time that a target is made.
+
+SQS refuses a name for 60 seconds after a queue of that name was deleted.
+"""
+State = Literal["on", "off", "kept"]
+
+
+class RuntimeTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """One target made at run time.
+
+    `settings` hold references in the place of secrets, and `secret` is the name of the one secret
+    that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
+    settings say enable = off; `kept` where it was removed while messages waited. Only what is `on`
+    is given events.
+    """
+
+    arn: str
+    kind: str
+    id: str
+    queue: str
+    settings: dict[str, str]
+    number: int
+    secret: str = ""
+    state: State = "on"
+
+    @property
+    def dead(self) -> str:
+        """The name of its dead-letter queue."""
+        name, fifo = self.queue.removesuffix(".fifo"), self.queue.endswith(".fifo")
+        return queue_names(name, fifo=fifo)[1]
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stack has for run-time targets, as its output says.
+
+    `functions` are names by kind. `queues` is the URL of any queue but for its name, `queue_arns`
+    the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
+    the secrets. `timeout` and `visibility` are seconds; `max_concurrency` is None where the
+    mappings have no limit of their own.
+    """
+
+    functions: Mapping[str, str]
+    queues: str
+    queue_arns: str
+    prefix: str
+    secrets: str
+    timeout: int
+    visibility: int
+    sync_events: bool = False
+    max_concurrency: int | None = None
+
+    def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
+        """What a target's queue is called."""
+        name = f"{self.prefix}{kind}-{id}-{token}"
+        return queue_names(name, fifo=self.sync_events)[0]
+
+    def url(self, queue: str) -> str:
+        return f"{self.queues}/{queue}"
+
+    def arn(self, queue: str) -> str:
+        return f"{self.queue_arns}:{queue}"
+
+
+def id_of(queue: str, prefix: str) -> str:
+    """The id of the target behind a queue's name; `prefix` is its name's part before the id."""
+    return queue.removeprefix(prefix).removesuffix(".fifo")[: -TOKEN_LENGTH - 1]

@@ -1,0 +1,171 @@
+"""What targets made at run time need of the stack: a function a kind, and rights by name.
+
+Their queues, mappings and secrets are made later, by calls; what may make them, and what serves
+them, is held to names that begin with this stack's own.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from bucketcast.config import Deployment
+from bucketcast.queues import target_name
+from bucketcast.store.runtime.table import PARTITION
+from stacks import nag
+from stacks.assets import Assets
+from stacks.function import Function
+from stacks.ingest import Ingest
+
+_RECEIVE: Final = (
+    "sqs:ChangeMessageVisibility",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:ReceiveMessage",
+    "sqs:SendMessage",
+)
+_MAKE_QUEUES: Final = ("sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueAttributes")
+_MAKE_SECRETS: Final = (
+    "secretsmanager:CreateSecret",
+    "secretsmanager:DeleteSecret",
+    "secretsmanager:GetSecretValue",
+)
+_WRITE: Final = (
+    "dynamodb:DeleteItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:Query",
+    "dynamodb:UpdateItem",
+)
+
+
+class Runtime(Construct):
+    """One function a kind, which is called for the queues of all run-time targets of the kind."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Deployment,
+        ingest: Ingest,
+        assets: Assets,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._stack = Stack.of(self)
+        self._config = config
+        self._ingest = ingest
+        self._assets = assets
+        self._functions = {kind: self._function(kind) for kind in config.runtime.kinds}
+        if self._functions:
+            ingest.feeds_all(self._queue_arn("*"))
+        CfnOutput(self, "Output", value=self._summary())
+
+    def let_manage(self, role: iam.Role) -> None:
+        """Let a role make, change, remove and probe run-time targets."""
+        functions = [made.function.function_arn for made in self._functions.values()]
+        statements = [
+            _allow(_MAKE_QUEUES, [self._queue_arn("*")]),
+            _allow(_MAKE_SECRETS, [self._secret_arn("*")]),
+            _allow(["lambda:InvokeFunction"], functions),
+            _allow(
+                ["lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping"],
+                ["*"],
+                {"ArnEquals": {"lambda:FunctionArn": functions}},
+            ),
+            _allow(["lambda:ListEventSourceMappings"], ["*"]),
+            self._table_statement(_WRITE),
+        ]
+        for statement in statements:
+            role.add_to_policy(statement)
+        nag.accept_names_made_later(role, [*statements[0].resources, *statements[1].resources, "*"])
+
+    def _function(self, kind: str) -> Function:
+        stack, client = self._stack, self._assets.client(kind)
+        made = Function(
+            self,
+            kind,
+            name=target_name(stack.stack_name, "runtime", kind),
+            folder="dispatch",
+            entry="runtime",
+            assets=self._assets,
+            layers=[
+                self._assets.core(),
+                self._assets.runtime(),
+                *([client] if client else []),
+            ],
+            environment={
+                "BUCKETCAST_KIND": kind,
+                "BUCKETCAST_RULES_TABLE": self._ingest.rules.table_name,
+                "BUCKETCAST_QUEUES": self._ingest.queues,
+                "BUCKETCAST_QUEUE_PREFIX": f"{self._prefix}{kind}-",
+            },
+            memory=self._config.runtime.memory,
+            timeout=Duration.seconds(self._config.runtime.timeout),
+        )
+        statements = [
+            _allow(_RECEIVE, [self._queue_arn(f"{kind}-*")]),
+            _allow(["secretsmanager:GetSecretValue"], [self._secret_arn(f"{kind}-*")]),
+            self._table_statement(["dynamodb:GetItem"]),
+        ]
+        for statement in statements:
+            made.role.add_to_policy(statement)
+        nag.accept_names_made_later(made.role, [*statements[0].resources, *statements[1].resources])
+        # As for a deployed target: a long outage looks like an endless loop.
+        cfn = made.function.node.default_child
+        if isinstance(cfn, lambda_.CfnFunction):
+            cfn.recursive_loop = "Allow"
+        return made
+
+    def _table_statement(self, actions: Sequence[str]) -> iam.PolicyStatement:
+        """Of the rules' table only the run-time targets."""
+        only = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [PARTITION]}}
+        return _allow(actions, [self._ingest.rules.table_arn], only)
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._stack.stack_name}-runtime-"
+
+    @property
+    def _secrets(self) -> str:
+        return f"bucketcast/{self._stack.stack_name}/runtime/"
+
+    def _queue_arn(self, end: str) -> str:
+        return f"{self._arns('sqs')}:{self._prefix}{end}"
+
+    def _secret_arn(self, end: str) -> str:
+        return f"{self._arns('secretsmanager')}:secret:{self._secrets}{end}"
+
+    def _arns(self, service: str) -> str:
+        stack = self._stack
+        return f"arn:{stack.partition}:{service}:{stack.region}:{stack.account}"
+
+    def _summary(self) -> str:
+        runtime = self._config.runtime
+        return self._stack.to_json_string(
+            {
+                "functions": {
+                    kind: target_name(self._stack.stack_name, "runtime", kind)
+                    for kind in runtime.kinds
+                },
+                "queues": self._ingest.queues,
+                "queue_arns": self._arns("sqs"),
+                "prefix": self._prefix,
+                "secrets": self._secrets,
+                "timeout": runtime.timeout,
+                "visibility": 6 * runtime.timeout,
+                "sync_events": self._config.sync_events,
+                "max_concurrency": runtime.max_concurrency,
+            }
+        )
+
+
+def _allow(
+    actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, Any] | None = None
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        actions=list(actions), resources=list(resources), conditions=conditions
+    )

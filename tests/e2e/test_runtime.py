@@ -1,0 +1,182 @@
+"""Targets made at run time: 200 of them, used and removed, beside a deploy that goes on."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+
+from bucketcast.arn import Arn
+from bucketcast.rules import Rule
+from bucketcast.store import access, deployed
+from bucketcast.store.rules import Rules
+from bucketcast.store.runtime.opened import run_time_targets
+from bucketcast.store.runtime.targets import RuntimeTargets
+from tests.e2e.arrivals import posted
+from tests.e2e.system import System
+from tests.servers import webhook
+
+PUT = "s3:ObjectCreated:Put"
+MANY = 200
+AT_ONCE = 8
+
+
+class Aws(access.Aws):
+    """The clients of the system's own environment."""
+
+    def __init__(self, system: System) -> None:
+        super().__init__()
+        self._system = system
+
+    def _client(self, service: str, *, attempts: int = 3) -> Any:  # noqa: ARG002
+        return self._system.client(service)
+
+
+@pytest.fixture
+def targets(system: System) -> RuntimeTargets:
+    aws = Aws(system)
+    return run_time_targets(deployed.find("Bucketcast", aws), aws)
+
+
+def arn(id_: str) -> str:
+    return f"arn:minio:sqs::{id_}:webhook"
+
+
+def add(system: System, id_: str, *settings: str) -> dict[str, Any]:
+    ran = system.bucketcast("target", "add", f"webhook:{id_}", *settings, "--json")
+    assert ran.code == 0, ran.out
+    return dict(ran.document)
+
+
+def rule(system: System, id_: str, prefix: str) -> None:
+    words = ("event", "add", "uploads", arn(id_), "--event", "put", "--prefix", prefix)
+    ran = system.bucketcast(*words)
+    assert ran.code == 0, ran.err
+
+
+def arrived(system: System, path: str, prefix: str) -> list[str]:
+    """The keys of a test that arrived at a path of the webhook."""
+    found = posted(system.consumers.webhook, f"uploads/{prefix}", path)
+    return sorted({each.key.removeprefix("uploads/") for each in found})
+
+
+def left(system: System, begin: str) -> dict[str, Any]:
+    """What there is of targets whose ids begin so."""
+    queues = system.sqs.list_queues(QueueNamePrefix=f"Bucketcast-runtime-webhook-{begin}")
+    pages = system.client("lambda").get_paginator("list_event_source_mappings").paginate()
+    mapped = [each["EventSourceArn"] for page in pages for each in page["EventSourceMappings"]]
+    named = system.client("secretsmanager").get_paginator("list_secrets").paginate()
+    secrets = [each["Name"] for page in named for each in page["SecretList"]]
+    return {
+        "queues": queues.get("QueueUrls", []),
+        "mappings": [each for each in mapped if f"-runtime-webhook-{begin}" in each],
+        "secrets": [each for each in secrets if f"/runtime/webhook-{begin}" in each],
+    }
+
+
+def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
+    system: System, prefix: str, targets: RuntimeTargets
+) -> None:
+    id_ = f"one-{prefix[-7:-1]}"
+    hook = system.consumers.webhook
+    login = f"auth_token={webhook.TOKEN}"
+    made = add(system, id_, f"endpoint=http://{hook.address}/first", login)
+    assert (made["arn"], made["what"]) == (arn(id_), "made")
+    rule(system, id_, prefix)
+    system.put("uploads", f"{prefix}a.jpg")
+    system.until_equal("it arrived", lambda: arrived(system, "/first", prefix), [f"{prefix}a.jpg"])
+    assert system.fares()[f"webhook.{id_}"]["online"] is True
+    changed = add(system, id_, f"endpoint=http://{hook.address}/second", "--merge")
+    assert changed["what"] == "changed"
+    system.put("uploads", f"{prefix}b.jpg")
+    system.until_equal("it moved", lambda: arrived(system, "/second", prefix), [f"{prefix}b.jpg"])
+    steps = system.until(
+        "its trace",
+        lambda: system.bucketcast("trace", f"s3://uploads/{prefix}a.jpg", "--json").document,
+        lambda seen: "delivered" in [step["what"] for step in seen["steps"]],
+    )
+    assert arn(id_) in {step["target"] for step in steps["steps"]}
+    assert webhook.TOKEN not in json.dumps([msgspec.to_builtins(t) for t in targets.listed()])
+    system.bucketcast("event", "rm", "uploads", arn(id_))
+    targets.remove(Arn(id_, "webhook"), discard=True)
+    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": []}
+
+
+def test_what_waited_for_a_removed_target_is_sent_when_it_is_made_again(
+    system: System, prefix: str
+) -> None:
+    id_ = f"two-{prefix[-7:-1]}"
+    hook = system.consumers.webhook
+    add(system, id_, "endpoint=http://127.0.0.1:9/", "timeout=1s")
+    rule(system, id_, prefix)
+    system.put("uploads", f"{prefix}waits.jpg")
+    name = f"webhook.{id_}"
+    system.until("a message waits", lambda: system.fares()[name]["waiting"], lambda seen: seen == 1)
+    removed = system.bucketcast("target", "rm", arn(id_), "--json").document
+    assert (removed["waiting"], removed["discarded"]) == (1, False)
+    system.put("uploads", f"{prefix}nowhere.jpg")
+    system.until_settled()
+    add(system, id_, f"endpoint=http://{hook.address}/again", f"auth_token={webhook.TOKEN}")
+    system.put("uploads", f"{prefix}after.jpg")
+    expected = [f"{prefix}after.jpg", f"{prefix}waits.jpg"]
+    system.until_equal("both", lambda: arrived(system, "/again", prefix), expected, within=90)
+    system.bucketcast("event", "rm", "uploads", arn(id_))
+    system.bucketcast("target", "rm", arn(id_), "--discard")
+    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": []}
+
+
+def test_two_hundred_are_made_used_and_removed(
+    system: System, prefix: str, targets: RuntimeTargets
+) -> None:
+    """The last is made by as many calls as the first, and nothing of them is left."""
+    hook = system.consumers.webhook
+    ids = [f"many-{prefix[-7:-1]}-{number}" for number in range(MANY)]
+
+    def make(id_: str) -> None:
+        endpoint = f"http://{hook.address}/many"
+        targets.put("webhook", id_, {"endpoint": endpoint, "auth_token": webhook.TOKEN})
+
+    first = calls_of(system, lambda: make(ids[0]))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(make, ids[1:-1]))
+    assert calls_of(system, lambda: make(ids[-1])) == first
+    assert len([each for each in targets.listed() if each.id in ids]) == MANY
+    rules = Rules(system.outputs["RulesTable"], system.client("dynamodb"))
+    made = [
+        Rule(bucket="uploads", arn=arn(id_), events=(PUT,), prefix=f"{prefix}{at}/")
+        for at, id_ in enumerate(ids)
+    ]
+    for each in made:
+        rules.add(each)
+    for start in range(0, MANY, AT_ONCE):
+        part = range(start, min(start + AT_ONCE, MANY))
+        for at in part:
+            system.put("uploads", f"{prefix}{at}/x")
+        expected = sorted(f"{prefix}{at}/x" for at in range(part.stop))
+        look = partial(arrived, system, "/many", prefix)
+        system.until_equal("each at its target", look, expected, within=120)
+    rules.remove(made)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda id_: targets.remove(Arn(id_, "webhook"), discard=True), ids))
+    begin = f"many-{prefix[-7:-1]}-"
+    assert left(system, begin) == {"queues": [], "mappings": [], "secrets": []}
+    assert [each for each in targets.listed() if each.id in ids] == []
+
+
+def calls_of(system: System, act: Callable[[], None]) -> list[str]:
+    """The calls to AWS that something makes, in order."""
+    calls: list[str] = []
+
+    def count(model: Any, **_: Any) -> None:
+        calls.append(model.name)
+
+    clients = [system.client(each) for each in ("sqs", "lambda", "secretsmanager", "dynamodb")]
+    for client in clients:
+        client.meta.events.register("before-call", count)
+    act()
+    for client in clients:
+        client.meta.events.unregister("before-call", count)
+    return calls

@@ -1,0 +1,146 @@
+"""What the stack has for targets made at run time: functions, and rights held to names."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, Validations
+from aws_cdk import aws_iam as iam
+from cdk_nag import AwsSolutionsChecks
+
+from bucketcast.config import load
+from bucketcast.targets import kinds
+from stacks.bucketcast import Bucketcast
+from stacks.runtime import Runtime
+from tests.infra.conftest import CONTEXT, ROOT, Make, Synthesised
+from tests.infra.test_nag import _findings
+
+BARE = "[bucket.uploads]\n"
+TWO = '[runtime]\nkinds = ["webhook", "redis"]\ntimeout = "90s"\nmax_concurrency = 5\n'
+
+
+@pytest.fixture(scope="module")
+def two(make: Make) -> Synthesised:
+    return make(TWO)
+
+
+def functions(made: Synthesised) -> set[str]:
+    names = [each["Properties"]["FunctionName"] for each in made.of_type(FUNCTION).values()]
+    return {name for name in names if "-runtime-" in name}
+
+
+FUNCTION = "AWS::Lambda::Function"
+
+
+def test_by_default_there_are_three_functions_on_aws_and_all_here(make: Make) -> None:
+    assert functions(make(BARE)) == {
+        f"Bucketcast-runtime-{k}" for k in ("amqp", "kafka", "webhook")
+    }
+    assert functions(make(BARE, local=True)) == {f"Bucketcast-runtime-{kind}" for kind in kinds()}
+    assert functions(make('[runtime]\nkinds = "off"\n')) == set()
+
+
+def test_a_function_carries_its_kind_alone_and_is_called_for_nothing_yet(two: Synthesised) -> None:
+    function = two.function("Bucketcast-runtime-redis")
+    assert function["Handler"] == "functions.dispatch.runtime.handler"
+    assert function["Timeout"] == 90
+    assert function["RecursiveLoop"] == "Allow"
+    layers = sorted(layer["Ref"][:-8] for layer in function["Layers"])
+    assert layers == ["AssetsClientredis", "AssetsCore", "AssetsRuntime"]
+    variables = function["Environment"]["Variables"]
+    assert variables["BUCKETCAST_KIND"] == "redis"
+    assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-runtime-redis-"
+    assert len(two.of_type("AWS::Lambda::EventSourceMapping")) == 1, "ingest's"
+
+
+def test_a_function_may_touch_what_is_named_for_it_and_no_more(two: Synthesised) -> None:
+    (queues,) = _statements(two, "Runtimeredis", "sqs:ReceiveMessage")
+    assert _end(queues["Resource"]) == ":Bucketcast-runtime-redis-*"
+    (secrets,) = _statements(two, "Runtimeredis", "secretsmanager:GetSecretValue")
+    assert _end(secrets["Resource"]) == ":secret:bucketcast/Bucketcast/runtime/redis-*"
+    (table,) = _statements(two, "Runtimeredis", "dynamodb:GetItem")
+    assert table["Condition"] == {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#targets"]}
+    }
+    assert table["Action"] == "dynamodb:GetItem"
+
+
+def test_ingest_may_send_to_them(two: Synthesised) -> None:
+    ends = [_end(each["Resource"]) for each in _statements(two, "Ingest", "sqs:SendMessage")]
+    assert ":Bucketcast-runtime-*" in ends
+
+
+def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:
+    (output,) = [each for name, each in two.json["Outputs"].items() if name.startswith("Runtime")]
+    text = output["Value"]["Fn::Join"][1]
+    told = json.loads("".join(part if isinstance(part, str) else "X" for part in text))
+    assert told["functions"] == {
+        "redis": "Bucketcast-runtime-redis",
+        "webhook": "Bucketcast-runtime-webhook",
+    }
+    assert (told["timeout"], told["visibility"], told["max_concurrency"]) == (90, 540, 5)
+    assert told["prefix"] == "Bucketcast-runtime-"
+    assert told["sync_events"] is False
+
+
+def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:
+    made = _managed(tmp_path)
+    by_action = {
+        action: statement
+        for _, statement in made.statements()
+        for action in _list(statement["Action"])
+        if _.startswith("Manager")
+    }
+    for action in ("sqs:CreateQueue", "sqs:DeleteQueue"):
+        assert _end(by_action[action]["Resource"]) == ":Bucketcast-runtime-*"
+    for action in ("secretsmanager:CreateSecret", "secretsmanager:DeleteSecret"):
+        assert _end(by_action[action]["Resource"]) == ":secret:bucketcast/Bucketcast/runtime/*"
+    mapping = by_action["lambda:CreateEventSourceMapping"]
+    assert mapping == by_action["lambda:DeleteEventSourceMapping"]
+    assert len(mapping["Condition"]["ArnEquals"]["lambda:FunctionArn"]) == 2
+    assert "Condition" in by_action["dynamodb:PutItem"]
+    assert "sqs:SendMessage" not in by_action
+    assert "lambda:UpdateFunctionConfiguration" not in by_action
+
+
+def test_its_rights_are_answered_for(tmp_path: Path) -> None:
+    app = _app(tmp_path)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    assert not _findings(app, tmp_path)
+
+
+def _app(folder: Path) -> App:
+    config = folder / "bucketcast.toml"
+    config.write_text(TWO + '[alarms]\nemail = "events@example.org"\n')
+    app = App(context=CONTEXT, outdir=str(folder / "out"))
+    stack = Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
+    role = iam.Role(stack, "Manager", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    runtime = stack.node.find_child("Runtime")
+    assert isinstance(runtime, Runtime)
+    runtime.let_manage(role)
+    return app
+
+
+def _managed(folder: Path) -> Synthesised:
+    stack = _app(folder).node.find_child("Bucketcast")
+    assert isinstance(stack, Bucketcast)
+    return Synthesised(stack)
+
+
+def _statements(made: Synthesised, where: str, action: str) -> list[dict[str, Any]]:
+    return [
+        statement
+        for logical_id, statement in made.statements()
+        if logical_id.startswith(where) and action in _list(statement["Action"])
+    ]
+
+
+def _end(resource: Any) -> str:
+    if isinstance(resource, list):
+        return "".join(map(_end, resource))
+    return str(resource["Fn::Join"][1][-1]) if "Fn::Join" in resource else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

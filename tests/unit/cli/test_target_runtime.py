@@ -1,0 +1,113 @@
+"""`bucketcast target add`, `rm` and `ls` of targets made at run time."""
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec.structs import asdict, replace
+
+from tests.unit.cli.conftest import Run, cells
+from tests.unit.fake_aws import REGION, TABLE, FakeAws, _client
+from tests.unit.runtime_targets import ACCOUNT, RUNTIME, make_functions
+
+HOOK = "arn:minio:sqs::audit:webhook"
+HERE = replace(
+    RUNTIME,
+    queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
+    queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
+)
+
+
+@pytest.fixture(autouse=True)
+def with_runtime(aws: FakeAws) -> None:
+    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "later": "unknown"})
+    aws.mappings = _client("lambda")
+    aws.secretsmanager = _client("secretsmanager")
+    make_functions(_client("iam"), aws.mappings)
+    online = {"online": True, "why": "", "where": "http://h"}
+    aws.answers["Bucketcast-runtime-webhook"] = online
+
+
+def add(run: Run, *more: str) -> None:
+    ran = run("target", "add", "webhook:audit", "endpoint=http://h", *more)
+    assert ran.code == 0, ran.err
+
+
+def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: FakeAws) -> None:
+    ran = run("target", "add", "webhook:audit", "endpoint=http://h", "auth_token=hunter2", "--json")
+    assert ran.document == {"status": "success", "arn": HOOK, "what": "made", "notes": []}
+    rows = {row[0]: row[1:] for row in cells(run("target", "ls").out)}
+    assert rows["ARN"][-1] == "MADE"
+    assert rows[HOOK] == ["http://h", "yes", "0", "0", "at run time"]
+    assert rows["arn:minio:sqs::primary:webhook"][-1] == "by the deploy"
+    assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
+    (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert rule["deployed"] is True
+    explained = run("explain", "s3://uploads/x", "--event", "put", "--json").document
+    assert [each["target"] for each in explained["deliveries"]] == [HOOK]
+    assert run("target", "rm", "webhook:audit", "--discard").out == f"Removed {HOOK}\n"
+    (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert rule["deployed"] is False
+    assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)
+
+
+def test_a_value_may_come_from_a_file(run: Run, aws: FakeAws, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2\n")
+    add(run, "--from-file", f"auth_token={tmp_path / 'token'}")
+    (secret,) = aws.secretsmanager.list_secrets()["SecretList"]
+    held = aws.secretsmanager.get_secret_value(SecretId=secret["Name"])["SecretString"]
+    assert json.loads(held) == {"auth_token": "hunter2"}
+    ran = run("target", "add", "webhook:audit", "--from-file", "auth_token=/nowhere/x")
+    assert (ran.code, "No such file" in ran.err) == (2, True)
+
+
+def test_merge_changes_what_is_named(run: Run) -> None:
+    add(run, "auth_token=hunter2")
+    ran = run("target", "add", HOOK, "timeout=20s", "--merge")
+    assert ran.out == f"{HOOK} is changed\n"
+    ran = run("target", "add", "notify_webhook:audit", "timeout=20s", "--merge")
+    assert ran.out == f"{HOOK} is unchanged\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
+        (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
+        (("add", "nats:audit"), 2, "no function for run-time targets of kind nats"),
+        (("add", "webhook"), 2, "'webhook' is no target: KIND:ID, such as webhook:primary"),
+        (("add", "webhook:audit", "endpoint"), 2, "'endpoint' is no setting: KEY=VALUE"),
+        (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
+        (("rm", "webhook:other"), 1, "no run-time target arn:minio:sqs::other:webhook"),
+        (("rm", "webhok:other"), 2, "unknown kind 'webhok': did you mean 'webhook'?"),
+    ],
+)
+def test_what_cannot_be_is_said(run: Run, words: tuple[str, ...], code: int, said: str) -> None:
+    ran = run("target", *words)
+    assert (ran.code, said in ran.err) == (code, True), ran.err
+
+
+def test_what_rests_is_listed_and_gets_no_events(run: Run) -> None:
+    add(run)
+    run("target", "add", HOOK, "enable=off", "--merge")
+    target = run("target", "ls", "--json").document["targets"][-1]
+    assert (target["arn"], target["online"], target["why"]) == (HOOK, False, "switched off")
+    run("target", "rm", HOOK)
+    target = run("target", "ls", "--json").document["targets"][-1]
+    assert target["why"] == "removed; what waited is kept"
+    assert run("event", "add", "uploads", HOOK, "--event", "put").code == 1
+
+
+@pytest.mark.parametrize("job", ["backfill", "reconcile"])
+def test_jobs_are_for_deployed_targets(run: Run, aws: FakeAws, job: str) -> None:
+    add(run)
+    aws.outputs["Pipeline"] = json.dumps({"bucket": "p", "jobs": {job: job}})
+    ran = run(job, "uploads", "--target", HOOK)
+    assert ran.code == 1
+    assert "was made at run time" in ran.err
+
+
+def test_a_stack_without_functions_for_it_says_how_to_get_them(run: Run, aws: FakeAws) -> None:
+    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "functions": {}})
+    ran = run("target", "add", "webhook:audit", "endpoint=http://h")
+    assert (ran.code, "[runtime] kinds in bucketcast.toml" in ran.err) == (1, True)

@@ -1,0 +1,124 @@
+"""An account with a stack for run-time targets, as moto plays it, and calls that are killed."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import boto3
+from moto.sqs.models import sqs_backends
+
+from bucketcast.runtime.model import Runtime
+from bucketcast.store.runtime.resources import Resources
+from bucketcast.store.runtime.table import Table
+from bucketcast.store.runtime.targets import RuntimeTargets
+
+ACCOUNT = "123456789012"
+REGION = "eu-central-1"
+RUNTIME = Runtime(
+    functions={
+        "webhook": "Bucketcast-runtime-webhook",
+        "redis": "Bucketcast-runtime-redis",
+        "postgres": "Bucketcast-runtime-postgres",
+    },
+    queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
+    queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
+    prefix="Bucketcast-runtime-",
+    secrets="bucketcast/Bucketcast/runtime/",
+    timeout=60,
+    visibility=360,
+)
+_TRUST = json.dumps({"Version": "2012-10-17", "Statement": []})
+
+
+class Killed(BaseException):
+    """The process ended here: nothing that would tidy up is run."""
+
+
+class _Watch:
+    """Counts the calls of the clients, which are made once, and ends the process before one."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.dies_at = -1
+
+    def called(self, model: Any, **_: Any) -> None:
+        if self.dies_at == len(self.calls):
+            raise Killed
+        self.calls.append(model.name)
+
+
+@cache
+def _clients() -> tuple[_Watch, dict[str, Any]]:
+    session = boto3.Session("testing", "testing", region_name=REGION)
+    names: Any = ("sqs", "dynamodb", "lambda", "secretsmanager", "iam")
+    watch, clients = _Watch(), {name: session.client(name) for name in names}
+    for client in clients.values():
+        client.meta.events.register("before-call", watch.called)
+    return watch, clients
+
+
+class Account:
+    """The clients, the clock, and what there is beside the table."""
+
+    def __init__(self, table: str) -> None:
+        self._watch, clients = _clients()
+        self.sqs, self.dynamodb = clients["sqs"], clients["dynamodb"]
+        self.functions, self.secrets = clients["lambda"], clients["secretsmanager"]
+        self.now = 1_800_000_000.0
+        self.table = Table(table, self.dynamodb)
+        make_functions(clients["iam"], self.functions)
+
+    @property
+    def calls(self) -> list[str]:
+        return self._watch.calls
+
+    def targets(self, runtime: Runtime = RUNTIME, **more: Any) -> RuntimeTargets:
+        resources = Resources(runtime, self.sqs, self.functions, self.secrets, patience=0)
+        more = {"patience": 0.0, "clock": lambda: self.now, **more}
+        return RuntimeTargets(runtime, self.table, resources, **more)
+
+    @contextmanager
+    def killed(self, before: int) -> Iterator[None]:
+        """Within, the process ends before this call to AWS, counted from 0."""
+        self._watch.calls, self._watch.dies_at = [], before
+        try:
+            yield
+        finally:
+            self._watch.dies_at = -1
+
+    def fill(self, *queues: str) -> None:
+        """Put a message into each queue, for which moto would call a function even then."""
+        for queue in queues:
+            sqs_backends[ACCOUNT][REGION].queues[queue].lambda_event_source_mappings.clear()
+            self.sqs.send_message(QueueUrl=RUNTIME.url(queue), MessageBody="x")
+
+    def queues(self) -> set[str]:
+        urls = self.sqs.list_queues().get("QueueUrls", [])
+        return {url.rpartition("/")[2] for url in urls}
+
+    def mapped(self) -> set[str]:
+        """The names of the queues that some function is called for."""
+        found = self.functions.list_event_source_mappings()["EventSourceMappings"]
+        return {each["EventSourceArn"].rpartition(":")[2] for each in found}
+
+    def secret_texts(self) -> dict[str, Any]:
+        names = [each["Name"] for each in self.secrets.list_secrets()["SecretList"]]
+        return {
+            name: json.loads(self.secrets.get_secret_value(SecretId=name)["SecretString"])
+            for name in names
+        }
+
+
+def make_functions(iam: Any, functions: Any) -> None:
+    """The functions of the stack, which do nothing."""
+    role = iam.create_role(RoleName="made", AssumeRolePolicyDocument=_TRUST)["Role"]["Arn"]
+    for name in RUNTIME.functions.values():
+        functions.create_function(
+            FunctionName=name,
+            Role=role,
+            Handler="x.y",
+            Runtime="python3.13",
+            Code={"ZipFile": b"x"},
+        )

@@ -1,0 +1,45 @@
+"""The table `[runtime]`: for which kinds targets can be made at run time."""
+
+from pathlib import Path
+
+import pytest
+
+from bucketcast.config import RuntimeConfig, load
+from bucketcast.errors import ConfigErrors
+from bucketcast.targets import kinds
+
+
+def read(folder: Path, text: str, *, local: bool = False) -> RuntimeConfig:
+    (folder / "b.toml").write_text(text)
+    return load(folder / "b.toml", {}, local=local).runtime
+
+
+@pytest.mark.parametrize(
+    ("text", "local", "expected"),
+    [
+        ("", False, ("amqp", "kafka", "webhook")),
+        ("", True, kinds()),
+        ('[runtime]\nkinds = ["redis", "nats", "redis"]', True, ("nats", "redis")),
+        ('[runtime]\nkinds = "off"', True, ()),
+        ('[runtime]\nkinds = "all"', False, kinds()),
+        ("[runtime]\nkinds = []", False, ("amqp", "kafka", "webhook")),
+    ],
+)
+def test_kinds(tmp_path: Path, text: str, local: bool, expected: tuple[str, ...]) -> None:  # noqa: FBT001
+    assert read(tmp_path, text, local=local).kinds == expected
+
+
+def test_what_a_function_gets(tmp_path: Path) -> None:
+    text = '[runtime]\nkinds = "nsq"\nmemory = 256\ntimeout = "2m"\nmax_concurrency = 3'
+    assert read(tmp_path, text) == RuntimeConfig(("nsq",), 256, 120, 3)
+
+
+def test_every_mistake_is_said(tmp_path: Path) -> None:
+    text = '[runtime]\nkinds = ["webhok", "all"]\nmemory = 1\ntimeout = "1h"\nmax_concurrency = 1'
+    with pytest.raises(ConfigErrors) as wrong:
+        read(tmp_path, text)
+    said = str(wrong.value)
+    assert "runtime.kinds: found 'webhok'; did you mean 'webhook'?" in said
+    assert "all and off stand alone" in said
+    for key in ("memory: found 1;", "timeout: found 3600;", "max_concurrency: found 1;"):
+        assert f"runtime.{key} allowed is" in said

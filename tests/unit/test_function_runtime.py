@@ -1,0 +1,156 @@
+"""The function of a kind, called for the queues of many run-time targets."""
+
+import json
+from importlib import import_module
+from typing import Any
+
+import pytest
+from aws_lambda_powertools.utilities import parameters
+
+from bucketcast.errors import NotAuthorized
+from tests.unit.made import received
+from tests.unit.runtime_targets import RUNTIME, Account
+from tests.unit.test_function_dispatch import SECONDS, Context, Fake, Handler, body, invocation
+
+TOKEN = {"endpoint": "https://example.org/hook", "auth_token": "one"}
+
+
+class Runtime:
+    """The account, and the webhooks' function as Lambda would load it."""
+
+    def __init__(self, account: Account, handler: Handler) -> None:
+        self.account = account
+        self.handler = handler
+
+    def put(self, id_: str, **values: str) -> str:
+        """Make a target; the name of its queue."""
+        targets = self.account.targets()
+        return targets.put("webhook", id_, {**TOKEN, **values}).target.queue
+
+    def __call__(self, queue: str, *messages: str) -> list[str]:
+        event = invocation(*messages)
+        for record in event["Records"]:
+            record["eventSourceARN"] = RUNTIME.arn(queue)
+        answer = self.handler(event, Context(60 * SECONDS))
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+    def probe(self, arn: str) -> dict[str, Any]:
+        return self.handler({"probe": True, "target": arn}, Context(60 * SECONDS))
+
+
+@pytest.fixture
+def runtime(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:  # noqa: ARG001
+    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    Fake.sent, Fake.answers = [], {}
+    environ = {
+        "BUCKETCAST_KIND": "webhook",
+        "BUCKETCAST_RULES_TABLE": rules_table,
+        "BUCKETCAST_QUEUES": RUNTIME.queues,
+        "BUCKETCAST_QUEUE_PREFIX": f"{RUNTIME.prefix}webhook-",
+        "POWERTOOLS_SERVICE_NAME": "dispatch",
+    }
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    module = import_module("functions.dispatch.runtime")
+    return Runtime(Account(rules_table), module.build(environ, lambda _: Fake))
+
+
+def test_each_queue_goes_to_its_own_target(runtime: Runtime) -> None:
+    first, second = runtime.put("a-1", auth_token="one"), runtime.put("a", auth_token="two")
+    assert runtime(first, body("x")) == []
+    assert runtime(second, body("y")) == []
+    assert runtime(first, body("z")) == []
+    assert Fake.sent == [("one", ["x"]), ("two", ["y"]), ("one", ["z"])]
+
+
+def test_new_settings_hold_from_the_next_batch_on(runtime: Runtime) -> None:
+    queue = runtime.put("audit", auth_token="one")
+    runtime(queue, body("x"))
+    runtime.put("audit", auth_token="two")
+    assert runtime(queue, body("y")) == []
+    assert Fake.sent == [("one", ["x"]), ("two", ["y"])]
+
+
+def test_a_secret_replaced_while_a_batch_is_under_way_is_found(runtime: Runtime) -> None:
+    queue = runtime.put("audit", auth_token="one")
+    Fake.answers = {"x": NotAuthorized("who are you")}
+    replaced: list[str] = []
+
+    def send(self: Fake, events: Any) -> Any:
+        if not replaced:
+            replaced.append(runtime.put("audit", auth_token="two"))
+            return {0: NotAuthorized("who are you")}
+        Fake.sent.append((self.settings.auth_token.reveal(), [each.key for each in events]))
+        return {}
+
+    class Late(Fake):
+        pass
+
+    Late.send = send  # type: ignore[method-assign]
+    runtime.handler._kind = Late  # type: ignore[attr-defined]
+    assert runtime(queue, body("x")) == []
+    assert Fake.sent == [("two", ["x"])]
+
+
+def test_messages_of_a_target_that_is_gone_wait(runtime: Runtime) -> None:
+    queue = runtime.put("audit")
+    runtime.account.fill(queue)
+    removed = runtime.account.targets()
+    (target,) = removed.listed()
+    from bucketcast.arn import Arn  # noqa: PLC0415 - only here
+
+    removed.remove(Arn.parse(target.arn))
+    (message,) = runtime.account.sqs.receive_message(QueueUrl=RUNTIME.url(queue))["Messages"]
+    event = invocation(message["Body"])
+    event["Records"][0] |= {
+        "eventSourceARN": RUNTIME.arn(queue),
+        "receiptHandle": message["ReceiptHandle"],
+    }
+    answer = runtime.handler(event, Context(60 * SECONDS))
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
+    assert Fake.sent == []
+
+
+def test_what_is_refused_is_buried_beside_its_own_queue(runtime: Runtime) -> None:
+    from bucketcast.errors import Rejected  # noqa: PLC0415 - only here
+
+    queue = runtime.put("audit")
+    Fake.answers = {"x": Rejected("too long")}
+    assert runtime(queue, body("x", "y")) == []
+    (grave,) = received(runtime.account.sqs, RUNTIME.url(f"{queue}-dead"))
+    assert grave["texts"]["target"] == "arn:minio:sqs::audit:webhook"
+    assert grave["texts"]["reason"] == "too long"
+
+
+def test_counts_and_traces_name_the_target(
+    runtime: Runtime, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runtime(runtime.put("audit"), body("x"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["target"] for line in lines if "_aws" in line or "trace" in line] == [
+        "arn:minio:sqs::audit:webhook"
+    ] * 2
+
+
+def test_probe_is_of_one_target(runtime: Runtime) -> None:
+    runtime.put("audit")
+    assert runtime.probe("arn:minio:sqs::audit:webhook") == {
+        "online": True,
+        "why": "",
+        "where": "https://example.org/hook",
+    }
+    assert "was removed" in runtime.probe("arn:minio:sqs::other:webhook")["why"]
+
+
+def test_the_connections_that_are_kept_have_a_limit(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = import_module("functions.dispatch.runtime")
+    monkeypatch.setattr(module, "KEPT", 2)
+    queues = [runtime.put(name) for name in ("a", "b", "c")]
+    closed: list[str] = []
+    monkeypatch.setattr(Fake, "close", lambda _: closed.append("one"))
+    for queue in queues:
+        assert runtime(queue, body("x")) == []
+    assert closed == ["one"]
+    assert len(runtime.handler._served) == 2  # type: ignore[attr-defined]

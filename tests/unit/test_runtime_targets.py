@@ -1,0 +1,375 @@
+"""Run-time targets: made, changed and removed by calls that may be killed at any step."""
+
+import threading
+from collections.abc import Mapping
+
+import pytest
+from msgspec.structs import replace
+
+from bucketcast.arn import Arn
+from bucketcast.errors import ConfigErrors
+from bucketcast.runtime.model import RuntimeTarget
+from bucketcast.store.runtime.book import TargetBook
+from bucketcast.store.runtime.table import LostTaskError
+from bucketcast.store.runtime.targets import (
+    GRACE_SECONDS,
+    LEASE_SECONDS,
+    LOOK_AGAIN_SECONDS,
+    BusyError,
+    DeployedByFileError,
+    NoRuntimeTargetError,
+    RuntimeTargets,
+)
+from tests.unit.runtime_targets import RUNTIME, Account, Killed
+
+HOOK = Arn("audit", "webhook")
+OPEN = {"endpoint": "https://example.org/hook"}
+HIDDEN = {**OPEN, "auth_token": "hunter2"}
+
+
+@pytest.fixture
+def account(aws: None, rules_table: str) -> Account:  # noqa: ARG001 - it answers
+    return Account(rules_table)
+
+
+def put(targets: RuntimeTargets, values: Mapping[str, str] = HIDDEN, **more: bool) -> str:
+    return targets.put("webhook", "audit", values, **more).what
+
+
+def expire(account: Account) -> None:
+    account.now += LEASE_SECONDS + 1
+
+
+def nothing_is_left(account: Account) -> None:
+    assert account.queues() == set()
+    assert account.mapped() == set()
+    assert account.secret_texts() == {}
+    assert account.table.targets() == []
+    assert account.table.tasks() == []
+
+
+def only_this_is_there(account: Account, token: str) -> None:
+    (target,) = account.table.targets()
+    assert account.queues() == {target.queue, target.dead}
+    assert account.mapped() == {target.queue}
+    assert account.secret_texts() == {target.secret: {"auth_token": token}}
+    assert account.table.tasks() == []
+
+
+def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: Account) -> None:
+    book = TargetBook(account.table)
+    assert book.queue(str(HOOK)) is None
+    assert put(account.targets()) == "made"
+    only_this_is_there(account, "hunter2")
+    (target,) = account.table.targets()
+    book.begin()
+    assert book.queue(str(HOOK)) == target.queue
+    assert target.settings["auth_token"] == f"secret:{target.secret}#auth_token"
+    assert "hunter2" not in repr(target)
+    attributes = account.sqs.get_queue_attributes(
+        QueueUrl=RUNTIME.url(target.queue), AttributeNames=["All"]
+    )["Attributes"]
+    assert attributes["VisibilityTimeout"] == "360"
+    assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
+    assert target.dead in attributes["RedrivePolicy"]
+    assert "aws:SecureTransport" in attributes["Policy"]
+
+
+def test_the_same_again_changes_nothing(account: Account) -> None:
+    put(account.targets())
+    before = account.table.version(), account.table.targets()
+    assert put(account.targets()) == "unchanged"
+    assert (account.table.version(), account.table.targets()) == before
+    only_this_is_there(account, "hunter2")
+
+
+def test_other_settings_keep_the_queue_and_replace_the_secret(account: Account) -> None:
+    put(account.targets())
+    (before,) = account.table.targets()
+    assert put(account.targets(), {**HIDDEN, "auth_token": "new"}) == "changed"
+    (after,) = account.table.targets()
+    assert (after.queue, after.number) == (before.queue, before.number + 1)
+    only_this_is_there(account, "new")
+    assert put(account.targets(), OPEN) == "changed"
+    assert account.secret_texts() == {}
+
+
+def test_merge_leaves_what_is_not_given(account: Account) -> None:
+    put(account.targets())
+    put(account.targets(), {"timeout": "20s"}, merge=True)
+    only_this_is_there(account, "hunter2")
+    (target,) = account.table.targets()
+    assert target.settings["timeout"] == "20s"
+    assert target.settings["endpoint"] == OPEN["endpoint"]
+    put(account.targets(), {"auth_token": ""}, merge=True)
+    assert account.secret_texts() == {}
+
+
+def test_switched_off_it_keeps_its_settings_and_gets_nothing(account: Account) -> None:
+    put(account.targets())
+    put(account.targets(), {"enable": "off"}, merge=True)
+    (target,) = account.table.targets()
+    assert target.state == "off"
+    assert account.mapped() == set()
+    assert TargetBook(account.table).queue(str(HOOK)) is None
+    put(account.targets(), {"enable": "on"}, merge=True)
+    only_this_is_there(account, "hunter2")
+
+
+def test_what_is_wrong_makes_nothing(account: Account) -> None:
+    with pytest.raises(ConfigErrors):
+        put(account.targets(), {"endpoint": "no url"})
+    with pytest.raises(ConfigErrors):
+        put(account.targets(), {"timeout": "10s"}, merge=True)
+    nothing_is_left(account)
+
+
+def test_a_deployed_target_is_refused_with_words(account: Account) -> None:
+    targets = account.targets(deployed=frozenset({str(HOOK)}))
+    with pytest.raises(DeployedByFileError, match=r"audit:webhook is in bucketcast\.toml: change"):
+        put(targets)
+    with pytest.raises(DeployedByFileError, match="take it out there"):
+        targets.remove(HOOK)
+    nothing_is_left(account)
+
+
+def test_one_that_a_later_deploy_has_too_can_still_be_removed(account: Account) -> None:
+    put(account.targets())
+    account.targets(deployed=frozenset({str(HOOK)})).remove(HOOK, discard=True)
+    nothing_is_left(account)
+
+
+def test_removing_what_is_not_there_says_what_is(account: Account) -> None:
+    put(account.targets())
+    with pytest.raises(NoRuntimeTargetError, match="did you mean 'arn:minio:sqs::audit:webhook'"):
+        account.targets().remove(Arn("audits", "webhook"))
+    with pytest.raises(NoRuntimeTargetError):
+        account.targets().get(Arn("audits", "webhook"))
+
+
+def test_discard_removes_everything_and_counts_it(account: Account) -> None:
+    put(account.targets())
+    (target,) = account.table.targets()
+    account.fill(target.queue, target.queue, target.dead)
+    removed = account.targets().remove(HOOK, discard=True)
+    assert (removed.waiting, removed.dead, removed.discarded) == (2, 1, True)
+    nothing_is_left(account)
+
+
+def test_what_waits_stays_until_the_target_is_made_again(account: Account) -> None:
+    put(account.targets())
+    (before,) = account.table.targets()
+    account.fill(before.queue)
+    removed = account.targets().remove(HOOK)
+    assert (removed.waiting, removed.dead, removed.discarded) == (1, 0, False)
+    (kept,) = account.table.targets()
+    assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
+    assert (account.mapped(), account.secret_texts()) == (set(), {})
+    assert TargetBook(account.table).queue(str(HOOK)) is None
+    with pytest.raises(NoRuntimeTargetError):
+        account.targets().remove(HOOK)
+    account.now += GRACE_SECONDS + 1
+    account.targets().sweep()
+    assert account.queues() == {kept.queue, kept.dead}, "something waits there"
+    assert put(account.targets()) == "made"
+    only_this_is_there(account, "hunter2")
+    (again,) = account.table.targets()
+    assert again.queue == before.queue
+
+
+def test_kept_messages_can_be_discarded_later(account: Account) -> None:
+    put(account.targets())
+    account.targets().remove(HOOK)
+    account.targets().remove(HOOK, discard=True)
+    nothing_is_left(account)
+
+
+def test_a_queue_without_messages_goes_once_that_is_certain(account: Account) -> None:
+    put(account.targets())
+    (target,) = account.table.targets()
+    account.targets().remove(HOOK)
+    account.targets().sweep()
+    assert account.queues() == {target.queue, target.dead}, "SQS's counts are not right at once"
+    account.now += GRACE_SECONDS + 1
+    account.fill(target.dead)
+    account.targets().sweep()
+    assert account.queues() == {target.queue, target.dead}
+    account.sqs.purge_queue(QueueUrl=RUNTIME.url(target.dead))
+    account.now += LOOK_AGAIN_SECONDS + 1
+    account.targets().sweep()
+    nothing_is_left(account)
+
+
+def test_made_again_at_once_it_has_a_queue_of_another_name(account: Account) -> None:
+    """SQS refuses a name for 60 seconds after a queue of that name was deleted."""
+    put(account.targets())
+    (before,) = account.table.targets()
+    account.targets().remove(HOOK, discard=True)
+    put(account.targets())
+    (after,) = account.table.targets()
+    assert after.queue != before.queue
+
+
+def test_an_ordered_stack_makes_ordered_queues(account: Account) -> None:
+    put(account.targets(replace(RUNTIME, sync_events=True)))
+    (target,) = account.table.targets()
+    assert target.queue.endswith(".fifo")
+    assert target.dead.endswith("-dead.fifo")
+    only_this_is_there(account, "hunter2")
+
+
+@pytest.mark.parametrize("step", range(16))
+def test_killed_while_it_is_made_it_leaves_nothing(account: Account, step: int) -> None:
+    _killed(account, step, lambda: put(account.targets()))
+    expire(account)
+    account.targets().sweep()
+    if account.table.targets():
+        only_this_is_there(account, "hunter2")
+    else:
+        nothing_is_left(account)
+    put(account.targets())
+    only_this_is_there(account, "hunter2")
+
+
+@pytest.mark.parametrize("step", range(16))
+def test_killed_while_it_is_changed_it_is_as_before_or_as_wanted(
+    account: Account, step: int
+) -> None:
+    put(account.targets())
+    _killed(account, step, lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}))
+    expire(account)
+    account.targets().sweep()
+    (target,) = account.table.targets()
+    only_this_is_there(account, account.secret_texts()[target.secret]["auth_token"])
+    put(account.targets(), {**HIDDEN, "auth_token": "newest"})
+    only_this_is_there(account, "newest")
+
+
+@pytest.mark.parametrize("discard", [True, False])
+@pytest.mark.parametrize("step", range(16))
+def test_killed_while_it_is_removed_it_is_there_or_gone(
+    account: Account,
+    step: int,
+    discard: bool,  # noqa: FBT001
+) -> None:
+    put(account.targets())
+    _killed(account, step, lambda: account.targets().remove(HOOK, discard=discard))
+    expire(account)
+    account.targets().sweep()
+    account.now += LOOK_AGAIN_SECONDS + 1
+    account.targets().sweep()
+    if account.table.targets():
+        only_this_is_there(account, "hunter2")
+    else:
+        nothing_is_left(account)
+
+
+@pytest.mark.parametrize("step", range(16))
+def test_killed_while_it_is_made_again_what_waits_stays(account: Account, step: int) -> None:
+    put(account.targets())
+    (before,) = account.table.targets()
+    account.fill(before.queue)
+    account.targets().remove(HOOK)
+    _killed(account, step, lambda: put(account.targets()))
+    expire(account)
+    account.targets().sweep()
+    assert account.queues() == {before.queue, before.dead}
+    put(account.targets())
+    only_this_is_there(account, "hunter2")
+
+
+def _killed(account: Account, step: int, call: object) -> None:
+    assert callable(call)
+    try:
+        with account.killed(step):
+            call()
+    except Killed:
+        return
+    assert step >= len(account.calls), "it ended by itself, so it made fewer calls"
+
+
+def test_the_last_steps_of_every_call_are_among_those_that_were_killed(account: Account) -> None:
+    for call in (
+        lambda: put(account.targets()),
+        lambda: put(account.targets(), {**HIDDEN, "auth_token": "new"}),
+        lambda: account.targets().remove(HOOK),
+        lambda: put(account.targets()),
+        lambda: account.targets().remove(HOOK, discard=True),
+    ):
+        with account.killed(-1):
+            call()
+        assert len(account.calls) <= 16, account.calls
+
+
+def test_a_call_that_fails_takes_back_what_it_made(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = account.targets()
+
+    def refused(_: object) -> None:
+        raise RuntimeError("Lambda said no")
+
+    monkeypatch.setattr(targets._resources, "map", refused)
+    with pytest.raises(RuntimeError, match="Lambda said no"):
+        put(targets)
+    nothing_is_left(account)
+
+
+def test_another_call_is_waited_for_and_then_said_to_be_at_work(account: Account) -> None:
+    _killed(account, 6, lambda: put(account.targets()))
+    with pytest.raises(BusyError, match="another call is at work on arn:minio:sqs::audit:webhook"):
+        put(account.targets())
+    expire(account)
+    assert put(account.targets()) == "made"
+    only_this_is_there(account, "hunter2")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_one_that_was_thought_dead_can_no_more_change_anything(
+    account: Account,
+    waits: bool,  # noqa: FBT001
+    fails: bool,  # noqa: FBT001
+) -> None:
+    if waits:
+        put(account.targets())
+        account.fill(account.table.targets()[0].queue)
+        account.targets().remove(HOOK)
+    slow = account.targets()
+    map_it = slow._resources.map
+
+    def overtaken(target: RuntimeTarget) -> None:
+        map_it(target)
+        expire(account)
+        put(account.targets(), {**HIDDEN, "auth_token": "quick"})
+        if fails:
+            raise RuntimeError("no answer")
+
+    slow._resources.map = overtaken  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError if fails else LostTaskError):
+        put(slow)
+    expire(account)
+    account.targets().sweep()
+    (target,) = account.table.targets()
+    assert account.secret_texts()[target.secret] == {"auth_token": "quick"}
+    assert account.mapped() == {target.queue}
+    assert account.queues() == {target.queue, target.dead}
+    assert len(account.secret_texts()) == 1
+
+
+def test_many_callers_at_once_each_get_their_own(account: Account) -> None:
+    names = [f"t{n}" for n in range(12)]
+
+    def make(name: str) -> None:
+        account.targets(patience=30.0).put("webhook", name, OPEN)
+
+    threads = [threading.Thread(target=make, args=(name,)) for name in names * 2]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    there = account.table.targets()
+    assert sorted(each.id for each in there) == sorted(names)
+    assert account.mapped() == {each.queue for each in there}
+    assert account.queues() == {name for each in there for name in (each.queue, each.dead)}
+    assert account.table.tasks() == []
