@@ -1,45 +1,11 @@
-"""Events of what a bucket holds, made up from its rows: records in MinIO's dialect.
+"""Objects among the rows of a listing, and the events that are made up of them."""
 
-A mirror of a bucket takes an event if its order, `(sequencer, time)`, is newer than what it knows.
-So the order decides what a made-up event may do:
-
-* `OLDEST`, whose digits are all 0, is older than any sequencer that a source ever sent. Such an
-  event fills a row that nobody wrote and changes none that a real event wrote or removed.
-* `just_after(order)` replaces the very row that has this order, and loses against any event that
-  is really newer: sequencers grow from one event of a key to the next.
-"""
-
-import re
-from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple
-
-import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from bucketcast.event import AGENT, Event
-from bucketcast.namespace import UNVERSIONED
-from bucketcast.shapes.minio import encode, record
-from bucketcast.sources import minio
+from bucketcast.shown import EPOCH, OLDEST, Object, created, just_after, removed
 
-OLDEST: Final = "0" * 16
-"""The sequencer of what loses against any real event, as long as MinIO's are."""
-EPOCH: Final = "1970-01-01T00:00:00.000Z"
-"""The time of an object whose source names none."""
-USER_AGENT: Final = AGENT + "backfill"
-_in_parts = re.compile(r".*-[0-9]+").fullmatch
-
-
-class Object(NamedTuple):
-    """An object that a bucket shows; `modified` is Unix ms, the rest as in `LISTING`."""
-
-    bucket: str
-    key: str
-    version_id: str | None = None
-    size: int | None = None
-    etag: str | None = None
-    modified: int | None = None
-    storage_class: str | None = None
+__all__ = ["EPOCH", "OLDEST", "Object", "created", "just_after", "objects", "removed"]
 
 
 def objects(listing: DataFrame) -> DataFrame:
@@ -49,63 +15,3 @@ def objects(listing: DataFrame) -> DataFrame:
     """
     shown = listing.where("is_latest and not is_delete_marker")
     return shown.withColumn("modified", F.unix_millis("last_modified")).select(*Object._fields)
-
-
-def created(found: Object, *, sequencer: str = OLDEST, time: str = "") -> Event:
-    """That the object was put, at the time at which it was, or at another one."""
-    etag = found.etag or ""
-    how = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
-    event = _recorded(
-        Event(
-            name=f"s3:ObjectCreated:{how}",
-            bucket=found.bucket,
-            key=found.key,
-            time=time or _text(found.modified),
-            sequencer=sequencer,
-            record=msgspec.Raw(),
-            # MinIO's word for a size that it cannot tell; without one it would be 0.
-            size=-1 if found.size is None else found.size,
-            etag=etag,
-            version_id=None if found.version_id == UNVERSIONED else found.version_id,
-            user_agent=USER_AGENT,
-        )
-    )
-    # Conditions ask for these, and MinIO's record has no place for the one and no 0 for the other.
-    return msgspec.structs.replace(event, size=found.size, storage_class=found.storage_class)
-
-
-def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
-    """That the bucket shows nothing under the key any more, whatever the version was."""
-    return _recorded(
-        Event(
-            name="s3:ObjectRemoved:Delete",
-            bucket=bucket,
-            key=key,
-            time=time,
-            sequencer=sequencer,
-            record=msgspec.Raw(),
-            user_agent=USER_AGENT,
-        )
-    )
-
-
-def just_after(order: tuple[str, str]) -> tuple[str, str]:
-    """The next order behind that of a row, before that of any newer real event of its key."""
-    sequencer, time = order
-    at = datetime.fromisoformat(time or EPOCH) + timedelta(milliseconds=1)
-    return sequencer, _iso(at)
-
-
-def _recorded(event: Event) -> Event:
-    """The event as it is read from the record that MinIO would have made of it."""
-    return minio.parse(msgspec.Raw(encode(record(event))))
-
-
-def _text(modified: int | None) -> str:
-    if modified is None:
-        return EPOCH
-    return _iso(datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=modified))
-
-
-def _iso(at: datetime) -> str:
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z"

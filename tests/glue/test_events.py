@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.event import Event, padded
 from bucketcast.namespace import Register, fold, newer
-from bucketcast.shapes.minio import log, records
+from bucketcast.shapes.minio import log
 from glue_jobs.events import EPOCH, OLDEST, Object, created, just_after, removed
 from tests.contract.oracle import visible
 from tests.unit.made import event
@@ -42,7 +42,7 @@ def test_an_object_is_told_as_minio_tells_of_a_put() -> None:
 
 def test_what_its_record_says_is_what_a_target_reads() -> None:
     made = created(CAT)
-    (read,) = sources.events(records(made).decode())
+    (read,) = sources.events(log(made).decode())
     assert msgspec.structs.replace(read, storage_class="GLACIER") == made
 
 

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from bucketcast import sources
+from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.scanner.alerts import messages, record
 
@@ -25,6 +26,13 @@ def finding(kind: str, key: str, count: int, versions: int = 0, size: int = 0) -
 def bodies(spark: SparkSession, *findings: Row) -> list[Row]:
     alerts = spark.createDataFrame([tuple(each) for each in findings], FOUND)
     return messages(alerts, len(findings), bucket="vers", at=AT, queue=QUEUE).collect()
+
+
+def read(told: dict[str, Any]) -> Event:
+    """The event of an alert, as it is read from a message of its own."""
+    body = {"EventName": told["eventName"], "Key": "", "Records": [told]}
+    (event,) = sources.events(json.dumps(body))
+    return event
 
 
 def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) -> None:
@@ -60,8 +68,7 @@ def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) ->
 )
 def test_a_rule_finds_it(kind: str, prefix: str, suffix: str, *, matches: bool) -> None:
     key = "photos/a b/ä+\ue000\uffff.jpg"
-    body = json.dumps({"Records": [record("vers", finding("ManyVersions", key, 5), AT)]})
-    (event,) = sources.events(body)
+    event = read(record("vers", finding("ManyVersions", key, 5), AT))
     rule = Rule(
         bucket="vers",
         arn="arn:minio:sqs::hook:webhook",
@@ -77,7 +84,7 @@ def test_a_rule_finds_it(kind: str, prefix: str, suffix: str, *, matches: bool) 
 def test_a_prefix_is_told_as_a_key_of_its_bucket() -> None:
     told = record("vers", finding("BigPrefix", "logs/2026/", 50_001), AT)
 
-    (event,) = sources.events(json.dumps({"Records": [told]}))
+    event = read(told)
     assert (event.bucket, event.key, event.size) == ("vers", "logs/2026/", 50_001)
     assert told["s3"]["object"]["key"] == "logs%2F2026%2F"
 
@@ -86,7 +93,7 @@ def test_the_same_alert_has_the_same_id_and_a_later_one_another() -> None:
     big = finding("LargeVersions", "k", 1 << 40, 3, 1 << 40)
 
     def event_id(at: datetime) -> str:
-        return sources.events(json.dumps({"Records": [record("vers", big, at)]}))[0].id
+        return read(record("vers", big, at)).id
 
     assert event_id(AT) == event_id(AT)
     assert event_id(AT) != event_id(AT.replace(microsecond=321_000))
@@ -101,8 +108,8 @@ def test_a_storm_shares_messages(spark: SparkSession) -> None:
 
     assert len(sent) <= 24
     assert sum(message.events for message in sent) == 1_200
-    read = [event for message in sent for event in sources.events(message.body)]
-    assert {event.key for event in read} == keys
+    told = [event for message in sent for event in sources.events(message.body)]
+    assert {event.key for event in told} == keys
 
 
 def test_what_sqs_refuses_is_escaped(spark: SparkSession) -> None:
