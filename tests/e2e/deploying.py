@@ -49,6 +49,7 @@ class Consumers:
 BUCKETS = {
     "uploads": {"via": "sqs"},
     "crowded": {"via": "sqs"},
+    "versions": {"via": "sqs"},
     # These two are there before the deploy, with notifications of their own.
     "archive": {"create": "false", "via": "eventbridge"},
     "found": {"create": "false", "via": "sqs"},

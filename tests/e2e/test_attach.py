@@ -92,6 +92,7 @@ def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(system: System) -> None
     assert ways == {
         "uploads": "sqs",
         "crowded": "sqs",
+        "versions": "sqs",
         "archive": "eventbridge",
         "found": "sqs",
     }

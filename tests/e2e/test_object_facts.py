@@ -1,8 +1,10 @@
 """Rules that turn on what only the object knows, which ingest asks of S3."""
 
+from collections import Counter
+from functools import partial
 from typing import Any
 
-from tests.e2e.arrivals import Posted, posted
+from tests.e2e.arrivals import Posted, as_listed, bucket, fields, posted, table
 from tests.e2e.records import message, record
 from tests.e2e.system import System
 
@@ -62,3 +64,48 @@ def test_an_object_that_is_gone_is_said_and_not_lost(system: System, prefix: str
         lambda: system.local.log_tail(500),
         lambda log: "objects are gone" in log,
     )
+
+
+def test_mirrors_show_what_comes_up_when_a_version_or_a_marker_goes(
+    system: System, prefix: str
+) -> None:
+    """S3 tells of the removal alone, and the webhook gets no more."""
+    targets = ("webhook.primary", "postgres.mirror", "redis.mirror")
+    for target in targets:
+        system.add_rule("versions", target, "--prefix", prefix)
+    s3: Any = system.s3
+    where = {"Bucket": "versions"}
+    s3.put_bucket_versioning(**where, VersioningConfiguration={"Status": "Enabled"})
+    for key in ("undeleted", "uncovered", "hidden", "gone"):
+        where["Key"] = f"{prefix}{key}"
+        first = s3.put_object(**where, Body=b"first")["VersionId"]
+        if key != "gone":
+            second = s3.put_object(**where, Body=b"the second")["VersionId"]
+        if key in ("undeleted", "hidden"):
+            marker = s3.delete_object(**where)["VersionId"]
+        if key == "undeleted":
+            s3.delete_object(**where, VersionId=marker)
+        elif key != "gone":
+            s3.delete_object(**where, VersionId=second)
+        else:
+            s3.delete_object(**where, VersionId=first)
+    there = bucket(system, "versions", prefix)
+    assert {key.rpartition("/")[2]: size for key, (size, _) in there.items()} == {
+        "undeleted": 10,
+        "uncovered": 5,
+    }
+    for shown in (table, fields):
+        system.until_equal(
+            f"the {shown.__name__} like the bucket",
+            partial(lambda show: as_listed(show(system, f"versions/{prefix}")), shown),
+            there,
+        )
+    system.until_settled()
+    for shown in (table, fields):
+        assert as_listed(shown(system, f"versions/{prefix}")) == there
+    told = posted(system.consumers.webhook, f"versions/{prefix}")
+    assert Counter(each.name.rpartition(":")[2] for each in told) == {
+        "Put": 7,
+        "DeleteMarkerCreated": 2,
+        "Delete": 4,
+    }

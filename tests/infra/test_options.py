@@ -157,7 +157,7 @@ def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
     )
     variables = made.function("Bucketcast-ingest")["Environment"]["Variables"]
     wants = {"arn:minio:sqs::primary:webhook": ["tags"]} if buckets else {}
-    told = {"buckets": buckets, "targets": wants}
+    told = {"buckets": buckets, "targets": wants, "mirrors": []}
     assert json.loads(variables["BUCKETCAST_OBJECT_FACTS"]) == told
     assert json.loads(made.json["Outputs"]["ObjectFacts"]["Value"]) == buckets
 

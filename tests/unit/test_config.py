@@ -95,9 +95,23 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
         ("metadata", "tags"),
     )
     wants = {"arn:minio:sqs::primary:webhook": ("metadata", "tags")}
-    assert made.facts == ObjectFacts(frozenset({"uploads", "photos"}), wants)
+    mirrors = frozenset({"arn:minio:sqs::_:redis"})
+    assert made.facts == ObjectFacts(frozenset({"uploads", "photos"}), wants, mirrors)
     assert str(redis.arn) == "arn:minio:sqs::_:redis"
     assert redis.deploy == Deploy("latency", 512, 60, None, None, (), ())
+
+
+@pytest.mark.parametrize(
+    ("said", "mirrors"), [("", True), ("format = 'Namespace'", True), ("format = 'access'", False)]
+)
+def test_mirrors_are_those_whose_format_says_so(
+    folder: Folder, said: str, *, mirrors: bool
+) -> None:
+    table = f"{HOOK}[notify_redis.m]\naddress = 'h:1'\nkey = 'k'\n{said}\n"
+    made = folder.load(f"object_facts = 'on'\n{table}")
+    assert made.facts.mirrors == ({"arn:minio:sqs::m:redis"} if mirrors else set())
+    assert ObjectFacts.from_text(made.facts.to_text()) == made.facts
+    assert folder.load(table).facts == ObjectFacts()
 
 
 def test_access_events_say_what_they_cost(folder: Folder) -> None:

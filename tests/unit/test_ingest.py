@@ -1,6 +1,7 @@
 """From messages of the ingress queue to what each target gets."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -110,6 +111,9 @@ class Facts:
         self.wants = {HOOK if name == "hook" else TABLE: fact for name, fact in wants.items()}
         self._tags = tags
         self.asked: list[tuple[str, Fact]] = []
+        self.mirrors = frozenset({TABLE})
+        self.shows: dict[str, str] = {}
+        self.looked: list[tuple[str, str | None, Fact]] = []
 
     def caused(self, event: Event) -> bool:
         return event.principal == "ours"
@@ -119,6 +123,18 @@ class Facts:
         return [
             replace(event, tags=[("class", self._tags[event.key])])
             if event.key in self._tags
+            else None
+            for event, _ in asked
+        ]
+
+    def uncovers(self, event: Event) -> bool:
+        return event.name == "s3:ObjectRemoved:Delete" and bool(event.version_id)
+
+    def shown(self, asked: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+        self.looked += [(event.key, event.version_id, fact) for event, fact in asked]
+        return [
+            replace(event, name="s3:ObjectCreated:Put", version_id=self.shows[event.key])
+            if event.key in self.shows
             else None
             for event, _ in asked
         ]
@@ -174,3 +190,74 @@ def test_what_looking_itself_caused_goes_nowhere_and_is_not_looked_into() -> Non
     ours = record("in/a", userIdentity={"principalId": "ours"})
     routed = route([("1", message(ours))], Rulebook(rule(arn=TABLE)), facts)
     assert (routed.outboxes, routed.stay, facts.asked) == ({}, set(), [])
+
+
+def removed(key: str, version: str | None, sequencer: str = "1") -> Mapping[str, object]:
+    return record(
+        key,
+        eventName="ObjectRemoved:Delete",
+        s3__object__versionId=version or "",
+        s3__object__sequencer=sequencer,
+    )
+
+
+def everything(arn: str, **more: Any) -> Rule:
+    both = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+    return Rule(bucket="uploads", arn=arn, events=both, **more)
+
+
+def told_of(outbox: Outbox) -> list[tuple[str, str | None, str]]:
+    """Name, version and message of all that goes to a target."""
+    return [
+        (each.event.name.rpartition(":")[2], each.event.version_id, origin)
+        for each, origin in zip(outbox.deliveries, outbox.origins, strict=True)
+    ]
+
+
+def test_mirrors_alone_are_told_what_shows_after_a_version_is_gone() -> None:
+    facts = Facts({})
+    facts.shows = {"in/a": "v1"}
+    routed = route(
+        [("1", message(removed("in/a", "v2"))), ("2", message(removed("in/b", "v2")))],
+        Rulebook(everything(TABLE), everything(HOOK)),
+        facts,
+    )
+    assert told_of(routed.outboxes[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
+    assert told_of(routed.outboxes[TABLE]) == [
+        ("Delete", "v2", "1"),
+        ("Delete", "v2", "2"),
+        ("Put", "v1", "1"),
+    ]
+    assert routed.events == 2
+
+
+def test_each_key_is_looked_at_once_a_batch_for_its_last_removal() -> None:
+    facts = Facts({})
+    messages = [
+        ("1", message(removed("in/a", "v9", "9"), removed("in/a", "v8", "8"), put("in/a"))),
+        ("2", message(removed("in/a", "v10", "0A"), removed("in/b", None))),
+    ]
+    route(messages, Rulebook(everything(TABLE)), facts)
+    assert facts.looked == [("in/a", "v10", Fact.HEAD)]
+
+
+def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
+    facts = Facts({})
+    rulebook = Rulebook(everything(HOOK), everything(TABLE, prefix="in/"))
+    routed = route([("1", message(removed("out", "v2"), removed("in/c", None)))], rulebook, facts)
+    assert facts.looked == []
+    assert told_of(routed.outboxes[TABLE]) == [("Delete", "", "1")]
+
+
+def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
+    """The rule of the removals does not ask for puts, and the other for those of a tag."""
+    facts = Facts({})
+    facts.shows = {"in/a": "v1"}
+    removals = Rule(bucket="uploads", arn=TABLE, events=("s3:ObjectRemoved:*",))
+    rulebook = Rulebook(removals, tagged(TABLE))
+    routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
+    assert facts.looked == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
+    # That nobody knows the tag counts as met, as of any event.
+    assert told_of(routed.outboxes[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
+    routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)
+    assert told_of(routed.outboxes[TABLE]) == [("Delete", "v2", "1")]

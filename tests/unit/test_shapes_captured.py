@@ -15,7 +15,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.event import Event
 from bucketcast.shapes import shape
-from bucketcast.store.objects import of_head
+from bucketcast.store.heads import of_head
 from tests.unit.made import RECORDED, recorded
 
 Document = dict[str, Any]

@@ -15,7 +15,8 @@ from bucketcast import telemetry
 from bucketcast.conditions import Fact
 from bucketcast.event import Event
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
-from bucketcast.store.objects import Objects, of_head
+from bucketcast.store.heads import of_head
+from bucketcast.store.objects import Objects
 from tests.unit.fake_aws import refusal
 from tests.unit.made import event
 

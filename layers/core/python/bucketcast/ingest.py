@@ -6,6 +6,8 @@ from functools import reduce
 from operator import or_
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from bucketcast import sources
 from bucketcast.conditions import Fact
 from bucketcast.envelope import Delivery
@@ -15,6 +17,8 @@ from bucketcast.rules import Hit, RuleIndex
 
 Rulebook = Callable[[frozenset[str]], Mapping[str, RuleIndex]]
 """Gives the rules in force of these buckets; a bucket without rules may be missing."""
+_Matched = tuple[str, Event | None, Collection[Hit]]
+"""The id of its message, an event, None if it is not known now, and whom it is for."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,16 @@ class Facts(Protocol):
         None is one of which it cannot be told now.
         """
 
+    @property
+    def mirrors(self) -> frozenset[str]:
+        """The ARNs of the targets that show what a bucket shows."""
+
+    def uncovers(self, event: Event) -> bool:
+        """Whether the key may show another version after it, of which nobody tells."""
+
+    def shown(self, asked: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
+        """That the version was put which each event's key shows now; None where it is not known."""
+
 
 def route(
     messages: Iterable[tuple[str, str]], rulebook: Rulebook, facts: Facts | None = None
@@ -90,21 +104,55 @@ def route(
         if event is None or message in routed.stay:
             continue
         routed.asked.append((event, hits))
-        for arn, rule, named in hits:
-            outbox = routed.outboxes.get(arn)
-            if outbox is None:
-                outbox = routed.outboxes[arn] = Outbox()
-            outbox.deliveries.append(Delivery(rule, event, named))
-            outbox.origins.append(message)
+        _deliver(routed, message, event, hits)
+    if facts and not facts.mirrors.isdisjoint(routed.outboxes):
+        _uncover(routed, [each for each in matched if each[0] not in routed.stay], rules, facts)
     return routed
+
+
+def _deliver(routed: Routed, message: str, event: Event, hits: Iterable[Hit]) -> None:
+    for arn, rule, named in hits:
+        outbox = routed.outboxes.get(arn)
+        if outbox is None:
+            outbox = routed.outboxes[arn] = Outbox()
+        outbox.deliveries.append(Delivery(rule, event, named))
+        outbox.origins.append(message)
+
+
+def _uncover(
+    routed: Routed, settled: Iterable[_Matched], rules: Mapping[str, RuleIndex], facts: Facts
+) -> None:
+    """Let mirrors know what keys show after one of their versions, or a marker, was removed.
+
+    Each key is asked for once, for the last of its removals, and only for those whom the rules
+    send that removal and what is put there.
+    """
+    last: dict[tuple[str, str], tuple[str, Event]] = {}
+    for message, event, hits in settled:
+        if event and facts.uncovers(event) and any(hit.arn in facts.mirrors for hit in hits):
+            before = last.get((event.bucket, event.key))
+            if before is None or before[1].order < event.order:
+                last[event.bucket, event.key] = (message, event)
+    asking = [(event, _asked_of_a_put(event, rules[event.bucket])) for _, event in last.values()]
+    for (message, _), event in zip(last.values(), facts.shown(asking), strict=True):
+        if event is not None:
+            hits = rules[event.bucket].match(event)
+            _deliver(routed, message, event, (hit for hit in hits if hit.arn in facts.mirrors))
+
+
+def _asked_of_a_put(event: Event, rules: RuleIndex) -> Fact:
+    """What rules would ask of the object if the key were put, beyond its head."""
+    asks: set[Fact] = set()
+    rules.match(replace(event, name="s3:ObjectCreated:Put", size=None), asks)
+    return reduce(or_, asks, Fact.HEAD)
 
 
 def _matched(
     read: Iterable[tuple[str, list[Event]]], rules: Mapping[str, RuleIndex], facts: Facts | None
-) -> list[tuple[str, Event | None, Collection[Hit]]]:
-    """Every event, with the id of its message and whom it is for; None if that is not known now."""
+) -> list[_Matched]:
+    """Every event that was read, in its order."""
     wants = facts.wants if facts else {}
-    found: list[tuple[str, Event | None, Collection[Hit]]] = []
+    found: list[_Matched] = []
     asking: list[tuple[int, Event, Fact]] = []
     for message, events in read:
         for event in events:

@@ -12,18 +12,27 @@ ANY_BUCKET = "*"
 
 @dataclass(frozen=True, slots=True)
 class ObjectFacts:
-    """Of which buckets the objects may be looked at, and what targets want to know, by ARN."""
+    """Of which buckets the objects may be looked at, and what targets want to know, by ARN.
+
+    `mirrors` are the ARNs of those that show what a bucket shows.
+    """
 
     buckets: frozenset[str] = frozenset()
     targets: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    mirrors: frozenset[str] = frozenset()
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         held = json.loads(text)
-        return cls(frozenset(held["buckets"]), held["targets"])
+        mirrors = frozenset(held.get("mirrors", ()))
+        return cls(frozenset(held["buckets"]), held["targets"], mirrors)
 
     def to_text(self) -> str:
-        held = {"buckets": sorted(self.buckets), "targets": self.targets}
+        held = {
+            "buckets": sorted(self.buckets),
+            "targets": self.targets,
+            "mirrors": sorted(self.mirrors),
+        }
         return json.dumps(held, separators=(",", ":"))
 
 

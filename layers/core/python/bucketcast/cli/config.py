@@ -33,8 +33,9 @@ _SYNC_EVENTS = (
     "MINIO_API_SYNC_EVENTS"
 )
 _OBJECT_FACTS = (
-    "whether ingest may look at objects, for their metadata, tags, content type and storage class: "
-    "of the buckets in this file (on), or of all (default off)"
+    "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
+    "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
+    "all (default off)"
 )
 _PEM_BEGIN = "-----BEGIN "
 

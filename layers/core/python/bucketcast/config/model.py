@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from bucketcast import targets
 from bucketcast.arn import Arn
@@ -104,6 +104,14 @@ class TargetConfig:
         return Arn(id=self.id, type=targets.load(self.kind).arn_type)
 
     @property
+    def is_mirror(self) -> bool:
+        """Whether it shows what its buckets show."""
+        declared: Any = targets.load(self.kind).Settings
+        known = options_of(declared).get("format")
+        text = self.settings.get("format", "")
+        return known is not None and known.parse(text or known.default) == "namespace"
+
+    @property
     def secret_names(self) -> frozenset[str]:
         """The secrets that its function must be allowed to read."""
         return secret_names(self.settings.values())
@@ -142,7 +150,8 @@ class Deployment:
             return ObjectFacts()
         every = [ANY_BUCKET] if self.object_facts == "all" else self.buckets
         wants = {str(each.arn): each.deploy.facts for each in self.targets if each.deploy.facts}
-        return ObjectFacts(frozenset(every), wants)
+        mirrors = frozenset(str(each.arn) for each in self.targets if each.is_mirror)
+        return ObjectFacts(frozenset(every), wants, mirrors)
 
 
 def secret_names(settings: Iterable[str]) -> frozenset[str]:

@@ -6,9 +6,8 @@ are read before the head that vouches for them.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from datetime import UTC
 from functools import reduce
 from http import HTTPStatus
 from operator import or_
@@ -20,10 +19,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
 from bucketcast.conditions import FACTS, Fact
-from bucketcast.encoded_words import as_sent
 from bucketcast.event import Event
 from bucketcast.names import NOTHING_HAPPENED, REMOVALS
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
+from bucketcast.shown import Object, created, just_after
+from bucketcast.store.heads import of_head
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 16
 SECONDS: Final = 15.0
 """How long one batch may ask; the function has twice as long."""
+SECONDS_FOR_SHOWN: Final = 5.0
+"""How long it may ask what keys show: unlike the rest, that does not hold up its message."""
 CLIENT: Final = Config(
     connect_timeout=2,
     read_timeout=5,
@@ -41,21 +43,6 @@ CLIENT: Final = Config(
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _OVERWRITTEN: Final = (None, "", "null")
 """Versions that the next object of the same key takes the place of."""
-_META: Final = "x-amz-meta-"
-_HEADERS: Final = {
-    "CacheControl": "cache-control",
-    "ContentDisposition": "content-disposition",
-    "ContentEncoding": "content-encoding",
-    "ContentLanguage": "content-language",
-    "ObjectLockLegalHoldStatus": "x-amz-object-lock-legal-hold",
-    "ObjectLockMode": "x-amz-object-lock-mode",
-    "ReplicationStatus": "X-Amz-Replication-Status",
-    "Restore": "x-amz-restore",
-    "StorageClass": "x-amz-storage-class",
-}
-"""MinIO's name of what a HeadObject answers."""
-_CHUNKED: Final = "aws-chunked"
-"""How an upload came, which some clients leave among the encodings of the object."""
 _CURE: Final = (
     "ingest needs s3:GetObject, s3:GetObjectVersion, s3:GetObjectTagging, "
     "s3:GetObjectVersionTagging and s3:ListBucket, which a deploy with object_facts gives; see the "
@@ -80,6 +67,7 @@ class Objects:
         self._buckets = facts.buckets
         self._seconds = seconds
         self._pool = ThreadPoolExecutor(AT_ONCE)
+        self.mirrors = facts.mirrors
         self.wants: Mapping[str, Fact] = {
             arn: reduce(or_, (FACTS[name] for name in names))
             for arn, names in facts.targets.items()
@@ -108,15 +96,51 @@ class Objects:
             for event, _ in asked
         ]
 
+    def uncovers(self, event: Event) -> bool:
+        """Whether it is about one version, or marker, that went, so that another may show now.
+
+        S3 does not tell of that one. Without a sequencer it would have no place among the others.
+        """
+        return (
+            event.name == "s3:ObjectRemoved:Delete"
+            and bool(event.version_id and event.sequencer)
+            and self._may_look(event)
+        )
+
+    def shown(self, asked: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+        """That the object was put which each key shows after such an event, and right after it.
+
+        None is a key that shows nothing, or of which S3 did not tell: reconcile finds what it has.
+        """
+        futures = [self._pool.submit(self._show, event, fact) for event, fact in asked]
+        wait(futures, SECONDS_FOR_SHOWN)
+        answers = [_answer(future) for future in futures]
+        _log_unseen([answer for answer in answers if isinstance(answer, Exception)])
+        return [
+            _put(event, answer) if answer and not isinstance(answer, Exception) else None
+            for (event, _), answer in zip(asked, answers, strict=True)
+        ]
+
+    def _may_look(self, event: Event) -> bool:
+        named = not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))
+        return named and event.key != "" and event.system == "aws:s3"
+
     def _is_there(self, event: Event) -> bool:
         """Whether there may be something to look at, and it may be looked at."""
-        return (
-            not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))
-            and event.key != ""
-            and event.name not in REMOVALS
-            and event.name != NOTHING_HAPPENED
-            and event.system == "aws:s3"
-        )
+        gone = event.name in REMOVALS or event.name == NOTHING_HAPPENED
+        return not gone and self._may_look(event)
+
+    def _show(self, event: Event, fact: Fact) -> Told:
+        """What the key shows, with its version, and with its tags where they are asked for."""
+        head = self._client.head_object(Bucket=event.bucket, Key=event.key)
+        version = head.get("VersionId")
+        found = of_head(head) | {"version_id": version}
+        if Fact.TAGS in fact:
+            which: Any = {"Bucket": event.bucket, "Key": event.key}
+            which |= {"VersionId": version} if version else {}
+            tags = self._client.get_object_tagging(**which)["TagSet"]
+            found["tags"] = [(tag["Key"], tag["Value"]) for tag in tags]
+        return found
 
     def _look(self, object_: _Object, fact: Fact) -> Told:
         bucket, key, version, etag = object_
@@ -138,33 +162,6 @@ def _object(event: Event) -> _Object:
     return event.bucket, event.key, event.version_id, event.etag
 
 
-def of_head(head: Mapping[str, Any]) -> Told:
-    """The fields of an event that a HeadObject tells; S3 leaves the class STANDARD out."""
-    return {
-        "content_type": head.get("ContentType", ""),
-        "metadata": {
-            _META + name.lower(): as_sent(text) for name, text in head.get("Metadata", {}).items()
-        },
-        "headers": dict(_headers(head)),
-        "storage_class": head.get("StorageClass", "STANDARD"),
-        "size": head["ContentLength"],
-        "etag": head["ETag"].strip('"'),
-    }
-
-
-def _headers(head: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What MinIO lists among an object's metadata, in its spelling."""
-    for answered, name in _HEADERS.items():
-        text = head.get(answered, "")
-        if answered == "ContentEncoding":
-            text = ",".join(part for part in text.split(",") if part.strip() != _CHUNKED)
-        if text and (answered, text) != ("StorageClass", "STANDARD"):
-            yield name, text
-    if until := head.get("ObjectLockRetainUntilDate"):
-        at = f"{until.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{until.microsecond // 1000:03}Z"
-        yield "x-amz-object-lock-retain-until-date", at
-
-
 def _answer(future: "Future[Told]") -> Told | Exception:
     if not future.done():
         future.cancel()
@@ -177,6 +174,30 @@ def _answer(future: "Future[Told]") -> Told | Exception:
     status = getattr(error, "response", {}).get("ResponseMetadata", {}).get("HTTPStatusCode")
     # 400 is an object under a key of the customer's own: nobody else will ever be told of it.
     return {} if status in (*_GONE, HTTPStatus.BAD_REQUEST) else error
+
+
+def _put(after: Event, told: Told) -> Event | None:
+    """The event of what a key shows, in the place right after another."""
+    known = ("version_id", "size", "etag", "storage_class")
+    found = Object(after.bucket, after.key, **{name: told[name] for name in known})
+    more = {name: text for name, text in told.items() if name not in known}
+    try:
+        sequencer, time = just_after((after.sequencer, after.time))
+    except ValueError:  # a time that no calendar has
+        return None
+    return created(found, sequencer=sequencer, time=time, by="ingest", told=more)
+
+
+def _log_unseen(failed: Sequence[Exception]) -> None:
+    if failed:
+        telemetry.count(ObjectsUnseen=len(failed))
+    for reason, count in Counter(map(_reason, failed)).items():
+        telemetry.logger.error(
+            "a version was removed, and what its key shows now could not be asked: mirrors lack "
+            "it until it is put again or reconcile mends them",
+            count=count,
+            reason=reason,
+        )
 
 
 def _with(event: Event, answer: Told | Exception) -> Event | None:
