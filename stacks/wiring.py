@@ -14,15 +14,17 @@ from constructs import Construct
 
 from bucketcast import access, wiring
 from bucketcast.config import Bucket
-from bucketcast.store import lock
+from bucketcast.store import lock, switches
+from bucketcast.store.switches import TAKES_EFFECT
 from stacks import nag
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.ingest import Ingest
 
-_TIMEOUT: Final = Duration.minutes(2)
+_TIMEOUT: Final = Duration.minutes(4)
 # Should the function not even start, CloudFormation gives up then; its own default is an hour.
-_PATIENCE: Final = Duration.minutes(3)
+_PATIENCE: Final = Duration.minutes(5)
+_AT_ONCE: Final = Duration.seconds(0)
 
 
 class Wiring(Construct):
@@ -42,6 +44,10 @@ class Wiring(Construct):
         super().__init__(scope, construct_id)
         self._ingest = ingest
         self._assets = assets
+        # The S3 of one machine heeds a change at once.
+        self._overlap = _AT_ONCE if local else Duration.seconds(TAKES_EFFECT)
+        effect = CfnOutput(self, "Effect", value=str(self._overlap.to_seconds()))
+        effect.override_logical_id("TakesEffect")
         self._let_rules_write(ingest)
         for name, bucket in buckets.items():
             followed = trail if bucket.access_events else None
@@ -52,6 +58,7 @@ class Wiring(Construct):
                 trail=followed,
                 wire=self._wire,
                 ingest=ingest,
+                overlap=self._overlap,
                 keep=not local,
             )
 
@@ -75,7 +82,7 @@ class Wiring(Construct):
             layers=[self._assets.core(), self._assets.runtime()],
             environment={},
             memory=256,
-            timeout=_TIMEOUT,
+            timeout=_TIMEOUT.plus(self._overlap),
         )
 
     def _let_rules_write(self, ingest: Ingest) -> None:
@@ -110,6 +117,7 @@ class WiredBucket(Construct):
         trail: cloudtrail.Trail | None,
         wire: Function,
         ingest: Ingest,
+        overlap: Duration,
         keep: bool,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -121,16 +129,21 @@ class WiredBucket(Construct):
             {
                 "Id": wiring.entry_id(stack.stack_name),
                 "Via": bucket.via,
-                **({"Trail": trail.trail_arn, **self._about_rules(ingest)} if trail else {}),
+                "RulesTable": ingest.rules.table_name,
+                "Overlap": str(overlap.to_seconds()),
+                **({"Trail": trail.trail_arn, "Stack": stack.stack_name} if trail else {}),
             },
             wire=wire,
             ingest=ingest,
-            more=_following(trail, ingest) if trail else (),
+            patience=_PATIENCE.plus(overlap),
+            more=_rights(trail, ingest),
         )
         if bucket.create:
             entry.node.add_dependency(self._create(name, keep=keep))
         if bucket.via == "eventbridge":
-            self._rule("Rule", f"Events of bucket {name}", wiring.pattern(name), ingest)
+            about = f"Events of bucket {name}"
+            # S3 may tell EventBridge only when somebody there listens.
+            entry.node.add_dependency(self._rule("Rule", about, wiring.pattern(name), ingest))
         if bucket.access_events:
             about = f"Access events of bucket {name}"
             self._rule("AccessRule", about, access.pattern(name), ingest)
@@ -151,15 +164,11 @@ class WiredBucket(Construct):
         nag.accept_no_access_log(made)
         return made
 
-    def _about_rules(self, ingest: Ingest) -> dict[str, str]:
-        """What the function needs to know which calls the bucket's rules ask for."""
-        return {"RulesTable": ingest.rules.table_name, "Stack": Stack.of(self).stack_name}
-
     def _rule(
         self, construct_id: str, description: str, pattern: Mapping[str, Any], ingest: Ingest
-    ) -> None:
+    ) -> events.Rule:
         named = {key.replace("-", "_"): held for key, held in pattern.items()}
-        events.Rule(
+        return events.Rule(
             self,
             construct_id,
             description=description,
@@ -176,13 +185,14 @@ class WiredBucket(Construct):
         )
 
 
-def _entry(
+def _entry(  # noqa: PLR0913 - what an entry is made of
     scope: Construct,
     bucket: str,
     ours: Mapping[str, str],
     *,
     wire: Function,
     ingest: Ingest,
+    patience: Duration = _PATIENCE,
     more: Iterable[iam.PolicyStatement] = (),
 ) -> CustomResource:
     """The custom resource that keeps our entry in a bucket's notifications."""
@@ -206,7 +216,7 @@ def _entry(
         "Notification",
         resource_type="Custom::BucketNotification",
         service_token=wire.function.function_arn,
-        service_timeout=_PATIENCE,
+        service_timeout=patience,
         properties={
             "Account": stack.account,
             "Bucket": bucket,
@@ -219,20 +229,25 @@ def _entry(
     return entry
 
 
-def _following(trail: cloudtrail.Trail, ingest: Ingest) -> list[iam.PolicyStatement]:
-    """The rights to read the bucket's rules, and to let the trail log what they ask for.
+def _rights(trail: cloudtrail.Trail | None, ingest: Ingest) -> list[iam.PolicyStatement]:
+    """The rights to say since when a bucket is wired, and to let a trail follow its rules.
 
     The buckets are wired at the same time, and their trail is one: hence the lock.
     """
+    table = ingest.rules.table_arn
+    keys = [switches.KEY, *([lock.KEY] if trail else [])]
+    beside_rules = iam.PolicyStatement(
+        actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
+        resources=[table],
+        conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": keys}},
+    )
+    if not trail:
+        return [beside_rules]
     return [
+        beside_rules,
         iam.PolicyStatement(
             actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
             resources=[trail.trail_arn],
         ),
-        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[ingest.rules.table_arn]),
-        iam.PolicyStatement(
-            actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
-            resources=[ingest.rules.table_arn],
-            conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [lock.KEY]}},
-        ),
+        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
     ]

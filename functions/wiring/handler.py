@@ -1,10 +1,11 @@
 """Ties one bucket to the ingress queue, as a CloudFormation custom resource.
 
 Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
-and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused); with
-access events also `Trail` (ARN), `RulesTable` and `Stack`, and the trail then logs the calls that
-the bucket's rules ask for. Created and attached buckets are treated alike: what else stands in the
-bucket's notifications stays.
+and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). Where
+the events are ours, also `RulesTable` and `Overlap`: for how many seconds both ways are kept when
+the way changes. With access events also `Trail` (ARN) and `Stack`, and the trail then logs the
+calls that the bucket's rules ask for. Created and attached buckets are treated alike: what else
+stands in the bucket's notifications stays.
 
 CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
 every error is answered, with its reason.
@@ -21,10 +22,11 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from bucketcast import wiring
 from bucketcast.store.lock import Lock
 from bucketcast.store.rules import Rules
+from bucketcast.store.switches import Switches
 from bucketcast.store.trail import Trail
+from functions.wiring.wired import Wirer
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -33,6 +35,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE: Final = 60.0  # seconds for a new queue or role policy to be known everywhere
 PAUSE: Final = 3.0
+DELETE: Final = "Delete"
 REASON_LIMIT: Final = 1_000  # CloudFormation takes 4 KB of answer in all
 
 _PATIENT = Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3})
@@ -42,7 +45,7 @@ _s3: "S3Client" = boto3.client("s3", config=_PATIENT)
 def handler(event: Mapping[str, Any], context: Any) -> None:
     status, reason = "SUCCESS", ""
     try:
-        apply(_s3, event["RequestType"], event["ResourceProperties"])
+        apply(event, _s3)
         follow(event)
     except Exception as error:  # unanswered, it would block the deploy
         log.exception("wiring failed")
@@ -51,10 +54,11 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 
 
 def apply(
+    event: Mapping[str, Any],
     s3: "S3Client",
-    request: str,
-    properties: Mapping[str, str],
+    client: Callable[[str], Any] = lambda name: boto3.client(name, config=_PATIENT),  # type: ignore[call-overload]
     sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.time,
 ) -> None:
     """Bring the bucket's notifications to what the request wants.
 
@@ -62,10 +66,24 @@ def apply(
         Overlap: another entry takes our events.
         ClientError: S3 refused, also after `PATIENCE` seconds where waiting could have helped.
     """
+    properties, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
+    table = properties.get("RulesTable")
+    wirer = Wirer(
+        s3,
+        Switches(table, client("dynamodb")) if table else None,
+        properties,
+        patiently=lambda call: _patiently(call, sleep),
+        by=event.get("RequestId", ""),
+        sleep=sleep,
+        now=now,
+    )
+    if event["RequestType"] != DELETE:
+        wirer.bring(was=before.get("Via", ""))
+        return
     try:
-        _patiently(lambda: _write(s3, request, properties), sleep)
+        wirer.remove()
     except ClientError as error:
-        if request != "Delete" or error.response["Error"]["Code"] != "NoSuchBucket":
+        if error.response["Error"]["Code"] != "NoSuchBucket":
             raise
 
 
@@ -82,7 +100,7 @@ def follow(
     """
     properties = event["ResourceProperties"]
     before = event.get("OldResourceProperties", {})
-    if "Trail" in properties and event["RequestType"] != "Delete":
+    if "Trail" in properties and event["RequestType"] != DELETE:
         rules = Rules(properties["RulesTable"], client("dynamodb"))
         trail = _trail(properties, client)
         _patiently(lambda: trail.follow(properties["Bucket"], rules), sleep)
@@ -100,27 +118,6 @@ def _trail(properties: Mapping[str, str], client: Callable[[str], Any]) -> Trail
     partition = properties["Trail"].split(":")[1]
     lock = Lock(properties["RulesTable"], client("dynamodb"))
     return Trail(properties["Trail"], properties["Stack"], client("cloudtrail"), lock, partition)
-
-
-def _write(s3: "S3Client", request: str, properties: Mapping[str, str]) -> None:
-    bucket, owner, ours = properties["Bucket"], properties["Account"], properties["Id"]
-    found = s3.get_bucket_notification_configuration(Bucket=bucket, ExpectedBucketOwner=owner)
-    before = {key: value for key, value in found.items() if key != "ResponseMetadata"}
-    if request == "Delete":
-        after = wiring.detach(before, ours)
-    elif properties["Via"] == "eventbridge":
-        after = wiring.to_eventbridge(wiring.detach(before, ours))
-    else:
-        after = wiring.attach(before, ours, properties["QueueArn"])
-    if after == before:
-        return
-    s3.put_bucket_notification_configuration(
-        Bucket=bucket,
-        ExpectedBucketOwner=owner,
-        NotificationConfiguration=after,  # type: ignore[arg-type] # the shape S3 gave us
-        # To take our entry out must not fail because somebody else's destination is gone.
-        SkipDestinationValidation=request == "Delete",
-    )
 
 
 def _patiently(call: Callable[[], object], sleep: Callable[[float], None]) -> None:

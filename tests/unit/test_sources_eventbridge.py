@@ -8,7 +8,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from tests.unit.made import RECORDED
+from tests.unit.made import RECORDED, message, record
 
 CREATED: dict[str, Any] = json.loads((RECORDED / "eventbridge/object-created.json").read_text())
 
@@ -27,6 +27,15 @@ def test_an_object_created_is_read_with_its_key_as_it_is() -> None:
     assert event.version_id == "IYV3p45BT0ac8hjHg1houSdS1a.Mro8e"
     assert (event.region, event.principal) == ("eu-central-1", "123456789012")
     assert json.loads(bytes(event.record)) == CREATED
+
+
+def test_it_is_the_same_event_as_in_s3s_own_notification() -> None:
+    """While a bucket changes its way both arrive: receivers tell a repeat by the id."""
+    own = record("my%2Breport+1%252F.txt", eventTime="2026-01-02T03:04:05.678Z")
+    own["s3"]["object"]["versionId"] = CREATED["detail"]["object"]["version-id"]
+    own["responseElements"] = {"x-amz-request-id": CREATED["detail"]["request-id"]}
+    (event,) = sources.events(message(own))
+    assert event.id == only(CREATED).id
 
 
 def test_its_order_is_that_of_s3s_own_notification() -> None:

@@ -62,6 +62,11 @@ def properties(via: str = "sqs") -> dict[str, str]:
     }
 
 
+def asked(request: str, properties: Any, before: Any = None) -> dict[str, Any]:
+    old = {"OldResourceProperties": before} if before else {}
+    return {"RequestType": request, "ResourceProperties": properties, "RequestId": "r", **old}
+
+
 def error(code: str, message: str = "no") -> ClientError:
     answer: Any = {"Error": {"Code": code, "Message": message}}
     return ClientError(answer, "PutBucketNotificationConfiguration")
@@ -74,35 +79,26 @@ def no_sleep(_: float) -> None:
 def test_create_adds_our_entry_and_delete_takes_it_out(function: Any) -> None:
     other = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
     bucket = Bucket(other)
-    function.apply(bucket, "Create", properties(), no_sleep)
+    function.apply(asked("Create", properties()), bucket, sleep=no_sleep)
     assert bucket.document["QueueConfigurations"][0]["QueueArn"] == QUEUE
     assert bucket.writes[0]["ExpectedBucketOwner"] == "111122223333"
-    function.apply(bucket, "Delete", properties(), no_sleep)
+    function.apply(asked("Delete", properties()), bucket, sleep=no_sleep)
     assert bucket.document == other
     # A destination of somebody else that is gone must not keep our entry in.
     assert bucket.writes[1]["SkipDestinationValidation"] is True
 
 
-def test_going_over_to_eventbridge_leaves_the_queue(function: Any) -> None:
-    bucket = Bucket()
-    function.apply(bucket, "Create", properties(), no_sleep)
-    function.apply(bucket, "Update", properties("eventbridge"), no_sleep)
-    assert bucket.document == {"EventBridgeConfiguration": {}}
-    function.apply(bucket, "Delete", properties("eventbridge"), no_sleep)
-    assert bucket.document == {"EventBridgeConfiguration": {}}
-
-
 def test_what_is_there_already_is_not_written_again(function: Any) -> None:
     bucket = Bucket()
     for _ in range(2):
-        function.apply(bucket, "Create", properties(), no_sleep)
+        function.apply(asked("Create", properties()), bucket, sleep=no_sleep)
     assert len(bucket.writes) == 1
 
 
 def test_an_overlap_writes_nothing(function: Any) -> None:
     bucket = Bucket(OTHERS)
     with pytest.raises(Overlap, match="'theirs'"):
-        function.apply(bucket, "Create", properties(), no_sleep)
+        function.apply(asked("Create", properties()), bucket, sleep=no_sleep)
     assert bucket.document == OTHERS
 
 
@@ -112,7 +108,7 @@ def test_a_policy_that_is_not_known_yet_is_waited_for(function: Any) -> None:
         error("InvalidArgument", "Unable to validate the following destination configurations"),
     ]
     bucket, pauses = Bucket({}, *refusals), list[float]()
-    function.apply(bucket, "Create", properties(), pauses.append)
+    function.apply(asked("Create", properties()), bucket, sleep=pauses.append)
     assert len(pauses) == 2
     assert bucket.writes
 
@@ -120,16 +116,15 @@ def test_a_policy_that_is_not_known_yet_is_waited_for(function: Any) -> None:
 def test_what_waiting_cannot_cure_is_raised_at_once(function: Any) -> None:
     bucket, pauses = Bucket({}, error("NoSuchBucket")), list[float]()
     with pytest.raises(ClientError):
-        function.apply(bucket, "Create", properties(), pauses.append)
+        function.apply(asked("Create", properties()), bucket, sleep=pauses.append)
     assert not pauses
 
 
 def test_a_bucket_that_is_gone_needs_no_taking_out(function: Any) -> None:
     attached = Bucket()
-    function.apply(attached, "Create", properties(), no_sleep)
-    function.apply(
-        Bucket(attached.document, error("NoSuchBucket")), "Delete", properties(), no_sleep
-    )
+    function.apply(asked("Create", properties()), attached, sleep=no_sleep)
+    gone = Bucket(attached.document, error("NoSuchBucket"))
+    function.apply(asked("Delete", properties()), gone, sleep=no_sleep)
 
 
 class Answers(HTTPServer):
@@ -221,7 +216,7 @@ def test_even_a_malformed_request_is_answered(function: Any, answers: Answers) -
     function.handler(event(answers, "Create", ResourceProperties={}), CONTEXT)
     (answer,) = answers.taken
     assert answer["Status"] == "FAILED"
-    assert "Bucket" in answer["Reason"]
+    assert "Via" in answer["Reason"]
 
 
 def test_an_answer_that_is_not_taken_is_given_again(

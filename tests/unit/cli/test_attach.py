@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from typing import Any
 
 import pytest
@@ -9,8 +10,9 @@ from botocore.exceptions import ReadTimeoutError
 
 from bucketcast.rules import Rule
 from bucketcast.store.rules import Rules
+from bucketcast.store.switches import Switches
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import FakeAws, refusal
+from tests.unit.fake_aws import TABLE, FakeAws, refusal
 from tests.unit.fake_buckets import Buckets, EventRules
 
 QUEUE = "arn:aws:sqs:us-east-1:123456789012:Bucketcast-ingress"
@@ -72,16 +74,35 @@ def ours(buckets: Buckets, bucket: str) -> list[str]:
     return [each["QueueArn"] for each in entries if each["Id"] == "Bucketcast-ingress"]
 
 
+def sure(aws: FakeAws, bucket: str = "archive") -> str:
+    """From when S3 surely heeds it, as the command says it."""
+    switch = Switches(TABLE, aws.dynamodb).of(bucket)
+    assert switch is not None
+    return switch.when
+
+
+def later(aws: FakeAws, bucket: str = "uploads") -> None:
+    """Let the time pass after which S3 heeds it."""
+    switches = Switches(TABLE, aws.dynamodb)
+    switch = switches.of(bucket)
+    assert switch is not None
+    assert 500 < switch.sure - time.time() <= 600
+    switches.put(bucket, switch._replace(sure=switch.sure - 600))
+
+
 def others(document: dict[str, Any]) -> dict[str, Any]:
     return {key: held for key, held in document.items() if key != "QueueConfigurations"}
 
 
-def test_attach_adds_one_entry_and_says_what_stays(run: Run, buckets: Buckets) -> None:
+def test_attach_adds_one_entry_and_says_what_stays(
+    run: Run, buckets: Buckets, aws: FakeAws
+) -> None:
     ran = run("attach", "archive")
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "Successfully attached archive via sqs",
         "  added the notification entry 'Bucketcast-ingress'",
+        f"  S3 surely heeds it from {sure(aws)}",
         "  left as it was: 'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other",
     ]
     assert ours(buckets, "archive") == [QUEUE]
@@ -135,15 +156,56 @@ def test_eventbridge_overlaps_with_nothing(run: Run, buckets: Buckets, aws: Fake
 
 
 @pytest.mark.parametrize(("first", "then"), [("sqs", "eventbridge"), ("eventbridge", "sqs")])
-def test_the_way_may_be_changed(
+def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
     run: Run, buckets: Buckets, aws: FakeAws, first: str, then: str
 ) -> None:
     run("attach", "uploads", "--via", first)
-    assert run("attach", "uploads", "--via", then).code == 0
+    ran = run("attach", "uploads", "--via", then)
+    for _ in range(2):
+        assert ran.code == 0
+        again = f"attach it again after {sure(aws, 'uploads')}"
+        assert f"both ways are in use, so that nothing is lost: {again}" in ran.out
+        assert ours(buckets, "uploads") == [QUEUE]
+        assert RULE in aws.events.patterns
+        (seen,) = run("status", "uploads", "--json").document["buckets"]
+        assert (seen["via"], seen["both"]) == (then, True)
+        assert f"still by the other way: {again}" in run("status").out
+        ran = run("attach", "uploads", "--via", then)
+    later(aws)
+    document = run("attach", "uploads", "--via", then, "--json").document
+    assert document["both"] is False
     assert bool(ours(buckets, "uploads")) == (then == "sqs")
     assert (RULE in aws.events.patterns) == (then == "eventbridge")
     (seen,) = run("status", "uploads", "--json").document["buckets"]
-    assert seen["via"] == then
+    assert (seen["via"], seen["both"]) == (then, False)
+
+
+def test_there_and_back_again_at_once_takes_no_way_away(
+    run: Run, buckets: Buckets, aws: FakeAws
+) -> None:
+    run("attach", "uploads")
+    later(aws)
+    run("attach", "uploads", "--via", "eventbridge")
+    # The entry never went, but S3 may have been told of the change already.
+    ran = run("attach", "uploads")
+    assert "both ways are in use" in ran.out
+    assert (ours(buckets, "uploads"), list(aws.events.patterns)) == ([QUEUE], [RULE])
+
+
+def test_where_s3_heeds_at_once_nothing_is_kept(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+    aws.outputs["TakesEffect"] = "0"
+    run("attach", "uploads")
+    document = run("attach", "uploads", "--via", "eventbridge", "--json").document
+    assert document["both"] is False
+    assert ours(buckets, "uploads") == []
+
+
+def test_who_detaches_in_between_is_rid_of_both(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+    run("attach", "uploads")
+    run("attach", "uploads", "--via", "eventbridge")
+    assert run("detach", "uploads").code == 0
+    assert (ours(buckets, "uploads"), aws.events.patterns) == ([], {})
+    assert Switches(TABLE, aws.dynamodb).of("uploads") is None
 
 
 def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, buckets: Buckets, aws: FakeAws) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +13,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.cli import running
+from bucketcast.store.switches import Switch, Switches
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import REGION, FakeAws, refusal
+from tests.unit.fake_aws import REGION, TABLE, FakeAws, refusal
 
 POSTGRES = "arn:minio:sqs::main:postgresql"
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -206,6 +208,20 @@ def test_more_differences_than_are_shown(run: Run, aws: FakeAws) -> None:
     deployed(aws, {**COMPARED, "missing": 200, "stale": 1, "extra": 2})
     ran = run("reconcile", "uploads", "--target", POSTGRES)
     assert "shown are 1 of 203 differences, all are in the report" in ran.out
+
+
+def test_a_backfill_is_refused_while_s3_may_not_heed_how_the_bucket_is_wired(
+    run: Run, aws: FakeAws
+) -> None:
+    made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
+    sure = Switch("eventbridge", time.time() + 500, "attach")
+    Switches(TABLE, aws.dynamodb).put("uploads", sure)
+    ran = run("backfill", "uploads", "--target", WEBHOOK)
+    assert ran.code == 1
+    assert f"an object put before {sure.when} may be told by nobody" in ran.err
+    assert not made.started
+    Switches(TABLE, aws.dynamodb).put("uploads", sure._replace(sure=time.time()))
+    assert run("backfill", "uploads", "--target", WEBHOOK).code == 0
 
 
 def test_drift_is_a_failure_when_checked(run: Run, aws: FakeAws) -> None:

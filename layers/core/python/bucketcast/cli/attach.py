@@ -7,7 +7,7 @@ from bucketcast.cli import words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
 from bucketcast.store.access_events import AccessEvents
-from bucketcast.store.wired import Buckets, Via
+from bucketcast.store.wired import Attached, Buckets, Via
 
 
 @click.command()
@@ -39,6 +39,10 @@ def command(screen: Screen, bucket: str, *, via: Via, access_events: bool, trail
     of them takes the same events, which S3 allows to one entry only, it is named and nothing is
     changed. A bucket in bucketcast.toml is attached by the deploy, and changed there.
 
+    S3 heeds a change after some minutes. Where the way changes, both are kept, and their events may
+    come twice: attach the bucket the same way once more after the time that is said, and the old
+    way goes.
+
     Which events go where is said by rules: `bucketcast event add`. With --access-events the trail's
     selectors follow them: what no rule asks for is not logged, and costs nothing.
 
@@ -53,14 +57,31 @@ def command(screen: Screen, bucket: str, *, via: Via, access_events: bool, trail
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     buckets = Buckets(there, aws)
-    changed = buckets.attach(bucket, via)
+    attached = buckets.attach(bucket, via)
+    changed = attached.changed
     if access_events:
         changed += AccessEvents(there, aws).on(bucket, buckets.ingress, trail)
     others = buckets.look(bucket).others
-    document = {"bucket": bucket, "via": via, "changed": changed, "others": list(others)}
+    document = {
+        "bucket": bucket,
+        "via": via,
+        "changed": changed,
+        "others": list(others),
+        "both": attached.both,
+        "sure": attached.switch.when,
+    }
     screen.answer(
         document,
         f"Successfully attached {bucket} via {via}" if changed else f"{bucket} is attached already",
         *(f"  {change}" for change in changed),
+        *_until(attached),
         *(f"  left as it was: {other}" for other in others),
     )
+
+
+def _until(attached: Attached) -> list[str]:
+    """What holds until S3 surely heeds the change."""
+    when = attached.switch.when
+    if attached.both:
+        return [f"  both ways are in use, so that nothing is lost: attach it again after {when}"]
+    return [f"  S3 surely heeds it from {when}"] if attached.changed else []

@@ -1,12 +1,16 @@
 """`bucketcast backfill`: a bucket's objects as events, to one target."""
 
+import time
+
 import click
 
 from bucketcast.arn import Arn
 from bucketcast.cli import running, words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
+from bucketcast.store.access import explained
 from bucketcast.store.pipeline import Runs
+from bucketcast.store.switches import Switches
 
 
 @click.command()
@@ -27,6 +31,9 @@ def command(
 ) -> None:
     """Send what a bucket holds already to a target, as if each object were put now.
 
+    It is refused while S3 may not heed yet how the bucket was attached: what is put then could be
+    missed both by the events and by the listing.
+
     The target's rules choose, as for all events. Any real event of an object wins over these,
     whichever comes first, so that uploads may go on meanwhile.
 
@@ -39,6 +46,8 @@ def command(
     there = deployed.find(screen.stack, aws)
     runs = Runs(there, aws)
     given = {"bucket": bucket, "target": running.deployed_target(there, target).arn, **values}
+    with explained():
+        Switches(there.rules_table, aws.dynamodb).demand(bucket, time.time())
     done = running.finish(screen, runs, "backfill", given, no_wait=no_wait, resume=resume)
     if done.result is None:
         running.answer_started(screen, done)

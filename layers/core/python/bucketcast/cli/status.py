@@ -67,7 +67,7 @@ def command(screen: Screen, bucket: str | None) -> None:
 
 
 def _look(buckets: Buckets, names: Iterable[str], aws: Aws) -> list[Wired]:
-    _ = aws.s3, aws.events  # making a client is not safe among threads, using one is
+    _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(buckets.look, names))
 
@@ -89,7 +89,12 @@ def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
 def _way(wired: Wired) -> str:
     if not wired.via:
         return f"no ({wired.why})" if wired.why else "no"
-    return f"via {wired.via}, by the deploy" if wired.by_deploy else f"via {wired.via}"
+    said = f"via {wired.via}, by the deploy" if wired.by_deploy else f"via {wired.via}"
+    if not wired.both:
+        return said
+    when = wired.switch.when if wired.switch else ""
+    again = "" if wired.by_deploy else f": attach it again after {when}" if when else ": attach it"
+    return f"{said}, and still by the other way{again}"
 
 
 def _access(logged: Logged | str | None) -> str:
@@ -107,6 +112,7 @@ def _document(seen: _Seen) -> dict[str, Any]:
         "bucket": seen.wired.bucket,
         "via": seen.wired.via or None,
         "by_deploy": seen.wired.by_deploy,
+        "both": seen.wired.both,
         "others": list(seen.wired.others),
         "why": seen.wired.why or unknown,
         "rules": seen.rules,

@@ -14,6 +14,7 @@ from bucketcast.runtime.model import Runtime, RuntimeTarget
 from bucketcast.settings import ANY_BUCKET
 from bucketcast.store.access import LOCAL_CURE, Aws, AwsError, explained
 from bucketcast.store.runtime.table import Table
+from bucketcast.store.switches import TAKES_EFFECT
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
@@ -24,6 +25,7 @@ _COUNTS: "Sequence[QueueAttributeNameType]" = (
     "ApproximateNumberOfMessagesNotVisible",
     "ApproximateNumberOfMessagesDelayed",
 )
+_EFFECT = "TakesEffect"
 _AT_ONCE = 16
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead")
 
@@ -81,6 +83,7 @@ class Deployed:
     `pipeline` is None where the configuration has no `[pipeline]`. `runtime` is what the stack has
     for targets made at run time, and `resting` are those of them that get no events: switched off,
     removed while messages waited, or with the ARN of one that the deploy made.
+    `takes_effect` is after how many seconds S3 surely heeds a change of a bucket's notifications.
     """
 
     stack: str
@@ -95,6 +98,7 @@ class Deployed:
     pipeline: DeployedPipeline | None = None
     runtime: Runtime | None = None
     resting: tuple[DeployedTarget, ...] = ()
+    takes_effect: float = TAKES_EFFECT
 
     def looks_into(self, bucket: str) -> bool:
         """Whether ingest may ask S3 about the bucket's objects."""
@@ -155,6 +159,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         pipelines[0] if pipelines else None,
         runtime,
         tuple(resting),
+        float(outputs.get(_EFFECT, TAKES_EFFECT)),
     )
 
 

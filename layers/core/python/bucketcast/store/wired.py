@@ -4,15 +4,17 @@ Nothing of somebody else's in a bucket's notifications is changed: what is writt
 and put back as it was where an entry was lost.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from bucketcast import wiring
 from bucketcast.errors import BucketcastError
 from bucketcast.store.access import Aws, AwsError, explained
 from bucketcast.store.deployed import Deployed
 from bucketcast.store.ingress import EventRules, Ingress
+from bucketcast.store.switches import Switch, Switches
 
 Via = Literal["sqs", "eventbridge"]
 
@@ -30,14 +32,32 @@ class Wired:
     by_deploy: bool
     others: tuple[str, ...]
     why: str = ""
+    switch: Switch | None = None
+    both: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """What was changed, in words; whether both ways are in use, and from when one will do."""
+
+    changed: list[str]
+    switch: Switch
+    both: bool
 
 
 class Buckets:
-    """The buckets of the account, as they are tied to one deployment's ingress queue."""
+    """The buckets of the account, as they are tied to one deployment's ingress queue.
 
-    def __init__(self, there: Deployed, aws: Aws) -> None:
+    S3 heeds a change after minutes only. So where the way changes, the new one is added and the
+    old one stays, until the bucket is attached once more after that time. `clock` gives seconds
+    since 1970.
+    """
+
+    def __init__(self, there: Deployed, aws: Aws, clock: Callable[[], float] = time.time) -> None:
         self._there = there
         self._aws = aws
+        self._clock = clock
+        self._switches = Switches(there.rules_table, aws.dynamodb)
         self._entry = wiring.entry_id(there.stack)
         self.ingress = Ingress.of(there, aws)
         self._rules = EventRules(self.ingress, aws)
@@ -61,17 +81,20 @@ class Buckets:
                 self._rules.has(self._rule(bucket))
                 or self._there.buckets.get(bucket) == "eventbridge"
             )
+            with explained():
+                switch = self._switches.of(bucket)
         except AwsError as error:
             return Wired(bucket, "", by_deploy, (), str(error))
         others = tuple(wiring.others(document, self._entry))
-        if wiring.is_attached(document, self._entry, self.ingress.queue):
-            return Wired(bucket, "sqs", by_deploy, others)
-        if rule and wiring.tells_eventbridge(document):
-            return Wired(bucket, "eventbridge", by_deploy, others)
-        return Wired(bucket, "", by_deploy, others, self._half(document, rule=rule))
+        ways = self._ways(document, rule=rule)
+        if not ways:
+            return Wired(bucket, "", by_deploy, others, self._half(document, rule=rule))
+        via = ways[-1] if switch is None or switch.via not in ways else switch.via
+        both = len(ways) > 1
+        return Wired(bucket, cast("Via", via), by_deploy, others, "", switch, both)
 
-    def attach(self, bucket: str, via: Via) -> list[str]:
-        """Let a bucket's events come to the ingress queue; give what was changed, in words.
+    def attach(self, bucket: str, via: Via) -> Attached:
+        """Let a bucket's events come to the ingress queue; the other way goes when it may.
 
         Raises:
             NotAttachedError: it is the deploy's, or S3 refused.
@@ -81,22 +104,52 @@ class Buckets:
         """
         self._refuse_deployed(bucket)
         before = self._read(bucket)
-        if via == "sqs":
-            self.ingress.admit("s3.amazonaws.com", self.ingress.bucket(bucket))
-            held = wiring.is_attached(before, self._entry, self.ingress.queue)
-            after = before if held else wiring.attach(before, self._entry, self.ingress.queue)
-            done = self._write(bucket, before, after)
-            return done + self._rules.drop(self._rule(bucket))
-        after = wiring.to_eventbridge(wiring.detach(before, self._entry))
+        done = self._by_queue(bucket, before) if via == "sqs" else self._by_rule(bucket, before)
+        switch = self._remember(bucket, via, anew=bool(done))
+        if switch.sure <= self._clock():
+            done += self._drop_other(bucket, via)
+        rule = self._rules.has(self._rule(bucket))
+        both = len(self._ways(self._read(bucket), rule=rule)) > 1
+        return Attached(done, switch, both)
+
+    def _by_queue(self, bucket: str, before: Mapping[str, Any]) -> list[str]:
+        self.ingress.admit("s3.amazonaws.com", self.ingress.bucket(bucket))
+        held = wiring.is_attached(before, self._entry, self.ingress.queue)
+        after = before if held else wiring.attach(before, self._entry, self.ingress.queue)
+        return self._write(bucket, before, after)
+
+    def _by_rule(self, bucket: str, before: Mapping[str, Any]) -> list[str]:
         done = self._rules.make(
             self._rule(bucket), f"Events of bucket {bucket}", wiring.pattern(bucket)
         )
         try:
-            return done + self._write(bucket, before, after)
+            return done + self._write(bucket, before, wiring.to_eventbridge(before))
         except BucketcastError:
             if done:
                 self._rules.drop(self._rule(bucket))
             raise
+
+    def _remember(self, bucket: str, via: Via, *, anew: bool) -> Switch:
+        """Since when the way is sure: from now on, where anything was changed or is not known."""
+        with explained():
+            known = self._switches.of(bucket)
+            if known and known.via == via and not anew:
+                return known
+            made = Switch(via, self._clock() + self._there.takes_effect, "attach")
+            self._switches.put(bucket, made)
+        return made
+
+    def _drop_other(self, bucket: str, via: Via) -> list[str]:
+        if via == "sqs":
+            return self._rules.drop(self._rule(bucket))
+        before = self._read(bucket)
+        return self._write(bucket, before, wiring.detach(before, self._entry))
+
+    def _ways(self, document: Mapping[str, Any], *, rule: bool) -> list[str]:
+        ways = ["eventbridge"] if rule and wiring.tells_eventbridge(document) else []
+        if wiring.is_attached(document, self._entry, self.ingress.queue):
+            ways.append("sqs")
+        return ways
 
     def detach(self, bucket: str) -> list[str]:
         """Let no more events of a bucket come; give what was changed, in words.
@@ -109,6 +162,8 @@ class Buckets:
         before = self._read(bucket)
         done = self._write(bucket, before, wiring.detach(before, self._entry))
         done += self._rules.drop(self._rule(bucket))
+        with explained():
+            self._switches.remove(bucket)
         if not done:
             raise NotAttachedError(
                 f"{bucket} is not attached to {self._there.stack}; `bucketcast status` shows "
