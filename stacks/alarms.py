@@ -16,10 +16,12 @@ from constructs import Construct
 
 from bucketcast.config import AlarmOptions
 from bucketcast.config.alarms import NOBODY
+from bucketcast.lifetime import RETENTION_DAYS
 
 NAMESPACE: Final = "Bucketcast"
 OLDEST: Final = "OldestEventAge"
 _TOO_OLD: Final = Duration.minutes(15)
+_NEARLY_DROPPED: Final = Duration.days(10)
 # Of the 120,000 messages that SQS lets be in flight. At that number it gives out no more, and the
 # queue stands still although its function is well.
 _MANY: Final = 100_000
@@ -43,8 +45,10 @@ class Watched(NamedTuple):
     about: Mapping[str, str]
 
 
-def watch(scope: Construct, it: Watched) -> None:
+def watch(scope: Construct, it: Watched, *, paused: bool = False) -> None:
     """Make the five alarms of a queue, `<name>-…`.
+
+    Where a target is `paused` its events are meant to wait, but not until SQS drops them.
 
     Two look at the age of what waits, because each is blind to something. SQS's own leaves out
     messages that were received three times, which are all of a target that is down; ours needs a
@@ -80,8 +84,11 @@ def watch(scope: Construct, it: Watched) -> None:
         "Unread",
         f"{it.name}-unread",
         it.queue.metric_approximate_age_of_oldest_message(period=_LOOK, statistic="Maximum"),
-        _TOO_OLD.to_seconds(),
-        f"A message of {it.name} has waited for over 15 minutes and was hardly tried: its "
+        (_NEARLY_DROPPED if paused else _TOO_OLD).to_seconds(),
+        f"A message of {it.name}, which is off, has waited for over "
+        f"{_NEARLY_DROPPED.to_days()} days, and SQS drops it after {RETENTION_DAYS}."
+        if paused
+        else f"A message of {it.name} has waited for over 15 minutes and was hardly tried: its "
         "function does not run, or does not keep up.",
     )
     _alarm(

@@ -60,6 +60,7 @@ class Bucketcast(Stack):
                 target=target,
                 sync_events=config.sync_events,
                 assets=assets,
+                keep=not local,
             )
             for target in config.targets
         ]
@@ -79,6 +80,7 @@ class Bucketcast(Stack):
             assets=assets,
             local=local,
         )
+        wiring.keep_what_waits({each.arn: each.queues for each in deliveries}, config.discard)
         if config.pipeline:
             pipeline = Pipeline(
                 self,

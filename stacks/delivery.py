@@ -40,6 +40,7 @@ class Delivery(Construct):
         target: TargetConfig,
         sync_events: bool,
         assets: Assets,
+        keep: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         self._target = target
@@ -55,6 +56,7 @@ class Delivery(Construct):
             fifo=sync_events,
             visibility=Duration.seconds(6 * timeout.to_seconds() + window),
             max_receive_count=MAX_RECEIVES,
+            keep=keep,
         )
         self.queue, self.dead = queues.queue, queues.dead
         client = assets.client(target.kind)
@@ -70,12 +72,25 @@ class Delivery(Construct):
             timeout=timeout,
         )
         about = {"service": "dispatch", "target": str(target.arn)}
-        watch(queues, Watched(self._name, self.queue, self.dead, made.function, about))
+        watch(
+            queues,
+            Watched(self._name, self.queue, self.dead, made.function, about),
+            paused=not target.enabled,
+        )
         self._grant(made.role)
         self._listen(made.function)
         if target.deploy.subnets:
             self._join_network(made)
         CfnOutput(self, "Output", value=self._summary())
+
+    @property
+    def arn(self) -> str:
+        return str(self._target.arn)
+
+    @property
+    def queues(self) -> tuple[str, str]:
+        """The URLs of its queue and of its dead-letter queue."""
+        return self.queue.queue_url, self.dead.queue_url
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -102,6 +117,7 @@ class Delivery(Construct):
                 max_batching_window=_WINDOW if self._bulk else None,
                 max_concurrency=self._target.deploy.max_concurrency,
                 report_batch_item_failures=True,
+                enabled=self._target.enabled,
             )
         )
         # A part that failed goes back to the queue it came from: Lambda would take the sixteenth
@@ -139,5 +155,6 @@ class Delivery(Construct):
                 "function": self._name,
                 "queue": self.queue.queue_url,
                 "dead": self.dead.queue_url,
+                "enabled": self._target.enabled,
             }
         )

@@ -49,6 +49,7 @@ class Ingest(Construct):
             fifo=False,
             visibility=Duration.seconds(6 * _TIMEOUT.to_seconds() + window.to_seconds()),
             max_receive_count=_TRIES,
+            keep=not local,
         )
         self.queue, self.dead = queues.queue, queues.dead
         self._let_s3_write()

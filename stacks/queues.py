@@ -1,6 +1,6 @@
 """A queue with a dead-letter queue."""
 
-from aws_cdk import Duration
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -9,9 +9,12 @@ from bucketcast.queues import queue_names
 
 
 class QueuePair(Construct):
-    """`<name>` and `<name>-dead`; both `.fifo` where order is asked for."""
+    """`<name>` and `<name>-dead`; both `.fifo` where order is asked for.
 
-    def __init__(
+    What is to `keep` outlives its stack, with the messages in it.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a pair of queues is made of
         self,
         scope: Construct,
         construct_id: str,
@@ -20,8 +23,11 @@ class QueuePair(Construct):
         fifo: bool,
         visibility: Duration,
         max_receive_count: int,
+        keep: bool,
     ) -> None:
         super().__init__(scope, construct_id)
+        # Of a deploy that fails nothing is left, or the next one would find the names taken.
+        policy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
         names = queue_names(name, fifo=fifo)
         # SQS lets only a FIFO queue carry the property, so it is absent from a standard one.
         order = True if fifo else None
@@ -33,6 +39,7 @@ class QueuePair(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(DEAD_DAYS),
+            removal_policy=policy,
         )
         self.queue = sqs.Queue(
             self,
@@ -42,6 +49,7 @@ class QueuePair(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(RETENTION_DAYS),
+            removal_policy=policy,
             visibility_timeout=visibility,
             dead_letter_queue=sqs.DeadLetterQueue(
                 queue=self.dead, max_receive_count=max_receive_count

@@ -1,6 +1,6 @@
 """The configured buckets, tied to the ingress queue; what else their notifications hold stays."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -25,10 +25,16 @@ _TIMEOUT: Final = Duration.minutes(4)
 # Should the function not even start, CloudFormation gives up then; its own default is an hour.
 _PATIENCE: Final = Duration.minutes(5)
 _AT_ONCE: Final = Duration.seconds(0)
+# SQS's counts are right a minute after the last message came, here at once.
+_SETTLE: Final = 60
+_SETTLE_HERE: Final = 5
+
+
+TARGETS: Final = "Custom::Targets"
 
 
 class Wiring(Construct):
-    """The function behind the custom resource, and one `WiredBucket` a configured bucket."""
+    """The function behind the custom resources, and one `WiredBucket` a configured bucket."""
 
     def __init__(  # noqa: PLR0913 - what wiring is made of
         self,
@@ -44,6 +50,7 @@ class Wiring(Construct):
         super().__init__(scope, construct_id)
         self._ingest = ingest
         self._assets = assets
+        self._local = local
         # The S3 of one machine heeds a change at once.
         self._overlap = _AT_ONCE if local else Duration.seconds(TAKES_EFFECT)
         effect = CfnOutput(self, "Effect", value=str(self._overlap.to_seconds()))
@@ -70,9 +77,48 @@ class Wiring(Construct):
         if wired := self.node.try_find_child(bucket):
             entry.node.add_dependency(wired)  # each reads the whole document and writes it back
 
+    def keep_what_waits(
+        self, queues: Mapping[str, tuple[str, str]], discard: Sequence[str]
+    ) -> None:
+        """Refuse a deploy that would remove a target, by its ARN, for which something waits.
+
+        One resource for all, and always there, since CloudFormation asks a resource that is
+        removed only when it is too late to refuse.
+        """
+        stack = Stack.of(self)
+        scope = Construct(self, "Targets")
+        # The queues of removed targets are in no template any more.
+        ours = f"arn:{stack.partition}:sqs:{stack.region}:{stack.account}:{stack.stack_name}-*"
+        policy = iam.Policy(
+            scope,
+            "Policy",
+            roles=[self._wire.role],
+            statements=[
+                iam.PolicyStatement(actions=["sqs:GetQueueAttributes"], resources=[ours]),
+                iam.PolicyStatement(
+                    actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
+                ),
+            ],
+        )
+        nag.accept_looking_at_queues(policy, ours)
+        kept = CustomResource(
+            scope,
+            "Targets",
+            resource_type=TARGETS,
+            service_token=self._wire.function.function_arn,
+            service_timeout=_PATIENCE.plus(self._overlap),
+            properties={
+                "Queues": {arn: list(urls) for arn, urls in queues.items()},
+                "Discard": list(discard),
+                "Settle": str(_SETTLE_HERE if self._local else _SETTLE),
+            },
+        )
+        # Ingest must have ceased to write to what is removed before it is looked at.
+        kept.node.add_dependency(policy, self._ingest)
+
     @cached_property
     def _wire(self) -> Function:
-        """The function behind the custom resource, made where a bucket needs it."""
+        """The function behind the custom resources."""
         return Function(
             self,
             "Wire",

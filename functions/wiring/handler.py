@@ -1,11 +1,16 @@
-"""Ties one bucket to the ingress queue, as a CloudFormation custom resource.
+"""Two custom resources of CloudFormation: a bucket's entry, and the targets that there are.
 
-Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
-and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). Where
-the events are ours, also `RulesTable` and `Overlap`: for how many seconds both ways are kept when
-the way changes. With access events also `Trail` (ARN) and `Stack`, and the trail then logs the
-calls that the bucket's rules ask for. Created and attached buckets are treated alike: what else
-stands in the bucket's notifications stays.
+`Custom::BucketNotification` ties one bucket to the ingress queue. Properties: `Bucket`, `Id` (of
+our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`) and `Account` (of the bucket's
+owner, so that a bucket name that changed hands is refused). Where the events are ours, also
+`RulesTable` and `Overlap`: for how many seconds both ways are kept when the way changes. With
+access events also `Trail` (ARN) and `Stack`, and the trail then logs the calls that the bucket's
+rules ask for. Created and attached buckets are treated alike: what else stands in the bucket's
+notifications stays.
+
+`Custom::Targets` refuses a deploy that would remove a target for which something waits. Properties:
+`Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs of which it may be given up)
+and `Settle` (for how many seconds a queue must be seen empty).
 
 CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
 every error is answered, with its reason.
@@ -23,10 +28,11 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from bucketcast.store.lock import Lock
+from bucketcast.store.removal import Removal
 from bucketcast.store.rules import Rules
 from bucketcast.store.switches import Switches
+from bucketcast.store.switching import Wirer
 from bucketcast.store.trail import Trail
-from functions.wiring.wired import Wirer
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -36,6 +42,7 @@ log = logging.getLogger(__name__)
 PATIENCE: Final = 60.0  # seconds for a new queue or role policy to be known everywhere
 PAUSE: Final = 3.0
 DELETE: Final = "Delete"
+TARGETS: Final = "Custom::Targets"
 REASON_LIMIT: Final = 1_000  # CloudFormation takes 4 KB of answer in all
 
 _PATIENT = Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3})
@@ -45,8 +52,11 @@ _s3: "S3Client" = boto3.client("s3", config=_PATIENT)
 def handler(event: Mapping[str, Any], context: Any) -> None:
     status, reason = "SUCCESS", ""
     try:
-        apply(event, _s3)
-        follow(event)
+        if event["ResourceType"] == TARGETS:
+            keep(event)
+        else:
+            apply(event, _s3)
+            follow(event)
     except Exception as error:  # unanswered, it would block the deploy
         log.exception("wiring failed")
         status, reason = "FAILED", f"{type(error).__name__}: {error}"
@@ -114,6 +124,28 @@ def follow(
             return  # what it logged for us is gone with it
 
 
+def keep(
+    event: Mapping[str, Any],
+    client: Callable[[str], Any] = lambda name: boto3.client(name, config=_PATIENT),  # type: ignore[call-overload]
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Refuse to remove targets for which something waits, unless a deploy is rolled back.
+
+    Raises:
+        StillWaitingError: something waits.
+        ClientError: AWS refused, also after `PATIENCE` seconds where waiting could have helped.
+    """
+    if event["RequestType"] != "Update":
+        return
+    (stack,) = client("cloudformation").describe_stacks(StackName=event["StackId"])["Stacks"]
+    if "ROLLBACK" in stack["StackStatus"]:
+        return  # what is to go is what the deploy that failed had added
+    before, after = event["OldResourceProperties"], event["ResourceProperties"]
+    removal = Removal(client("sqs"), float(after["Settle"]), sleep=sleep)
+    discard = after.get("Discard", ())
+    _patiently(lambda: removal.demand(before["Queues"], after["Queues"], discard), sleep)
+
+
 def _trail(properties: Mapping[str, str], client: Callable[[str], Any]) -> Trail:
     partition = properties["Trail"].split(":")[1]
     lock = Lock(properties["RulesTable"], client("dynamodb"))
@@ -140,6 +172,10 @@ def _may_settle(error: ClientError) -> bool:
     return code == "AccessDenied" or (code == "InvalidArgument" and "validate" in message)
 
 
+def _physical_id(properties: Mapping[str, Any]) -> str:
+    return "/".join(properties[key] for key in ("Bucket", "Id") if key in properties) or "targets"
+
+
 def answer(event: Mapping[str, Any], status: str, reason: str) -> None:
     """Put the outcome where CloudFormation waits for it.
 
@@ -151,8 +187,7 @@ def answer(event: Mapping[str, Any], status: str, reason: str) -> None:
         {
             "Status": status,
             "Reason": reason[:REASON_LIMIT],
-            "PhysicalResourceId": event.get("PhysicalResourceId")
-            or f"{properties.get('Bucket')}/{properties.get('Id')}",
+            "PhysicalResourceId": event.get("PhysicalResourceId") or _physical_id(properties),
             **{key: event[key] for key in ("StackId", "RequestId", "LogicalResourceId")},
         }
     ).encode()

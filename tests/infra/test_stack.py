@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.conftest import Synthesised
+from tests.infra.conftest import Make, Synthesised
 
 TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
 QUEUES = ["ingress", *TARGETS]
@@ -45,6 +45,58 @@ def test_queue_keeps_events_as_long_as_sqs_can_and_then_buries_them(
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": [dead_id, "Arn"]}
     # Dispatch buries by itself, after 13 days: SQS must not be quicker.
     assert queue["RedrivePolicy"]["maxReceiveCount"] == (100 if name == "ingress" else 1_000)
+
+
+def test_queues_outlive_their_stack_with_what_is_in_them(typical: Synthesised, make: Make) -> None:
+    for queue in typical.of_type("AWS::SQS::Queue").values():
+        # Of a first deploy that failed nothing must be left: the next one would find it in its way.
+        assert queue["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert queue["UpdateReplacePolicy"] == "Retain"
+    local = make('[notify_webhook.a]\nendpoint = "https://example.org"\n', local=True)
+    for queue in local.of_type("AWS::SQS::Queue").values():
+        assert queue["DeletionPolicy"] == "Delete"
+
+
+def test_a_deploy_asks_for_what_it_would_remove_when_ingest_writes_there_no_more(
+    typical: Synthesised,
+) -> None:
+    ((_, asked),) = typical.of_type("Custom::Targets").items()
+    queues = asked["Properties"]["Queues"]
+    assert {arn: len(urls) for arn, urls in queues.items()} == {
+        "arn:minio:sqs::primary:webhook": 2,
+        "arn:minio:sqs::a-b:postgresql": 2,
+        "arn:minio:sqs::a_b:redis": 2,
+    }
+    assert asked["Properties"]["Discard"] == []
+    assert asked["Properties"]["Settle"] == "60"
+    before = [typical.json["Resources"][name] for name in asked["DependsOn"]]
+    functions = [each["Properties"] for each in before if each["Type"] == "AWS::Lambda::Function"]
+    assert [each["FunctionName"] for each in functions] == ["Bucketcast-ingest"]
+    assert "AWS::IAM::Policy" in {each["Type"] for each in before}
+
+
+def test_it_is_there_without_a_target_too(make: Make) -> None:
+    """Where the last one is removed, too."""
+    (asked,) = (
+        make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets").values()
+    )
+    assert asked["Properties"]["Queues"] == {}
+    assert asked["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
+
+
+def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:
+    text = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+    on, off = make(text), make(f"{text}enable = 'off'\n")
+    assert on.mapping("Bucketcast-webhook-primary")["Enabled"] is True
+    assert off.mapping("Bucketcast-webhook-primary")["Enabled"] is False
+    names = (on.json["Resources"].keys(), off.json["Resources"].keys())
+    assert len(names[0] ^ names[1]) == 0
+    # They are meant to wait, but not until SQS drops them.
+    unread = [
+        found.properties("AWS::CloudWatch::Alarm", AlarmName="Bucketcast-webhook-primary-unread")
+        for found in (on, off)
+    ]
+    assert [each["Threshold"] for each in unread] == [900, 10 * 24 * 3600]
 
 
 def test_every_queue_is_encrypted_and_refuses_plain_http(typical: Synthesised) -> None:
@@ -114,6 +166,11 @@ def test_no_role_may_do_everything_or_to_everything(typical: Synthesised) -> Non
     for logical_id, statement in typical.statements():
         actions, resources = _list(statement["Action"]), _list(statement["Resource"])
         assert not [action for action in actions if "*" in action], logical_id
+        if actions == ["sqs:GetQueueAttributes"]:
+            # Of targets that were removed, whose queues no template names any more.
+            (resource,) = resources
+            assert resource["Fn::Join"][1][-1] == ":Bucketcast-*"
+            continue
         assert not [resource for resource in resources if "*" in json.dumps(resource)], logical_id
 
 
@@ -199,7 +256,8 @@ def test_outputs_name_what_the_command_needs(typical: Synthesised) -> None:
         "arn:minio:sqs::a_b:redis",
     }
     assert all(
-        target.keys() == {"arn", "kind", "id", "function", "queue", "dead"} for target in seen
+        target.keys() == {"arn", "kind", "id", "function", "queue", "dead", "enabled"}
+        for target in seen
     )
     assert {target["function"] for target in seen} == {f"Bucketcast-{name}" for name in TARGETS}
 

@@ -177,6 +177,7 @@ def event(answers: Answers, request: str, **more: Any) -> dict[str, Any]:
         "StackId": "stack",
         "RequestId": "request",
         "LogicalResourceId": "Notification",
+        "ResourceType": "Custom::BucketNotification",
         "ResourceProperties": properties(),
         **more,
     }

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
@@ -23,6 +25,7 @@ def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: FakeAws) -> No
         "arn": WEBHOOK,
         "kind": "webhook",
         "id": "primary",
+        "enabled": True,
         "made": "by the deploy",
         "where": "http://example.org/",
         "online": False,
@@ -72,3 +75,10 @@ def test_a_stack_without_targets_says_so(run: Run, aws: FakeAws) -> None:
     ran = run("target", "ls")
     assert (ran.code, ran.out) == (0, "")
     assert "has no target" in ran.err
+
+
+def test_ls_says_which_target_is_off(run: Run, aws: FakeAws) -> None:
+    (key,) = [name for name, text in aws.outputs.items() if WEBHOOK in text]
+    aws.outputs[key] = json.dumps({**json.loads(aws.outputs[key]), "enabled": False})
+    assert "off: its events wait" in run("target", "ls").out
+    assert run("target", "ls", "--json").document["targets"][1]["enabled"] is False

@@ -19,6 +19,7 @@ from bucketcast.config import (
     Entry,
     EntryConfig,
     PipelineOptions,
+    RemovedOptions,
     RuntimeOptions,
     ScanConfig,
     ScanOptions,
@@ -55,6 +56,7 @@ class _WithEveryOption(click.Command):
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
         _section(formatter, "[entry]", options_of(Entry))
         _section(formatter, "[alarms]", options_of(AlarmOptions))
+        _section(formatter, "[removed]", options_of(RemovedOptions))
         for kind in targets.kinds():
             declared: Any = targets.load(kind).Settings
             variables = f"MINIO_NOTIFY_{kind.upper()}_"
@@ -137,11 +139,13 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         },
         "entry": {"token": _token(config.entry)} if config.entry else None,
         "alarms": dict(_alarms(config)) or None,
+        "removed": {"discard": list(config.discard)} if config.discard else None,
         "targets": [
             {
                 "arn": str(target.arn),
                 "kind": target.kind,
                 "id": target.id,
+                "enabled": target.enabled,
                 "settings": {key: text for key, text, _ in _settings(target)},
                 "deploy": {key: getattr(target.deploy, key) for key in options_of(DeployOptions)},
             }
@@ -162,6 +166,8 @@ def _rows(
     for target in chosen:
         where = f"notify_{target.kind}.{target.id}"
         yield where, "", str(target.arn), "(its ARN)"
+        if not target.enabled:
+            yield where, "enable", "off", "(its events wait)"
         for key, text, note in _settings(target):
             yield where, key, _short(text), note
         for key in options_of(DeployOptions):
@@ -181,6 +187,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
         yield "alarms", key, text
     for key, value in _runtime(config):
         yield "runtime", key, _shown(value)
+    if config.discard:
+        yield "removed", "discard", _shown(config.discard)
     for key, value in _pipeline(config):
         yield "pipeline", key, _shown(value)
     for name, scan in config.scans.items():

@@ -138,7 +138,7 @@ def ls(screen: Screen, *, wait: float) -> None:
         (
             target.arn,
             fare.where or "?",
-            _online(fare),
+            _online(target, fare),
             _count(fare.waiting),
             _count(fare.dead),
             *((_made(target),) if made else ()),
@@ -170,7 +170,9 @@ def _made(target: deployed.DeployedTarget) -> str:
     return _AT_RUN_TIME if target.made else _BY_DEPLOY
 
 
-def _online(fare: deployed.Health) -> str:
+def _online(target: deployed.DeployedTarget, fare: deployed.Health) -> str:
+    if not target.enabled:
+        return "off: its events wait"
     if fare.online:
         return f"yes ({fare.why})" if fare.why else "yes"
     return f"{'no' if fare.online is False else 'unknown'}: {fare.why}"
@@ -186,6 +188,7 @@ def _document(target: deployed.DeployedTarget, fare: deployed.Health) -> dict[st
         "kind": target.kind,
         "id": target.id,
         "made": _made(target),
+        "enabled": target.enabled,
         "where": fare.where,
         "online": fare.online,
         "why": fare.why,

@@ -1,7 +1,7 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[entry]`, `[alarms]`, `[runtime]` for targets made at run time,
-`[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and
+Tables are `[bucket.NAME]`, `[entry]`, `[alarms]`, `[removed]`, `[runtime]` for targets made at run
+time, `[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and
 `[….deploy]` for what the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and
 `MINIO_API_SYNC_EVENTS`. A target that only the environment knows needs
 `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
@@ -19,6 +19,7 @@ from bucketcast.config.model import (
     DeployOptions,
     Entry,
     EntryConfig,
+    RemovedOptions,
     TargetConfig,
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
@@ -37,6 +38,7 @@ __all__ = [
     "Entry",
     "EntryConfig",
     "PipelineOptions",
+    "RemovedOptions",
     "RuntimeConfig",
     "RuntimeOptions",
     "ScanConfig",

@@ -53,6 +53,17 @@ class EntryConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemovedOptions:
+    """Targets that are not in the configuration any more."""
+
+    discard: Csv = option(
+        "ARNs of removed targets of which a deploy may give up what waits; without them it refuses",
+        default="",
+        example="arn:minio:sqs::old:webhook",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeployOptions:
     """What the target's function needs; Bucketcast's own, not MinIO's."""
 
@@ -91,13 +102,17 @@ class Deploy:
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:
-    """One configured target; `settings` holds references in place of secrets."""
+    """One configured target; `settings` holds references in place of secrets.
+
+    Of one that is not `enabled` all is there, but nothing is sent: its events wait.
+    """
 
     kind: str
     id: str
     settings: Mapping[str, str]
     deploy: Deploy
     plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    enabled: bool = True
 
     @property
     def arn(self) -> Arn:
@@ -123,7 +138,7 @@ class Deployment:
 
     `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
     `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
-    told when one fires.
+    told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
     """
 
     sync_events: bool
@@ -136,6 +151,7 @@ class Deployment:
     scans: Mapping[str, ScanConfig] = field(default_factory=dict)
     alarms: AlarmOptions | None = None
     runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
+    discard: tuple[str, ...] = ()
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

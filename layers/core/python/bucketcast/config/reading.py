@@ -8,6 +8,7 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.access import PRICE
+from bucketcast.arn import Arn
 from bucketcast.config import alarms, limits, pipeline, runtime, variables
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.model import (
@@ -19,11 +20,13 @@ from bucketcast.config.model import (
     DeployOptions,
     Entry,
     EntryConfig,
+    RemovedOptions,
     TargetConfig,
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+from bucketcast.lifetime import RETENTION_DAYS
 from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
 
 _WORDS = {dict: "a table", float: "a number with decimals"}
@@ -68,6 +71,7 @@ class Reading:
             "entry",
             "alarms",
             "pipeline",
+            "removed",
             "runtime",
             "scan",
         }
@@ -79,6 +83,7 @@ class Reading:
         entry = self._entry()
         told = self._alarms()
         found = tuple(self._targets())
+        discard = self._discard({str(target.arn) for target in found})
         jobs = self._pipeline()
         scans = dict(self._scans(jobs))
         at_run_time = self._runtime()
@@ -98,6 +103,7 @@ class Reading:
             scans,
             told,
             at_run_time,
+            discard,
         )
 
     def _parse(self, path: Path) -> dict[str, Any]:
@@ -148,6 +154,19 @@ class Reading:
         options: AlarmOptions | None = self._read(AlarmOptions, values, "alarms")
         self._errors += alarms.mistakes(values)
         return options
+
+    def _discard(self, there: set[str]) -> tuple[str, ...]:
+        values = self._values(self._document.get("removed", {}), "removed")
+        options: RemovedOptions | None = self._read(RemovedOptions, values, "removed")
+        where = "removed.discard"
+        for text in options.discard if options else ():
+            try:
+                Arn.parse(text)
+            except ValueError as error:
+                self._wrong(where, f"found {text!r}", f"the ARN of a target: {error}")
+            if text in there:
+                self._wrong(where, f"found {text!r}, which is configured", "a target that is not")
+        return options.discard if options else ()
 
     def _pipeline(self) -> PipelineOptions | None:
         if "pipeline" not in self._document:
@@ -222,12 +241,32 @@ class Reading:
         deploy: Any,
     ) -> TargetConfig | None:
         where = f"notify_{kind}.{id}"
-        target = targets.load(kind)
         if not TARGET_ID.fullmatch(id):
             self._wrong(where, f"found the id {id!r}", TARGET_ID_RULE)
         values["enable"] = switch(values.get("enable", "on"))
-        if values["enable"] == "off":
+        so_far = len(self._errors)
+        made = self._checked(kind, id, values, deploy)
+        if values["enable"] != "off":
+            return made
+        if wrong := self._errors[so_far:]:
+            # MinIO's own configuration lists targets that nobody has ever filled in.
+            del self._errors[so_far:]
+            self._notes.append(f"{where} is off, and not there: {wrong[0]}")
             return None
+        self._notes.append(
+            f"{where} is off: nothing is sent, and its events wait, for {RETENTION_DAYS} days"
+        )
+        return made
+
+    def _checked(
+        self,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        values: dict[str, str],
+        deploy: Any,
+    ) -> TargetConfig | None:
+        where = f"notify_{kind}.{id}"
+        target = targets.load(kind)
         plain = self._secrets(kind, id, values, where)
         # Checked is the text that was given, and not the reference in its place.
         given = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
@@ -245,7 +284,7 @@ class Reading:
         if not wrong and not unknown:
             self._errors += limits.time(target(settings).longest_send, made, where)
         kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
-        return TargetConfig(kind, id, kept, made, plain)
+        return TargetConfig(kind, id, kept, made, plain, enabled=values["enable"] != "off")
 
     def _secrets(
         self,

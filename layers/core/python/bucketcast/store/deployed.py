@@ -27,7 +27,7 @@ _COUNTS: "Sequence[QueueAttributeNameType]" = (
 )
 _EFFECT = "TakesEffect"
 _AT_ONCE = 16
-_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead")
+_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled")
 
 
 class NotDeployedError(BucketcastError):
@@ -43,6 +43,7 @@ class DeployedTarget:
     """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
 
     `made` is what a target was made of at run time, None for one that the deploy made.
+    Where it is not `enabled` its events wait.
     """
 
     arn: str
@@ -52,6 +53,7 @@ class DeployedTarget:
     queue: str
     dead: str
     made: RuntimeTarget | None = None
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ def find(stack: str, aws: Aws) -> Deployed:
             "RulesTable; deploy it again, or name another with --stack"
         )
     targets = [
-        DeployedTarget(**{name: summary[name] for name in _SUMMARY})
+        DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
         for summary in _of(outputs, "Target")
     ]
     runtime = _runtime(outputs)

@@ -1,0 +1,163 @@
+"""A deploy that would remove a target is refused while something waits for it."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.store.removal import Removal, StillWaitingError
+from tests.unit.test_wiring_function import answers, event, function
+
+__all__ = ["answers", "function"]
+
+HOOK, TABLE = "arn:minio:sqs::hook:webhook", "arn:minio:sqs::main:postgresql"
+SETTLE = 60.0
+
+
+class Account:
+    """Two targets and their queues."""
+
+    def __init__(self, sqs: Any) -> None:
+        self.sqs = sqs
+        self.now = 0.0
+        self.meanwhile: dict[float, Any] = {}
+        self.queues = {
+            arn: [sqs.create_queue(QueueName=name + end)["QueueUrl"] for end in ("", "-dead")]
+            for arn, name in ((HOOK, "Bucketcast-webhook-hook"), (TABLE, "Bucketcast-postgres-a"))
+        }
+
+    def put(self, arn: str, *, dead: bool = False) -> None:
+        self.sqs.send_message(QueueUrl=self.queues[arn][dead], MessageBody="x")
+
+    def take(self, arn: str) -> None:
+        url = self.queues[arn][0]
+        for each in self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]:
+            self.sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        for moment in [moment for moment in self.meanwhile if moment <= self.now]:
+            self.meanwhile.pop(moment)()
+
+    def demand(self, *kept: str, discard: tuple[str, ...] = ()) -> None:
+        removal = Removal(self.sqs, SETTLE, lambda: self.now, self.sleep)
+        after = {arn: self.queues[arn] for arn in kept}
+        removal.demand(self.queues, after, discard)
+
+
+@pytest.fixture
+def account(sqs: Any) -> Account:
+    return Account(sqs)
+
+
+def test_what_stays_is_not_asked(account: Account) -> None:
+    account.put(HOOK)
+    account.put(TABLE)
+    account.demand(HOOK, TABLE)
+    assert account.now == 0
+
+
+def test_what_waits_is_not_removed(account: Account) -> None:
+    for _ in range(3):
+        account.put(HOOK)
+    account.put(HOOK, dead=True)
+    with pytest.raises(StillWaitingError) as refused:
+        account.demand(TABLE)
+    assert str(refused.value) == (
+        f"{HOOK} is to be removed, and there are 3 messages in Bucketcast-webhook-hook and "
+        "1 messages in Bucketcast-webhook-hook-dead. Let them drain (`bucketcast target ls`) or "
+        'keep the target with enable = "off"; to give them up, name the target in '
+        f'bucketcast.toml: [removed] discard = ["{HOOK}"]'
+    )
+
+
+@pytest.mark.parametrize("state", ["in flight", "delayed"])
+def test_what_is_on_its_way_waits_too(account: Account, state: str) -> None:
+    url = account.queues[HOOK][0]
+    delay = 600 if state == "delayed" else 0
+    account.sqs.send_message(QueueUrl=url, MessageBody="x", DelaySeconds=delay)
+    if state == "in flight":
+        assert account.sqs.receive_message(QueueUrl=url)["Messages"]
+    with pytest.raises(StillWaitingError):
+        account.demand()
+
+
+def test_what_is_given_up_by_name_may_go(account: Account) -> None:
+    account.put(HOOK)
+    account.demand(TABLE, discard=(HOOK,))
+    with pytest.raises(StillWaitingError):
+        account.demand(TABLE, discard=(TABLE,))
+
+
+def test_an_empty_queue_is_looked_at_until_its_count_is_right(account: Account) -> None:
+    """SQS's counts lag, and what ingest had begun to send comes in the meantime."""
+    account.demand(TABLE)
+    assert account.now >= SETTLE
+    account.meanwhile = {account.now + 40: lambda: account.put(HOOK)}
+    with pytest.raises(StillWaitingError):
+        account.demand(TABLE)
+
+
+def test_what_its_function_still_sends_off_need_not_be_refused(account: Account) -> None:
+    account.put(HOOK)
+    account.meanwhile = {30: lambda: account.take(HOOK)}
+    account.demand(TABLE)
+    assert account.now >= 30 + SETTLE
+
+
+def test_a_queue_that_is_replaced_is_removed_too(account: Account) -> None:
+    """As by sync_events, which makes other queues for the same target."""
+    account.put(HOOK)
+    other = {HOOK: [f"{url}.fifo" for url in account.queues[HOOK]], TABLE: account.queues[TABLE]}
+    removal = Removal(account.sqs, SETTLE, lambda: account.now, account.sleep)
+    with pytest.raises(StillWaitingError, match="1 messages in Bucketcast-webhook-hook\\."):
+        removal.demand(account.queues, other, ())
+
+
+def test_a_queue_that_is_gone_holds_nothing(account: Account) -> None:
+    for url in account.queues[HOOK]:
+        account.sqs.delete_queue(QueueUrl=url)
+    account.demand(TABLE)
+
+
+def clients(account: Account, status: str) -> Any:
+    class CloudFormation:
+        def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
+            assert StackName == "stack"
+            return {"Stacks": [{"StackStatus": status}]}
+
+    return {"sqs": account.sqs, "cloudformation": CloudFormation()}.__getitem__
+
+
+def request(answers: Any, kind: str, account: Account, **more: Any) -> dict[str, Any]:
+    whole = {"Queues": account.queues, "Settle": "0"}
+    fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0"}
+    old = {"OldResourceProperties": whole} if kind == "Update" else {}
+    made = {"ResourceType": "Custom::Targets", "ResourceProperties": fewer, **old, **more}
+    return event(answers, kind, **made)
+
+
+def test_a_deploy_is_refused_and_its_roll_back_is_not(
+    function: Any, answers: Any, account: Account
+) -> None:
+    account.put(HOOK)
+    update = request(answers, "Update", account)
+    with pytest.raises(StillWaitingError):
+        function.keep(update, clients(account, "UPDATE_IN_PROGRESS"), account.sleep)
+    function.keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS"), account.sleep)
+    for kind in ("Create", "Delete"):
+        function.keep(request(answers, kind, account), clients(account, ""), account.sleep)
+
+
+def test_cloudformation_is_told_of_a_refusal(
+    function: Any, answers: Any, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.put(HOOK)
+    found = clients(account, "UPDATE_IN_PROGRESS")
+    monkeypatch.setattr(function.boto3, "client", lambda name, **_: found(name))
+    context = type("Context", (), {"log_stream_name": "log"})
+    function.handler(request(answers, "Update", account, PhysicalResourceId="targets"), context)
+    function.handler(request(answers, "Create", account), context)
+    refused, made = answers.taken
+    assert refused["Status"] == "FAILED"
+    assert f"{HOOK} is to be removed" in refused["Reason"]
+    assert (made["Status"], made["PhysicalResourceId"]) == ("SUCCESS", "targets")
