@@ -61,3 +61,14 @@ def test_one_that_is_given_says_why_it_does_nothing(kind: str, key: str) -> None
 def test_it_stands_where_it_differs_from_minio(kind: str, key: str) -> None:
     where = "" if key in options_of(Common) else f"{kind}: "
     assert any(row.startswith(where) and f"`{key}`" in row for row in ROWS)
+
+
+@pytest.mark.parametrize("key", ["cert_authority", "client_cert"])
+def test_certificates_beside_a_plain_webhook_are_said_to_do_nothing(key: str) -> None:
+    """Other kinds refuse them, or encrypt because of them; MinIO's users may have them here."""
+    given = {key: "-----BEGIN CERTIFICATE-----"}
+    if key == "client_cert":
+        given["client_key"] = "-----BEGIN PRIVATE KEY-----"
+    assert notes("webhook", endpoint="https://example.org/", **given) == []
+    (said,) = notes("webhook", endpoint="http://example.org/", **given)
+    assert said == f"{', '.join(given)}: beside an http:// endpoint they do nothing"

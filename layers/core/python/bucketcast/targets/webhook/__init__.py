@@ -36,7 +36,7 @@ from typing import Any
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
-from bucketcast.options import REFERENCE, Duration, Secret, Url, option
+from bucketcast.options import REFERENCE, Duration, Secret, Url, option, options_of
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.webhook import curl
@@ -80,6 +80,14 @@ class Target(base.Target):
     @classmethod
     def check(cls, settings: WebhookSettings) -> list[tuple[str, str, str]]:
         return [*_mistakes(settings), *super().check(settings)]
+
+    @classmethod
+    def notes(cls, settings: WebhookSettings) -> list[str]:
+        idle = [key for key in options_of(base.Tls) if getattr(settings, key)]
+        if not idle or not settings.endpoint.lower().startswith("http://"):
+            return super().notes(settings)
+        said = f"{', '.join(idle)}: beside an http:// endpoint they do nothing"
+        return [said, *super().notes(settings)]
 
     @property
     def longest_send(self) -> float:
