@@ -70,8 +70,8 @@ class Buried:
         self.dead += dead
         return set()
 
-    def bury_message(self, message: Message, reason: str) -> bool:
-        raise AssertionError((message, reason))
+    def bury_message(self, message: Message, reason: str, error: str = "") -> bool:
+        raise AssertionError((message, reason, error))
 
     def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
         raise AssertionError((part, envelope, pause))
