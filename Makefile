@@ -9,7 +9,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan stop lint type unit contract isolated glue infra e2e test synth lock bench clean
+.PHONY: help python setup deployable up demo demo-scan stop lint type unit contract isolated model glue infra e2e test synth lock bench clean
 
 help: ## print these lines
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ contract: setup servers ## every target against its real server
 
 isolated: setup servers ## the same, each kind where no other kind's client is (KIND=redis for one)
 	$(RUN) -m tests.isolated $(KIND)
+
+model: setup servers ## mirrors beside the listing of a simulated bucket, many more of them than in `make test` (KIND=redis for one)
+	MODEL_EXAMPLES=300 $(RUN) -m pytest tests/contract/test_bucket_model.py $(if $(KIND),--kind $(KIND))
 
 glue: setup servers ## the Spark jobs on Spark 4.1 and 3.5 (SPARK=3.5 for one)
 	$(RUN) -m tests.spark $(SPARK)

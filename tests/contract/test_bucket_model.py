@@ -49,13 +49,15 @@ def listed(bucket: Bucket, dialect: Dialect) -> dict[str, Shown]:
 
 
 def mirrored(mirror: Trial, name: str) -> dict[str, Shown]:
-    """What the rows of a bucket show."""
+    """What the rows of a bucket show, none of which may tell of a read."""
     found = {}
     for arrival in mirror.arrivals():
         bucket, _, key = str(arrival.key).partition("/")
         if bucket == name:
-            held = recorded(arrival.body)["s3"]["object"]
+            record = recorded(arrival.body)
+            held = record["s3"]["object"]
             found[key] = Shown(held.get("versionId") or NULL, held["eTag"], held.get("size", 0))
+            assert not record["eventName"].startswith("s3:ObjectAccessed:")
     return found
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.lifetime import TOMBSTONE_DAYS
+from bucketcast.lifetime import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.options import read
 from bucketcast.targets.mysql import MysqlSettings, Target, connection
 from tests.contract.oracle import Row, visible
@@ -784,14 +784,27 @@ def test_a_connection_that_the_server_ended_is_not_used_again(mysql: MysqlServer
 
 
 def test_the_guard_forgets_what_no_event_outlives(mysql: MysqlServer) -> None:
+    ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
     with target(mysql) as mirror:
-        mirror.send([event(DELETE, f"k{at}", at) for at in range(1, 5)])
-        long_ago = f"UTC_TIMESTAMP() - INTERVAL {TOMBSTONE_DAYS + 1} DAY"
-        mysql.rows(
-            f"UPDATE events_guard SET noted_at = {long_ago}"
-            " WHERE key_name LIKE 'b/k%' AND key_name <> 'b/k1'"
-        )
+        mirror.send([event(DELETE, key, 5) for key in ages])
+        for key, days in ages.items():
+            then = f"UTC_TIMESTAMP() - INTERVAL {days} DAY"
+            mysql.rows(f"UPDATE events_guard SET noted_at = {then} WHERE key_name = 'b/{key}'")
     with target(mysql) as mirror:
         mirror.send([put("other", 1)])
+        assert mirror.send([put("k1", 1)]) == {}
+    assert set(rows(mysql)) == {"b/other"}
     kept = mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> '' ORDER BY 1")
     assert kept == [("b",), ("b/k1",)]
+
+
+def test_a_claim_is_given_up_by_hand(mysql: MysqlServer) -> None:
+    with target(mysql) as mirror:
+        assert mirror.send([put("a", 1, dialect="ceph")]) == {}
+        reason = refusal(mirror, [put("a", 2)])
+        assert "remove the row from `events_guard` whose key_name is the bucket's name" in str(
+            reason
+        )
+        mysql.rows("DELETE FROM events_guard WHERE key_name = 'b'")
+        assert mirror.send([put("a", 2)]) == {}
+        assert refusal(mirror, [put("a", 3, dialect="ceph")])

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event, padded
 from bucketcast.held import Known
-from bucketcast.lifetime import TOMBSTONE_DAYS
+from bucketcast.lifetime import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.options import read
 from bucketcast.targets.postgres import PostgresSettings, Target
 from tests.contract.oracle import Row, visible
@@ -549,14 +549,27 @@ def test_a_closed_port_fails_at_once() -> None:
 
 
 def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admin: Admin) -> None:
+    ages = {"k1": LONGEST_LIFE_DAYS + 1, "k2": TOMBSTONE_DAYS + 1, "k3": TOMBSTONE_DAYS + 99}
     with target(postgres) as mirror:
-        mirror.send([event(DELETE, f"k{at}", at) for at in range(1, 5)])
-        admin.execute(
-            "update events_guard set noted_at = now() - %s * interval '1 day'"
-            " where key in ('b/k2', 'b/k3', 'b/k4')",
-            [TOMBSTONE_DAYS + 1],
-        )
+        mirror.send([event(DELETE, key, 5) for key in ages])
+        for key, days in ages.items():
+            since = (
+                "update events_guard set noted_at = now() - %s * interval '1 day' where key = %s"
+            )
+            admin.execute(since, [days, f"b/{key}"])
     with target(postgres) as mirror:
         mirror.send([put("other", 1)])
+        assert mirror.send([put("k1", 1)]) == {}
+    assert set(rows(postgres)) == {"b/other"}
     left = admin.execute("select key from events_guard order by key").fetchall()
     assert left == [("b",), ("b/k1",)]
+
+
+def test_a_claim_is_given_up_by_hand(postgres: PostgresServer, admin: Admin) -> None:
+    with target(postgres) as mirror:
+        assert mirror.send([put("a", 1, dialect="ceph")]) == {}
+        (reason,) = mirror.send([put("a", 2)]).values()
+        assert "remove the row from events_guard whose key is the bucket's name" in str(reason)
+        admin.execute("delete from events_guard where key = 'b'")
+        assert mirror.send([put("a", 2)]) == {}
+        assert mirror.send([put("a", 3, dialect="ceph")]).keys() == {0}

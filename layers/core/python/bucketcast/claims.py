@@ -76,5 +76,9 @@ def _wanted(events: Sequence[Event]) -> list[tuple[str, str]]:
 
     A name that no bucket can have is left to the server, which may refuse its event alone.
     """
-    seen = dict.fromkeys((each.bucket, source(each)) for each in events if moves(each))
+    alike = {
+        (each.bucket, each.dialect, each.user_agent, each.name, not each.key): each
+        for each in events
+    }
+    seen = dict.fromkeys((each.bucket, source(each)) for each in alike.values() if moves(each))
     return [(name, who) for name, who in seen if who and name.isascii() and name.isprintable()]

@@ -24,6 +24,7 @@ what it holds, where "newer" is decided by `newer`.
 
 from collections.abc import Container, Iterable
 from enum import StrEnum
+from functools import lru_cache
 from operator import attrgetter
 
 import msgspec
@@ -78,7 +79,7 @@ def newer(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 def moves(event: Event) -> bool:
     """Whether an event moves a register at all."""
-    return bool(event.key) and not changes_nothing(event.name)
+    return bool(event.key) and _named(event.name) is not None
 
 
 def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Entry]:
@@ -88,9 +89,10 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Entry]:
     """
     entries: dict[tuple[str, Register, str, bool], Entry] = {}
     for place, event in enumerate(events):
-        if place in without or not moves(event):
+        register = _named(event.name)
+        if register is None or not event.key or place in without:
             continue
-        register, version, sequencer = _register(event)
+        version, sequencer = _about(register, event)
         key, time = path(event), event.time
         # There is one put a key, whatever its version. Removals with and without a sequencer stand
         # apart, because "newer" is no order over both together.
@@ -105,14 +107,23 @@ def fold(events: Iterable[Event], without: Container[int] = ()) -> list[Entry]:
     return sorted(entries.values(), key=_PLACE)
 
 
-def _register(event: Event) -> tuple[Register, str, str]:
-    """Which register an event moves, the version it is about, and its sequencer there."""
-    name, sequencer = event.name, padded(event.sequencer)
+@lru_cache(256)
+def _named(name: str) -> Register | None:
+    """Which register events of this name move."""
     if creates(name):
-        return Register.PUT, event.version_id or UNVERSIONED, sequencer or FIRST
-    if name not in REMOVALS:
-        return Register.OVERLAY, event.version_id or UNVERSIONED, ""
-    version = event.version_id if name in _OF_ONE_VERSION else ANY
-    if not version:
-        return Register.REMOVAL, ANY, sequencer
-    return Register.REMOVAL, version, sequencer if version == UNVERSIONED else FINAL
+        return Register.PUT
+    if name in REMOVALS:
+        return Register.REMOVAL
+    return None if changes_nothing(name) else Register.OVERLAY
+
+
+def _about(register: Register, event: Event) -> tuple[str, str]:
+    """The version that an event is about, and its sequencer in its register."""
+    if register is Register.PUT:
+        return event.version_id or UNVERSIONED, padded(event.sequencer) or FIRST
+    if register is Register.OVERLAY:
+        return event.version_id or UNVERSIONED, ""
+    version = event.version_id if event.name in _OF_ONE_VERSION else ANY
+    if not version or version == UNVERSIONED:
+        return version or ANY, padded(event.sequencer)
+    return version, FINAL
