@@ -7,6 +7,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.config import EntryConfig
+from bucketcast.settings import EntrySource
 from stacks import secrets
 from stacks.assets import Assets
 from stacks.function import Function
@@ -38,10 +39,11 @@ class Entry(Construct):
             layers=[assets.core(), assets.runtime()],
             environment={
                 "BUCKETCAST_QUEUE_URL": ingest.queue.queue_url,
-                "BUCKETCAST_TOKEN": config.token,
+                "BUCKETCAST_SOURCES": EntrySource.to_text(config.sources),
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,
+            reserved=config.reserved_concurrency or None,
         )
         ingest.queue.grant(made.role, "sqs:SendMessage")
         secrets.let_read(made.role, config.secret_names)

@@ -13,7 +13,10 @@ from stacks.assets import Assets
 
 
 class Function(Construct):
-    """A function called `name` whose handler is `functions.<folder>.<entry>.handler`."""
+    """A function called `name` whose handler is `functions.<folder>.<entry>.handler`.
+
+    `reserved` calls at once are its own share of the account's, and the most that it has.
+    """
 
     def __init__(  # noqa: PLR0913 - what a function is made of
         self,
@@ -28,6 +31,7 @@ class Function(Construct):
         memory: int,
         timeout: Duration,
         entry: str = "handler",
+        reserved: int | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         log_group = logs.LogGroup(
@@ -55,6 +59,7 @@ class Function(Construct):
             },
             memory_size=memory,
             timeout=timeout,
+            reserved_concurrent_executions=reserved,
             role=self.role,
             log_group=log_group,
         )

@@ -2,8 +2,9 @@
 
 Behind a Lambda function URL. The token comes as MinIO sends its `auth_token` (`Bearer TOKEN`, or
 all of the header where the token is of two words), or as the password in the address that RGW
-posts to (`https://any:TOKEN@host/`). A body is answered 200 when SQS has it, and not before:
-whoever gets a 5xx sends again.
+posts to (`https://any:TOKEN@host/`). Each source has its own token, which speaks for one dialect
+and some buckets: what else is in a body lets all of it be refused. A body is answered 200 when SQS
+has it, and not before: whoever gets a 5xx sends again.
 """
 
 import base64
@@ -11,7 +12,8 @@ import binascii
 import hmac
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from http import HTTPStatus
 from typing import Any
 
@@ -22,8 +24,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from bucketcast import sources, telemetry
 from bucketcast.envelope import MAX_BYTES
 from bucketcast.errors import BadEvent, NotAuthorized
+from bucketcast.event import AGENT, Event
 from bucketcast.queues import Outgoing, Queue, escaped
-from bucketcast.settings import EntrySettings
+from bucketcast.settings import EntrySettings, EntrySource
 from bucketcast.store import secrets
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -40,16 +43,18 @@ class Refused(Exception):
 
 
 def build(environ: Mapping[str, str]) -> Handler:
-    """The handler for these settings; the token is kept for five minutes."""
+    """The handler for these settings; tokens are kept for five minutes."""
     settings = EntrySettings.from_environ(environ)
     queue = Queue(settings.queue_url, boto3.client("sqs", config=PATIENCE))
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         try:
             _check_method(event)
-            _check_token(event["headers"].get("authorization", ""), settings.token)
+            source = _source(event["headers"].get("authorization", ""), settings.sources)
             body = _body(event)
-            if _events(body):
+            events = _events(body)
+            _check_events(events, source)
+            if events:
                 _forward(queue, body)
         except Refused as refused:
             telemetry.logger.warning("refused", status=refused.status, reason=str(refused))
@@ -65,24 +70,44 @@ def _check_method(event: Mapping[str, Any]) -> None:
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"found {method}; POST a notification")
 
 
-def _check_token(header: str, reference: str) -> None:
-    try:
-        token = secrets.resolve({"token": reference})["token"].strip().encode()
-    except NotAuthorized as error:
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, str(error)) from None
+def _source(header: str, known: Sequence[EntrySource]) -> EntrySource:
+    """Whose token it is. All are compared, so that the time says nothing of any of them."""
+    tokens, unread = _tokens(known)
     scheme, _, given = header.partition(" ")
     if scheme.lower() == "basic":
         given = _password(given)
     elif scheme.lower() != "bearer":
         given = ""
-    # All are compared, each in constant time, so that the time says nothing of the token.
-    same = [hmac.compare_digest(text.strip().encode(), token) for text in (header, given)]
-    if not (token and any(same)):
-        raise Refused(
-            HTTPStatus.UNAUTHORIZED,
-            "the token is missing or wrong: `Authorization: Bearer TOKEN`, or the password in "
-            "https://any:TOKEN@host/",
-        )
+    sent = [text.strip().encode() for text in (header, given)]
+    same = [
+        source
+        for source, token in tokens
+        # A list, so that both are compared whatever the first says.
+        if any([hmac.compare_digest(text, token) for text in sent])  # noqa: C419
+    ]
+    if same:
+        return same[0]
+    if unread:
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, unread[0])
+    raise Refused(
+        HTTPStatus.UNAUTHORIZED,
+        "the token is missing or wrong: `Authorization: Bearer TOKEN`, or the password in "
+        "https://any:TOKEN@host/",
+    )
+
+
+def _tokens(known: Sequence[EntrySource]) -> tuple[list[tuple[EntrySource, bytes]], list[str]]:
+    """The tokens that there are, and why the others cannot be read: one must not stop the rest."""
+    tokens, unread = [], []
+    for source in known:
+        try:
+            token = secrets.resolve({"token": source.token})["token"].strip()
+        except NotAuthorized as error:
+            unread.append(str(error))
+        else:
+            if token:
+                tokens.append((source, token.encode()))
+    return tokens, unread
 
 
 def _password(given: str) -> str:
@@ -107,12 +132,33 @@ def _body(event: Mapping[str, Any]) -> str:
     return text
 
 
-def _events(body: str) -> int:
-    """How many events it holds; a body of none, as S3's test, is taken and dropped."""
+def _events(body: str) -> list[Event]:
+    """The events that it holds; a body of none, as S3's test, is taken and dropped."""
     try:
-        return len(sources.events(body))
+        return sources.events(body)
     except BadEvent as error:
         raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+def _check_events(events: Sequence[Event], source: EntrySource) -> None:
+    """Whoever posts says itself whose events they are, and how new: it is held to its own."""
+    for event in events:
+        found = event.dialect or "s3"
+        if found != source.dialect:
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                f"the token of {source.name} is for {source.dialect}; found {found}",
+            )
+        if not any(fnmatchcase(event.bucket, each) for each in source.buckets):
+            named = ", ".join(source.buckets)
+            raise Refused(
+                HTTPStatus.FORBIDDEN,
+                f"the token of {source.name} is for the buckets {named}; found {event.bucket!r}",
+            )
+        if event.user_agent.startswith(AGENT):
+            raise Refused(
+                HTTPStatus.FORBIDDEN, f"found a userAgent that begins with {AGENT!r}, which is ours"
+            )
 
 
 def _forward(queue: Queue, body: str) -> None:

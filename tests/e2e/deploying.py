@@ -55,7 +55,10 @@ BUCKETS = {
     "found": {"create": "false", "via": "sqs"},
 }
 PROFILES = {"webhook.bulk": "throughput"}
-ENTRY_TOKEN = "entry-s3cret"
+ENTRY = {
+    "minio": {"token": "minio-s3cret", "dialect": "minio", "buckets": "premises,team-*"},
+    "rgw": {"token": "rgw-s3cret", "dialect": "ceph", "buckets": "premises"},
+}
 FEW = "2"
 """Batches at once for a target: each is a process of the emulator, and they start all together."""
 
@@ -71,7 +74,8 @@ def write_configuration(
         deploy = {"max_concurrency": FEW, "profile": PROFILES.get(name, "latency")}
         lines += [f"[notify_{name}]", *_keys(settings)]
         lines += [f"[notify_{name}.deploy]", *_keys(deploy)]
-    lines += ["[entry]", *_keys({"token": ENTRY_TOKEN})]
+    for name, source in ENTRY.items():
+        lines += [f"[entry.{name}]", *_keys(source)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

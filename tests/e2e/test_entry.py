@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ENTRY_TOKEN, ROOT
+from tests.e2e.deploying import ENTRY, ROOT
 from tests.e2e.system import System
 
 RECORDED = ROOT / "tests" / "events"
-MINIO_LOGIN = f"Bearer {ENTRY_TOKEN}"
-RGW_LOGIN = "Basic " + base64.b64encode(f"rgw:{ENTRY_TOKEN}".encode()).decode()
+MINIO_LOGIN = f"Bearer {ENTRY['minio']['token']}"
+RGW_LOGIN = "Basic " + base64.b64encode(f"rgw:{ENTRY['rgw']['token']}".encode()).decode()
 
 
 def post(system: System, body: bytes, login: str) -> tuple[int, Any]:
@@ -61,6 +61,12 @@ def test_what_minio_and_rgw_post_arrives_under_its_name(
 def test_strangers_and_strange_bodies_are_told_why(system: System) -> None:
     body = (RECORDED / "minio" / "object-created-put.json").read_bytes()
     assert post(system, body, "Bearer wrong")[0] == 401
+    status, answer = post(system, body, RGW_LOGIN)
+    assert status == 403
+    assert "the token of rgw is for ceph; found minio" in answer["error"]
+    status, answer = post(system, body.replace(b'"plain"', b'"uploads"'), MINIO_LOGIN)
+    assert status == 403
+    assert "found 'uploads'" in answer["error"]
     status, answer = post(system, b'{"hello": "world"}', MINIO_LOGIN)
     assert status == 400
     assert "no known event" in answer["error"]

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ENTRY_TOKEN, STACK
+from tests.e2e.deploying import ENTRY, STACK
 from tests.e2e.system import System
 from tests.servers import postgres, redis, webhook
 from tests.servers.webhook import WebhookServer
 
 ROTATED = "r0tated-s3cret"
-SECRETS = (ENTRY_TOKEN, webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
+TOKENS = tuple(source["token"] for source in ENTRY.values())
+SECRETS = (*TOKENS, webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
 
 
 def test_a_rotated_token_is_fetched_again_without_a_deploy(

@@ -4,7 +4,17 @@ import json
 
 from tests.infra.conftest import Make
 
-ENTRY = '[entry]\ntoken = "secret:entry#token"\n'
+ENTRY = """
+[entry.berlin]
+token = "secret:entry#token"
+dialect = "minio"
+buckets = ["photos", "team-*"]
+
+[entry.rgw]
+token = "secret:rgw"
+dialect = "ceph"
+buckets = "*"
+"""
 NAME = "Bucketcast-entry"
 
 
@@ -31,17 +41,30 @@ def test_it_may_write_to_the_ingress_queue_and_read_its_own_secret(make: Make) -
     }
     assert rights.keys() == {'"sqs:SendMessage"', '"secretsmanager:GetSecretValue"'}
     assert "IngestIngressQueue" in rights['"sqs:SendMessage"']
-    assert ":secret:entry-??????" in rights['"secretsmanager:GetSecretValue"']
+    read = rights['"secretsmanager:GetSecretValue"']
+    assert ":secret:entry-??????" in read
+    assert ":secret:rgw-??????" in read
 
 
-def test_it_is_told_its_secret_by_reference(make: Make) -> None:
+def test_it_is_told_its_sources_with_their_secrets_by_reference(make: Make) -> None:
     variables = make(ENTRY).function(NAME)["Environment"]["Variables"]
-    assert variables["BUCKETCAST_TOKEN"] == "secret:entry#token"
+    berlin = {"dialect": "minio", "buckets": ["photos", "team-*"]}
+    assert json.loads(variables["BUCKETCAST_SOURCES"]) == [
+        {"name": "berlin", "token": "secret:entry#token", **berlin},
+        {"name": "rgw", "token": "secret:rgw", "dialect": "ceph", "buckets": ["*"]},
+    ]
     assert "IngestIngressQueue" in json.dumps(variables["BUCKETCAST_QUEUE_URL"])
 
 
 def test_a_plain_token_of_a_local_deploy_is_in_no_template(make: Make) -> None:
-    found = make('[entry]\ntoken = "hunter2"\n', local=True)
+    found = make(ENTRY.replace("secret:entry#token", "hunter2"), local=True)
     assert "hunter2" not in found.text()
     variables = found.function(NAME)["Environment"]["Variables"]
-    assert variables["BUCKETCAST_TOKEN"] == "secret:bucketcast/entry/token"
+    (berlin, _) = json.loads(variables["BUCKETCAST_SOURCES"])
+    assert berlin["token"] == "secret:bucketcast/entry-berlin/token"
+
+
+def test_it_may_have_a_share_of_the_accounts_concurrency(make: Make) -> None:
+    assert "ReservedConcurrentExecutions" not in make(ENTRY).function(NAME)
+    found = make("[entry]\nreserved_concurrency = 20\n" + ENTRY)
+    assert found.function(NAME)["ReservedConcurrentExecutions"] == 20

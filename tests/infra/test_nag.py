@@ -24,8 +24,10 @@ MORE = """
 email = "ops@example.org"
 [bucket.reads]
 access_events = "on"
-[entry]
+[entry.berlin]
 token = "secret:entry"
+dialect = "minio"
+buckets = ["photos"]
 [pipeline]
 metadata = "on"
 subnet = "subnet-0123456789abcdef0"

@@ -16,6 +16,12 @@ HIDDEN = "hunter2"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n"
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+ENTRY = """
+[entry.a]
+token = 'secret:x'
+dialect = 'minio'
+buckets = 'photos'
+"""
 TABLE = (
     '[notify_postgres.db]\nconnection_string = "secret:db"\ntable = "events"\n'
     "format = 'namespace'\n"
@@ -38,6 +44,10 @@ class Folder:
             self.load(text, local=local, **environ)
         assert str(refused.value) == "\n".join(map(str, refused.value.errors))
         return [str(error) for error in refused.value.errors]
+
+
+def without(table: str, key: str) -> str:
+    return "".join(line for line in table.splitlines(keepends=True) if not line.startswith(key))
 
 
 @pytest.fixture
@@ -120,6 +130,20 @@ def test_access_events_say_what_they_cost(folder: Folder) -> None:
     assert "$1.00 per million" in deployment.notes[0]
 
 
+def test_sources_of_the_entry_have_a_token_each(folder: Folder) -> None:
+    text = ENTRY + "[entry.b]\ntoken = 'hunter2'\ndialect = 'ceph'\nbuckets = ['up*', 'logs']\n"
+    read = folder.load("[bucket.uploads]\n" + text, local=True)
+    assert read.entry is not None
+    assert [(each.name, each.token, each.buckets) for each in read.entry.sources] == [
+        ("a", "secret:x", ("photos",)),
+        ("b", "secret:bucketcast/entry-b/token", ("up*", "logs")),
+    ]
+    assert read.entry.plain_secrets == {"bucketcast/entry-b/token": "hunter2"}
+    assert "hunter2" not in repr(read.entry)
+    (note,) = read.notes
+    assert note.startswith("entry.b.buckets: it may send events of uploads, which the deploy wires")
+
+
 def test_nothing_is_a_configuration_too(folder: Folder) -> None:
     assert folder.load("") == Deployment(sync_events=False, buckets={}, targets=())
 
@@ -159,10 +183,29 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "[bucket.uploads]\nvia = 'sns'",
             "bucket.uploads.via: found 'sns'; allowed is one of sqs, eventbridge (did you",
         ),
-        ("[entry]", "entry.token: missing; a secret is needed, for example secret:"),
-        ("[entry]\ntoken = 'plain'", "entry.token: found plain text; secret:NAME of a secret"),
-        ("[entry]\ntoken = 'secret:x'\ntokn = 1", "entry.tokn: unknown key; did you mean 'token'?"),
-        ("entry = 'secret:x'", "entry: found 'secret:x'; a table [entry]"),
+        ("[entry]", "entry: found no source; a table [entry.NAME] for each source"),
+        ("[entry]\ntoken = 'secret:x'", "entry.token: found one token for all who post; a table"),
+        ("entry = 'secret:x'", "entry: found 'secret:x'; a table [entry.NAME]"),
+        (
+            without(ENTRY, "token"),
+            "entry.a.token: missing; a secret is needed, for example secret:",
+        ),
+        (without(ENTRY, "dialect"), "entry.a.dialect: missing; a "),
+        (without(ENTRY, "buckets"), "entry.a.buckets: missing; "),
+        (ENTRY + "tokn = 1", "entry.a.tokn: unknown key; did you mean 'token'?"),
+        (ENTRY.replace("secret:x", "plain"), "entry.a.token: found plain text; secret:NAME of a"),
+        (ENTRY.replace("minio", "mini"), "entry.a.dialect: found 'mini'; allowed is one of minio"),
+        (ENTRY.replace("photos", "ph[o]tos"), "entry.a.buckets: found 'ph[o]tos'; allowed are"),
+        (ENTRY + ENTRY.replace(".a]", ".b]"), "entry.b.token: found the token of entry.a; each"),
+        (ENTRY.replace(".a]", ".'a b']"), "entry.a b: found the name 'a b'; 1 to 32 of"),
+        (
+            "[entry]\nreserved_concurrency = 2000\n" + ENTRY,
+            "entry.reserved_concurrency: found 2000; allowed is 0 to 1000",
+        ),
+        (
+            ENTRY.replace("photos", ",".join(f"bucket-{n}" for n in range(500))),
+            "bytes of sources; allowed are 3,000",
+        ),
         ("notify_webhook = 1", "notify_webhook: found 1; a table such as [notify_webhook.NAME]"),
         (
             "[notify_webhook.primary]",

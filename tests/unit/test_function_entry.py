@@ -17,8 +17,17 @@ from tests.unit.made import received, recorded
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-TOKEN = "hunter2"
+TOKEN, CEPH_TOKEN, THIRD_TOKEN = "hunter2", "swordfish", "third"
+SOURCES = [
+    {"name": "berlin", "token": "secret:berlin#token", "dialect": "minio", "buckets": ["pl*"]},
+    {"name": "rgw", "token": "secret:rgw", "dialect": "ceph", "buckets": ["plain", "vers"]},
+    {"name": "other", "token": "secret:other", "dialect": "s3", "buckets": ["*"]},
+]
 MINIO, CEPH = recorded("minio/object-created-put"), recorded("ceph/object-created-put")
+ENVIRON = {
+    "BUCKETCAST_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/1/x",
+    "BUCKETCAST_SOURCES": json.dumps(SOURCES),
+}
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -28,8 +37,7 @@ class Entry:
     def __init__(self, sqs: "SQSClient", build: Callable[[Mapping[str, str]], Handler]) -> None:
         self.sqs = sqs
         self.url = sqs.create_queue(QueueName="Bucketcast-ingress")["QueueUrl"]
-        environ = {"BUCKETCAST_QUEUE_URL": self.url, "BUCKETCAST_TOKEN": "secret:entry#token"}
-        self.handler = build(environ)
+        self.handler = build({**ENVIRON, "BUCKETCAST_QUEUE_URL": self.url})
 
     def post(
         self, body: str | bytes, authorization: str = f"Bearer {TOKEN}", method: str = "POST"
@@ -50,10 +58,12 @@ class Entry:
 @pytest.fixture
 def entry(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Entry:
     manager = boto3.client("secretsmanager")
-    manager.create_secret(Name="entry", SecretString=json.dumps({"token": TOKEN}))
+    manager.create_secret(Name="berlin", SecretString=json.dumps({"token": TOKEN}))
+    manager.create_secret(Name="rgw", SecretString=CEPH_TOKEN)
+    manager.create_secret(Name="other", SecretString=THIRD_TOKEN)
     parameters.clear_caches()  # type: ignore[no-untyped-call]
-    monkeypatch.setenv("BUCKETCAST_QUEUE_URL", "https://sqs.eu-central-1.amazonaws.com/1/x")
-    monkeypatch.setenv("BUCKETCAST_TOKEN", "secret:entry#token")
+    for name, text in ENVIRON.items():
+        monkeypatch.setenv(name, text)
     return Entry(sqs, import_module("functions.entry.handler").build)
 
 
@@ -61,12 +71,20 @@ def basic(password: str, user: str = "rgw") -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-@pytest.mark.parametrize("body", [MINIO, CEPH, MINIO.encode()])
-@pytest.mark.parametrize("login", [f"Bearer {TOKEN}", TOKEN, basic(TOKEN), basic(TOKEN, "")])
+@pytest.mark.parametrize(
+    ("body", "token"), [(MINIO, TOKEN), (MINIO.encode(), TOKEN), (CEPH, CEPH_TOKEN)]
+)
+@pytest.mark.parametrize("how", ["bearer", "plain", "basic", "nobody"])
 def test_a_notification_is_in_the_queue_as_it_was_posted(
-    entry: Entry, body: str | bytes, login: str
+    entry: Entry, body: str | bytes, token: str, how: str
 ) -> None:
-    assert entry.post(body, login) == (200, {"status": "received"})
+    logins = {
+        "bearer": f"Bearer {token}",
+        "plain": token,
+        "basic": basic(token),
+        "nobody": basic(token, ""),
+    }
+    assert entry.post(body, logins[how]) == (200, {"status": "received"})
     assert entry.queued() == [body.decode() if isinstance(body, bytes) else body]
 
 
@@ -110,6 +128,42 @@ def test_what_is_no_notification_is_refused_with_its_reason(
     assert entry.queued() == []
 
 
+def of(body: str, bucket: str) -> str:
+    return body.replace('"name": "plain"', f'"name": "{bucket}"')
+
+
+TWO = json.dumps({"Records": [json.loads(of(MINIO, b))["Records"][0] for b in ("plain", "mine")]})
+
+
+@pytest.mark.parametrize(
+    ("body", "token", "said"),
+    [
+        (CEPH, TOKEN, "the token of berlin is for minio; found ceph"),
+        (MINIO, CEPH_TOKEN, "the token of rgw is for ceph; found minio"),
+        (recorded("s3/delete"), TOKEN, "the token of berlin is for minio; found s3"),
+        (recorded("eventbridge/object-created"), THIRD_TOKEN, "is for s3; found eventbridge"),
+        (of(MINIO, "uploads"), TOKEN, "is for the buckets pl*; found 'uploads'"),
+        (of(CEPH, "plain-too"), CEPH_TOKEN, "is for the buckets plain, vers; found 'plain-too'"),
+        (TWO, TOKEN, "found 'mine'"),
+        (MINIO.replace('"userAgent": "', '"userAgent": "Bucketcast '), TOKEN, "'Bucketcast '"),
+    ],
+)
+def test_a_token_speaks_for_its_own_source_only(
+    entry: Entry, body: str, token: str, said: str
+) -> None:
+    """Else a site could remove what another has: its sequencers are whatever it writes."""
+    status, answer = entry.post(body, f"Bearer {token}")
+    assert status == 403
+    assert said in answer["error"]
+    assert entry.queued() == []
+
+
+def test_one_secret_that_is_away_stops_its_own_source_only(entry: Entry) -> None:
+    boto3.client("secretsmanager").delete_secret(SecretId="rgw", ForceDeleteWithoutRecovery=True)
+    assert entry.post(MINIO)[0] == 200
+    assert entry.post(CEPH, f"Bearer {CEPH_TOKEN}")[0] == 503
+
+
 def test_what_no_message_can_hold_is_refused(entry: Entry) -> None:
     status, answer = entry.post(MINIO + " " * MAX_BYTES)
     assert status == 413
@@ -128,7 +182,7 @@ def test_a_body_without_events_is_taken_and_dropped(entry: Entry) -> None:
 def test_what_sqs_would_refuse_in_a_key_arrives_escaped(entry: Entry) -> None:
     body = CEPH.replace('"key": "', '"key": "\uffff', 1)
     assert body != CEPH
-    assert entry.post(body)[0] == 200
+    assert entry.post(body, f"Bearer {CEPH_TOKEN}")[0] == 200
     (queued,) = entry.queued()
     assert "\uffff" not in queued
     (event,) = sources.events(queued)
@@ -143,5 +197,5 @@ def test_a_queue_that_does_not_take_it_makes_the_sender_send_again(entry: Entry)
 
 
 def test_a_secret_that_cannot_be_read_is_no_fault_of_the_sender(entry: Entry) -> None:
-    boto3.client("secretsmanager").delete_secret(SecretId="entry", ForceDeleteWithoutRecovery=True)
+    boto3.client("secretsmanager").delete_secret(SecretId="berlin", ForceDeleteWithoutRecovery=True)
     assert entry.post(MINIO)[0] == 503

@@ -1,8 +1,8 @@
 """What a function reads from its environment, once, while it starts."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Self
 
 from bucketcast.errors import ConfigError, ConfigErrors
@@ -54,16 +54,41 @@ class IngestSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EntrySource:
+    """Who may post, in which dialect and of which buckets (`*` and `?` are wild).
+
+    `token` is a reference to the secret that it must know.
+    """
+
+    name: str
+    token: str
+    dialect: str
+    buckets: tuple[str, ...]
+
+    @classmethod
+    def from_text(cls, text: str) -> tuple[Self, ...]:
+        return tuple(
+            cls(each["name"], each["token"], each["dialect"], tuple(each["buckets"]))
+            for each in json.loads(text)
+        )
+
+    @staticmethod
+    def to_text(sources: Iterable["EntrySource"]) -> str:
+        held = [asdict(each) for each in sources]
+        return json.dumps(held, separators=(",", ":"))
+
+
+@dataclass(frozen=True, slots=True)
 class EntrySettings:
-    """`token` is a reference to the secret that senders must know."""
+    """Where a source's notifications go."""
 
     queue_url: str
-    token: str
+    sources: tuple[EntrySource, ...]
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        queue, token = _variables(environ, ("QUEUE_URL", "TOKEN"))
-        return cls(queue, token)
+        queue, sources = _variables(environ, ("QUEUE_URL", "SOURCES"))
+        return cls(queue, EntrySource.from_text(sources))
 
 
 @dataclass(frozen=True, slots=True)

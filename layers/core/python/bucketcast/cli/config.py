@@ -16,13 +16,13 @@ from bucketcast.config import (
     Bucket,
     Deployment,
     DeployOptions,
-    Entry,
-    EntryConfig,
+    EntryOptions,
     PipelineOptions,
     RemovedOptions,
     RuntimeOptions,
     ScanConfig,
     ScanOptions,
+    Source,
     TargetConfig,
     load,
 )
@@ -54,7 +54,8 @@ class _WithEveryOption(click.Command):
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
-        _section(formatter, "[entry]", options_of(Entry))
+        _section(formatter, "[entry]", options_of(EntryOptions))
+        _section(formatter, "[entry.NAME]", options_of(Source))
         _section(formatter, "[alarms]", options_of(AlarmOptions))
         _section(formatter, "[removed]", options_of(RemovedOptions))
         for kind in targets.kinds():
@@ -137,7 +138,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
         },
-        "entry": {"token": _token(config.entry)} if config.entry else None,
+        "entry": dict(_entry(config)) or None,
         "alarms": dict(_alarms(config)) or None,
         "removed": {"discard": list(config.discard)} if config.discard else None,
         "targets": [
@@ -181,8 +182,7 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     for name, bucket in config.buckets.items():
         for key in options_of(Bucket):
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))
-    if config.entry:
-        yield "entry", "token", _token(config.entry)
+    yield from _entry_rows(config)
     for key, text in _alarms(config):
         yield "alarms", key, text
     for key, value in _runtime(config):
@@ -194,6 +194,15 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     for name, scan in config.scans.items():
         for key, text in _scan(scan):
             yield f"scan.{name}", key, text
+
+
+def _entry_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
+    held = dict(_entry(config))
+    for name, source in held.pop("sources", {}).items():
+        for key, value in source.items():
+            yield f"entry.{name}", key, _shown(value)
+    for key, value in held.items():
+        yield "entry", key, _shown(value)
 
 
 def _alarms(config: Deployment) -> Iterator[tuple[str, str]]:
@@ -239,8 +248,22 @@ def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
             yield key, text, ""
 
 
-def _token(entry: EntryConfig) -> str:
-    return "***" if entry.plain_secrets else entry.token
+def _entry(config: Deployment) -> Iterator[tuple[str, Any]]:
+    """What the HTTP entry may take, and from whom; a token in plain text is not shown."""
+    if config.entry:
+        yield "reserved_concurrency", config.entry.reserved_concurrency
+        hidden = {REFERENCE + name for name in config.entry.plain_secrets}
+        yield (
+            "sources",
+            {
+                each.name: {
+                    "token": "***" if each.token in hidden else each.token,
+                    "dialect": each.dialect,
+                    "buckets": list(each.buckets),
+                }
+                for each in config.entry.sources
+            },
+        )
 
 
 def _short(text: str) -> str:

@@ -1,24 +1,23 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[entry]`, `[alarms]`, `[removed]`, `[runtime]` for targets made at run
-time, `[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and
-`[….deploy]` for what the function needs; variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and
-`MINIO_API_SYNC_EVENTS`. A target that only the environment knows needs
-`MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
+Tables are `[bucket.NAME]`, `[entry]` and `[entry.NAME]`, `[alarms]`, `[removed]`, `[runtime]` for
+targets made at run time, `[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]`
+with MinIO's keys, and `[….deploy]` for what the function needs; variables are
+`MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the environment
+knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from bucketcast.config.alarms import AlarmOptions
+from bucketcast.config.entry import EntryConfig, EntryOptions, Source
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     Bucket,
     Deploy,
     Deployment,
     DeployOptions,
-    Entry,
-    EntryConfig,
     RemovedOptions,
     TargetConfig,
 )
@@ -35,14 +34,15 @@ __all__ = [
     "Deploy",
     "DeployOptions",
     "Deployment",
-    "Entry",
     "EntryConfig",
+    "EntryOptions",
     "PipelineOptions",
     "RemovedOptions",
     "RuntimeConfig",
     "RuntimeOptions",
     "ScanConfig",
     "ScanOptions",
+    "Source",
     "TargetConfig",
     "load",
 ]

@@ -7,9 +7,10 @@ from typing import Any, Literal
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.config.alarms import AlarmOptions
+from bucketcast.config.entry import EntryConfig
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.runtime import RuntimeConfig
-from bucketcast.options import REFERENCE, Csv, Duration, OnOff, Secret, option, options_of
+from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
 
@@ -28,28 +29,6 @@ class Bucket:
         "also Get, Head and the like, as rules ask for them: CloudTrail's, $1.00 per million",
         default="off",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """The HTTP entry, which is made where this table is."""
-
-    token: Secret = option(
-        "what MinIO (auth_token) and Ceph RGW (password in the address) must send",
-        example="secret:bucketcast-entry",
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class EntryConfig:
-    """The checked entry; `token` is a reference."""
-
-    token: str
-    plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    @property
-    def secret_names(self) -> frozenset[str]:
-        return secret_names([self.token])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,9 @@ from typing import Any
 from bucketcast import targets
 from bucketcast.access import PRICE
 from bucketcast.arn import Arn
-from bucketcast.config import alarms, limits, pipeline, runtime, variables
+from bucketcast.config import alarms, entry, limits, pipeline, runtime, variables
 from bucketcast.config.alarms import AlarmOptions
+from bucketcast.config.entry import PLAIN, EntryConfig
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     OBJECT_FACTS,
@@ -18,8 +19,6 @@ from bucketcast.config.model import (
     Deploy,
     Deployment,
     DeployOptions,
-    Entry,
-    EntryConfig,
     RemovedOptions,
     TargetConfig,
 )
@@ -30,7 +29,6 @@ from bucketcast.lifetime import RETENTION_DAYS
 from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
 
 _WORDS = {dict: "a table", float: "a number with decimals"}
-_PLAIN = f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
 TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
 TARGET_ID_RULE = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
 _ENABLED = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
@@ -80,7 +78,7 @@ class Reading:
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._wrong(key, "unknown key", allowed)
         buckets = dict(self._buckets(self._table(document, "bucket")))
-        entry = self._entry()
+        posted = self._entry()
         told = self._alarms()
         found = tuple(self._targets())
         discard = self._discard({str(target.arn) for target in found})
@@ -98,7 +96,7 @@ class Reading:
             found,
             notes,
             self._object_facts,
-            entry,
+            posted,
             jobs,
             scans,
             told,
@@ -129,23 +127,17 @@ class Reading:
             yield name, bucket
 
     def _entry(self) -> EntryConfig | None:
-        table = self._document.get("entry")
-        if table is None:
+        if "entry" not in self._document:
             return None
-        if not isinstance(table, dict):
-            self._wrong("entry", f"found {table!r}", "a table [entry]")
-            return None
-        values = self._values(table, "entry")
-        if self._read(Entry, values, "entry") is None:
-            return None
-        token = values["token"]
-        if token.startswith(REFERENCE):
-            return EntryConfig(token)
-        if not self._local:
-            self._wrong("entry.token", "found plain text", _PLAIN)
-            return None
-        name = "bucketcast/entry/token"
-        return EntryConfig(REFERENCE + name, {name: token})
+        found = entry.config(
+            self._document["entry"], read=self._table_of, wrong=self._wrong, local=self._local
+        )
+        if found is not None:
+            self._notes += entry.notes(found.sources, self._table(self._document, "bucket"))
+        return found
+
+    def _table_of(self, declared: type[Any], table: Any, where: str) -> Any:
+        return self._read(declared, self._values(table, where), where)
 
     def _alarms(self) -> AlarmOptions | None:
         if "alarms" not in self._document:
@@ -317,7 +309,7 @@ class Reading:
                 plain[name] = text
                 values[key] = REFERENCE + name
             else:
-                self._wrong(f"{where}.{key}", "found plain text", _PLAIN)
+                self._wrong(f"{where}.{key}", "found plain text", PLAIN)
         return plain
 
     def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:
