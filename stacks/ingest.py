@@ -71,7 +71,7 @@ class Ingest(Construct):
             memory=_MEMORY,
             timeout=_TIMEOUT,
         )
-        name, about = f"{self._stack}-ingress", {"service": "ingest"}
+        name, about = f"{self._stack}-ingress", {"service": "ingest", "target": "ingress"}
         watch(queues, Watched(name, self.queue, self.dead, made.function, about))
         self._role = made.role
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")

@@ -57,22 +57,39 @@ def test_each_looks_at_its_own_queue_and_function(
     assert found == f"Bucketcast-{function}"
 
 
-def test_the_alarm_of_a_target_looks_where_its_function_writes(
-    typical: Synthesised, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "function", "target"),
+    [
+        ("webhook-primary", "webhook-primary", "arn:minio:sqs::primary:webhook"),
+        ("ingress", "ingest", "ingress"),
+    ],
+)
+def test_the_alarm_looks_where_the_function_writes(
+    typical: Synthesised,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    function: str,
+    target: str,
 ) -> None:
     """CloudWatch takes a metric with one dimension more for another metric."""
-    function = typical.function("Bucketcast-webhook-primary")["Environment"]["Variables"]
-    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", function["POWERTOOLS_SERVICE_NAME"])
+    variables = typical.function(f"Bucketcast-{function}")["Environment"]["Variables"]
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", variables["POWERTOOLS_SERVICE_NAME"])
     monkeypatch.setattr(telemetry, "_metrics", Metrics(namespace="Bucketcast"))
-    telemetry.count("arn:minio:sqs::primary:webhook", EventsRetried=1)
+    telemetry.oldest(target, 1_000)
     telemetry.flush()
     written = json.loads(capsys.readouterr().out.splitlines()[-1])
     (described,) = written["_aws"]["CloudWatchMetrics"]
     (names,) = described["Dimensions"]
-    made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
-    assert made["Namespace"] == described["Namespace"]
+    made = alarms(typical)[f"Bucketcast-{name}-waiting"]
+    (metric,) = described["Metrics"]
+    assert (made["Namespace"], made["MetricName"], made["Unit"]) == (
+        described["Namespace"],
+        metric["Name"],
+        metric["Unit"],
+    )
     looked_at = {each["Name"]: each["Value"] for each in made["Dimensions"]}
-    assert looked_at == {name: written[name] for name in names}
+    assert looked_at == {key: written[key] for key in names}
 
 
 def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
