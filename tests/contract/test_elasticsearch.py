@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from bucketcast import options
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
-from bucketcast.event import Event
-from bucketcast.namespace import DAYS_TO_REMEMBER
+from bucketcast.event import AGENT, Event
+from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
+from bucketcast.sources.minio import parse
 from bucketcast.targets.elasticsearch import Target, cluster
-from bucketcast.targets.elasticsearch.ids import document_id
+from bucketcast.targets.elasticsearch.ids import document_id, version_id
 from tests import servers
 from tests.contract.oracle import Row, visible
 from tests.contract.trial import DELETE, PUT, event, events, recorded
@@ -25,6 +26,7 @@ from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
 
 TAGGED, MARKER = "s3:ObjectCreated:PutTagging", "s3:ObjectRemoved:DeleteMarkerCreated"
+HOLD = "s3:ObjectCreated:PutLegalHold"
 GUARD = "events-guard"
 
 
@@ -333,28 +335,25 @@ class Deliveries:
     keys = ("a/b", 'ü +%"},"source":{', "k" * 600)
 
     @classmethod
-    def events(cls, *, in_step: bool) -> st.SearchStrategy[list[Event]]:
-        """`in_step`: times follow the sequencers, and some removals have no sequencer."""
+    def events(cls) -> st.SearchStrategy[list[Event]]:
+        """Times do not follow the sequencers, but are never the same; some have no sequencer."""
         one = st.tuples(
-            st.sampled_from((PUT, PUT, DELETE, MARKER, TAGGED)),
+            st.sampled_from((PUT, PUT, DELETE, MARKER, TAGGED, HOLD)),
             st.sampled_from(cls.keys),
-            st.sampled_from((None, None, "v1", "v2")),
-            st.booleans(),
+            st.sampled_from((None, "null", "v1", "v2")),
+            st.integers(0, 2),
             st.integers(1, 40),
         )
-        return st.lists(one, max_size=18).map(lambda drawn: cls._made(drawn, in_step=in_step))
+        return st.lists(one, max_size=18).map(cls._made)
 
     @staticmethod
-    def _made(
-        drawn: Sequence[tuple[str, str, str | None, bool, int]], *, in_step: bool
-    ) -> list[Event]:
+    def _made(drawn: Sequence[tuple[str, str, str | None, int, int]]) -> list[Event]:
         events = []
-        for at, (name, key, version, unsequenced, other) in enumerate(drawn, 1):
+        for at, (name, key, version, sequenced, other) in enumerate(drawn, 1):
             more: dict[str, Any] = {"version_id": version}
-            if name == TAGGED or (in_step and unsequenced and name in (DELETE, MARKER)):
+            if not sequenced:
                 more["sequencer"] = ""
-            if not in_step:
-                more["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
+            more["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
             events.append(event(key, at, name, **more))
         return events
 
@@ -376,20 +375,17 @@ def by_path(search: SearchServer) -> dict[str, Row]:
     return rows
 
 
-@pytest.mark.parametrize("in_step", [True, False])
-def test_any_order_repetition_and_split_shows_the_same(
-    search: SearchServer, make: Make, *, in_step: bool
-) -> None:
+def test_any_order_repetition_and_split_shows_the_same(search: SearchServer, make: Make) -> None:
     target = make()
     assert target.send(events(1)) == {}
 
     @settings(
-        max_examples=40,
+        max_examples=60,
         deadline=None,
         database=None,
         suppress_health_check=[HealthCheck.too_slow],
     )
-    @given(Deliveries.events(in_step=in_step), st.data())
+    @given(Deliveries.events(), st.data())
     def proven(events: list[Event], data: st.DataObject) -> None:
         for index in ("events", GUARD):
             empty(search, index)
@@ -465,7 +461,7 @@ def forgotten(search: SearchServer, path: str) -> None:
     pytest.fail("the server still knows its delete")
 
 
-def test_what_is_remembered_is_forgotten_after_a_fortnight(
+def test_what_no_event_outlives_is_forgotten(
     search: SearchServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = 86_400_000
@@ -475,7 +471,7 @@ def test_what_is_remembered_is_forgotten_after_a_fortnight(
     now += days
     assert make().send([event("young", 5, DELETE), tagged("kept", 6)]) == {}
     assert guarded(search) == {"uploads/old", "uploads/young", "uploads/kept"}
-    now += (DAYS_TO_REMEMBER - 1) * days
+    now += (TOMBSTONE_DAYS - 1) * days
     assert make().send([event("other", 1)]) == {}
     assert guarded(search) == {"uploads/old", "uploads/young", "uploads/kept"}
     now += 1
@@ -489,9 +485,10 @@ def test_what_is_remembered_is_forgotten_after_a_fortnight(
 
 
 def guarded(search: SearchServer) -> set[str]:
+    """Ids in the guard, but for the claims."""
     search.ask("POST", f"/{GUARD}/_refresh")
     hits = search.ask("POST", f"/{GUARD}/_search", {"size": 1000})["hits"]["hits"]
-    return {each["_id"] for each in hits}
+    return {each["_id"] for each in hits if "source" not in each["_source"]}
 
 
 def test_an_object_that_was_only_put_takes_no_room_in_the_guard(
@@ -499,9 +496,7 @@ def test_an_object_that_was_only_put_takes_no_room_in_the_guard(
 ) -> None:
     target = make()
     assert target.send(events(20)) == {}
-    assert (
-        target.send([*events(20), event("photo-00001", 50), event("photo-00002", 1, DELETE)]) == {}
-    )
+    assert target.send([*events(20), event("photo-00001", 50), event("photo-00002", 1)]) == {}
     assert guarded(search) == set()
     assert len(search.received()) == 20
 
@@ -515,3 +510,67 @@ def test_the_newest_overlay_lends_its_record_whenever_it_comes(
     record = recorded(search.received()[0].body)
     assert (record["eventTime"], record["s3"]["object"]["size"]) == (event("a", 9).time, 1)
     assert record["userIdentity"]["principalId"] == ""
+
+
+def test_a_version_has_its_own_document_in_the_guard(search: SearchServer, make: Make) -> None:
+    target = make()
+    put = [event("a", at, version_id=f"v{at}") for at in (5, 6)]
+    assert target.send([*put, event("a", 9, DELETE, version_id="v6")]) == {}
+    assert target.send([tagged("a", 9, version_id="v7"), event("b", 3, version_id="v3")]) == {}
+    assert guarded(search) == {
+        "uploads/a",
+        version_id("uploads/a", "v6"),
+        version_id("uploads/a", "v7"),
+    }
+    assert set(shown(search)) == {"uploads/b"}
+    assert target.send([event("a", 7, version_id="v7"), event("a", 6, version_id="v6")]) == {}
+    assert shown(search)["uploads/a"] == Row(TAGGED, 7, "e7", "7")
+
+
+def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, make: Make) -> None:
+    host = {"source": {"properties": {"userAgent": {"type": "integer"}}}}
+    search.ask("PUT", "/events", {"mappings": {"properties": {"Records": {"properties": host}}}})
+    target = make()
+    fits, odd = {"user_agent": "1"}, {"user_agent": "odd"}
+    batch = [
+        event("under", 5, **fits),
+        event("under", 9, **odd),
+        event("under", 7, **fits),
+        event("tagged", 5, **fits),
+        tagged("tagged", 6, **odd),
+        event("gone", 5, **odd),
+        event("gone", 6, DELETE),
+        event("fine", 5, **fits),
+    ]
+    failures = target.send(batch)
+    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+        (1, 4), Rejected
+    )
+    assert "userAgent" in str(failures[1])
+    # What the guard took of them makes nobody else's event fail.
+    assert target.send([event("tagged", 4), event("under", 3, DELETE)]) == {}
+    assert target.send([event("tagged", 10, **fits), event("under", 10, **fits)]) == {}
+    assert {key: row.size for key, row in shown(search).items()} == {
+        "uploads/under": 10,
+        "uploads/tagged": 10,
+        "uploads/fine": 5,
+    }
+
+
+def test_another_sources_bucket_of_that_name_waits(search: SearchServer, make: Make) -> None:
+    def of_minio(key: str, **more: Any) -> Event:
+        return parse(msgspec.Raw(minio.encode(minio.record(event(key, 5, **more)))))
+
+    target, other = make(), make()
+    assert target.send([event("a", 5)]) == {}
+    batch = [of_minio("b"), event("c", 5), of_minio("d", bucket="elsewhere")]
+    for each in (target, other, make()):
+        failures = each.send(batch)
+        assert {place: type(error) for place, error in failures.items()} == {0: Retryable}
+        for word in ("bucket uploads of Amazon S3", "MinIO's", f"in the index {GUARD}"):
+            assert word in str(failures[0])
+    assert shown(search).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
+    assert target.send([of_minio("made up", user_agent=AGENT)]) == {}
+    search.ask("DELETE", f"/{GUARD}/_doc/uploads")
+    assert other.send(batch[:1]) == {}, "the cure"
+    assert target.send(batch[:1]) == {}

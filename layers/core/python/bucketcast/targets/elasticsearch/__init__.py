@@ -15,14 +15,18 @@ that a template shapes, is used as it is, also one that MinIO filled.
   characters. In an index where MinIO has hashed all ids, as its newer releases do, all are hashed.
   Any order, split and repetition of deliveries, by any number of writers, ends in the same
   documents (`bucketcast.namespace` has the rules). What that takes stands beside, in the index
-  `<index>-guard`: what is known of an object since it saw a removal or an event without sequencer,
-  for 14 days from the last one. It does not lean on how long the server itself remembers deletes
+  `<index>-guard`: what is known of an object, and of each version with an id, since it saw a
+  removal or an event that leaves the object as it is, such as tagging, for 104 days from the last
+  one; and for each bucket, for good, the source that wrote of it first, Amazon S3, MinIO or Ceph.
+  What another source says of a bucket of that name waits, with a reason: their sequencers cannot
+  be compared. It does not lean on how long the server itself remembers deletes
   (`index.gc_deletes`).
 * `access`: a document for each event with an id that the server makes, only ever added. A repeated
   delivery is a second document.
 
 Documents are written in bulk and each is confirmed by itself: one that does not fit the mapping is
-rejected alone, with the server's reason; one that the server has no room for now, or whose index is
+rejected alone, with the server's reason, and leaves what else is known of its object as it would be
+without it; one that the server has no room for now, or whose index is
 blocked, comes again. Documents are found by a search after the index's `refresh_interval`, a
 second unless changed. Do not delete an index that is in use: until its function starts anew, an
 `access` index would come back as the server makes one by itself.
@@ -41,13 +45,15 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
+from bucketcast.claims import Claims
 from bucketcast.event import Event
 from bucketcast.held import Held, Known
-from bucketcast.namespace import fold
+from bucketcast.namespace import moves
 from bucketcast.options import REFERENCE, LoginUrl, OnOff, Secret, option
 from bucketcast.targets import base
 from bucketcast.targets.elasticsearch import access, held, index, mirror
@@ -104,6 +110,8 @@ class Target(base.Mirror):
         super().__init__(settings)
         self._cluster: Cluster | None = None
         self._names: index.Names | None = None
+        guard = settings.index + index.GUARD
+        self._claims = Claims(self.where, f"its document in the index {guard}")
         self._sweep_at = 0.0
         self._lock = Lock()
 
@@ -126,17 +134,22 @@ class Target(base.Mirror):
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         mirrors = self.settings.format == "namespace"
-        entries = fold(events) if mirrors else []
-        if not events or (mirrors and not entries):
+        if not events or (mirrors and not any(map(moves, events))):
             return {}
         talk = self._talk()
         names = self._ready(talk)
-        if mirrors:
-            failures = mirror.deliver(talk, names, entries, _now())
-        else:
-            failures = access.deliver(talk, names.visible, events, self.shape)
+        try:
+            if mirrors:
+                claim = partial(index.claim, talk, names.guard)
+                refused = self._claims.refused(events, claim)
+                failures = mirror.deliver(talk, names, events, refused, _now())
+            else:
+                failures = access.deliver(talk, names.visible, events, self.shape)
+        except Missing:
+            self._forget()
+            raise
         if any(isinstance(error, Missing) for error in failures.values()):
-            self._names = None
+            self._forget()
         return failures
 
     def probe(self) -> None:
@@ -153,9 +166,15 @@ class Target(base.Mirror):
 
     def close(self) -> None:
         with self._lock:
-            cluster, self._cluster, self._names = self._cluster, None, None
+            cluster, self._cluster = self._cluster, None
+            self._forget()
         if cluster is not None:
             cluster.close()
+
+    def _forget(self) -> None:
+        """See again what indexes there are, and what they hold."""
+        self._names = None
+        self._claims.forget()
 
     def _found(self) -> index.Names:
         return index.found(self._talk(), self.settings.index, self.settings.format)

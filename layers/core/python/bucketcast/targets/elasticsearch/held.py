@@ -4,7 +4,7 @@ By sliced scrolls: all versions of both products have them, while each has a poi
 own. A search sees what was refreshed; reading by id sees every confirmed write.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
@@ -16,10 +16,10 @@ from bucketcast.held import Held, Known, Order, known, read
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import registers
 from bucketcast.targets.elasticsearch.cluster import Talk
-from bucketcast.targets.elasticsearch.ids import document_id, is_plain
+from bucketcast.targets.elasticsearch.ids import document_id, is_plain, version_id
 from bucketcast.targets.elasticsearch.index import Names
-from bucketcast.targets.elasticsearch.mirror import GUARD, VISIBLE, Read, fetched
 from bucketcast.targets.elasticsearch.outcome import of_document
+from bucketcast.targets.elasticsearch.reading import Read, fetched
 
 MOST_SLICES = 1024
 """As many an index takes unless it is told otherwise."""
@@ -96,37 +96,52 @@ def of(talks: _Talks, names: Names, paths: Sequence[str]) -> dict[str, Known]:
     """These documents, and what the guard says of them."""
     found: dict[str, Known] = {}
     for start in range(0, len(paths), DOCUMENTS_A_READ):
-        part = paths[start : start + DOCUMENTS_A_READ]
-        ids = [document_id(path, always_hashed=names.hashed) for path in part]
-        asked = [
-            encode({"_index": names[side], "_id": id_}) for id_ in ids for side in (GUARD, VISIBLE)
-        ]
-        documents = iter(fetched(talks(), asked))
-        for path, guard, visible in zip(part, documents, documents, strict=True):
-            if _there(guard) | _there(visible):
-                orders = _orders(registers.known(guard.source)) if guard.found else ()
-                found[path] = known(read(visible.source, path) if visible.found else None, orders)
+        found |= _of(talks, names, paths[start : start + DOCUMENTS_A_READ])
     return found
 
 
-def _there(document: Read) -> bool:
-    """Whether it is there; an index that is not has none.
+def _of(talks: _Talks, names: Names, paths: Sequence[str]) -> dict[str, Known]:
+    ids = [document_id(path, always_hashed=names.hashed) for path in paths]
+    guarding = _fetched(talks, names.guard, ids)
+    visible = _fetched(talks, names.visible, ids)
+    held = {
+        path: read(document.source, path)
+        for path, document in zip(paths, visible, strict=True)
+        if document.found
+    }
+    orders = {
+        path: list(_orders(document))
+        for path, document in zip(paths, guarding, strict=True)
+        if document.found
+    }
+    named = {path: held[path].version_id for path in orders if path in held}
+    versions = {path: version_id(path, version) for path, version in named.items() if version}
+    if versions:
+        about = _fetched(talks, names.guard, versions.values())
+        for path, document in zip(versions, about, strict=True):
+            orders[path] += _orders(document)
+    return {
+        path: known(held.get(path), orders.get(path, ()))
+        for path in paths
+        if path in held or path in orders
+    }
+
+
+def _fetched(talks: _Talks, index: str, ids: Iterable[str]) -> list[Read]:
+    """Documents of an index; one that is not there, or has no index, is not found.
 
     Raises:
-        DeliveryError: it cannot be read.
+        DeliveryError: they cannot be read.
     """
-    if document.error and document.error.type != _NO_INDEX:
-        raise of_document(0, document.error)
-    return document.found
+    documents = fetched(talks(), [encode({"_index": index, "_id": id_}) for id_ in ids])
+    for document in documents:
+        if document.error and document.error.type != _NO_INDEX:
+            raise of_document(0, document.error)
+    return documents
 
 
-def _orders(said: registers.Known) -> Iterator[Order]:
-    if said.put:
-        yield said.put.moment
-    yield from said.removed.values()
-    yield from (("", time) for time in said.removed_at.values())
-    if said.overlay:
-        yield "", said.overlay.time
+def _orders(document: Read) -> Iterator[Order]:
+    return registers.orders(registers.known(document.source)) if document.found else iter(())
 
 
 def _asked(talk: Talk, path: str, body: dict[str, Any], patience: float) -> _Page:

@@ -1,5 +1,6 @@
 """The id of an object's document: `bucket/key`, or a hash of it where that is too long for one."""
 
+import hashlib
 from base64 import urlsafe_b64encode
 
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
@@ -22,6 +23,12 @@ def document_id(path: str, *, always_hashed: bool = False) -> str:
     if always_hashed or len(plain) > LONGEST:
         return urlsafe_b64encode(highwayhash256(plain, _KEY)).decode()
     return path
+
+
+def version_id(path: str, version: str) -> str:
+    """The id of what the guard knows of a version of `bucket/key`; no other begins with a blank."""
+    about = f"{path}\0{version}".encode()
+    return " " + hashlib.blake2b(about, digest_size=32).hexdigest()
 
 
 def is_plain(id_: str) -> bool:

@@ -1,16 +1,19 @@
 """The indexes: made when absent, never used for another format than they are in, swept."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
 from bucketcast.errors import Retryable
-from bucketcast.namespace import DAYS_TO_REMEMBER
+from bucketcast.lifetime import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.bulk import sent
 from bucketcast.targets.elasticsearch.cluster import Talk
 from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
+from bucketcast.targets.elasticsearch.outcome import CONFLICT, of_document
+from bucketcast.targets.elasticsearch.reading import fetched
 
 GUARD = "-guard"
 MAKING = 15.0
@@ -55,6 +58,12 @@ class _Mappings(msgspec.Struct):
 
 class _Index(msgspec.Struct):
     mappings: _Mappings
+
+
+class _Claim(msgspec.Struct):
+    """The document of a bucket in the guard, whose id is its name: nothing else is called so."""
+
+    source: str
 
 
 class _Hit(msgspec.Struct):
@@ -111,7 +120,7 @@ def found(talk: Talk, index: str, form: str) -> Names:
 def sweep(talk: Talk, guard: str, now: int) -> bool:
     """Forget what is too old to matter, a bounded part of it; whether there may be more."""
     query = {
-        "query": {"range": {"noted_at": {"lt": now - DAYS_TO_REMEMBER * 86_400_000}}},
+        "query": {"range": {"noted_at": {"lt": now - TOMBSTONE_DAYS * DAY_MS}}},
         "size": _SWEPT,
         "_source": False,
         "seq_no_primary_term": True,
@@ -124,6 +133,29 @@ def sweep(talk: Talk, guard: str, now: int) -> bool:
     for _ in sent(talk, [encode({"delete": each}) + b"\n" for each in about]):
         pass  # one that was written meanwhile stays
     return len(hits) == _SWEPT
+
+
+def claim(talk: Talk, guard: str, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Give sources to buckets that have none, and say which they have: both are by bucket.
+
+    Raises:
+        DeliveryError: among others, the guard is not there.
+    """
+    about = [encode({"_index": guard, "_id": bucket}) for bucket in wanted]
+    claims = [encode(_Claim(source)) for source in wanted.values()]
+    lines = [b'{"create":%b}\n%b\n' % each for each in zip(about, claims, strict=True)]
+    documents = fetched(talk, about)
+    missing = [line for line, held in zip(lines, documents, strict=True) if not held.found]
+    for item in sent(talk, missing):
+        if item.error and item.status != CONFLICT:
+            raise of_document(item.status, item.error)
+    if missing:
+        documents = fetched(talk, about)
+    for held in documents:
+        if held.error:
+            raise of_document(0, held.error)
+    found = (msgspec.json.decode(held.source, type=_Claim).source for held in documents)
+    return dict(zip(wanted, found, strict=True))
 
 
 def _layout(talk: Talk, index: str) -> Layout | None:

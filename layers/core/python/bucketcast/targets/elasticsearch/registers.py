@@ -1,16 +1,18 @@
 """What is known of one object: the registers of `bucketcast.namespace`, joined and shown.
 
 An object that was only ever put is known from its visible document alone. One that saw a removal
-or an overlay has a second document, in the guard, which holds all that is `Known`.
+or an overlay has documents in the guard: one with its newest put, and with what is known of `ANY`
+and of "null"; and one for each version with an id that either named, so that none of them grows
+with the number of versions.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from bucketcast.event import padded, to_millis
-from bucketcast.namespace import ANY, UNVERSIONED, Entry, Register
+from bucketcast.namespace import ANY, FIRST, UNVERSIONED, Entry, Register
 from bucketcast.targets.elasticsearch.bulk import one_line
 
 GONE = msgspec.Raw(b"null")
@@ -19,6 +21,7 @@ Moment = tuple[str, str]
 """Sequencer and time."""
 Move = tuple[Entry, msgspec.Raw]
 """An entry of the folded batch and its document; that of a removal is not looked at."""
+NEVER: Moment = ("", "")
 
 
 class Put(msgspec.Struct, frozen=True, gc=False):
@@ -35,49 +38,50 @@ class Put(msgspec.Struct, frozen=True, gc=False):
 
 
 class Overlay(msgspec.Struct, frozen=True, gc=False):
-    """The newest one."""
+    """The newest one of a version."""
 
     time: str
     document: msgspec.Raw
 
 
-class Known(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Removals are by version; those without a sequencer stand apart, by their time.
+class Version(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Of a version, or of `ANY`: its newest overlay and removal.
 
-    `noted_at`, Unix ms, is when a removal or an overlay last came.
+    Removals without a sequencer stand apart, by their time.
     """
 
-    put: Put | None = None
+    removed: Moment = NEVER
+    removed_at: str = ""
     overlay: Overlay | None = None
-    removed: dict[str, Moment] = {}
-    removed_at: dict[str, str] = {}
+
+    def hides(self, put: Put) -> bool:
+        return self.removed > put.moment or self.removed_at > put.time
+
+
+UNKNOWN = Version()
+
+
+class Known(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A document of the guard; `noted_at`, Unix ms, is when a removal or an overlay last came."""
+
+    put: Put | None = None
+    versions: dict[str, Version] = {}
     noted_at: int = 0
-
-    @property
-    def identity(self) -> Moment:
-        """What tells the visible document that says this from any other of the object."""
-        if self.put:
-            return self.put.moment
-        return ("", self.overlay.time if self.overlay else "")
-
-    @property
-    def needs_guard(self) -> bool:
-        return bool(self.overlay or self.removed or self.removed_at)
 
 
 class Shown(NamedTuple):
-    """What the visible document has to be, and its `Known.identity`."""
+    """What the visible document has to be, and what tells it from any other of the object."""
 
-    identity: Moment
+    moment: Moment
     document: bytes
 
 
 NOTHING = Known()
-known = msgspec.json.Decoder(Known).decode
+_known = msgspec.json.Decoder(Known).decode
 
 
 class _Object(msgspec.Struct):
-    sequencer: str = ""
+    sequencer: str | None = ""
     versionId: str | None = None  # noqa: N815 - the name on the wire
 
 
@@ -95,82 +99,94 @@ class _Document(msgspec.Struct):
 
 
 _read = msgspec.json.Decoder(_Document).decode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_list = msgspec.json.Decoder(tuple[msgspec.Raw]).decode
 
 
-def seen(document: bytes) -> Known:
+def known(document: bytes) -> Known:
+    """What a document of the guard says; nothing where it is none of ours."""
+    try:
+        return _known(document)
+    except msgspec.DecodeError:
+        return NOTHING
+
+
+def seen(document: bytes) -> Put | None:
     """What a visible document says by itself; nothing where it is none of ours or MinIO's."""
     try:
         (record,) = _read(document).Records
     except msgspec.DecodeError:
-        return NOTHING
+        return None
     held, time = record.s3.object, to_millis(record.eventTime)
-    raw = msgspec.Raw(one_line(document))
-    if not held.sequencer:
-        return Known(overlay=Overlay(time, raw))
-    return Known(put=Put(padded(held.sequencer), time, held.versionId or UNVERSIONED, raw))
+    sequencer, version = padded(held.sequencer or "") or FIRST, held.versionId or UNVERSIONED
+    return Put(sequencer, time, version, msgspec.Raw(one_line(document)))
 
 
-def joined(stored: Known, visible: Known, moves: Iterable[Move], now: int) -> Known:
-    """All that is known after these moves; in which order anything came does not show."""
-    put, overlay = stored.put, stored.overlay or visible.overlay
-    if visible.put and (put is None or visible.put.sequencer > put.sequencer):
-        put = visible.put  # by somebody who saw no guard
-    removed, removed_at = dict(stored.removed), dict(stored.removed_at)
+def home(version: str) -> str:
+    """Which document of the guard a version stands in: `ANY` for that of the object."""
+    return ANY if version == UNVERSIONED else version
+
+
+def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Put | None:
+    """The newest put of all that are known."""
+    put = stored
+    if visible and (put is None or visible.sequencer > put.sequencer):
+        put = visible  # by somebody who saw no guard
     for entry, document in moves:
-        time, version, moment = entry.time, entry.version, (entry.sequencer, entry.time)
         if entry.register is Register.PUT:
+            moment = (entry.sequencer, entry.time)
             if put is None or moment > put.moment:
-                put = Put(*moment, version, document)
-        elif entry.register is Register.OVERLAY:
-            if overlay is None or time > overlay.time:
-                overlay = Overlay(time, document)
-        elif entry.sequencer:
-            removed[version] = max(moment, removed.get(version, moment))
-        else:
-            removed_at[version] = max(time, removed_at.get(version, time))
-    if removed:
-        removed = _still_needed(removed, put)
-    if put and (removed or removed_at) and _hides(removed, removed_at, put):
-        put = Put(*put.moment, put.version, GONE)
-    same = (overlay, removed, removed_at) == (stored.overlay, stored.removed, stored.removed_at)
-    return Known(put, overlay, removed, removed_at, stored.noted_at if same else now)
+                put = Put(*moment, entry.version, document)
+    return put
 
 
-def shown(of: Known) -> Shown | None:
-    """What is to be seen of the object; None where nothing is."""
-    put, overlay = of.put, of.overlay
-    if put is None:
-        if overlay is None or of.removed or of.removed_at:
-            return None
-        return Shown(("", overlay.time), bytes(overlay.document))
+def noted(versions: Mapping[str, Version], moves: Iterable[Move], place: str) -> dict[str, Version]:
+    """The versions in the guard's document `place` after these moves; their order does not show."""
+    found = dict(versions)
+    for entry, document in moves:
+        if entry.register is not Register.PUT and home(entry.version) == place:
+            before = found.get(entry.version, UNKNOWN)
+            found[entry.version] = _moved(before, entry, document)
+    return found
+
+
+def _moved(before: Version, entry: Entry, document: msgspec.Raw) -> Version:
+    removed, removed_at, overlay = before.removed, before.removed_at, before.overlay
+    if entry.register is Register.OVERLAY:
+        if overlay is None or entry.time > overlay.time:
+            overlay = Overlay(entry.time, document)
+    elif entry.sequencer:
+        removed = max(removed, (entry.sequencer, entry.time))
+    else:
+        removed_at = max(removed_at, entry.time)
+    return Version(removed, removed_at, overlay)
+
+
+def shown(put: Put, of_version: Version) -> Shown | None:
+    """What is to be seen of the object; None where it is hidden."""
     if put.document == GONE:
         return None
+    overlay = of_version.overlay
     if overlay and overlay.time > put.time:
         return Shown((put.sequencer, overlay.time), _lent(overlay.document, put.document))
     return Shown(put.moment, bytes(put.document))
 
 
-def _still_needed(removed: dict[str, Moment], put: Put | None) -> dict[str, Moment]:
-    """Removals that hide a put which may still come: newer than the newest put, and than `ANY`.
-
-    Without the others, what is known of a key that is put over and over does not grow for ever.
-    """
-    floor = max(put.moment if put else ("", ""), removed.get(ANY, ("", "")))
-    newest = {version: moment for version, moment in removed.items() if moment > floor}
-    if ANY in removed and not (put and removed[ANY] <= put.moment):
-        newest[ANY] = removed[ANY]
-    return newest
-
-
-def _hides(removed: dict[str, Moment], removed_at: dict[str, str], put: Put) -> bool:
-    return any(
-        removed.get(version, ("", "")) > put.moment or removed_at.get(version, "") > put.time
-        for version in (ANY, put.version)
-    )
-
-
 def _lent(overlay: msgspec.Raw, put: msgspec.Raw) -> bytes:
-    """The overlay's record with the put's object: an overlay knows no size."""
-    document, below = msgspec.json.decode(overlay), msgspec.json.decode(put)
-    document["Records"][0]["s3"]["object"] = below["Records"][0]["s3"]["object"]
-    return msgspec.json.encode(document)
+    """The overlay's record with the put's object, byte for byte: an overlay knows no size."""
+    record = _members(_list(_members(overlay)["Records"])[0])
+    s3 = _members(record["s3"])
+    below = _members(_list(_members(put)["Records"])[0])
+    s3["object"] = _members(below["s3"])["object"]
+    record["s3"] = msgspec.Raw(msgspec.json.encode(s3))
+    return msgspec.json.encode({"Records": (record,)})
+
+
+def orders(of: Known) -> Iterator[Moment]:
+    """All that a document of the guard knows, as orders; "" for what one does not have."""
+    if of.put:
+        yield of.put.moment
+    for version in of.versions.values():
+        yield from (each for each in (version.removed, ("", version.removed_at)) if each[1])
+        if version.overlay:
+            yield "", version.overlay.time
