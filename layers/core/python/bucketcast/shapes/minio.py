@@ -102,10 +102,12 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
 
 def _metadata(event: Event) -> dict[str, str] | None:
     """All that MinIO lists among an object's metadata, in the order in which Go writes a map."""
+    if not (event.metadata or event.content_type or event.headers):  # as nearly always
+        return None
     user = {canonical(given): text for given, text in (event.metadata or {}).items()}
     kind = {"content-type": event.content_type} if event.content_type else {}
     found = user | kind | (event.headers or {})
-    return dict(sorted(found.items())) or None
+    return dict(sorted(found.items()))
 
 
 @lru_cache(maxsize=1024)
