@@ -21,7 +21,7 @@ from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.lifetime import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.options import read
-from bucketcast.targets.mysql import MysqlSettings, Target, connection
+from bucketcast.targets.mysql import MysqlSettings, Target, connection, sql
 from tests.contract.oracle import Row, visible
 from tests.contract.trial import HANGS_AFTER, bounded
 from tests.servers import Arrival, Server
@@ -808,3 +808,17 @@ def test_a_claim_is_given_up_by_hand(mysql: MysqlServer) -> None:
         mysql.rows("DELETE FROM events_guard WHERE key_name = 'b'")
         assert mirror.send([put("a", 2)]) == {}
         assert refusal(mirror, [put("a", 3, dialect="ceph")])
+
+
+def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
+    names = "id, key_name, version, put, removed, removed_at, overlay, overlay_time, noted_at"
+    old = ((f"UNHEX(SHA2({at}, 256))", f"'b/{at}'") for at in range(2 * sql.SWEPT + 1))
+    rest = "'', '', '', '', '', '', UTC_TIMESTAMP() - INTERVAL 1 YEAR"
+    with target(mysql) as mirror:
+        mirror.send([put("a", 1)])
+        values = ",".join(f"({identity}, {key}, {rest})" for identity, key in old)
+        mysql.rows(f"INSERT INTO events_guard ({names}) VALUES {values}")
+    with target(mysql) as mirror:
+        for at in range(1, 4):
+            assert mirror.send([put("a", at)]) == {}
+    assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == [("b",)]

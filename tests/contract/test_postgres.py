@@ -23,7 +23,7 @@ from bucketcast.event import Event, padded
 from bucketcast.held import Known
 from bucketcast.lifetime import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.options import read
-from bucketcast.targets.postgres import PostgresSettings, Target
+from bucketcast.targets.postgres import PostgresSettings, Target, sql
 from tests.contract.oracle import Row, visible
 from tests.contract.trial import HANGS_AFTER, bounded
 from tests.servers import Arrival, Server
@@ -573,3 +573,18 @@ def test_a_claim_is_given_up_by_hand(postgres: PostgresServer, admin: Admin) -> 
         admin.execute("delete from events_guard where key = 'b'")
         assert mirror.send([put("a", 2)]) == {}
         assert mirror.send([put("a", 3, dialect="ceph")]).keys() == {0}
+
+
+def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Admin) -> None:
+    many = 2 * sql.SWEPT + 1
+    with target(postgres) as mirror:
+        mirror.send([put("a", 1)])
+        admin.execute(
+            "insert into events_guard (key, version, noted_at)"
+            " select 'b/' || at, '', now() - interval '1 year' from generate_series(1, %s) at",
+            [many],
+        )
+    with target(postgres) as mirror:
+        for at in range(1, 4):
+            assert mirror.send([put("a", at)]) == {}
+    assert admin.execute("select key from events_guard").fetchall() == [("b",)]

@@ -258,15 +258,19 @@ class Target(base.Mirror):
                 yield part, None
 
     def _prepared(self, connection: Connection) -> sql.Names:
-        """The tables, made where absent; the guard swept now and then."""
+        """The tables, made where absent; the guard swept now and then.
+
+        While there is more to sweep than a part, a part goes with each batch.
+        """
         form, names = self.settings.format, self._names
         if not self._room:
             tables.make(connection, names, form)
             self._room = connection.packet - sql.ROOM
         if form == "namespace" and time.monotonic() > self._sweep_at:
-            connection.say([sql.sweep(names)])
+            swept = connection.change(sql.sweep(names))
             connection.commit()
-            self._sweep_at = time.monotonic() + SWEEP_EVERY
+            if swept < sql.SWEPT:
+                self._sweep_at = time.monotonic() + SWEEP_EVERY
         return names
 
     @contextmanager

@@ -84,6 +84,10 @@ class Connection:
         for each in statements:
             self._client.query(each)
 
+    def change(self, statement: bytes) -> int:
+        """How many rows a statement changed."""
+        return int(self._client.query(statement))
+
     def commit(self) -> None:
         self._client.commit()
 

@@ -24,6 +24,8 @@ Form = Literal["namespace", "access"]
 GUARD = "_guard"
 _LONGEST_NAME = 64  # characters
 SLOTS = 64
+SWEPT = 10_000
+"""How many rows of the guard are forgotten at once, at the most."""
 PART = 1024 * 1024
 """Bytes from which on a statement ends: longer ones are no faster."""
 ROOM = 4096
@@ -236,10 +238,10 @@ def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def sweep(names: Names) -> bytes:
-    """Forget what is too old to matter, a bounded part of it."""
+    """Forget what is too old to matter, `SWEPT` of it."""
     return (
         f"DELETE FROM {names.guard} WHERE noted_at < UTC_TIMESTAMP() - INTERVAL"
-        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT 10000"
+        f" {TOMBSTONE_DAYS} DAY ORDER BY noted_at LIMIT {SWEPT}"
     ).encode()
 
 

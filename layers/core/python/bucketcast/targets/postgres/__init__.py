@@ -48,7 +48,7 @@ from bucketcast.namespace import Entry, Register, fold
 from bucketcast.options import Secret, option
 from bucketcast.targets import base
 from bucketcast.targets.postgres import connection as link
-from bucketcast.targets.postgres import held, login, sql
+from bucketcast.targets.postgres import held, join, login, sql
 
 if TYPE_CHECKING:
     import psycopg
@@ -238,7 +238,10 @@ class Target(base.Mirror):
         connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
     def _prepared(self, connection: "psycopg.Connection") -> sql.Names:
-        """The tables, made where absent, and what a connection needs once; swept now and then."""
+        """The tables, made where absent, and what a connection needs once; swept now and then.
+
+        While there is more to sweep than a part, a part goes with each batch.
+        """
         if self._names is None:
             connection.execute(sql.START)
             names = _found(connection, self.settings)
@@ -246,11 +249,12 @@ class Target(base.Mirror):
                 names = _made(connection, self.settings)
             if self._mirrors:
                 connection.execute(sql.STAGED)
-                connection.execute(sql.join(names))
+                connection.execute(join.function(names))
             self._names = names
         if self._mirrors and time.monotonic() > self._sweep_at:
-            connection.execute(sql.sweep(self._names))
-            self._sweep_at = time.monotonic() + SWEEP_EVERY
+            swept = connection.execute(sql.sweep(self._names)).rowcount
+            if swept < sql.SWEPT:
+                self._sweep_at = time.monotonic() + SWEEP_EVERY
         return self._names
 
     @contextmanager
