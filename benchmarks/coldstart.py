@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 from bucketcast import targets
-from bucketcast.settings import ObjectFacts
+from bucketcast.settings import DeployedTargets, ObjectFacts
 from stacks.bundling import Bundles
 from stacks.platform import local_platform
 
@@ -79,6 +79,7 @@ def _environ(function: str, kind: str = "") -> dict[str, str]:
         "BUCKETCAST_DEAD_QUEUE_URL": f"{url}{kind}-_-dead",
         "BUCKETCAST_SYNC_EVENTS": "off",
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),
         "POWERTOOLS_SERVICE_NAME": "bucketcast",
     }
 

@@ -19,7 +19,7 @@ from moto import mock_aws
 
 from benchmarks import events as made
 from bucketcast.rules import Rule
-from bucketcast.settings import ObjectFacts
+from bucketcast.settings import DeployedTargets, ObjectFacts
 from bucketcast.store.rules import Rules
 
 EVENTS = 1_000
@@ -38,6 +38,7 @@ ENVIRON = {
     "BUCKETCAST_RULES_TABLE": "rules",
     "BUCKETCAST_SYNC_EVENTS": "off",
     "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
+    "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),
 }
 KEYS: Any = [
     {"AttributeName": "bucket", "KeyType": "HASH"},

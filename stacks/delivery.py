@@ -79,6 +79,7 @@ class Delivery(Construct):
         )
         self._grant(made.role)
         self._listen(made.function)
+        made.may_loop()
         if target.deploy.subnets:
             self._join_network(made)
         CfnOutput(self, "Output", value=self._summary())
@@ -120,11 +121,6 @@ class Delivery(Construct):
                 enabled=self._target.enabled,
             )
         )
-        # A part that failed goes back to the queue it came from: Lambda would take the sixteenth
-        # time for a mistake and stop it, but here the retries of a long outage look like that.
-        cfn = function.node.default_child
-        if isinstance(cfn, lambda_.CfnFunction):
-            cfn.recursive_loop = "Allow"
 
     def _join_network(self, made: Function) -> None:
         """Use the ids as given: to look a VPC up would need AWS at synth."""

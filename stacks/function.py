@@ -64,3 +64,13 @@ class Function(Construct):
             log_group=log_group,
         )
         nag.accept_runtime(self.function)
+
+    def may_loop(self) -> None:
+        """Let the function send to the queue it is called by.
+
+        What failed goes back there as a new message: Lambda would take the sixteenth time for a
+        mistake and stop it, but the retries of a long outage look like that.
+        """
+        cfn = self.function.node.default_child
+        if isinstance(cfn, lambda_.CfnFunction):
+            cfn.recursive_loop = "Allow"

@@ -11,6 +11,8 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.config import Deployment
+from bucketcast.lifetime import MAX_RECEIVES
+from bucketcast.settings import DeployedTargets
 from stacks import nag
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
@@ -19,9 +21,6 @@ from stacks.queues import QueuePair
 
 _MEMORY: Final = 512
 _TIMEOUT: Final = Duration.seconds(30)
-# Ingest buries what it cannot read by itself. What comes back is an outage of ours: with the
-# visibility below a hundred tries are five hours, and the alarm on age speaks after 15 minutes.
-_TRIES: Final = 100
 
 
 class Ingest(Construct):
@@ -48,7 +47,7 @@ class Ingest(Construct):
             name=f"{self._stack}-ingress",
             fifo=False,
             visibility=Duration.seconds(6 * _TIMEOUT.to_seconds() + window.to_seconds()),
-            max_receive_count=_TRIES,
+            max_receive_count=MAX_RECEIVES,
             keep=not local,
         )
         self.queue, self.dead = queues.queue, queues.dead
@@ -67,6 +66,9 @@ class Ingest(Construct):
                 "BUCKETCAST_SYNC_EVENTS": "on" if config.sync_events else "off",
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_OBJECT_FACTS": config.facts.to_text(),
+                "BUCKETCAST_TARGETS": DeployedTargets.of(
+                    str(target.arn) for target in config.targets
+                ).to_text(),
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,
@@ -76,6 +78,9 @@ class Ingest(Construct):
         self._role = made.role
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
         self.dead.grant(made.role, "sqs:SendMessage")
+        # What a target's queue did not take goes back, addressed; what SQS would move is renewed.
+        self.queue.grant(made.role, "sqs:SendMessage")
+        made.may_loop()
         self._let_look_at_objects(sorted(config.facts.buckets))
         made.function.add_event_source(
             sources.SqsEventSource(

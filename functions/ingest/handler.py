@@ -1,17 +1,17 @@
 """Ingest's entry: messages of the ingress queue in, messages on the targets' queues out."""
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry, tracing
-from bucketcast.errors import BadEvent
-from bucketcast.ingest import route
-from bucketcast.queues import Queue, buried
+from bucketcast.ingest import Intake
+from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
+from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.settings import IngestSettings
 from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
@@ -19,6 +19,8 @@ from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.table import Table
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
+_NAME = "ingress"
+"""What the ingress queue is called where metrics are told by target."""
 
 
 def build(environ: Mapping[str, str]) -> Handler:
@@ -35,39 +37,34 @@ def build(environ: Mapping[str, str]) -> Handler:
         if looked_at.buckets
         else None
     )
-    fifo = settings.sync_events
-    fanout = Fanout(settings.queue_prefix, sqs, dead, fifo=fifo, made=made.queue)
+    fanout = Fanout(
+        settings.queue_prefix,
+        sqs,
+        dead,
+        fifo=settings.sync_events,
+        deployed=settings.targets.__contains__,
+        made=made.queue,
+    )
+    way = Ingress(Queue(settings.ingress_queue_url, sqs), dead, fanout)
+    intake = Intake(rulebook, objects, way)
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
-        bodies = {record["messageId"]: record["body"] for record in event["Records"]}
-        routed = route(bodies.items(), rulebook, objects)
-        stay = routed.stay | _bury(dead, bodies, routed.broken)
         made.begin()
-        for arn, outbox in routed.outboxes.items():
-            stay |= fanout.send(arn, outbox)
+        taken = intake(map(incoming, event["Records"]), round(time.time() * 1000))
+        routed = taken.routed
         telemetry.count(
             EventsReceived=routed.events,
             EventsMatched=sum(len(box.deliveries) for box in routed.outboxes.values()),
             MessagesBroken=len(routed.broken),
         )
         telemetry.flush()
+        telemetry.oldest(_NAME, taken.oldest)
+        telemetry.flush()
         telemetry.trace(tracing.received(routed.asked))
-        return {"batchItemFailures": [{"itemIdentifier": message} for message in sorted(stay)]}
+        stay = sorted(taken.stay)
+        return {"batchItemFailures": [{"itemIdentifier": message} for message in stay]}
 
     return handler
-
-
-def _bury(dead: Queue, bodies: Mapping[str, str], broken: Mapping[str, BadEvent]) -> set[str]:
-    """Bury broken messages with their reasons; the ids of those that SQS did not take."""
-    ids = list(broken)
-    for message in ids:
-        telemetry.logger.error("a message is no event", id=message, reason=str(broken[message]))
-    graves = [buried(bodies[message], str(broken[message]), error="BadEvent") for message in ids]
-    try:
-        return {ids[place] for place in dead.send(graves)}
-    except (BotoCoreError, ClientError) as error:
-        telemetry.logger.error("broken messages stay in the queue", reason=str(error))
-        return set(ids)
 
 
 handler = build(os.environ)

@@ -496,7 +496,7 @@ def test_part_that_had_no_turn_goes_back_apart_from_the_part_that_failed() -> No
 # What SQS itself would do
 
 
-@pytest.mark.parametrize("how", [{"receives": WORN}, {"sent": NOW - TERM_MS - 1}])
+@pytest.mark.parametrize("how", [{"receives": WORN}, {"sent": NOW - TERM_MS - DAY_MS // 2 - 1}])
 def test_worn_message_is_sent_again_before_anything_else(how: dict[str, Any]) -> None:
     """Also where the function dies of it: it did not say what became of it so far."""
     bench = Bench(only({}))
@@ -528,7 +528,7 @@ def test_worn_message_that_sqs_does_not_take_is_tried() -> None:
 
 def test_what_the_function_dies_of_is_buried_unopened_in_the_end() -> None:
     bench = Bench(only({}))
-    old: Any = {"since": NOW - TERM_MS - 1, "attempts": WORN}
+    old: Any = {"since": NOW - TERM_MS - DAY_MS // 2 - 1, "attempts": WORN}
     outcome = bench(message("1", "ab", receives=4, **old), message("2", "c", receives=3, **old))
     assert (bench.target.batches, counts(outcome)) == ([["c"]], (1, 0, 1))
     ((name, reason),) = bench.way.dead_messages

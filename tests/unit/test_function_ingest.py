@@ -1,6 +1,7 @@
 """Ingest's function, from the messages that Lambda hands over to what waits for each target."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -8,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bucketcast import sources
 from bucketcast.conditions import Condition
 from bucketcast.envelope import unpack
 from bucketcast.rules import Rule
-from bucketcast.settings import ObjectFacts
+from bucketcast.settings import DeployedTargets, ObjectFacts
 from bucketcast.store.rules import Rules
 from tests.unit.fake_aws import refusal
 from tests.unit.made import message, received, record, recorded
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 HOOK = "arn:minio:sqs::primary:webhook"
 TABLE = "arn:minio:sqs::_:postgresql"
+LOST = "arn:minio:sqs::lost:redis"
+DAY = 86_400
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -38,7 +42,10 @@ class Ingest:
 
     def __call__(self, *bodies: str) -> list[str]:
         """The ids of the messages that are to be seen again; they are their places."""
-        records = [{"messageId": str(n), "body": body} for n, body in enumerate(bodies)]
+        records = [_record(n, body) for n, body in enumerate(bodies)]
+        return self.handle(*records)
+
+    def handle(self, *records: Mapping[str, Any]) -> list[str]:
         answer = self.handler({"Records": records}, None)
         assert answer.keys() == {"batchItemFailures"}
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
@@ -50,8 +57,43 @@ class Ingest:
         found = received(self.sqs, self.urls[queue])
         return [[each.event.key for each in unpack(one["Body"])[1]] for one in found]
 
+    def waiting(self) -> list[dict[str, Any]]:
+        """What lies in the ingress queue, as Lambda hands it over; it is taken out."""
+        found: list[dict[str, Any]] = []
+        end = time.monotonic() + 30
+        while not found and time.monotonic() < end:
+            for each in received(self.sqs, self.urls["ingress"]):
+                beside = {
+                    name: {"stringValue": one["StringValue"], "dataType": one["DataType"]}
+                    for name, one in each.get("MessageAttributes", {}).items()
+                }
+                one = _record(0, each["Body"]) | {"messageAttributes": beside}
+                found.append(one | {"messageId": each["MessageId"]})
+                self.sqs.delete_message(
+                    QueueUrl=self.urls["ingress"], ReceiptHandle=each["ReceiptHandle"]
+                )
+            if not self._any_waiting():
+                break
+        return found
+
+    def _any_waiting(self) -> bool:
+        names: Any = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
+        told = self.sqs.get_queue_attributes(QueueUrl=self.urls["ingress"], AttributeNames=names)
+        return any(int(text) for text in told["Attributes"].values())
+
     def dead(self) -> list[dict[str, Any]]:
         return received(self.sqs, self.urls["ingress-dead"])
+
+
+def _record(place: int, body: str, receives: int = 1, age: float = 0.0) -> dict[str, Any]:
+    sent = str(round((time.time() - age) * 1_000))
+    return {
+        "messageId": str(place),
+        "receiptHandle": f"receipt {place}",
+        "body": body,
+        "attributes": {"SentTimestamp": sent, "ApproximateReceiveCount": str(receives)},
+        "messageAttributes": {},
+    }
 
 
 @pytest.fixture
@@ -71,6 +113,7 @@ def ingest(
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_SYNC_EVENTS": "off",
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {TABLE: ["tags"]}).to_text(),
+        "BUCKETCAST_TARGETS": DeployedTargets.of([HOOK, TABLE, LOST]).to_text(),
         "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-ingest",
         "POWERTOOLS_SERVICE_NAME": "ingest",
     }
@@ -148,8 +191,10 @@ def test_counts_are_written_for_cloudwatch(
 ) -> None:
     ingest.put(prefix="a")
     ingest(message(record("a")), message(record("b")), "rubbish")
-    (line,) = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
-    counts = json.loads(line)
+    lines = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
+    counts, age = map(json.loads, lines)
+    assert age["target"] == "ingress"
+    assert age["OldestEventAge"][0] >= 0
     assert counts["EventsReceived"] == [2]
     assert counts["EventsMatched"] == [1]
     assert counts["MessagesBroken"] == [1]
@@ -190,3 +235,103 @@ def test_without_the_right_to_look_the_messages_stay_as_a_whole(
     assert ingest(message(record("a"), other), message(other)) == ["0"]
     assert ingest.keys("webhook-primary") == [["b"]]
     assert ingest.keys("postgres-_") == []
+
+
+def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(
+    ingest: Ingest,
+) -> None:
+    """The messages were read again until it did: neighbours got their events a hundred times."""
+    ingest.put()
+    ingest.put(LOST)
+    assert ingest(message(record("a"))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+    url = ingest.sqs.create_queue(QueueName="Bucketcast-redis-lost")["QueueUrl"]
+    ingest.urls["redis-lost"] = url
+    (back,) = ingest.waiting()
+    assert ingest.handle(back) == []
+    assert ingest.keys("redis-lost") == [["a"]]
+    assert ingest.keys("webhook-primary") == []
+    assert ingest.waiting() == []
+
+
+def test_what_is_addressed_stays_where_its_queue_still_refuses(ingest: Ingest) -> None:
+    ingest.put(LOST)
+    assert ingest(message(record("a"))) == []
+    (back,) = ingest.waiting()
+    assert ingest.handle(back) == [back["messageId"]]
+
+
+def test_what_is_addressed_and_no_envelope_stops_nobody(ingest: Ingest) -> None:
+    ingest.put()
+    strange = _record(0, "x") | {
+        "messageAttributes": {"bucketcast-to": {"stringValue": "no arn", "dataType": "String"}}
+    }
+    assert ingest.handle(strange, _record(1, message(record("a")))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+
+
+def test_bug_of_ours_stops_one_message_only(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumble(body: str) -> Any:
+        if "poison" in body:
+            raise KeyError("a bug")
+        return read(body)
+
+    ingest.put()
+    read = sources.events
+    monkeypatch.setattr("bucketcast.sources.events", stumble)
+    assert ingest(message(record("a")), message(record("poison")), message(record("b"))) == ["1"]
+    assert ingest.keys("webhook-primary") == [["a", "b"]]
+    assert ingest.dead() == []
+    old = _record(1, message(record("poison")), age=13 * DAY + 60)
+    assert ingest.handle(old) == []
+    (grave,) = ingest.dead()
+    assert grave["texts"]["error"] == "KeyError"
+    assert grave["texts"]["reason"] == "'a bug' (given up after 13 days and 1 tries)"
+    assert grave["texts"]["bucketcast-created"] == old["attributes"]["SentTimestamp"]
+
+
+def test_while_the_rules_cannot_be_read_everything_waits(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise refusal("InternalServerError", "BatchGetItem")
+
+    ingest.put()
+    with monkeypatch.context() as broken:
+        broken.setattr("bucketcast.store.rules.Rulebook.__call__", refuse)
+        assert ingest(message(record("a")), message(record("b"))) == ["0", "1"]
+        old = _record(2, message(record("c")), receives=400, age=12 * DAY)
+        assert ingest.handle(old) == ["2"]
+    assert ingest.dead() == []
+    assert ingest(message(record("a"))) == []
+    assert ingest.keys("webhook-primary") == [["a"]]
+
+
+def test_worn_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
+    ingest.put()
+    worn = _record(0, message(record("a")), receives=500, age=3 * DAY)
+    assert ingest.handle(worn) == []
+    assert ingest.keys("webhook-primary") == []
+    (back,) = ingest.waiting()
+    texts = {name: one["stringValue"] for name, one in back["messageAttributes"].items()}
+    assert texts == {
+        "bucketcast-since": worn["attributes"]["SentTimestamp"],
+        "bucketcast-tries": "500",
+        "bucketcast-created": worn["attributes"]["SentTimestamp"],
+    }
+    assert ingest.handle(back) == []
+    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
+    (delivery,) = unpack(found["Body"])[1]
+    assert delivery.created == int(worn["attributes"]["SentTimestamp"])
+
+
+def test_event_knows_when_it_came(ingest: Ingest) -> None:
+    ingest.put()
+    old = _record(0, message(record("a")), age=5 * DAY)
+    assert ingest.handle(old, _record(1, message(record("b")))) == []
+    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
+    first, second = unpack(found["Body"])[1]
+    assert first.created == int(old["attributes"]["SentTimestamp"])
+    assert second.created - first.created >= 4 * DAY * 1_000

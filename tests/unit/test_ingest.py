@@ -177,7 +177,7 @@ def test_message_of_an_object_that_cannot_be_told_of_stays_as_a_whole() -> None:
         Rulebook(tagged(HOOK), rule(arn=TABLE)),
         facts,
     )
-    assert routed.stay == {"1"}
+    assert set(routed.failed) == {"1"}
     assert {arn: contents(box)[0][2] for arn, box in routed.outboxes.items()} == {
         HOOK: "2",
         TABLE: "2",
@@ -189,7 +189,7 @@ def test_what_looking_itself_caused_goes_nowhere_and_is_not_looked_into() -> Non
     facts = Facts({}, table=Fact.TAGS)
     ours = record("in/a", userIdentity={"principalId": "ours"})
     routed = route([("1", message(ours))], Rulebook(rule(arn=TABLE)), facts)
-    assert (routed.outboxes, routed.stay, facts.asked) == ({}, set(), [])
+    assert (routed.outboxes, routed.failed, facts.asked) == ({}, {}, [])
 
 
 def removed(key: str, version: str | None, sequencer: str = "1") -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from bucketcast import targets
 from bucketcast.arn import Arn
@@ -31,7 +31,9 @@ def made_queue(
 
 def fanout(sqs: "SQSClient", *, fifo: bool = False) -> Fanout:
     url = sqs.create_queue(QueueName="Bucketcast-ingress")["QueueUrl"]
-    return Fanout(url.removesuffix("ingress"), sqs, dead(sqs), fifo=fifo)
+    return Fanout(
+        url.removesuffix("ingress"), sqs, dead(sqs), fifo=fifo, deployed={HOOK}.__contains__
+    )
 
 
 def dead(sqs: "SQSClient") -> Queue:
@@ -49,13 +51,13 @@ def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
 
 def test_events_of_a_batch_go_in_one_message(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
-    assert fanout(sqs).send(HOOK, outbox("a", "b", "c")) == set()
+    assert fanout(sqs).send(HOOK, outbox("a", "b", "c")) == []
     assert keys(received(sqs, url)) == [["a", "b", "c"]]
 
 
 def test_ordered_queue_gets_a_message_an_event_in_one_group(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
-    assert fanout(sqs, fifo=True).send(HOOK, outbox("a", "b", "a")) == set()
+    assert fanout(sqs, fifo=True).send(HOOK, outbox("a", "b", "a")) == []
     found = received(sqs, url)
     assert keys(found) == [["a"], ["b"]], "the repeated event is recognised by SQS"
     assert {each["Attributes"]["MessageGroupId"] for each in found} == {HOOK}
@@ -67,21 +69,25 @@ def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
 ) -> None:
     url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
     made = [Delivery(rule, event("a"), named=rule != "id") for rule in ("one", "two", "id", "one")]
-    assert fanout(sqs, fifo=True).send(HOOK, Outbox(made, ["message"] * 4)) == set()
+    assert fanout(sqs, fifo=True).send(HOOK, Outbox(made, ["message"] * 4)) == []
     found = received(sqs, url)
     assert [unpack(each["Body"])[1][0].rule for each in found] == ["one", "two", "id"]
 
 
-@pytest.mark.parametrize("arn", [HOOK, "arn:minio:sqs::x:hologram", "no arn", ""])
+@pytest.mark.parametrize(
+    "arn", ["arn:minio:sqs::gone:webhook", "arn:minio:sqs::x:hologram", "no arn", ""]
+)
 def test_events_of_a_target_that_is_not_there_go_nowhere(sqs: "SQSClient", arn: str) -> None:
-    assert fanout(sqs).send(arn, outbox("a")) == set()
+    assert fanout(sqs).send(arn, outbox("a")) == []
 
 
 def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "My-own-stack-postgres-_")
     ingress = sqs.create_queue(QueueName="My-own-stack-ingress")["QueueUrl"]
-    sender = Fanout(ingress.removesuffix("ingress"), sqs, dead(sqs), fifo=False)
-    assert sender.send("arn:minio:sqs::_:postgresql", outbox("a")) == set()
+    sender = Fanout(
+        ingress.removesuffix("ingress"), sqs, dead(sqs), fifo=False, deployed={HOOK}.__contains__
+    )
+    assert sender.send("arn:minio:sqs::_:postgresql", outbox("a")) == []
     assert keys(received(sqs, url)) == [["a"]]
 
 
@@ -90,7 +96,7 @@ def test_event_that_fits_nowhere_is_buried_and_its_neighbours_go(sqs: "SQSClient
     box = outbox("a", "large", "b")
     large = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     box.deliveries[1] = large
-    assert fanout(sqs).send(HOOK, box) == set()
+    assert fanout(sqs).send(HOOK, box) == []
     assert keys(received(sqs, url)) == [["a", "b"]]
     (grave,) = received(sqs, dead(sqs).url)
     assert grave["MessageAttributes"]["target"]["StringValue"] == HOOK
@@ -101,8 +107,15 @@ def test_event_that_fits_nowhere_and_cannot_be_buried_stays(sqs: "SQSClient") ->
     box = outbox("large")
     box.deliveries[0] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     client: Any = Broken(sqs, refuse=None)
-    sender = Fanout("https://sqs/123/Bucketcast-", client, Queue("dead", client), fifo=False)
-    assert sender.send(HOOK, box) == {"message of large"}
+    sender = Fanout(
+        "https://sqs/123/Bucketcast-",
+        client,
+        Queue("dead", client),
+        fifo=False,
+        deployed={HOOK}.__contains__,
+    )
+    (left,) = sender.send(HOOK, box)
+    assert (left.body, left.origins) == ("", {"message of large"})
 
 
 class Broken:
@@ -119,17 +132,86 @@ class Broken:
         return {"Failed": [failed] if failed["Id"] in {each["Id"] for each in Entries} else []}
 
 
-def test_where_sqs_does_not_answer_all_messages_are_read_again(sqs: "SQSClient") -> None:
+def test_where_sqs_does_not_answer_all_is_left(sqs: "SQSClient") -> None:
     client: Any = Broken(sqs, refuse=None)
-    sender = Fanout("https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False)
-    assert sender.send(HOOK, outbox("a", "b")) == {"message of a", "message of b"}
+    sender = Fanout(
+        "https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False, deployed={HOOK}.__contains__
+    )
+    (left,) = sender.send(HOOK, outbox("a", "b"))
+    assert left.origins == {"message of a", "message of b"}
+    assert [each.event.key for each in unpack(left.body)[1]] == ["a", "b"]
+    assert "Could not connect" in left.reason
 
 
-def test_only_the_origins_of_a_refused_message_are_read_again(sqs: "SQSClient") -> None:
+def test_only_a_refused_message_is_left(sqs: "SQSClient") -> None:
     client: Any = Broken(sqs, refuse=1)
-    sender = Fanout("https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False)
+    sender = Fanout(
+        "https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False, deployed={HOOK}.__contains__
+    )
     box = outbox(*(f"k{n}" for n in range(2_100)))
-    assert sender.send(HOOK, box) == {f"message of k{n}" for n in range(1_000, 2_000)}
+    (left,) = sender.send(HOOK, box)
+    assert left.origins == {f"message of k{n}" for n in range(1_000, 2_000)}
+    assert unpack(left.body)[1][0].event.key == "k1000"
+    assert left.reason == "InternalError: "
+
+
+class Refusing:
+    """An SQS that refuses a queue."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    def send_message_batch(self, **_: object) -> Any:
+        raise ClientError({"Error": {"Code": self.code, "Message": "it said"}}, "SendMessageBatch")
+
+
+GONE = [
+    "AccessDenied",
+    "AccessDeniedException",
+    "AWS.SimpleQueueService.NonExistentQueue",
+    "QueueDoesNotExist",
+]
+
+
+@pytest.mark.parametrize("code", GONE)
+def test_target_that_is_not_deployed_has_no_queue_however_sqs_says_so(code: str) -> None:
+    """Ingest has no right to a queue that is not one of its own deployment."""
+    client: Any = Refusing(code)
+    sender = Fanout("https://sqs/123/B-", client, Queue("dead", client), fifo=False, deployed=bool)
+    other = Fanout(
+        "https://sqs/123/B-", client, Queue("dead", client), fifo=False, deployed=lambda _: False
+    )
+    assert other.send(HOOK, outbox("a")) == []
+    (left,) = sender.send(HOOK, outbox("a"))
+    assert (left.origins, code in left.reason) == ({"message of a"}, True)
+
+
+def test_what_was_left_is_sent_as_it_is(sqs: "SQSClient") -> None:
+    client: Any = Broken(sqs, refuse=None)
+    url = made_queue(sqs)
+    (left,) = Fanout("https://sqs/123/B-", client, dead(sqs), fifo=False, deployed=bool).send(
+        HOOK, outbox("a", "b")
+    )
+    assert fanout(sqs).forward(HOOK, left.body) is None
+    assert keys(received(sqs, url)) == [["a", "b"]]
+
+
+def test_what_was_left_for_an_ordered_queue_keeps_its_token(sqs: "SQSClient") -> None:
+    url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
+    assert fanout(sqs, fifo=True).send(HOOK, outbox("a")) == []
+    (found,) = received(sqs, url)
+    assert fanout(sqs, fifo=True).forward(HOOK, found["Body"]) is None
+    assert received(sqs, url) == []
+
+
+def test_event_that_cannot_be_packed_is_buried_alone(sqs: "SQSClient") -> None:
+    url = made_queue(sqs)
+    box = outbox("a", "b", "c", "d", "e")
+    box.deliveries[2] = Delivery("rule", event("\ud800"))
+    assert fanout(sqs).send(HOOK, box) == []
+    assert sorted(key for each in keys(received(sqs, url)) for key in each) == ["a", "b", "d", "e"]
+    (grave,) = received(sqs, dead(sqs).url)
+    assert grave["texts"]["error"] == "UnicodeEncodeError"
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
@@ -140,21 +222,42 @@ def test_every_kind_is_found_by_its_type(kind: str) -> None:
 def test_a_target_made_at_run_time_has_a_queue_of_another_name(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c")
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
-    way = Fanout(fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, made=made.get)
-    assert way.send(HOOK, outbox("a", "b")) == set()
+    way = Fanout(
+        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=made.get
+    )
+    assert way.send(HOOK, outbox("a", "b")) == []
     assert keys(received(sqs, url)) == [["a", "b"]]
 
 
 def test_its_queue_may_be_ordered_where_the_others_are_not(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c.fifo", **FIFO)
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c.fifo"}
-    way = Fanout(fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, made=made.get)
-    assert way.send(HOOK, outbox("a", "b")) == set()
+    way = Fanout(
+        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=made.get
+    )
+    assert way.send(HOOK, outbox("a", "b")) == []
     assert keys(received(sqs, url)) == [["a"], ["b"]]
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
     """SQS may take a second to know a queue that was made; the next look at the table tells."""
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
-    way = Fanout(fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, made=made.get)
-    assert way.send(HOOK, outbox("a")) == {"message of a"}
+    way = Fanout(
+        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=made.get
+    )
+    (left,) = way.send(HOOK, outbox("a"))
+    assert left.origins == {"message of a"}
+
+
+def test_while_run_time_targets_cannot_be_read_their_events_are_left(sqs: "SQSClient") -> None:
+    def refuse(_: str) -> str:
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    way = Fanout(
+        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed={HOOK}.__contains__, made=refuse
+    )
+    (left,) = way.send(HOOK, outbox("a"))
+    assert (left.origins, left.reason) == ({"message of a"}, "its queue is not known now")
+    again = way.forward(HOOK, left.body)
+    assert again is not None
+    assert again.reason == left.reason

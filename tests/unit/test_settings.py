@@ -3,7 +3,12 @@
 import pytest
 
 from bucketcast.errors import ConfigErrors
-from bucketcast.settings import DispatchSettings, IngestSettings, ObjectFacts
+from bucketcast.settings import (
+    DeployedTargets,
+    DispatchSettings,
+    IngestSettings,
+    ObjectFacts,
+)
 
 INGEST = {
     "BUCKETCAST_RULES_TABLE": "rules",
@@ -11,6 +16,7 @@ INGEST = {
     "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": "https://sqs/1/Bucketcast-ingress-dead",
     "BUCKETCAST_SYNC_EVENTS": "off",
     "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}).to_text(),
+    "BUCKETCAST_TARGETS": DeployedTargets.of(["arn:minio:sqs::primary:webhook"]).to_text(),
 }
 DISPATCH = {
     "BUCKETCAST_KIND": "webhook",
@@ -29,6 +35,7 @@ def test_settings_are_read_from_the_environment() -> None:
         ingress_dead_queue_url="https://sqs/1/Bucketcast-ingress-dead",
         sync_events=False,
         object_facts=ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}),
+        targets=DeployedTargets.of(["arn:minio:sqs::primary:webhook"]),
     )
     assert DispatchSettings.from_environ(DISPATCH) == DispatchSettings(
         kind="webhook",
@@ -52,3 +59,18 @@ def test_all_missing_variables_are_named_at_once(
     for name in given:
         with pytest.raises(ConfigErrors, match=f"^{name}: not set; the stack sets it$"):
             kind.from_environ(given | {name: ""})
+
+
+def test_deployed_targets_are_known_by_their_arns() -> None:
+    arns = [f"arn:minio:sqs::target-number-{n}:elasticsearch" for n in range(50)]
+    text = DeployedTargets.of(arns).to_text()
+    known = DeployedTargets.from_text(text)
+    assert all(arn in known for arn in arns)
+    assert "arn:minio:sqs::target-number-50:elasticsearch" not in known
+    assert len(text) < 500, "Lambda has room for 4 KB"
+
+
+def test_no_target_at_all_can_be_said() -> None:
+    text = DeployedTargets.of([]).to_text()
+    assert text
+    assert "none" not in DeployedTargets.from_text(text)

@@ -141,7 +141,11 @@ class Delivering:
         )
         dispatcher = Dispatcher(lambda _: self.target, way, batch_size=batch_size, in_order=fifo)
         self.fanout = Fanout(
-            "sqs/Bucketcast-", client, Queue("sqs/Bucketcast-ingress-dead", client), fifo=fifo
+            "sqs/Bucketcast-",
+            client,
+            Queue("sqs/Bucketcast-ingress-dead", client),
+            fifo=fifo,
+            deployed=bool,
         )
         self.sent: Counter[str] = Counter()
 

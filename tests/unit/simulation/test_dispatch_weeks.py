@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.simulation.delivering import REFUSED, Delivering, Phase
 from tests.unit.simulation.sqs import DAY, HOUR
 
-EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "3"))
 WAYS = ["down", "busy", "throttling", "crash", "late", "hole", "moody"]
 
 
@@ -37,7 +37,7 @@ def test_a_target_that_is_back_in_time_gets_everything(*, fifo: bool) -> None:
 def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
     """Of 3,000 that were redriven, 2,000 were buried at once because "time was up"."""
     one = Delivering([Phase(14, "down"), Phase(2, "slow")], batch_size=5, grain=60)
-    one.put(*(f"{n}" for n in range(60)))
+    one.put(*(f"{n}" for n in range(24)))
     one.world.run(days=16, actions={14 * DAY: one.redrive})
     one.check()
     assert one.graves() == one.sent, "nothing was buried twice"
@@ -70,7 +70,7 @@ def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> Non
 def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
     one = Delivering([Phase(30, "hole")], timeout=900, fifo=True, grain=60)
     one.target.patience_seconds = 800.0
-    one.put(*(f"{n}" for n in range(200)))
+    one.put(*(f"{n}" for n in range(80)))
     one.world.run(days=14.5)
     one.check()
     assert one.graves() == one.sent

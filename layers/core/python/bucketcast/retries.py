@@ -17,7 +17,7 @@ LONGEST_PAUSE = 1_200
 WORN = MAX_RECEIVES // 2
 """After so many receives a message is sent again: as many are left for a function that crashes."""
 _LAST_CALL_MS = (TERM_DAYS + RETENTION_DAYS) * DAY_MS // 2
-"""Half of the day between the end of the term and SQS' dropping the message."""
+"""Half of the day between the end of the term and SQS' dropping a message that began it."""
 _LAST_RECEIVES = 3
 """How often a message is given to a function that has never yet said what became of it, once its
 term is over."""
@@ -61,16 +61,17 @@ class Term(NamedTuple):
     def hopeless(self) -> bool:
         """Whether it is to be buried without another try.
 
-        It is where a try failed before, or where so many came to no end at all that the function
-        must be crashing over it. What nobody ever tried has a turn first.
+        It is where a try is known to have failed, or where so many came to no end, half a day later
+        still, that the function must be crashing over it. What nobody ever tried has a turn first.
         """
-        crashing = self.attempts >= WORN and self.receives > _LAST_RECEIVES
+        late = self.now - self.begun > _LAST_CALL_MS
+        crashing = late and self.attempts >= WORN and self.receives > _LAST_RECEIVES
         return self.over and (self.told or crashing)
 
     @property
     def worn(self) -> bool:
         """Whether SQS would soon move the message, or drop it."""
-        return self.receives >= WORN or self.now - self.sent > TERM_MS
+        return self.receives >= WORN or self.last_call
 
     @property
     def last_call(self) -> bool:
@@ -95,7 +96,7 @@ class Term(NamedTuple):
 
     def __str__(self) -> str:
         days = (self.now - self.begun) / DAY_MS
-        return f"given up after {days:.0f} days and {self.tries} tries"
+        return f"given up after {int(days)} days and {self.tries} tries"
 
 
 def pause(tries: int, after: float = 0.0) -> int:

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import Self
 
 from bucketcast.errors import ConfigError, ConfigErrors
 
 ANY_BUCKET = "*"
+_NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +39,49 @@ class ObjectFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DeployedTargets:
+    """Which targets there are, by a digest of each ARN: Lambda has room for 4 KB of variables."""
+
+    digests: frozenset[str]
+
+    @classmethod
+    def of(cls, arns: Iterable[str]) -> Self:
+        return cls(frozenset(map(_digest, arns)))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        return cls(frozenset(text.split(",")) - {_NONE})
+
+    def to_text(self) -> str:
+        return ",".join(sorted(self.digests)) or _NONE
+
+    def __contains__(self, arn: str) -> bool:
+        return _digest(arn) in self.digests
+
+
+@dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """`queue_prefix` is the URL of every target's queue up to its kind."""
+    """`queue_prefix` is the URL of every queue of the stack, up to its own part of it."""
 
     rules_table: str
     queue_prefix: str
     ingress_dead_queue_url: str
     sync_events: bool
     object_facts: ObjectFacts
+    targets: DeployedTargets
+
+    @property
+    def ingress_queue_url(self) -> str:
+        return f"{self.queue_prefix}ingress"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         names = ("RULES_TABLE", "QUEUE_PREFIX", "INGRESS_DEAD_QUEUE_URL", "SYNC_EVENTS")
-        table, prefix, dead, sync, facts = _variables(environ, (*names, "OBJECT_FACTS"))
-        return cls(table, prefix, dead, sync == "on", ObjectFacts.from_text(facts))
+        table, prefix, dead, sync, facts, targets = _variables(
+            environ, (*names, "OBJECT_FACTS", "TARGETS")
+        )
+        known = DeployedTargets.from_text(targets)
+        return cls(table, prefix, dead, sync == "on", ObjectFacts.from_text(facts), known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +157,10 @@ class RuntimeSettings:
         names = ("KIND", "RULES_TABLE", "QUEUES", "QUEUE_PREFIX")
         kind, table, queues, prefix = _variables(environ, names)
         return cls(kind, table, queues, prefix)
+
+
+def _digest(arn: str) -> str:
+    return blake2b(arn.encode(), digest_size=4).hexdigest()
 
 
 def _variables(environ: Mapping[str, str], names: tuple[str, ...]) -> list[str]:

@@ -10,6 +10,8 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from bucketcast.envelope import MAX_BYTES, zstd
 
 if TYPE_CHECKING:
@@ -69,6 +71,9 @@ class Queue:
 
         An entry that fails by SQS's own fault is sent once more, its neighbours are not. One that
         is too large is not sent at all: SQS would refuse its neighbours with it.
+
+        Raises:
+            BotoCoreError, ClientError: SQS took nothing.
         """
         sizes = [message.size for message in messages]
         failed = {
@@ -76,14 +81,28 @@ class Queue:
             for place, size in enumerate(sizes)
             if size > MAX_BYTES
         }
+        taken = False
         for places in _batches(sizes):
-            refused = self._send(messages, places)
-            again = [place for place, refusal in refused.items() if not refusal.ours]
-            if again:
-                repeated = self._send(messages, again)
-                refused = {p: r for p, r in refused.items() if r.ours} | repeated
+            try:
+                refused = self._send_twice(messages, places)
+            except (BotoCoreError, ClientError) as error:
+                if not taken:
+                    raise
+                # Were all of them said to have failed, those before would be sent again.
+                refused = dict.fromkeys(places, _Refusal(str(error), ours=False))
+            taken = taken or len(refused) < len(places)
             failed |= {place: refusal.reason for place, refusal in refused.items()}
         return failed
+
+    def _send_twice(
+        self, messages: Sequence[Outgoing], places: Sequence[int]
+    ) -> dict[int, _Refusal]:
+        refused = self._send(messages, places)
+        again = [place for place, refusal in refused.items() if not refusal.ours]
+        if again:
+            repeated = self._send(messages, again)
+            refused = {p: r for p, r in refused.items() if r.ours} | repeated
+        return refused
 
     def _send(self, messages: Sequence[Outgoing], places: Sequence[int]) -> dict[int, _Refusal]:
         entries: list[Any] = [_entry(place, messages[place]) for place in places]

@@ -1,14 +1,14 @@
 """The targets' queues, from the side of ingest."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.arn import Arn
-from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack
-from bucketcast.ingest import Outbox
+from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack, unpack
+from bucketcast.ingest import Outbox, Unsent
 from bucketcast.queues import Outgoing, Queue, buried
 from bucketcast.queues.address import queue_url
 from bucketcast.telemetry import logger
@@ -16,12 +16,17 @@ from bucketcast.telemetry import logger
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
+_NO_QUEUE = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "AccessDenied")
+"""How SQS refuses a queue that is not there: by its name, or because the role has no right to it.
+Codes may go on, as `AccessDeniedException` does."""
+
 
 class Fanout:
     """Sends outboxes; `prefix` is the URL of every target's queue up to its kind.
 
-    An event that no message can hold is buried in `dead`, for each target that wants it. `made`
-    gives the name of the queue of a target that was made at run time, by its ARN.
+    `deployed` tells by an ARN whether there is such a target, whatever its queue says; `made` gives
+    the name of the queue of one that was made at run time. An event that no message can hold is
+    buried in `dead`, for each target that wants it.
     """
 
     def __init__(
@@ -31,84 +36,117 @@ class Fanout:
         dead: Queue,
         *,
         fifo: bool,
+        deployed: Callable[[str], bool],
         made: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._prefix = prefix
         self._client = client
         self._dead = dead
         self._fifo = fifo
+        self._deployed = deployed
         self._made = made
 
-    def send(self, arn: str, outbox: Outbox) -> set[str]:
-        """The ids of the messages whose events SQS did not take: they must be read again.
+    def send(self, arn: str, outbox: Outbox) -> list[Unsent]:
+        """Send; the answer is what the target's queue did not take now.
 
         A rule may name a target that is not deployed any more; its events go nowhere, as in
         MinIO, and the log says so.
         """
+        if not outbox.deliveries:
+            return []
         where = self._place(arn)
-        most = 1 if where and where.fifo else MAX_EVENTS
+        most = 1 if where.fifo else MAX_EVENTS
         try:
             packed = list(pack(outbox.deliveries, round(time.time() * 1000), most=most))
         except TooLarge as error:
-            stay = self._bury(arn, outbox, error)
-            return stay | self.send(arn, outbox.without(error.place))
-        messages = list(_messages(arn, outbox, packed, fifo=bool(where and where.fifo)))
-        try:
-            failed = where.queue.send(messages) if where else None
-        except self._client.exceptions.QueueDoesNotExist:
-            if where and where.at_run_time:
-                logger.warning("the queue of a target is being made or removed", target=arn)
-                return set(outbox.origins)
-            failed = None
-        except (BotoCoreError, ClientError) as error:
-            logger.error("SQS did not take events", target=arn, reason=str(error))
-            return set(outbox.origins)
-        if failed is None:
-            logger.warning("a rule names a target that is not deployed", target=arn)
-            return set()
-        for place, reason in failed.items():
-            logger.error("SQS did not take a message", target=arn, reason=reason, place=place)
-        return {
-            origin
-            for place in failed
-            for origin in outbox.origins[packed[place].start : packed[place].stop]
-        }
+            return self._without(arn, outbox, error.place, error)
+        except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
+            logger.exception("an event cannot be packed", target=arn)
+            if len(outbox.deliveries) > 1:
+                return [*self.send(arn, outbox.part(0)), *self.send(arn, outbox.part(1))]
+            return self._without(arn, outbox, 0, error)
+        refused = self._send(where, [_message(where, outbox, one) for one in packed])
+        return [
+            Unsent(one.body, frozenset(outbox.origins[one.start : one.stop]), refused[place])
+            for place, one in enumerate(packed)
+            if place in refused
+        ]
 
-    def _bury(self, arn: str, outbox: Outbox, error: TooLarge) -> set[str]:
-        logger.error("an event is too large", target=arn, reason=str(error))
-        record = bytes(outbox.deliveries[error.place].event.record).decode()
+    def forward(self, arn: str, body: str) -> Unsent | None:
+        """Send what an earlier `send` could not."""
+        where = self._place(arn)
+        if where.fifo:
+            _, deliveries = unpack(body)
+            left = self.send(arn, Outbox(deliveries, [""] * len(deliveries)))
+            return Unsent(body, (), left[0].reason) if left else None
+        refused = self._send(where, [Outgoing(body)])
+        return Unsent(body, (), refused[0]) if refused else None
+
+    def _send(self, where: "_Place", messages: Sequence[Outgoing]) -> dict[int, str]:
+        """What SQS did not take, by its place; nothing where there is nobody to take it."""
+        arn = where.arn
+        refused: dict[int, str] | None = None
+        try:
+            if where.queue:
+                refused = where.queue.send(messages)
+            elif where.certain:
+                refused = dict.fromkeys(range(len(messages)), "its queue is not known now")
+        except ClientError as error:
+            code = str(error.response["Error"].get("Code", ""))
+            gone = code.startswith(_NO_QUEUE) and not where.certain
+            refused = None if gone else dict.fromkeys(range(len(messages)), str(error))
+        except BotoCoreError as error:
+            refused = dict.fromkeys(range(len(messages)), str(error))
+        if refused is None:
+            logger.warning("a rule names a target that is not deployed", target=arn)
+            return {}
+        for place, reason in refused.items():
+            logger.error("SQS did not take a message", target=arn, reason=reason, place=place)
+        return refused
+
+    def _without(self, arn: str, outbox: Outbox, place: int, error: Exception) -> list[Unsent]:
+        """Bury one event alone, and send the others."""
+        logger.error("an event cannot be sent", target=arn, reason=str(error))
+        record = bytes(outbox.deliveries[place].event.record).decode(errors="replace")
         grave = buried(record, str(error), target=arn, error=type(error).__name__)
         try:
             taken = not self._dead.send([grave])
         except (BotoCoreError, ClientError) as refusal:
-            logger.error("an event that is too large stays", reason=str(refusal))
+            logger.error("an event that cannot be sent stays", reason=str(refusal))
             taken = False
-        return set() if taken else {outbox.origins[error.place]}
+        left = self.send(arn, outbox.without(place))
+        return left if taken else [*left, Unsent("", {outbox.origins[place]}, str(error))]
 
-    def _place(self, text: str) -> "_Place | None":
-        if name := self._made(text):
-            url = f"{self._prefix.rpartition('/')[0]}/{name}"
-            fifo = name.endswith(".fifo")
-            return _Place(Queue(url, self._client), fifo=fifo, at_run_time=True)
+    def _place(self, arn: str) -> "_Place":
         try:
-            url = queue_url(self._prefix, Arn.parse(text), fifo=self._fifo)
+            name = self._made(arn)
+        except Exception:  # noqa: BLE001 - only this target waits for it
+            logger.exception("run-time targets cannot be read", target=arn)
+            return _Place(arn, None, fifo=self._fifo, certain=True)
+        if name:
+            queue = Queue(f"{self._prefix.rpartition('/')[0]}/{name}", self._client)
+            return _Place(arn, queue, fifo=name.endswith(".fifo"), certain=True)
+        try:
+            url = queue_url(self._prefix, Arn.parse(arn), fifo=self._fifo)
         except ValueError:
-            return None
-        return _Place(Queue(url, self._client), fifo=self._fifo, at_run_time=False)
+            return _Place(arn, None, fifo=self._fifo, certain=False)
+        return _Place(arn, Queue(url, self._client), fifo=self._fifo, certain=self._deployed(arn))
 
 
 class _Place(NamedTuple):
-    """A target's queue; that of a target made at run time need not be what the others are."""
+    """A target's queue, if that is known; `certain` is that there is such a target.
 
-    queue: Queue
+    The queue of one that was made at run time need not be what the others are.
+    """
+
+    arn: str
+    queue: Queue | None
     fifo: bool
-    at_run_time: bool
+    certain: bool
 
 
-def _messages(arn: str, outbox: Outbox, packed: list[Packed], *, fifo: bool) -> Iterator[Outgoing]:
-    for one in packed:
-        if fifo:
-            token = outbox.deliveries[one.start].copy_id
-            yield Outgoing(one.body, group=arn, token=token)
-        else:
-            yield Outgoing(one.body)
+def _message(where: _Place, outbox: Outbox, one: Packed) -> Outgoing:
+    if not where.fifo:
+        return Outgoing(one.body)
+    token = outbox.deliveries[one.start].copy_id
+    return Outgoing(one.body, group=where.arn, token=token)

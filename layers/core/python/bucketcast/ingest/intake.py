@@ -1,0 +1,193 @@
+"""One batch of the ingress queue: what comes before it is read, its way on, and what failed."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from msgspec.structs import force_setattr
+
+from bucketcast.ingest.routing import Facts, Outbox, Routed, Rulebook, route
+from bucketcast.retries import Term, pause
+from bucketcast.telemetry import logger
+
+_NO_ANSWER = "no try came to an end: the function ended before it could say why"
+
+
+class Incoming(NamedTuple):
+    """A message of the ingress queue.
+
+    `sent` is Unix ms, `receives` counts this one too. What it has behind it, if it is the sequel of
+    another, is in `since` and `tries`; `created` is when the first of them was sent. One with a
+    target's ARN in `to` holds what is to lie on that target's queue.
+    """
+
+    id: str
+    receipt: str
+    body: str
+    sent: int
+    receives: int
+    since: int = 0
+    tries: int = 0
+    created: int = 0
+    to: str = ""
+
+    @property
+    def came(self) -> int:
+        return self.created or self.sent
+
+    def term(self, now: int) -> Term:
+        return Term(now, self.sent, self.receives, self.since, self.tries)
+
+    def sequel(self, term: Term) -> "Incoming":
+        """The message that takes its place."""
+        return self._replace(since=term.begun, tries=term.carried, created=self.came)
+
+
+class Dead(NamedTuple):
+    """A message that is not tried any more, and why."""
+
+    message: Incoming
+    error: str
+    reason: str
+
+
+class Unsent(NamedTuple):
+    """What a target's queue did not take: the message for it, and in which messages it came.
+
+    Where there is no `body`, nothing can be sent again but the messages themselves.
+    """
+
+    body: str
+    origins: Collection[str]
+    reason: str
+
+
+class Way(Protocol):
+    """How messages leave a batch; what SQS did not take is answered by its place in the list."""
+
+    def send(self, arn: str, outbox: Outbox) -> Sequence[Unsent]: ...
+
+    def forward(self, arn: str, body: str) -> Unsent | None: ...
+
+    def send_again(self, messages: Sequence[Incoming], delay: int = 0) -> set[int]: ...
+
+    def bury(self, dead: Sequence[Dead]) -> set[int]: ...
+
+    def postpone(self, pauses: dict[str, int]) -> None: ...
+
+
+@dataclass(slots=True)
+class Taken:
+    """What became of a batch; `oldest` is for how many seconds its oldest message has waited."""
+
+    stay: set[str] = field(default_factory=set)
+    routed: Routed = field(default_factory=Routed)
+    oldest: float = 0.0
+
+
+class Intake:
+    """Takes batches from the ingress queue to the targets' queues."""
+
+    def __init__(self, rulebook: Rulebook, facts: Facts | None, way: Way) -> None:
+        self._rulebook = rulebook
+        self._facts = facts
+        self._way = way
+
+    def __call__(self, messages: Iterable[Incoming], now: int) -> Taken:
+        """Take a batch on its way; `now` is Unix ms."""
+        taken = Taken()
+        messages = list(messages)
+        terms = {one.id: one.term(now) for one in messages}
+        taken.oldest = max((now - term.begun for term in terms.values()), default=0) / 1_000
+        going = self._see_to_age(messages, terms, taken)
+        failed = self._forwarded([one for one in going if one.to])
+        plain = {one.id: one for one in going if not one.to}
+        taken.routed = routed = route(
+            ((one.id, one.body) for one in plain.values()), self._rulebook, self._facts
+        )
+        failed |= routed.failed
+        for arn, outbox in routed.outboxes.items():
+            for delivery, origin in zip(outbox.deliveries, outbox.origins, strict=True):
+                force_setattr(delivery, "created", plain[origin].came)
+            failed |= self._sent(arn, outbox, plain, now)
+        broken = [Dead(plain[key], "BadEvent", str(why)) for key, why in routed.broken.items()]
+        self._bury(broken, taken)
+        self._keep([one for one in going if one.id in failed], failed, terms, taken)
+        return taken
+
+    def _forwarded(self, messages: Sequence[Incoming]) -> dict[str, Exception | str]:
+        """Send what is addressed to a target; the answer are those that its queue did not take."""
+        failed: dict[str, Exception | str] = {}
+        for one in messages:
+            try:
+                unsent = self._way.forward(one.to, one.body)
+            except Exception as error:  # noqa: BLE001 - one message must not stop its neighbours
+                failed[one.id] = error
+            else:
+                if unsent is not None:
+                    failed[one.id] = unsent.reason
+        return failed
+
+    def _see_to_age(
+        self, messages: Sequence[Incoming], terms: dict[str, Term], taken: Taken
+    ) -> list[Incoming]:
+        """Renew what SQS would soon move or drop, bury what ends the function, give the others."""
+        hopeless = [one for one in messages if terms[one.id].hopeless]
+        texts = [f"{_NO_ANSWER} ({terms[one.id]})" for one in hopeless]
+        self._bury(
+            [Dead(one, "Crash", text) for one, text in zip(hopeless, texts, strict=True)], taken
+        )
+        gone = {one.id for one in hopeless}
+        worn = [one for one in messages if terms[one.id].worn and one.id not in gone]
+        refused = self._again([one.sequel(terms[one.id]) for one in worn])
+        gone |= {one.id for place, one in enumerate(worn) if place not in refused}
+        return [one for one in messages if one.id not in gone]
+
+    def _sent(
+        self, arn: str, outbox: Outbox, plain: dict[str, Incoming], now: int
+    ) -> dict[str, str]:
+        """Send a target what is for it; what its queue does not take goes back to ours, addressed.
+
+        The answer are the messages for which that is not possible either.
+        """
+        failed: dict[str, str] = {}
+        for unsent in self._way.send(arn, outbox):
+            came = min(plain[origin].came for origin in unsent.origins)
+            addressed = Incoming("", "", unsent.body, now, 0, now, 1, came, arn)
+            if not unsent.body or self._again([addressed], delay=pause(1)):
+                failed |= dict.fromkeys(unsent.origins, unsent.reason)
+        return failed
+
+    def _again(self, messages: Sequence[Incoming], delay: int = 0) -> set[int]:
+        return self._way.send_again(messages, delay) if messages else set()
+
+    def _bury(self, dead: Sequence[Dead], taken: Taken) -> None:
+        for one in dead:
+            logger.error(
+                "a message is buried", id=one.message.id, error=one.error, reason=one.reason
+            )
+        refused = self._way.bury(dead) if dead else set()
+        taken.stay |= {dead[place].message.id for place in refused}
+
+    def _keep(
+        self,
+        messages: Sequence[Incoming],
+        failed: dict[str, Exception | str],
+        terms: dict[str, Term],
+        taken: Taken,
+    ) -> None:
+        """Let what failed be seen again after a pause, or bury it at the end of its term."""
+        over = []
+        pauses = {}
+        for one in messages:
+            why, term = failed[one.id], terms[one.id]
+            error = type(why).__name__ if isinstance(why, Exception) else "Retryable"
+            logger.warning("a message is tried again", id=one.id, error=error, reason=str(why))
+            if term.over:
+                over.append(Dead(one, error, f"{str(why) or error} ({term})"))
+                continue
+            taken.stay.add(one.id)
+            pauses[one.receipt] = pause(term.tries)
+        self._bury(over, taken)
+        if pauses:
+            self._way.postpone(pauses)

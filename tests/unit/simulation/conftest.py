@@ -1,0 +1,18 @@
+"""Weeks go by in seconds, and nobody reads what is logged in them."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from bucketcast import telemetry
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quiet() -> Iterator[None]:
+    level = telemetry.logger.log_level
+    telemetry.logger.setLevel("CRITICAL")
+    with pytest.MonkeyPatch.context() as silenced:
+        for name in ("count", "flush", "oldest", "trace"):
+            silenced.setattr(telemetry, name, lambda *_, **__: None)
+        yield
+    telemetry.logger.setLevel(level)

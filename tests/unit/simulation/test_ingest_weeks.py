@@ -1,0 +1,216 @@
+"""Ingest while something of ours, or of AWS', is broken for days: nothing is lost or repeated."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bucketcast import sources
+from bucketcast.envelope import unpack
+from bucketcast.ingest import Intake
+from bucketcast.queues import Queue
+from bucketcast.queues.fanout import Fanout
+from bucketcast.queues.ingress import Ingress, incoming
+from bucketcast.rules import Rule, RuleIndex
+from tests.unit.made import message, record
+from tests.unit.simulation.lambdas import CrashError, Function, Simulation
+from tests.unit.simulation.sqs import DAY, HOUR, SimulatedQueue
+from tests.unit.simulation.test_dispatch_weeks import EXAMPLES
+
+HOOK = "arn:minio:sqs::primary:webhook"
+TABLE = "arn:minio:sqs::_:postgresql"
+GONE = "arn:minio:sqs::gone:redis"
+RULES = {
+    "uploads": RuleIndex(
+        Rule(bucket="uploads", arn=arn, events=("s3:ObjectCreated:*",))
+        for arn in (HOOK, TABLE, GONE)
+    )
+}
+
+
+class Ingesting:
+    """The real way from the ingress queue to two targets' queues, on the simulated clock."""
+
+    def __init__(self, *, seed: int = 0, grain: float = 10.0, fifo: bool = False) -> None:
+        self.world = Simulation(seed)
+        end = ".fifo" if fifo else ""
+        add = self.world.sqs.add
+        self.dead = add(SimulatedQueue("sqs/B-ingress-dead"))
+        self.ingress = add(SimulatedQueue("sqs/B-ingress", visibility=180, dead=self.dead))
+        self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))
+        self.table = add(SimulatedQueue(f"sqs/B-postgres-_{end}"))
+        self.gone = add(SimulatedQueue(f"sqs/B-redis-gone{end}", denied=True))
+        self.dynamodb_down = False
+        self.crashes_on = ""
+        self.put_keys: list[str] = []
+        client: Any = self.world.sqs
+        dead = Queue(self.dead.name, client)
+        deployed = {HOOK, TABLE}.__contains__
+        fanout = Fanout("sqs/B-", client, dead, fifo=fifo, deployed=deployed)
+        intake = Intake(self._rules, None, Ingress(Queue(self.ingress.name, client), dead, fanout))
+
+        def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
+            bodies = [each["body"] for each in event["Records"]]
+            now = round(self.world.clock() * 1_000)
+            if self.crashes_on:
+                self._bomb = any(self.crashes_on in body for body in bodies)
+            taken = intake(map(incoming, event["Records"]), now)
+            return {"batchItemFailures": [{"itemIdentifier": each} for each in taken.stay]}
+
+        self._bomb = False
+        self.world.functions.append(
+            Function(self.ingress, handler, timeout=30, workers=1, grain=grain)
+        )
+
+    def _rules(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        if self._bomb and buckets:
+            self._bomb = False
+            raise CrashError
+        if self.dynamodb_down:
+            raise ConnectionError("DynamoDB does not answer")
+        return {bucket: RULES[bucket] for bucket in buckets & RULES.keys()}
+
+    def put(self, *keys: str) -> None:
+        """What S3 does: a message a key, with no attributes."""
+        entries = [
+            {"Id": str(n), "MessageBody": message(record(key))} for n, key in enumerate(keys)
+        ]
+        self.world.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
+        self.put_keys += keys
+
+    def got(self, queue: SimulatedQueue) -> Counter[str]:
+        return Counter(one.event.key for kept in queue.arrived for one in unpack(kept.body)[1])
+
+    def graves(self) -> Counter[str]:
+        return Counter(
+            event.key for kept in self.dead.arrived for event in sources.events(kept.body)
+        )
+
+    def check(self) -> None:
+        assert not self.ingress.dropped, "SQS dropped what nobody had buried"
+        assert not self.ingress.moved, "SQS itself moved messages to the dead letters"
+        assert not self.ingress.messages, "messages still wait"
+        assert all(kept.attributes["reason"]["StringValue"] for kept in self.dead.arrived)
+
+
+def test_a_long_outage_of_ours_is_waited_out() -> None:
+    """After five hours all lay among the dead letters, without a reason."""
+    one = Ingesting()
+    one.dynamodb_down = True
+    one.put("a", "b")
+    one.world.run(days=13.5, actions={12 * DAY: lambda: setattr(one, "dynamodb_down", False)})
+    one.check()
+    assert one.got(one.hook) == one.got(one.table) == Counter("ab")
+    assert not one.dead.arrived
+
+
+def test_what_never_gets_through_is_dead_with_our_reason() -> None:
+    one = Ingesting()
+    one.dynamodb_down = True
+    one.put("a", "b")
+    one.world.run(days=15)
+    one.check()
+    assert one.graves() == Counter("ab")
+    reasons = {kept.attributes["reason"]["StringValue"] for kept in one.dead.arrived}
+    assert all(each.startswith("DynamoDB does not answer (given up after 13") for each in reasons)
+
+
+def test_what_the_function_dies_of_is_dead_with_our_reason() -> None:
+    one = Ingesting(grain=60)
+    one.crashes_on = "poison"
+    one.put("poison")
+    one.world.run(days=16)
+    one.check()
+    assert one.graves() == Counter(["poison"])
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@pytest.mark.parametrize("how", ["denied", "broken"])
+def test_a_queue_that_refuses_for_days_gives_its_neighbours_nothing_again(
+    how: str, *, fifo: bool
+) -> None:
+    """While one was read again for another's sake, neighbours got their events 100 times."""
+    one = Ingesting(fifo=fifo)
+    setattr(one.table, how, True)
+    one.put("a", "b", "c")
+    one.world.run(days=9, actions={8 * DAY: lambda: setattr(one.table, how, False)})
+    one.check()
+    assert one.got(one.hook) == one.got(one.table) == Counter("abc")
+    assert not one.dead.arrived
+
+
+def test_what_a_queue_refuses_for_ever_is_dead_and_can_be_redriven() -> None:
+    one = Ingesting()
+    one.table.denied = True
+    one.put("a", "b")
+    again: dict[float, Callable[[], None]] = {
+        15 * DAY: lambda: setattr(one.table, "denied", False),
+        15 * DAY + 1: lambda: one.world.sqs.redrive(one.dead, one.ingress),
+    }
+    one.world.run(days=16, actions=again)
+    one.check()
+    assert one.got(one.hook) == one.got(one.table) == Counter("ab")
+    (kept,) = one.dead.arrived
+    (delivery, _) = unpack(kept.body)[1]
+    first = min(kept.sent for kept in one.ingress.arrived)
+    assert delivery.created == int(kept.attributes["bucketcast-created"]["StringValue"])
+    assert delivery.created == round(first * 1_000)
+
+
+def test_a_target_that_is_not_deployed_is_nobodys_trouble() -> None:
+    one = Ingesting()
+    one.put("a")
+    one.world.run(days=1)
+    one.check()
+    assert (one.got(one.hook), one.world.calls) == (Counter("a"), 1)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    outages=st.lists(
+        st.tuples(
+            st.sampled_from(["dynamodb", "denied", "broken", "poison"]),
+            st.integers(0, 10 * 24),
+            st.sampled_from([1, 30, 24 * 3, 24 * 20]),
+        ),
+        max_size=3,
+    ),
+    puts=st.lists(st.integers(0, 12 * 24), min_size=1, max_size=4),
+    redrive=st.booleans(),
+    seed=st.integers(0, 9),
+)
+def test_every_message_reaches_every_target_or_is_dead_with_a_reason(
+    *, outages: list[tuple[str, int, int]], puts: list[int], redrive: bool, seed: int
+) -> None:
+    one = Ingesting(seed=seed, grain=60)
+    switches: dict[str, Callable[[bool], None]] = {
+        "dynamodb": lambda on: setattr(one, "dynamodb_down", on),
+        "denied": lambda on: setattr(one.table, "denied", on),
+        "broken": lambda on: setattr(one.hook, "broken", on),
+        "poison": lambda on: setattr(one, "crashes_on", "k0" if on else ""),
+    }
+    todo: dict[float, Callable[[], None]] = {}
+    for n, (what, hour, hours) in enumerate(outages):
+        switch = switches[what]
+        todo[hour * HOUR + n / 10] = lambda switch=switch: switch(True)  # type: ignore[misc]  # noqa: FBT003
+        todo[(hour + hours) * HOUR + n / 10] = lambda switch=switch: switch(False)  # type: ignore[misc]  # noqa: FBT003
+    for n, hour in enumerate(puts):
+        todo[hour * HOUR + 1 + n] = lambda n=n: one.put(f"k{n}")  # type: ignore[misc]
+    if redrive:
+        todo[40 * DAY] = lambda: one.world.sqs.redrive(one.dead, one.ingress)
+    one.world.run(days=60, actions=todo)
+    one.check()
+    addressed = Counter[tuple[str, str]]()
+    plain = Counter[str]()
+    for kept in one.dead.arrived:
+        if "bucketcast-to" in kept.attributes:
+            to = kept.attributes["bucketcast-to"]["StringValue"]
+            addressed.update((to, each.event.key) for each in unpack(kept.body)[1])
+        else:
+            plain.update(event.key for event in sources.events(kept.body))
+    for key in one.put_keys:
+        for arn, queue in ((HOOK, one.hook), (TABLE, one.table)):
+            assert one.got(queue)[key] or plain[key] or addressed[arn, key], (arn, key)
