@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bucketcast.settings import DeployedTargets
 from tests.infra.conftest import Make, Synthesised
 
 TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
@@ -43,8 +44,8 @@ def test_queue_keeps_events_as_long_as_sqs_can_and_then_buries_them(
         if found["Properties"] == dead
     ]
     assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": [dead_id, "Arn"]}
-    # Dispatch buries by itself, after 13 days: SQS must not be quicker.
-    assert queue["RedrivePolicy"]["maxReceiveCount"] == (100 if name == "ingress" else 1_000)
+    # Our functions bury by themselves, after 13 days: SQS must not be quicker.
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == 1_000
 
 
 def test_queues_outlive_their_stack_with_what_is_in_them(typical: Synthesised, make: Make) -> None:
@@ -228,8 +229,15 @@ def test_dispatch_is_told_its_target_and_its_queues(typical: Synthesised) -> Non
 
 
 def test_a_long_outage_is_not_taken_for_an_endless_loop(typical: Synthesised) -> None:
-    for name in TARGETS:
+    for name in FUNCTIONS:
         assert typical.function(f"Bucketcast-{name}")["RecursiveLoop"] == "Allow"
+
+
+def test_ingest_is_told_which_targets_are_deployed(typical: Synthesised) -> None:
+    variables = typical.function("Bucketcast-ingest")["Environment"]["Variables"]
+    known = DeployedTargets.from_text(variables["BUCKETCAST_TARGETS"])
+    assert "arn:minio:sqs::primary:webhook" in known
+    assert len(known.digests) == len(TARGETS)
 
 
 def test_rules_outlive_a_mistake(typical: Synthesised) -> None:
