@@ -25,7 +25,6 @@ from bucketcast.targets import base
 from tests.unit.made import event
 
 NOW = 1_800_000_000_000
-HOUR_MS = 3_600_000
 Answer = Callable[[list[str]], base.Failures]
 
 
@@ -433,7 +432,7 @@ def test_the_first_batch_is_tried_however_little_time_there_is() -> None:
         (NOW - 1, NOW - TERM_MS, 7, False),
         # Redriven: it is the first message of its term, or is newer than any of the old term.
         (NOW - 1, NOW - TERM_MS - 1, 0, False),
-        (NOW - 1, NOW - TERM_MS - 2 * HOUR_MS, 7, False),
+        (NOW - 1, NOW - TERM_MS - DAY_MS - 2, 7, False),
     ],
 )
 def test_what_is_too_old_is_buried_with_its_last_reason(

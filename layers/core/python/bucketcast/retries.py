@@ -21,7 +21,6 @@ _LAST_CALL_MS = (TERM_DAYS + RETENTION_DAYS) * DAY_MS // 2
 _LAST_RECEIVES = 3
 """How often a message is given to a function that has never yet said what became of it, once its
 term is over."""
-_HOUR_MS = 3_600_000
 
 
 class Term(NamedTuple):
@@ -43,9 +42,10 @@ class Term(NamedTuple):
     def begun(self) -> int:
         """When the term began: with this message, unless it is the sequel of another.
 
-        A sequel is sent within the term. What was sent later has lain among the dead letters.
+        A sequel is sent before SQS would drop its first message. What was sent later has lain among
+        the dead letters.
         """
-        sequel = self.attempts and self.sent - self.since <= TERM_MS + _HOUR_MS
+        sequel = self.attempts and self.sent - self.since <= RETENTION_DAYS * DAY_MS
         return self.since if sequel else self.sent
 
     @property
