@@ -91,6 +91,15 @@ def test_a_key_is_the_same_from_minios_listen_stream_and_from_its_webhook(key: s
     assert streamed.id == sent.id
 
 
+@pytest.mark.parametrize("odd", ["1e999", "1" * 400, '"\\u0000"', "[" * 300 + "]" * 300])
+def test_what_nobody_reads_of_a_line_of_the_listen_stream_stays_as_it_is(odd: str) -> None:
+    body = listened(minios("a+b/c")).replace('"source": {', f'"source": {{"odd": {odd}, ')
+    (event,) = sources.events(body)
+    assert event.key == "a+b/c"
+    assert f'"odd": {odd}'.encode() in bytes(event.record)
+    assert b'"key":"a%2Bb%2Fc"' in bytes(event.record)
+
+
 def test_several_records_of_minios_dialect_together_have_escaped_keys() -> None:
     """As our own scanner sends them; a line of the listen stream has one."""
     body = json.dumps({"Records": [minios("a+b%2Fc"), minios("d%20e")]})

@@ -38,6 +38,7 @@ class _Record(records.Record[_Object]):
 
 
 _record = msgspec.json.Decoder(_Record)
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
@@ -70,9 +71,18 @@ def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
         raise BadEvent(f"broken S3 record: no Unicode - at `$.s3.object.key`: {error}") from None
     if encoded == key:
         return raw
-    record = msgspec.json.decode(raw)
-    record["s3"]["object"]["key"] = encoded
-    return msgspec.Raw(msgspec.json.encode(record))
+    # Only what stands round the key is taken apart: the rest may hold what cannot be.
+    record = _fields.decode(raw)
+    about = _fields.decode(record["s3"])
+    held = _fields.decode(about["object"])
+    held["key"] = _raw(encoded)
+    about["object"] = _raw(held)
+    record["s3"] = _raw(about)
+    return _raw(record)
+
+
+def _raw(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
 
 
 def parse(raw: msgspec.Raw) -> Event:
