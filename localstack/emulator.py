@@ -23,7 +23,9 @@ RECORD = LOCAL / "emulator.json"
 SCRATCH = LOCAL / "tmp"
 HEALTHY_WITHIN_SECONDS = 60.0
 # Functions inherit the emulator's environment; they get nothing of the caller's but these.
-INHERITED = ("PATH", "HOME", "LANG", "TZ", "SSL_CERT_FILE")
+INHERITED = ("PATH", "HOME", "LANG", "TZ", "SSL_CERT_FILE", "BUCKETCAST_CALLS")
+# A folder of Python that every function finds: the tests let them write down what they call.
+RECORDER = "BUCKETCAST_RECORDER"
 
 
 def ensure() -> str:
@@ -99,6 +101,8 @@ def _wait() -> None:
 
 def _variables() -> dict[str, str]:
     kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    if recorder := os.environ.get(RECORDER):
+        kept["PYTHONPATH"] = recorder
     return kept | {
         "GATEWAY_PORT": str(port()),
         "BIND_HOST": "127.0.0.1",

@@ -60,6 +60,8 @@ def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
         # Every function starts here once: the tests are about what comes after that.
         deployed.fares()
         yield deployed
+        # The local AWS lets every function do everything. AWS does not.
+        assert deployed.beyond_their_rights() == []
         deployed.close()
     finally:
         local.stop()

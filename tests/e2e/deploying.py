@@ -13,6 +13,7 @@ from tests.servers.redis import LIMITED_PASSWORD, LIMITED_USER, RedisServer
 from tests.servers.webhook import WebhookServer
 
 ROOT = Path(__file__).resolve().parents[2]
+RECORDER = ROOT / "tests" / "e2e" / "recorder"
 STACK = "Bucketcast"
 UP_SECONDS = 400.0
 STOP_SECONDS = 180.0
@@ -104,6 +105,11 @@ class Local:
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def calls(self) -> Path:
+        """Where the functions write down what they call."""
+        return self.folder / "calls"
+
     def environment(self, **more: str) -> dict[str, str]:
         """The caller's, without what would lead to another AWS or change the configuration."""
         foreign = ("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_", "GATEWAY_")
@@ -112,15 +118,19 @@ class Local:
             "BUCKETCAST_LOCAL": str(self.folder),
             "MINISTACK_PORT": str(self.port),
             "GATEWAY_PORT": str(self.gateway_port),
+            "BUCKETCAST_RECORDER": str(RECORDER),
+            "BUCKETCAST_CALLS": str(self.calls),
         }
         return kept | own | more
 
     def start_emulator(self) -> None:
         """Only the emulator, as `up` would start it first of all."""
+        self.calls.mkdir(parents=True, exist_ok=True)
         self._python("-c", "from localstack import emulator; emulator.ensure()")
 
     def up(self, config: Path) -> str:
         """Deploy; return what was printed. Its log's end is in what it prints when it fails."""
+        self.calls.mkdir(parents=True, exist_ok=True)
         return self._python("-m", "localstack.up", "--config", str(config))
 
     def stop(self) -> None:

@@ -14,6 +14,7 @@ import boto3
 from botocore.config import Config
 
 from bucketcast.queues import BATCH
+from tests.e2e import rights
 from tests.e2e.deploying import STACK, Consumers, Local
 from tests.ran import Ran
 
@@ -62,6 +63,12 @@ class Deployed:
                 config=Config(max_pool_connections=32, read_timeout=30),
             )
         return self._clients[service]
+
+    def beyond_their_rights(self) -> list[str]:
+        """What the functions have called so far although their roles do not let them, in words."""
+        roles = rights.roles_of(self.client("lambda"), self.client("iam"), f"{STACK}-")
+        place = rights.Place(self.ingress.rsplit("/", 2)[1], self.environment["AWS_REGION"])
+        return rights.refused(rights.recorded(self.local.calls), roles, place)
 
     def close(self) -> None:
         for client in self._clients.values():

@@ -1,0 +1,74 @@
+"""Lets each function of the local AWS write down what it calls: Python imports this as it starts.
+
+`BUCKETCAST_CALLS` names a folder; each process writes `<function>-<pid>.jsonl` into it: a line of
+`[function, service, operation, parameters]` a call. Nothing else of the function is changed.
+"""
+
+import importlib.abc
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_CALLER = "botocore.client"
+
+
+def _shown(value: Any) -> Any:
+    """Parameters without their bytes, which no right depends on."""
+    if isinstance(value, dict):
+        return {str(key): _shown(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shown(held) for held in value]
+    plain = value is None or isinstance(value, str | int | float)
+    return value if plain else type(value).__name__
+
+
+def _record(module: Any, function: str, folder: Path) -> None:
+    plain = module.BaseClient._make_api_call
+    file = folder / f"{function}-{os.getpid()}.jsonl"
+
+    def recorded(self: Any, operation: str, parameters: Any) -> Any:
+        service = self.meta.service_model.service_name
+        with file.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps([function, service, operation, _shown(parameters)]) + "\n")
+        return plain(self, operation, parameters)
+
+    module.BaseClient._make_api_call = recorded
+
+
+class _Loader(importlib.abc.Loader):
+    def __init__(self, plain: importlib.abc.Loader) -> None:
+        self._plain = plain
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._plain.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._plain.exec_module(module)
+        folder = Path(os.environ["BUCKETCAST_CALLS"])
+        _record(module, os.environ["AWS_LAMBDA_FUNCTION_NAME"], folder)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Waits for botocore, which comes from a layer long after this."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        del path, target
+        if fullname != _CALLER:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec and spec.loader:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+if os.environ.get("BUCKETCAST_CALLS") and os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
+    sys.meta_path.insert(0, _Finder())

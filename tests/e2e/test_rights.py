@@ -1,0 +1,48 @@
+"""What the functions call, their roles let them: the local AWS itself would let them do all."""
+
+from collections.abc import Callable
+
+from tests.e2e import rights
+from tests.e2e.arrivals import posted
+from tests.e2e.system import System
+from tests.servers.receiver import Answer
+
+FORBIDDEN = rights.Call(
+    "Bucketcast-ingest", "s3", "DeleteObject", {"Bucket": "uploads", "Key": "a"}
+)
+
+
+def test_what_was_called_so_far_is_within_the_roles(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    """All that comes after this is judged when the run ends."""
+    rule("webhook.primary", "webhook.flaky")
+    flaky = system.consumers.flaky
+    flaky.answer(Answer(status=503, headers={"Retry-After": "1"}, match=prefix))
+    system.put("uploads", f"{prefix}photo.jpg")
+    system.until("a refusal", flaky.requests, lambda seen: any(r.status == 503 for r in seen))
+    flaky.answer()
+    system.until(
+        "the put at both",
+        lambda: [
+            len(posted(server, f"uploads/{prefix}")) for server in (system.consumers.webhook, flaky)
+        ],
+        lambda seen: min(seen) >= 1,
+    )
+    system.until_settled()
+    assert system.beyond_their_rights() == []
+    calls = rights.recorded(system.local.calls)
+    made = {(call.function, call.operation) for call in calls}
+    assert ("Bucketcast-wiring", "PutBucketNotificationConfiguration") in made
+    assert ("Bucketcast-ingest", "SendMessageBatch") in made
+    # What was refused goes back as a message of its own, or is seen again later.
+    back = {"ChangeMessageVisibilityBatch", "SendMessageBatch"}
+    assert back & {name for function, name in made if function == "Bucketcast-webhook-flaky"}
+
+
+def test_the_judge_is_awake(system: System) -> None:
+    roles = rights.roles_of(system.client("lambda"), system.client("iam"), "Bucketcast-")
+    place = rights.Place("000000000000", "us-east-1")
+    assert rights.refused([FORBIDDEN], roles, place) == [
+        "Bucketcast-ingest may not s3:DeleteObject on arn:aws:s3:::uploads/a"
+    ]
