@@ -75,8 +75,8 @@ def watch(scope: Construct, it: Watched, *, paused: bool = False) -> None:
             unit=cloudwatch.Unit.SECONDS,
         ),
         _TOO_OLD.to_seconds(),
-        f"An event of {it.name} has been tried in vain for over 15 minutes: what it goes to is "
-        "down, too slow, or refuses the login.",
+        f"The function of {it.name} was given an event that is over 15 minutes old: what it goes "
+        "to is down, too slow, or refuses the login, or was until now.",
         among=_MINUTES,
     )
     _alarm(
