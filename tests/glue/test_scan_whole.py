@@ -1,6 +1,7 @@
 """Whole scans against a real queue: what arrives there, however the scans before have ended."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +89,15 @@ def stage(
     return made
 
 
+@pytest.fixture
+def rules(aws: Emulator) -> Iterator[Rules]:
+    """The rules' table, which other tests make anew."""
+    dynamodb = aws.client("dynamodb")
+    make_rules_table(dynamodb)
+    yield Rules(TABLE, dynamodb)
+    dynamodb.delete_table(TableName=TABLE)
+
+
 class CrashError(Exception):
     """The job ends here."""
 
@@ -164,13 +174,7 @@ def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyP
     assert b"another bucket's" in files.read(f"{stage.folder}/runs/1/result.json")
 
 
-def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(
-    stage: Stage, aws: Emulator
-) -> None:
-    dynamodb = aws.client("dynamodb")
-    make_rules_table(dynamodb)
-    rules = Rules(TABLE, dynamodb)
-
+def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage, rules: Rules) -> None:
     def add(words: str, prefix: str = "") -> None:
         arn = "arn:minio:sqs::primary:webhook"
         rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(words), prefix=prefix))
