@@ -9,7 +9,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan stop lint type unit contract isolated model glue infra e2e test synth lock bench clean
+.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test synth lock bench clean
 
 help: ## print these lines
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,9 +20,11 @@ up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file,
 demo: deployable ## the main job before your eyes: real S3 operations, every event as it arrives
 	@$(RUN) -m localstack.demo --config "$(CONFIG)"
 
-demo-scan: python ## the Spark scanner before your eyes: alerts at the webhook, once (FULL=1: at real thresholds)
+spark: python ## what the Spark jobs need on this machine: PySpark, a Java, and S3A
 	@$(PYTHON) -m localstack.install spark
 	@tests/servers/install javac mvn s3a
+
+demo-scan: spark ## the Spark scanner before your eyes: alerts at the webhook, once (FULL=1: at real thresholds)
 	@FULL="$(FULL)" $(RUN) -m localstack.demo_scan --config "$(CONFIG)"
 
 stop: python ## end the local AWS and all that was started beside it

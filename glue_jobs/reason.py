@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from bucketcast.errors import BucketcastError
@@ -11,6 +11,14 @@ from bucketcast.errors import BucketcastError
 _FILE: Final = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 _DRESS: Final = re.compile(r"^\[[A-Z_.]+\] |\s*SQLSTATE: \w+$")
 _OURS: Final = re.compile(r"^(?:bucketcast|glue_jobs)\.[\w.]+: ")
+_GONE: Final = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError)
+"""What Python raises when the Java process on the other side is no more."""
+_SPENT: Final = "java.lang.OutOfMemoryError"
+_MORE: Final = "take a larger worker_type on Glue, or do it in several runs with --prefix"
+_ENDED: Final = (
+    "Spark's Java process ended while the job worked, as a rule for want of memory; its log says "
+    f"more: {_MORE}"
+)
 _IN_A_WORKER: Final = "Traceback (most recent call last)"
 
 
@@ -20,9 +28,13 @@ def reason(error: BaseException) -> str:
         return str(error)
     if isinstance(error, PySparkException):
         return _plain(str(error))
+    if isinstance(error, _GONE):
+        return _ENDED
     if not isinstance(error, Py4JJavaError):
         return f"{type(error).__name__}: {error}"
     causes = _causes(error.java_exception)
+    if spent := next((each for each in causes if str(each.toString()).startswith(_SPENT)), None):
+        return f"Spark's memory ran out ({spent.getMessage()}): {_MORE}"
     text = _plain(str(causes[-1].getMessage() or causes[-1].toString()))
     read = (_FILE.search(str(cause.getMessage())) for cause in causes)
     file = next((found[1] for found in read if found), "")

@@ -1,8 +1,9 @@
 """The Spark session of a job: the one Glue made, or one of this machine."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 
@@ -18,4 +19,5 @@ def session(name: str) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        spark.stop()
+        with suppress(Py4JError, OSError):  # a Spark that has ended cannot be stopped
+            spark.stop()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 JARS = INSTALLED / "servers" / "s3a"
 DRIVER_MEMORY = "2g"
 MISUSE = 2
+_SIGNALLED = 128
 # Arguments that are for Glue itself.
 CONF = "--conf"
 MODULES = "--extra-py-files"
@@ -61,12 +62,20 @@ def run(name: str, given: Mapping[str, str]) -> int:
             for url in arguments.get(MODULES, "").split(",")
             if url
         ]
-        command = [str(PROJECT_VENV / "bin" / "spark-submit"), "--driver-memory", DRIVER_MEMORY]
+        command = [str(_program()), "--driver-memory", DRIVER_MEMORY]
         command += ["--jars", ",".join(map(str, _jars())), "--py-files", ",".join(modules)]
         for text in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
             command += [CONF, text]
         command += [str(script), *_own(arguments)]
-        return subprocess.run(command, env=_environment(folder), check=False).returncode
+        code = subprocess.run(command, env=_environment(folder), check=False).returncode
+        return code if code >= 0 else _SIGNALLED - code  # as a shell tells of a signal
+
+
+def _program() -> Path:
+    program = PROJECT_VENV / "bin" / "spark-submit"
+    if not program.is_file():
+        raise Failure("Spark is not here: `make spark` installs it, with a Java and S3A")
+    return program
 
 
 def _own(arguments: Mapping[str, str]) -> list[str]:
@@ -99,7 +108,7 @@ def _settings() -> list[str]:
 def _jars() -> Sequence[Path]:
     jars = sorted(JARS.glob("*.jar"))
     if not jars:
-        raise Failure("S3A is not here: `tests/servers/install javac mvn s3a`, or `make demo-scan`")
+        raise Failure("S3A, by which Spark reads S3, is not here: `make spark` installs it")
     return jars
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from bucketcast.errors import BucketcastError
 from bucketcast.jobs import Backfill
 from bucketcast.lifetime import LISTING_DAYS
-from glue_jobs import events, files, listing, outbox
+from glue_jobs import events, files, listing, outbox, progress
 from glue_jobs.backfill.messages import Counts, Tally, at_once, messages
 from glue_jobs.backfill.receiver import receiver, unknown
 from glue_jobs.run import Run
@@ -83,7 +83,12 @@ def _kept(given: Backfill, run: Run) -> Listed | None:
 
 
 def _list(spark: SparkSession, given: Backfill, run: Run) -> Listed:
-    run.says("listing")
+    with progress.told(spark, run, "listing"):
+        return _written(spark, given, run)
+
+
+def _written(spark: SparkSession, given: Backfill, run: Run) -> Listed:
+    """What the target is to get, written down."""
     to = receiver(given)
     found = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
     taken = round(found.taken.timestamp() * 1000)

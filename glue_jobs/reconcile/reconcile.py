@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
 from bucketcast.jobs import Reconcile
-from glue_jobs import events, listing, outbox
+from glue_jobs import events, listing, outbox, progress
 from glue_jobs.aws import client
 from glue_jobs.backfill.messages import at_once
 from glue_jobs.backfill.receiver import Receiver, receiver, unknown
@@ -46,9 +46,9 @@ def reconcile(spark: SparkSession, given: Reconcile, run: Run) -> None:
     run.says(f"reading {place.arn}")
     held = mirror.rows(spark, place, given.bucket, given.prefix)
     rows = _kept(held, run.path("rows"))
-    run.says("comparing")
     differ = compare.suspects(events.objects(content.objects), rows)
-    suspects = _kept(differ, run.path("suspects"))
+    with progress.told(spark, run, "comparing"):
+        suspects = _kept(differ, run.path("suspects"))
     waiting = _waiting(to.queue)
     run.says(f"looking again at {suspects.count()} objects")
     found = _kept(look.again(suspects, looker), run.path("differences"))

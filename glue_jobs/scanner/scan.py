@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from bucketcast.jobs import Scan
-from glue_jobs import listing, outbox, rules
+from glue_jobs import listing, outbox, progress, rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.run import Run
 from glue_jobs.scanner import alerts, edges, folders, lease, matched, report, versions
@@ -53,15 +53,14 @@ def scan(spark: SparkSession, given: Scan, run: Run) -> None:
     with lease.held(f"{home}/lease.json", run.folder):
         before = memory.current()
         late = _send(spark, before, run, "the last scan's events")
-        run.says("counting")
-        new = memory.begun(_compared(found, before.edges(spark), given, at), at)
+        with progress.told(spark, run, "counting"):
+            new = memory.begun(_compared(found, before.edges(spark), given, at), at)
         judged = new.edges(spark)
         numbers = _numbers(judged)
-        run.says("explaining")
         notes = [*_unseen(found), *_unmatched(numbers, given)]
-        told = report.write(
-            judged, found, report.Scanned(given, at, numbers, notes), run.path("report")
-        )
+        scanned = report.Scanned(given, at, numbers, notes)
+        with progress.told(spark, run, "explaining"):
+            told = report.write(judged, found, scanned, run.path("report"))
         run.says("writing the events down")
         new = replace(new, events=_spooled(judged, new, numbers, given, at))
         memory.counts(new, instead_of=before)

@@ -1,12 +1,19 @@
 """What went wrong in a worker is told in the words that were used there."""
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from glue_jobs.listing.schema import BadListingError
 from glue_jobs.reason import reason
+from tests.glue.conftest import PACKAGES, ROOT
 
 
 @pytest.mark.parametrize(
@@ -27,3 +34,22 @@ def test_an_error_of_a_worker_is_told_without_its_traceback(
     with pytest.raises(Exception, match="Traceback") as raised:
         spark.createDataFrame(failing, "a string").collect() if rows else failing.collect()
     assert reason(raised.value) == str(told)
+
+
+def test_a_spark_that_ended_is_told_in_words(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PACKAGES))}
+    command = [sys.executable, "-m", "tests.glue.dies", tmp_path.as_uri()]
+    ended = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
+    assert ended.returncode
+    told = json.loads((tmp_path / "result.json").read_text())
+    assert told["status"] == "error"
+    assert told["error"].startswith("Spark's Java process ended while the job worked")
+    assert "memory" in told["error"]
+
+
+def test_memory_that_ran_out_is_told_in_words(spark: SparkSession) -> None:
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    cause = jvm.java.lang.OutOfMemoryError("Java heap space")
+    error = Py4JJavaError("An error occurred", jvm.java.lang.RuntimeException("task failed", cause))
+    assert reason(error).startswith("Spark's memory ran out (Java heap space)")

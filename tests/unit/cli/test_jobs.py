@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -276,24 +277,44 @@ def test_a_stack_without_jobs_says_the_cure(run: Run, aws: FakeAws) -> None:
     assert "[pipeline]" in ran.err
 
 
-def test_here_a_job_is_a_command_whose_log_is_kept(
+def test_here_a_job_is_a_command_whose_log_goes_when_it_ended_well(
     run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployed(aws, SCANNED)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     seen = tmp_path / "seen"
     code = f"import sys; open({str(seen)!r}, 'w').write(' '.join(sys.argv[1:]))"
     monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", f'{sys.executable} -c "{code}"')
     ran = run("scan", "uploads", "--json")
     assert ran.code == 0, ran.out
     assert seen.read_text().startswith("Bucketcast-scan --bucket uploads --run s3://pipeline/")
+    assert not list(tmp_path.glob("*.log"))
+    assert ran.document["link"] == ""
 
 
 def test_here_a_job_that_ends_badly_shows_the_end_of_its_log(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployed(aws, None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", "/bin/sh -c 'echo no Java here; exit 3'")
     ran = run("scan", "uploads")
     assert ran.code == 1
     assert "it ended with 3:\nno Java here" in ran.err
+    log = Path(ran.err.rpartition(": ")[2].strip())
+    assert log.read_text() == "no Java here\n"
+
+
+@pytest.mark.parametrize("how", ["kill -9 $$", "exit 137"])
+def test_here_a_job_that_was_killed_says_so_in_words(
+    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    deployed(aws, None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("BUCKETCAST_SPARK_SUBMIT", f"/bin/sh -c 'echo counting; {how}'")
+    ran = run("scan", "uploads")
+    assert ran.code == 1
+    assert "it was ended by SIGKILL" in ran.err
+    assert "memory" in ran.err
+    assert "\ncounting\n" in ran.err
+    assert str(tmp_path) in ran.err

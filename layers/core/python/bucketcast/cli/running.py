@@ -124,6 +124,7 @@ def finish(
     if ended.why or result.get("status") != "success":
         why = result.get("error") or ended.why or "it left no result"
         raise JobFailedError(f"{job} failed: {why}\nrun {run}: {started.link}")
+    started.ended_well()
     told = {key: value for key, value in result.items() if key != "status"}
     return Finished(run, started.link, told)
 

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import tempfile
 import time
@@ -25,6 +26,7 @@ from bucketcast.store.deployed import Deployed, DeployedPipeline
 HERE: Final = "BUCKETCAST_SPARK_SUBMIT"
 _GOING: Final = frozenset({"STARTING", "RUNNING", "STOPPING", "WAITING"})
 _TAIL_LINES: Final = 15
+_SIGNALLED: Final = 128
 _ABSENT: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 
 
@@ -59,6 +61,10 @@ class Started(ABC):
             AwsError: AWS cannot be asked.
         """
 
+    @abstractmethod
+    def ended_well(self) -> None:
+        """Take away what was kept for the case of a failure; then `link` is empty."""
+
 
 class OnGlue(Started):
     """A run on Glue."""
@@ -81,6 +87,9 @@ class OnGlue(Started):
             return None
         return Ended("" if state == "SUCCEEDED" else f"{state}: {run.get('ErrorMessage', '')}")
 
+    def ended_well(self) -> None:
+        """Glue keeps its logs itself."""
+
 
 class Here(Started):
     """A run on this machine, by the command that the local AWS's environment names."""
@@ -89,8 +98,7 @@ class Here(Started):
         self, command: str, job: str, arguments: Mapping[str, str], *, detached: bool
     ) -> None:
         words = [word for pair in arguments.items() for word in pair]
-        descriptor, log = tempfile.mkstemp(prefix=f"{job}-", suffix=".log")
-        self.link = log
+        descriptor, self.link = tempfile.mkstemp(prefix=f"{job}-", suffix=".log")
         try:
             with os.fdopen(descriptor, "wb") as output:
                 self._process = subprocess.Popen(  # noqa: S603 - the environment's own command
@@ -110,7 +118,21 @@ class Here(Started):
         if not code:
             return Ended("")
         tail = Path(self.link).read_text(errors="replace").splitlines()[-_TAIL_LINES:]
-        return Ended("\n".join([f"it ended with {code}:", *tail]))
+        return Ended("\n".join([f"{_ended_with(code)}:", *tail]))
+
+    def ended_well(self) -> None:
+        Path(self.link).unlink(missing_ok=True)
+        self.link = ""
+
+
+def _ended_with(code: int) -> str:
+    """An exit code in words; a shell adds 128 to the number of a signal."""
+    number = -code if code < 0 else code - _SIGNALLED
+    if number not in signal.valid_signals():
+        return f"it ended with {code}"
+    name = signal.Signals(number).name
+    why = ", as the system does when memory runs out" if name == "SIGKILL" else ""
+    return f"it was ended by {name}{why}; the end of its log"
 
 
 class Runs:

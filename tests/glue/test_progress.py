@@ -1,0 +1,42 @@
+"""Whoever waits for a long stage is told how far it is."""
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from glue_jobs import progress
+from glue_jobs.run import Run
+
+
+class Heard(Run):
+    """Writes down what is said, and lets the tasks go on once they were spoken of."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder.as_uri())
+        self.said: list[tuple[str, int, int, str]] = []
+        self._open = folder / "open"
+
+    def says(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
+        super().says(stage, done, total, unit)
+        self.said.append((stage, done, total, unit))
+        if total:
+            self._open.touch()
+
+
+def test_a_stage_tells_of_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    run = Heard(tmp_path)
+    gate = tmp_path / "open"
+
+    def waits(_: Iterable[int]) -> Iterable[int]:
+        while not gate.exists():
+            time.sleep(0.1)
+        return [1]
+
+    with progress.told(spark, run, "counting"):
+        assert spark.sparkContext.parallelize(range(2), 2).mapPartitions(waits).sum() == 2
+    assert run.said[:2] == [("counting", 0, 0, ""), ("counting", 0, 2, "tasks")]
+    before = len(run.said)
+    spark.range(1).count()
+    assert len(run.said) == before
