@@ -144,6 +144,59 @@ def test_sources_of_the_entry_have_a_token_each(folder: Folder) -> None:
     assert note.startswith("entry.b.buckets: it may send events of uploads, which the deploy wires")
 
 
+CLEAR = """
+[notify_webhook.a]
+endpoint = "http://example.org/"
+auth_token = "secret:hook"
+[notify_redis.b]
+address = "cache:6379"
+key = "k"
+[notify_postgres.c]
+connection_string = "secret:db"
+table = "t"
+[notify_mysql.d]
+dsn_string = "secret:db"
+table = "t"
+[notify_elasticsearch.e]
+url = "http://search:9200"
+index = "i"
+username = "u"
+password = "secret:search"
+"""
+SKIPPING = """
+[notify_nsq.f]
+nsqd_address = "nsqd:4150"
+topic = "t"
+tls = "on"
+tls_skip_verify = "on"
+"""
+
+
+def test_what_can_be_read_on_the_way_is_noted(folder: Folder) -> None:
+    noted = {note.partition(":")[0]: note for note in folder.load(CLEAR).notes}
+    assert "auth_token can be read" in noted["notify_webhook.a.endpoint"]
+    assert "password can be read" in noted["notify_redis.b.tls"]
+    assert "sslmode=verify-full" in noted["notify_postgres.c.connection_string"]
+    assert "tls=true" in noted["notify_mysql.d.dsn_string"]
+    assert "password can be read" in noted["notify_elasticsearch.e.url"]
+    here = CLEAR.replace("secret:db", "u:p@tcp(127.0.0.1)/db").split("[notify_postgres")[0]
+    assert not [note for note in folder.load(here, local=True).notes if "on the way" in note]
+
+
+def test_what_is_encrypted_and_checked_is_not_noted(folder: Folder) -> None:
+    text = CLEAR.replace("http://", "https://").replace('key = "k"', 'key = "k"\ntls = "on"')
+    text = text.split("[notify_postgres")[0]
+    assert not [note for note in folder.load(text).notes if "on the way" in note]
+
+
+def test_to_check_no_certificate_has_to_be_said_twice(folder: Folder) -> None:
+    (told,) = folder.mistakes(SKIPPING)
+    assert told.startswith("notify_nsq.f.tls_skip_verify: found 'on'; cert_authority names whom")
+    assert folder.load(SKIPPING, local=True).targets
+    twice = SKIPPING + '[notify_nsq.f.deploy]\ntls_skip_verify = "on"\n'
+    assert any("can read and change" in note for note in folder.load(twice).notes)
+
+
 def test_nothing_is_a_configuration_too(folder: Folder) -> None:
     assert folder.load("") == Deployment(sync_events=False, buckets={}, targets=())
 

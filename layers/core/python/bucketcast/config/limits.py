@@ -19,6 +19,7 @@ def deploy(options: DeployOptions, connections: int) -> Deploy:
         options.subnets,
         options.security_groups,
         options.facts,
+        bool(options.tls_skip_verify),
     )
 
 

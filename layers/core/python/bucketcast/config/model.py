@@ -63,6 +63,9 @@ class DeployOptions:
         default="",
         example="metadata,tags",
     )
+    tls_skip_verify: OnOff = option(
+        "say it here too where a target's tls_skip_verify is meant for AWS", default="off"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class Deploy:
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
     facts: tuple[str, ...] = ()
+    tls_skip_verify: bool = False
 
 
 @dataclass(frozen=True, slots=True)

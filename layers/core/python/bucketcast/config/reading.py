@@ -9,7 +9,7 @@ from typing import Any
 from bucketcast import targets
 from bucketcast.access import PRICE
 from bucketcast.arn import Arn
-from bucketcast.config import alarms, entry, limits, pipeline, runtime, variables
+from bucketcast.config import alarms, encryption, entry, limits, pipeline, runtime, variables
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import PLAIN, EntryConfig
 from bucketcast.config.model import (
@@ -264,6 +264,9 @@ class Reading:
         given = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
         settings = self._read(target.Settings, given, where)
         made = self._deploy(deploy, where, getattr(settings, "max_open_connections", 0))
+        if made is not None and not self._local:
+            self._errors += encryption.mistakes(where, values, made)
+            self._notes += encryption.notes(kind, where, values)
         if settings is None or made is None:
             return None
         wrong = list(target.check(settings))
