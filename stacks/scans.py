@@ -57,7 +57,10 @@ class Scans(Construct):
 
     def _schedule(self, scans: Mapping[str, ScanConfig]) -> None:
         """EventBridge Scheduler starts the job itself; a run is called by the execution's id."""
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com"))
+        # A schedule of another account must not become this role through the service they share.
+        ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
+        scheduler_itself = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=ours)
+        role = iam.Role(self, "Role", assumed_by=scheduler_itself)
         role.add_to_policy(self._may_start)
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}

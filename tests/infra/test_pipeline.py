@@ -159,6 +159,16 @@ def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised
     assert asked["Arguments"] == {"--bucket": "uploads", "--alert_excess_versions": "500"}
 
 
+def test_only_schedules_of_this_account_become_the_schedules_role(pipeline: Synthesised) -> None:
+    (trust,) = [
+        statement
+        for role in pipeline.of_type("AWS::IAM::Role").values()
+        for statement in role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
+        if statement["Principal"] == {"Service": "scheduler.amazonaws.com"}
+    ]
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
 def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised) -> None:
     rule = pipeline.properties(
         "AWS::Events::Rule", Description="Inventory reports in inventories/archive/weekly"
