@@ -18,6 +18,8 @@ makes no row, and waits for it. Which older version comes to the surface when th
 marker above it, is removed by its id, no event says: the key then has no row, until it is put again
 or looked at.
 
+Removals and overlays are remembered for `lifetime.TOMBSTONE_DAYS`, as no event that comes is older.
+
 A batch is folded to at most one entry a register here; each target then joins the entries with
 what it holds, where "newer" is decided by `newer`.
 """
@@ -30,7 +32,6 @@ from operator import attrgetter
 import msgspec
 
 from bucketcast.event import SEQUENCER_DIGITS, Event, padded
-from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.names import REMOVALS, changes_nothing, creates
 from bucketcast.shapes.minio import path
 
@@ -42,8 +43,6 @@ FIRST = "0" * SEQUENCER_DIGITS
 """The sequencer of a put whose source gave it none."""
 FINAL = "f" * SEQUENCER_DIGITS
 """The sequencer of a removal by a version's id: nothing puts that version again."""
-DAYS_TO_REMEMBER = TOMBSTONE_DAYS
-"""How long removals and overlays are remembered: no event that comes is older."""
 
 
 _PLACE = attrgetter("key", "register", "version")
