@@ -2,10 +2,12 @@
 
 `{"EventName", "Key", "Records": [one]}` is what targets get, with the key form-encoded; a line of
 the listen stream is the `Records` alone, with one record and the key as it is, or with null to keep
-the line alive. Source: the payload schema in AIStor's list of bucket notifications, and bodies
-captured from a running MinIO. `size` is left out where it is 0, and always after a removal; a
-metadata name keeps the case in which the client wrote it. Bucketcast's own scanner writes this
-dialect too, at times several records together, with their keys encoded.
+the line alive. A relay may leave the rest of a webhook's body out too: a key that is to the letter
+what MinIO's encoding makes, `%XX` included, counts as encoded. Source: the payload schema in
+AIStor's list of bucket notifications, and bodies captured from a running MinIO. `size` is left out
+where it is 0, and always after a removal; a metadata name keeps the case in which the client wrote
+it. Bucketcast's own scanner writes this dialect too, at times several records together, with their
+keys encoded.
 """
 
 from collections.abc import Mapping
@@ -65,6 +67,8 @@ def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
         BadEvent: it is no record of MinIO's.
     """
     key = records.decoded(_record, raw).s3.object.key
+    if "%" in key and quote_plus(unquote_plus(key), safe="") == key:
+        return raw  # a relay that left the rest of a webhook's body out
     try:
         encoded = quote_plus(key, safe="")
     except UnicodeEncodeError as error:
