@@ -50,8 +50,8 @@ contract: setup servers ## every target against its real server
 isolated: setup servers ## the same, each kind where no other kind's client is (KIND=redis for one)
 	$(RUN) -m tests.isolated $(KIND)
 
-model: setup servers ## mirrors beside the listing of a simulated bucket, many more of them than in `make test` (KIND=redis for one)
-	MODEL_EXAMPLES=300 $(RUN) -m pytest tests/contract/test_bucket_model.py $(if $(KIND),--kind $(KIND))
+model: setup servers ## weeks on a simulated SQS, and mirrors beside the listing of a simulated bucket: many more than in `make test` (KIND=redis for one)
+	MODEL_EXAMPLES=300 $(RUN) -m pytest tests/unit/simulation tests/contract/test_bucket_model.py $(if $(KIND),--kind $(KIND))
 
 glue: setup servers ## the Spark jobs on Spark 4.1 and 3.5 (SPARK=3.5 for one)
 	$(RUN) -m tests.spark $(SPARK)

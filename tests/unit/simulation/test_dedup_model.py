@@ -1,0 +1,63 @@
+"""FIFO queues drop what has a token they know: repeats, and never another rule's copy.
+
+The model of it is one line: of each (event, rule) at least one copy, and no more than one for each
+time that it was sent more than five minutes after the last.
+"""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bucketcast.envelope import Delivery, unpack
+from bucketcast.ingest import Outbox
+from tests.unit.made import event
+from tests.unit.simulation.delivering import ARN, Delivering, Phase
+from tests.unit.simulation.sqs import DAY, DEDUPLICATION
+from tests.unit.simulation.test_dispatch_weeks import EXAMPLES
+
+RULES = st.sampled_from([("one", True), ("two", True), ("0123456789abcdef", False)])
+SENDS = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, DEDUPLICATION - 1, DEDUPLICATION, 3 * DAY]),
+        st.lists(st.tuples(st.sampled_from("abc"), RULES), min_size=1, max_size=6),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=10 * EXAMPLES, deadline=None)
+@given(sends=SENDS)
+def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
+    sends: list[tuple[int, list[tuple[str, tuple[str, bool]]]]],
+) -> None:
+    one = Delivering([Phase(30, "up")], fifo=True)
+    model: Counter[tuple[str, str]] = Counter()
+    last: dict[tuple[str, str], float] = {}
+    for wait, copies in sends:
+        one.world.clock.now += wait
+        made = [Delivery(rule, event(key), named) for key, (rule, named) in copies]
+        with one.world.time():
+            assert not one.fanout.send(ARN, Outbox(made, ["origin"] * len(made)))
+        for key, (rule, _) in copies:
+            if one.world.clock.now - last.get((key, rule), -DAY) >= DEDUPLICATION:
+                model[key, rule] += 1
+                last[key, rule] = one.world.clock.now
+    kept = Counter(
+        (each.event.key, each.rule)
+        for message in one.queue.arrived
+        for each in unpack(message.body)[1]
+    )
+    assert kept == model
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.sampled_from(["one", "two", "three"]), min_size=1, max_size=3, unique=True))
+def test_each_copy_survives_its_grave_and_a_redrive(rules: list[str]) -> None:
+    one = Delivering([Phase(13.4, "down"), Phase(30, "up")], fifo=True, grain=60)
+    made = [Delivery(rule, event("a"), named=True) for rule in rules]
+    with one.world.time():
+        assert not one.fanout.send(ARN, Outbox(made, ["origin"] * len(made)))
+    one.world.run(days=15, actions={13.4 * DAY: one.redrive, 13.4 * DAY + 60: one.redrive})
+    assert one.target.taken == Counter(f"a {rule}" for rule in rules)

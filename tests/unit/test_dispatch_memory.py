@@ -1,0 +1,94 @@
+"""The real dispatch handler, in a process of its own, with as much as Lambda may hand over."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIMIT_MB = 512
+"""What a target's function has, unless its `deploy.memory` says otherwise."""
+PROGRAM = """
+import json, resource, sys, time
+from msgspec import Raw
+from bucketcast.envelope import Delivery, pack
+from bucketcast.event import Event
+from bucketcast.targets.webhook import Target
+from functions.dispatch.handler import build
+
+messages, events, size = map(int, sys.argv[1:])
+
+class Holding(Target):
+    "Holds the bodies of a batch together, as kinds do that send in bulk."
+    batch_size = 1_000
+    taken = 0
+    def send(self, events):
+        Holding.taken += len([self.body(each) for each in events])
+        return {}
+    @classmethod
+    def preload(cls):
+        pass
+
+class Context:
+    def get_remaining_time_in_millis(self):
+        return 60_000
+
+def body(number):
+    # Keys that differ, and the rest of the record alike, as in real ones.
+    made = [
+        Delivery("0123456789abcdef", Event(
+            name="s3:ObjectCreated:Put", bucket="uploads", key=f"{number}/{n}" + "k" * (size // 4),
+            time="2026-01-02T03:04:05.678Z", sequencer=f"{number * 1_000 + n:016X}",
+            record=Raw(b'{"padding":"%b","n":%d}' % (b"x" * size, n)), size=n, etag=f"{n:032x}",
+        ))
+        for n in range(events)
+    ]
+    (packed,) = pack(made, round(time.time() * 1000))
+    return packed.body
+
+def record(number):
+    now = str(round(time.time() * 1000))
+    attributes = {"SentTimestamp": now, "ApproximateReceiveCount": "1"}
+    return {"messageId": str(number), "receiptHandle": str(number), "body": body(number),
+            "attributes": attributes}
+
+import os
+handler = build(os.environ, lambda _: Holding)
+given = {"Records": [record(number) for number in range(messages)]}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+answer = handler(given, Context())
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+payload = sum(len(each["body"]) for each in given["Records"])
+print(json.dumps({"taken": Holding.taken, "stay": len(answer["batchItemFailures"]),
+                  "before": before // 1024, "peak": peak // 1024, "payload": payload}))
+"""
+ENVIRON = {
+    "BUCKETCAST_KIND": "webhook",
+    "BUCKETCAST_ID": "primary",
+    "BUCKETCAST_SETTINGS": json.dumps({"endpoint": "http://127.0.0.1:9/"}),
+    "BUCKETCAST_QUEUE_URL": "http://127.0.0.1:9/own",
+    "BUCKETCAST_DEAD_QUEUE_URL": "http://127.0.0.1:9/dead",
+    "BUCKETCAST_SYNC_EVENTS": "off",
+    "POWERTOOLS_SERVICE_NAME": "dispatch",
+    "AWS_DEFAULT_REGION": "eu-central-1",
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'layers/core/python'}",
+}
+
+
+@pytest.mark.parametrize(("messages", "events", "size"), [(10, 1_000, 1_000), (10, 1_000, 4_000)])
+def test_the_largest_batch_of_the_latency_profile_fits(
+    messages: int, events: int, size: int
+) -> None:
+    command = [sys.executable, "-c", PROGRAM, *map(str, (messages, events, size))]
+    done = subprocess.run(
+        command, env=os.environ | ENVIRON, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["taken"], told["stay"]) == (messages * events, 0)
+    assert told["peak"] < LIMIT_MB, told
