@@ -44,6 +44,14 @@ class Assets(Construct):
         source = self._root / "layers" / "clients" / kind
         return self._packages(f"Client-{kind}", f"client-{kind}", source, f"The client of {kind}")
 
+    def gateway(self) -> lambda_.ILayerVersion:
+        """Give the layer of what the control plane alone needs."""
+        source = self._root / "layers" / "gateway"
+        layer = self._packages("Gateway", "gateway", source, "What Bucketcast's gateway needs")
+        if layer is None:
+            raise RuntimeError(f"{source}/requirements.txt names no package")
+        return layer
+
     def function(self, name: str) -> lambda_.Code:
         """Give a function's own folder."""
         path = self._bundles.function(name) if self._bundles else self._root / "functions" / name

@@ -13,6 +13,7 @@ from stacks import limits
 from stacks.access import Access
 from stacks.alarms import page
 from stacks.assets import Assets
+from stacks.control import Control
 from stacks.delivery import Delivery
 from stacks.entry import Entry
 from stacks.ingest import Ingest
@@ -105,6 +106,9 @@ class Bucketcast(Stack):
         if config.entry:
             entry = Entry(self, "Entry", config=config.entry, ingest=ingest, assets=assets)
             CfnOutput(self, "EntryUrl", value=entry.url)
+        if config.control:
+            control = Control(self, "Control", ingest=ingest, assets=assets)
+            CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config)
         page(self, config.alarms, local=local)
 

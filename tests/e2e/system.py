@@ -70,6 +70,19 @@ class Deployed:
         place = rights.Place(self.ingress.rsplit("/", 2)[1], self.environment["AWS_REGION"])
         return rights.refused(rights.recorded(self.local.calls), roles, place)
 
+    def through(self, service: str) -> Any:
+        """A client whose endpoint is the gateway, with the keys of its user."""
+        return boto3.client(  # type: ignore[call-overload]
+            service,
+            endpoint_url=self.environment["BUCKETCAST_URL"],
+            region_name=self.environment["AWS_REGION"],
+            aws_access_key_id=self.environment["BUCKETCAST_ACCESS_KEY"],
+            aws_secret_access_key=self.environment["BUCKETCAST_SECRET_KEY"],
+            config=Config(
+                signature_version="s3v4", read_timeout=60, retries={"total_max_attempts": 1}
+            ),
+        )
+
     def close(self) -> None:
         for client in self._clients.values():
             client.close()

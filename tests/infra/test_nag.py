@@ -55,7 +55,7 @@ def test_the_check_is_awake(tmp_path: Path) -> None:
 def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
     typical = TYPICAL.replace('kinds = "off"', 'kinds = "webhook"')
-    config.write_text('object_facts = "on"\n' + typical + IN_VPC + MORE)
+    config.write_text('object_facts = "on"\ncontrol = "on"\n' + typical + IN_VPC + MORE)
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

@@ -123,6 +123,19 @@ class EntrySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlSettings:
+    """The deployment whose control plane it is."""
+
+    stack: str
+    rules_table: str
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        stack, table = _variables(environ, ("STACK", "RULES_TABLE"))
+        return cls(stack, table)
+
+
+@dataclass(frozen=True, slots=True)
 class DispatchSettings:
     """`settings` are the target's own, with references in place of secrets."""
 

@@ -33,6 +33,7 @@ _SYNC_EVENTS = (
     "the next event of a target goes only after the last was confirmed (default off) "
     "MINIO_API_SYNC_EVENTS"
 )
+_CONTROL = "the S3 notification API behind a function URL, for mc and the SDKs (default off)"
 _OBJECT_FACTS = (
     "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
     "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
@@ -51,6 +52,7 @@ class _WithEveryOption(click.Command):
                 [
                     ("sync_events (on|off)", _SYNC_EVENTS),
                     ("object_facts (off|on|all)", _OBJECT_FACTS),
+                    ("control (on|off)", _CONTROL),
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
@@ -134,6 +136,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "file": str(path),
         "sync_events": config.sync_events,
         "object_facts": config.object_facts,
+        "control": config.control,
         "buckets": {
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
@@ -179,6 +182,7 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     """Table, key and value of all that is no target."""
     yield "", "sync_events", _shown(config.sync_events)
     yield "", "object_facts", config.object_facts
+    yield "", "control", _shown(config.control)
     for name, bucket in config.buckets.items():
         for key in options_of(Bucket):
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))

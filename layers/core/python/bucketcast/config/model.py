@@ -122,6 +122,7 @@ class Deployment:
     `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
     `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
     told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
+    `control` is whether the control plane answers behind a URL.
     """
 
     sync_events: bool
@@ -135,6 +136,7 @@ class Deployment:
     alarms: AlarmOptions | None = None
     runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
     discard: tuple[str, ...] = ()
+    control: bool = False
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

@@ -57,6 +57,7 @@ class Reading:
         except ValueError as error:
             self._wrong("sync_events", f"found {sync!r}", f"allowed is {error}")
             sync_events = False
+        control = self._switch("control")
         self._object_facts = _text(document.get("object_facts", "off"))
         if self._object_facts not in OBJECT_FACTS:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
@@ -65,6 +66,7 @@ class Reading:
         own = {
             "sync_events",
             "object_facts",
+            "control",
             "bucket",
             "entry",
             "alarms",
@@ -102,7 +104,17 @@ class Reading:
             told,
             at_run_time,
             discard,
+            control=control,
         )
+
+    def _switch(self, key: str) -> bool:
+        """A key that is on or off, and off where it is not there."""
+        found = _text(self._document.get(key, "off"))
+        try:
+            return bool(on_off(found))
+        except ValueError as error:
+            self._wrong(key, f"found {found!r}", f"allowed is {error}")
+            return False
 
     def _parse(self, path: Path) -> dict[str, Any]:
         try:

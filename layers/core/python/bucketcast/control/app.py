@@ -1,8 +1,8 @@
 """The ASGI application: routes, and errors in S3's words."""
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -11,13 +11,13 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast import telemetry
-from bucketcast.control.body import Gone
+from bucketcast.control.answer import Answer
+from bucketcast.control.body import Gone, Wire
 from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
 from bucketcast.control.forward import is_about_buckets
-from bucketcast.control.gate import Admitted, Gate
+from bucketcast.control.gate import Gate
 
-Answer = Callable[[Admitted, Send], Awaitable[None]]
 HEALTH: Final = "/minio/health/live"
 _LEFT_UNREAD: Final = 65_536
 
@@ -42,6 +42,17 @@ class S3:
         self._objects = objects
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wire = Wire(receive)
+        try:
+            await self._answer(scope, wire, send)
+        except S3Error:
+            headers = {
+                name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
+            }
+            await wire.drain(headers)
+            raise
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         admitted = await self._gate.admit(scope, receive)
         answer = self._answers(admitted.call)
         if answer is None:
@@ -95,8 +106,3 @@ async def _gone(_: Request, __: Exception) -> Response:
 async def _broken(request: Request, error: Exception) -> Response:
     telemetry.logger.error("internal error", exc_info=error)
     return await _refused(request, S3Error("InternalError"))
-
-
-def answered(body: bytes, headers: dict[str, str] | None = None, status: int = 200) -> Any:
-    """An answer in one piece, as an ASGI application."""
-    return Response(body, status, headers, "application/xml")

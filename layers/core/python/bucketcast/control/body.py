@@ -4,14 +4,16 @@ Both check it on the way. What is passed on lacks its last piece until the check
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from bucketcast.control.errors import S3Error
 from bucketcast.control.signature.payload import Payload
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+_DRAINED: Final = 32 << 20
+_DRAIN_SECONDS: Final = 10.0
 PATIENCE_SECONDS: Final = 60.0
 """Without a byte for so long, a client is taken for gone."""
 
@@ -71,6 +73,32 @@ class Body:
             if piece := self.payload.feed(message.get("body", b"")):
                 yield piece
         self.payload.finish()
+
+
+class Wire:
+    """What comes behind the headers, and whether all of it has come."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._ended = False
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        message = await self._receive()
+        self._ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
+        return message
+
+    async def drain(self, headers: Mapping[str, str]) -> None:
+        """Drop the rest of a body that was refused, if it is not too much.
+
+        A client that is still sending when the connection is closed never reads the answer.
+        """
+        length = headers.get("content-length", "")
+        if "expect" in headers or not length.isdecimal() or int(length) > _DRAINED:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                while not self._ended:
+                    await self()
 
 
 @asynccontextmanager

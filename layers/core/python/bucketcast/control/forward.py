@@ -6,13 +6,14 @@ and a body that turns out wrong at its end is broken off before S3 has all of it
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
+from bucketcast.control.answer import Send
 from bucketcast.control.body import Body, Gone
 from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
@@ -20,7 +21,6 @@ from bucketcast.control.gate import Admitted
 from bucketcast.control.signature.chunked import Chunked
 from bucketcast.control.signature.sign import Login, sign
 
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 SMALL: Final = 65_536
 """Bodies up to here are read and checked before S3 is called at all."""
 _PIECE: Final = 262_144

@@ -6,15 +6,10 @@ from typing import Final
 
 import uvicorn
 
-from bucketcast.control.app import S3, build
-from bucketcast.control.forward import Forward
-from bucketcast.control.gate import Gate
+from bucketcast.control.assembly import assemble
 from bucketcast.control.serving import Protocol
-from bucketcast.control.users import Known
 from bucketcast.store.access import Aws
 from bucketcast.store.deployed import Deployed
-from bucketcast.store.login import Logins
-from bucketcast.store.users import Users
 
 _BACKLOG: Final = 1_024
 _AT_ONCE: Final = 2_000
@@ -26,12 +21,7 @@ def serve(there: Deployed, aws: Aws, *, host: str, port: int, domains: Sequence[
     Raises:
         OSError: nothing can listen at that address.
     """
-    logins = Logins()
-    region = logins.region or "us-east-1"
-    users = Users(there.stack, there.rules_table, aws.dynamodb, aws.secretsmanager)
-    gate = Gate(Known(users.find), region, domains=tuple(name.lower() for name in domains))
-    forward = Forward(logins.endpoint(region), region, logins)
-    app = build(S3(gate, lambda _: None, forward))
+    app = assemble(there.stack, there.rules_table, aws, domains=domains)
     config = uvicorn.Config(
         app,
         http=Protocol,

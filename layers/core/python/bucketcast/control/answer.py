@@ -1,0 +1,27 @@
+"""Answering a call: in one piece."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from http import HTTPStatus
+from typing import Any
+
+from bucketcast.control.gate import Admitted
+
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Answer = Callable[[Admitted, Send], Awaitable[None]]
+
+
+async def reply(
+    send: Send,
+    body: bytes = b"",
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+    content_type: str = "application/xml",
+) -> None:
+    """Send an answer."""
+    headers = [(b"server", b"Bucketcast")]
+    if status != HTTPStatus.NO_CONTENT:
+        headers.append((b"content-length", str(len(body)).encode()))
+    if body:
+        headers.append((b"content-type", content_type.encode()))
+    await send({"type": "http.response.start", "status": status.value, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})

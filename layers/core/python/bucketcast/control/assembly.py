@@ -1,0 +1,35 @@
+"""The application of one deployment, put together: locally and on Lambda the same."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from starlette.applications import Starlette
+
+from bucketcast.control.app import S3, build
+from bucketcast.control.forward import Forward
+from bucketcast.control.gate import Gate
+from bucketcast.control.s3.notification import Notifications
+from bucketcast.control.users import Known
+from bucketcast.store.access import Aws
+from bucketcast.store.login import Logins
+from bucketcast.store.users import Users
+
+_REGION: Final = "us-east-1"
+
+
+def assemble(
+    stack: str, table: str, aws: Aws, *, domains: Sequence[str] = (), objects: bool = True
+) -> Starlette:
+    """Join the parts; without `objects` only what every client asks of buckets goes on to S3."""
+    logins = Logins()
+    region = logins.region or _REGION
+    users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
+    gate = Gate(Known(users.find), region, domains=tuple(name.lower() for name in domains))
+    endpoint = logins.endpoint(region)
+    notifications = Notifications(stack, aws, region)
+    # Clients are made one after the other: making one is not safe among threads, using one is.
+    _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
+    forward = Forward(endpoint, region, logins)
+    return build(
+        S3(gate, notifications.answers, forward, objects="" if objects else endpoint),
+    )

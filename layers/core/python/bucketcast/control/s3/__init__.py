@@ -1,0 +1,1 @@
+"""What of S3's API is answered here."""

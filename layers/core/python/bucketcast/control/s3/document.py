@@ -1,0 +1,176 @@
+"""A bucket's notification configuration as S3's XML, read with MinIO's checks in MinIO's order.
+
+What is wrong in an element is said when the element ends, so the first mistake of a document wins;
+what is wrong between elements is said after it is read: repeats, topics, then targets.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from xml.sax.saxutils import escape
+
+from bucketcast import names
+from bucketcast.arn import Arn
+from bucketcast.control import xml
+from bucketcast.control.errors import S3Error
+
+ROOT: Final = "NotificationConfiguration"
+NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
+_QUEUE: Final = (ROOT, "QueueConfiguration")
+_RULE: Final = ("Filter", "S3Key", "FilterRule")
+_REFUSED: Final = ("TopicConfiguration", "CloudFunctionConfiguration")
+# MinIO's sentences: `mc` knows some of them by their words.
+_EVENT: Final = "A specified event is not supported for notifications."
+_ARN: Final = (
+    "A specified destination ARN does not exist or is not well-formed. Verify the destination ARN."
+)
+_REGION: Final = (
+    "A specified destination is in a different region than the bucket. You must use a destination "
+    "that resides in the same region as the bucket."
+)
+_FILTER_NAME: Final = "filter rule name must be either prefix or suffix"
+_FILTER_TWICE: Final = "Cannot specify more than one {} rule in a filter."
+_EVENT_TWICE: Final = (
+    "Configurations overlap. Configurations on the same bucket cannot share a common event type."
+)
+_QUEUE_TWICE: Final = (
+    "An object key name filtering rule defined with overlapping prefixes, overlapping suffixes, or "
+    "overlapping combinations of prefixes and suffixes for the same event types."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One QueueConfiguration; `arn` has no region, `filters` are names and values as given."""
+
+    arn: str
+    events: tuple[str, ...]
+    filters: tuple[tuple[str, str], ...] = ()
+    id: str = ""
+
+
+def read(document: bytes, targets: Iterable[str], region: str) -> list[Queue]:
+    """Read a document; `targets` are the ARNs that there are, without a region.
+
+    Raises:
+        S3Error: the first of its mistakes, as MinIO says it.
+    """
+    reading = _Reading(region)
+    xml.read(document, reading.start, reading.end)
+    return reading.checked(frozenset(targets))
+
+
+def written(queues: Sequence[Queue]) -> bytes:
+    """The document of these configurations, as MinIO writes it."""
+    inner = "".join(map(_written, queues))
+    return f'<{ROOT} xmlns="{NAMESPACE}">{inner}</{ROOT}>'.encode()
+
+
+def _written(queue: Queue) -> str:
+    rules = "".join(
+        f"<FilterRule><Name>{name}</Name><Value>{escape(value)}</Value></FilterRule>"
+        for name, value in queue.filters
+    )
+    filters = f"<Filter><S3Key>{rules}</S3Key></Filter>" if rules else ""
+    events = "".join(f"<Event>{escape(event)}</Event>" for event in queue.events)
+    return (
+        f"<QueueConfiguration><Id>{escape(queue.id)}</Id>{filters}{events}"
+        f"<Queue>{escape(queue.arn)}</Queue></QueueConfiguration>"
+    )
+
+
+@dataclass
+class _Open:
+    """A QueueConfiguration that is being read."""
+
+    id: str = ""
+    arn: Arn | None = None
+    events: list[str] = field(default_factory=list)
+    filters: list[tuple[str, str]] = field(default_factory=list)
+    name: str = ""
+    value: str = ""
+
+
+class _Reading:
+    """Takes the elements of a document in their order."""
+
+    def __init__(self, region: str) -> None:
+        self._region = region
+        self._open = _Open()
+        self._queues: list[_Open] = []
+        self._unsupported = False
+
+    def start(self, path: tuple[str, ...], _: dict[str, str]) -> None:
+        if len(path) == 1 and path[0] != ROOT:
+            raise S3Error("MalformedXML")
+        if path == _QUEUE:
+            self._open = _Open()
+        elif path[:2] == _QUEUE and path[2:] == _RULE:
+            self._open.name = self._open.value = ""
+
+    def end(self, path: tuple[str, ...], text: str) -> None:
+        if path == _QUEUE:
+            self._end_queue()
+        elif path[:2] == _QUEUE:
+            self._end_part(path[2:], text)
+        elif len(path) == 2 and path[1] in _REFUSED:  # noqa: PLR2004 - root and child
+            self._unsupported = True
+
+    def checked(self, targets: frozenset[str]) -> list[Queue]:
+        seen: set[object] = set()
+        for each in self._queues:
+            what = (each.id, tuple(each.filters), tuple(each.events))
+            # Behind one without a region, a region does not make another.
+            same = {(what, str(each.arn or "")), (what, each.arn.plain if each.arn else "")}
+            if not seen.isdisjoint(same):
+                raise S3Error("InvalidArgument", _QUEUE_TWICE)
+            seen.add((what, str(each.arn or "")))
+        if self._unsupported:
+            raise S3Error("UnsupportedNotification")
+        return [self._known(each, targets) for each in self._queues]
+
+    def _known(self, each: _Open, targets: frozenset[str]) -> Queue:
+        if each.arn is None:
+            raise S3Error("InvalidArgument", _ARN)
+        if each.arn.region not in ("", self._region):
+            raise S3Error("InvalidArgument", _REGION)
+        if each.arn.plain not in targets:
+            raise S3Error("InvalidArgument", _ARN)
+        return Queue(each.arn.plain, tuple(each.events), tuple(each.filters), each.id)
+
+    def _end_queue(self) -> None:
+        if not self._open.events:
+            raise S3Error("MalformedXML")
+        if len(set(self._open.events)) != len(self._open.events):
+            raise S3Error("InvalidArgument", _EVENT_TWICE)
+        self._queues.append(self._open)
+
+    def _end_part(self, inside: tuple[str, ...], text: str) -> None:
+        match inside:
+            case ("Id",):
+                self._open.id = text
+            case ("Event",):
+                if text not in names.SINGLES and text not in names.FAMILIES:
+                    raise S3Error("InvalidArgument", _EVENT)
+                self._open.events.append(text)
+            case ("Queue",):
+                try:
+                    self._open.arn = Arn.parse(text)
+                except ValueError:
+                    raise S3Error("InvalidArgument", _ARN) from None
+            case (*parents, "Name") if tuple(parents) == _RULE:
+                if text not in ("prefix", "suffix"):
+                    raise S3Error("InvalidArgument", _FILTER_NAME)
+                self._open.name = text
+            case (*parents, "Value") if tuple(parents) == _RULE:
+                self._open.value = text
+            case _ if inside == _RULE:
+                self._end_rule()
+
+    def _end_rule(self) -> None:
+        name = self._open.name
+        if not name:
+            raise S3Error("InvalidArgument", _FILTER_NAME)
+        if any(name == given for given, _ in self._open.filters):
+            raise S3Error("InvalidArgument", _FILTER_TWICE.format(name))
+        self._open.filters.append((name, self._open.value))

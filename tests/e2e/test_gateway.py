@@ -1,0 +1,252 @@
+"""The gateway before S3: every client's calls go through it as if it were not there."""
+
+import hashlib
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.exceptions import ClientError
+from minio import Minio
+
+from tests.e2e.mc import Mc
+from tests.e2e.system import System
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+# Of each answer, or of the connection that it comes by.
+_OWN = ("x-amz-request-id", "x-amz-id-2", "x-amzn-requestid", "date", "transfer-encoding")
+LARGE = 24 * 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def through(system: System) -> Iterator["S3Client"]:
+    """boto3's client with what `.local/env` says of the gateway."""
+    client = system.through("s3")
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="module")
+def minio(system: System) -> Minio:
+    where = system.environment
+    return Minio(
+        endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
+        access_key=where["BUCKETCAST_ACCESS_KEY"],
+        secret_key=where["BUCKETCAST_SECRET_KEY"],
+        secure=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def mc(system: System, servers_folder: Path) -> Mc:
+    return Mc(system, servers_folder / "mc-gateway")
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    file = tmp_path / "large.bin"
+    file.write_bytes(os.urandom(LARGE))
+    return file
+
+
+def same(s3: "S3Client", key: str, file: Path) -> bool:
+    body = s3.get_object(Bucket="uploads", Key=key)["Body"].read()
+    return hashlib.sha256(body).digest() == hashlib.sha256(file.read_bytes()).digest()
+
+
+@pytest.mark.parametrize(
+    "key", ["plain.txt", "ü b+c/(d)~'!*.txt", "a//b//", "%2e%2e/%41", "ends in dots..", "☃?x=1#y"]
+)
+def test_any_key_is_the_same_on_both_sides(
+    system: System, through: "S3Client", prefix: str, key: str
+) -> None:
+    metadata = {"note": "two  blanks", "empty": ""}
+    put = through.put_object(Bucket="uploads", Key=prefix + key, Body=b"x" * 100, Metadata=metadata)
+    found = system.s3.get_object(Bucket="uploads", Key=prefix + key)
+    assert (found["ETag"], found["Body"].read()) == (put["ETag"], b"x" * 100)
+    assert found["Metadata"]["note"] == "two blanks" or found["Metadata"] == metadata
+    listed = through.list_objects_v2(Bucket="uploads", Prefix=prefix)["Contents"]
+    assert [each["Key"] for each in listed] == [prefix + key]
+    through.delete_object(Bucket="uploads", Key=prefix + key)
+    assert system.s3.list_objects_v2(Bucket="uploads", Prefix=prefix)["KeyCount"] == 0
+
+
+def test_answers_and_errors_are_those_of_s3(
+    system: System, through: "S3Client", prefix: str
+) -> None:
+    system.put("uploads", prefix + "a", b"0123456789")
+
+    def both(call: str, **given: Any) -> list[Any]:
+        seen = []
+        for client in (through, system.s3):
+            try:
+                answer = getattr(client, call)(Bucket="uploads", **given)
+            except ClientError as error:
+                answer = error.response
+            meta = answer.pop("ResponseMetadata")
+            for name in _OWN:
+                meta["HTTPHeaders"].pop(name, None)
+            for name in ("RequestId", "HostId", "RetryAttempts", "MaxAttemptsReached"):
+                meta.pop(name, None)
+            body = answer.pop("Body").read() if "Body" in answer else b""
+            error_ = {**answer.pop("Error", {}), "RequestId": "", "HostId": ""}
+            seen.append((meta, answer, body, error_))
+        return seen
+
+    for call, given in (
+        ("get_object", {"Key": prefix + "a", "Range": "bytes=2-4"}),
+        ("get_object", {"Key": prefix + "a", "Range": "bytes=100-"}),
+        ("head_object", {"Key": prefix + "a"}),
+        ("head_object", {"Key": prefix + "none"}),
+        ("get_object", {"Key": prefix + "none"}),
+        ("get_object", {"Key": prefix + "a", "IfNoneMatch": '"781e5e245d69b566979b86e28d23f2c7"'}),
+        ("get_object_tagging", {"Key": prefix + "a"}),
+        ("get_bucket_location", {}),
+        ("head_bucket", {}),
+        ("get_bucket_lifecycle_configuration", {}),
+    ):
+        gateway, direct = both(call, **given)
+        assert gateway == direct, call
+
+
+def test_a_large_file_in_parts_by_each_client(
+    system: System, through: "S3Client", minio: Minio, mc: Mc, prefix: str, large: Path
+) -> None:
+    through.upload_file(str(large), "uploads", prefix + "boto3")
+    minio.fput_object(bucket_name="uploads", object_name=prefix + "minio", file_path=str(large))
+    mc("cp", str(large), f"local/uploads/{prefix}mc")
+    for name in ("boto3", "minio", "mc"):
+        assert same(system.s3, prefix + name, large), name
+        assert same(through, prefix + name, large), name
+    back = large.with_name("back")
+    mc("cp", f"local/uploads/{prefix}boto3", str(back))
+    assert back.read_bytes() == large.read_bytes()
+
+
+def test_a_large_file_in_one_piece(
+    system: System, through: "S3Client", prefix: str, large: Path
+) -> None:
+    with large.open("rb") as body:
+        through.put_object(Bucket="uploads", Key=prefix + "whole", Body=body)
+    assert same(system.s3, prefix + "whole", large)
+
+
+def test_a_presigned_url_works_until_it_was_changed(
+    system: System, through: "S3Client", prefix: str
+) -> None:
+    system.put("uploads", prefix + "a", b"shared")
+    url = through.generate_presigned_url(
+        "get_object", {"Bucket": "uploads", "Key": prefix + "a"}, ExpiresIn=60
+    )
+    with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - the gateway's
+        assert answer.read() == b"shared"
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(url.replace("Expires=60", "Expires=600"), timeout=30)  # noqa: S310
+    with caught.value as error:
+        assert (error.code, b"<Code>SignatureDoesNotMatch</Code>" in error.read()) == (403, True)
+
+
+def test_a_host_may_name_the_bucket(system: System, prefix: str) -> None:
+    host = f"uploads.localhost:{system.local.gateway_port}"
+    for method, body in (("PUT", b"virtual"), ("GET", b"")):
+        status, _, answer = call(system, method, f"/{prefix}a", body, host=host)
+        assert status == 200
+    assert answer == b"virtual"
+    assert system.s3.get_object(Bucket="uploads", Key=prefix + "a")["Body"].read() == b"virtual"
+
+
+def test_a_body_that_is_not_the_signed_one_is_never_stored(system: System, prefix: str) -> None:
+    for size in (10, 5_000_000):
+        signed, sent = b"s" * size, b"f" * size
+        status, _, answer = call(system, "PUT", f"/uploads/{prefix}a", signed, sent=sent)
+        assert (status, b"XAmzContentSHA256Mismatch" in answer) == (400, True), answer
+    assert system.s3.list_objects_v2(Bucket="uploads", Prefix=prefix)["KeyCount"] == 0
+
+
+def test_who_waits_for_leave_to_send_is_answered_first(system: System, prefix: str) -> None:
+    """`Expect: 100-continue`: a refusal comes before the body was sent, and leave when it may."""
+    right = system.environment["BUCKETCAST_SECRET_KEY"]
+    for secret, wanted in (("wrong", b"403"), (right, b"100")):
+        body = b"x" * 100_000
+        request = signed_request(system, "PUT", f"/uploads/{prefix}a", body, secret=secret)
+        with closing(connection(system)) as opened:
+            opened.putrequest("PUT", f"/uploads/{prefix}a", skip_host=True)
+            for name, value in request.headers.items():
+                opened.putheader(name, value)
+            opened.putheader("Expect", "100-continue")
+            opened.endheaders()
+            line = opened.sock.makefile("rb").readline()
+            assert wanted in line
+
+
+def test_a_user_who_was_removed_is_refused(system: System) -> None:
+    added = system.bucketcast("user", "add", "visitor", "--json").document
+    own = {"access": added["access_key"], "secret": added["secret_key"]}
+    assert call(system, "GET", "/", **own)[0] == 200
+    assert system.bucketcast("user", "rm", "visitor").code == 0
+    system.until(
+        "the removed user is refused",
+        lambda: call(system, "GET", "/", **own)[0],
+        lambda status: status == 403,
+    )
+
+
+def test_the_keys_are_known_by_no_file_but_their_own(system: System) -> None:
+    secret = system.environment["BUCKETCAST_SECRET_KEY"]
+    holders = [
+        path.name
+        for path in system.local.folder.rglob("*")
+        if path.is_file() and secret.encode() in path.read_bytes()
+    ]
+    assert sorted(holders) == ["env", "gateway-user.json"]
+    assert json.loads((system.local.folder / "gateway-user.json").read_text())
+
+
+def signed_request(system: System, method: str, target: str, body: bytes, **own: str) -> AWSRequest:
+    """A request signed by botocore; `own` are an `access` and `secret` key, and a `host`."""
+    where = system.environment
+    keys = Credentials(
+        own.get("access", where["BUCKETCAST_ACCESS_KEY"]),
+        own.get("secret", where["BUCKETCAST_SECRET_KEY"]),
+    )
+    base = f"http://{own['host']}" if "host" in own else where["BUCKETCAST_URL"]
+    digest = {"X-Amz-Content-SHA256": hashlib.sha256(body).hexdigest()}
+    request = AWSRequest(method, base + target, digest, body)
+    S3SigV4Auth(keys, "s3", where["AWS_REGION"]).add_auth(request)
+    request.headers["Host"] = base.removeprefix("http://")
+    request.headers["Content-Length"] = str(len(body))
+    return request
+
+
+def call(
+    system: System,
+    method: str,
+    target: str,
+    body: bytes = b"",
+    sent: bytes | None = None,
+    **own: str,
+) -> tuple[int, Any, bytes]:
+    """A request signed by botocore, sent as it is: status, headers and body of the answer."""
+    request = signed_request(system, method, target, body, **own)
+    with closing(connection(system)) as opened:
+        opened.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in request.headers.items():
+            opened.putheader(name, value)
+        opened.endheaders(body if sent is None else sent)
+        answer = opened.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
+def connection(system: System) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", system.local.gateway_port, timeout=60)

@@ -1,0 +1,90 @@
+"""What a stranger may send: refused, and the gateway goes on."""
+
+import socket
+from contextlib import ExitStack, closing
+
+import pytest
+
+from tests.e2e.system import System
+from tests.e2e.test_gateway import call
+
+BOMB = (
+    b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
+    b"<NotificationConfiguration>&c;</NotificationConfiguration>"
+)
+
+
+def spoken(system: System, text: bytes) -> bytes:
+    """What is answered to these bytes, until the connection is closed."""
+    with closing(dial(system)) as opened:
+        opened.sendall(text)
+        opened.settimeout(30)
+        said = b""
+        while part := opened.recv(65_536):
+            said += part
+        return said
+
+
+def dial(system: System) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", system.local.gateway_port), timeout=30)
+
+
+def goes_on(system: System) -> bool:
+    return call(system, "GET", "/")[0] == 200
+
+
+def test_an_entity_bomb_and_ten_megabytes_are_refused(system: System) -> None:
+    for body, code in ((BOMB, b"MalformedXML"), (b" " * 10_000_000, b"EntityTooLarge")):
+        status, _, answer = call(system, "PUT", "/uploads?notification", body)
+        assert (status, code in answer) == (400, True)
+    assert goes_on(system)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/uploads/../archive/a",
+        "/uploads/%2e%2e/archive/a",
+        "/uploads%2f..%2farchive",
+        "//archive/a",
+        "/uploads/%00",
+        "/uploads/%zz",
+        "/" + "k" * 20_000,
+    ],
+)
+def test_a_path_that_could_be_read_otherwise_is_refused(system: System, target: str) -> None:
+    status, _, answer = call(system, "PUT", target, b"x")
+    assert status == 400, answer
+    assert goes_on(system)
+
+
+def test_headers_without_end_are_cut_off(system: System) -> None:
+    said = spoken(system, b"GET / HTTP/1.1\r\nx-long: " + b"a" * 100_000)
+    assert said.startswith(b"HTTP/1.1 400")
+    assert goes_on(system)
+
+
+def test_what_is_no_http_is_refused(system: System) -> None:
+    assert spoken(system, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert goes_on(system)
+
+
+def test_clients_that_say_nothing_are_closed_and_harm_none(system: System) -> None:
+    with ExitStack() as opened:
+        slow = [opened.enter_context(closing(dial(system))) for _ in range(200)]
+        for each in slow:
+            each.sendall(b"PUT /uploads/a HTTP/1.1\r\nx-a: ")
+        assert goes_on(system)
+        slow[0].settimeout(60)
+        assert slow[0].recv(1) == b""
+
+
+def test_nobody_is_let_in_without_a_signature(system: System) -> None:
+    for head in (
+        b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        b"GET /uploads?notification HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
+        b"PUT /uploads/a HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+    ):
+        said = spoken(system, head)
+        assert said.startswith(b"HTTP/1.1 403")
+        assert b"<Code>AccessDenied</Code>" in said

@@ -1,0 +1,259 @@
+"""The notification API through the gateway: the guide's own lines, and every client's own calls."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+from minio import Minio
+from minio.notificationconfig import (
+    NotificationConfig,
+    PrefixFilterRule,
+    QueueConfig,
+    SuffixFilterRule,
+)
+
+from tests.e2e.arrivals import posted
+from tests.e2e.mc import Mc
+from tests.e2e.system import System
+from tests.e2e.test_gateway import call
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+HOOK = "arn:minio:sqs::primary:webhook"
+MIRROR = "arn:minio:sqs::mirror:redis"
+NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
+EMPTY = f'<NotificationConfiguration xmlns="{NAMESPACE}"></NotificationConfiguration>'.encode()
+
+
+@pytest.fixture(scope="module")
+def mc(system: System, servers_folder: Path) -> Mc:
+    return Mc(system, servers_folder / "mc-notification")
+
+
+@pytest.fixture
+def bucket(system: System, prefix: str) -> str:
+    """A bucket that nobody attached."""
+    name = prefix.strip("/")[-40:].strip("-")
+    system.s3.create_bucket(Bucket=name)
+    return name
+
+
+@pytest.fixture(scope="module")
+def through(system: System) -> Iterator["S3Client"]:
+    client = system.through("s3")
+    yield client
+    client.close()
+
+
+def put(system: System, bucket: str, text: str) -> tuple[int, bytes]:
+    status, _, answer = call(system, "PUT", f"/{bucket}?notification", text.encode())
+    return status, answer
+
+
+def get(system: System, bucket: str) -> bytes:
+    return call(system, "GET", f"/{bucket}?notification")[2]
+
+
+def config(*events: str, arn: str = HOOK, more: str = "") -> str:
+    told = "".join(f"<Event>{event}</Event>" for event in events)
+    queue = f"<QueueConfiguration>{told}<Queue>{arn}</Queue>{more}</QueueConfiguration>"
+    return f"<NotificationConfiguration>{queue}</NotificationConfiguration>"
+
+
+def test_the_lines_of_the_guide(system: System, mc: Mc, bucket: str, tmp_path: Path) -> None:
+    photo = tmp_path / "photo.jpg"
+    photo.write_bytes(b"a picture")
+    assert "Added `local` successfully." in mc.alias
+    there = f"local/{bucket}"
+    assert mc("event", "add", there, HOOK, "--suffix", ".jpg") == f"Successfully added {HOOK}\n"
+    listed = mc("event", "list", there)
+    assert listed.split() == [
+        HOOK,
+        "s3:ObjectCreated:*,s3:ObjectRemoved:*,s3:ObjectAccessed:*",
+        "Filter:",
+        'suffix=".jpg"',
+    ]
+    mc("cp", str(photo), there)
+    system.until(
+        "the copied file at the webhook",
+        lambda: [each.key for each in posted(system.consumers.webhook, f"{bucket}/")],
+        lambda seen: seen == [f"{bucket}/photo.jpg"],
+    )
+    again = mc.run("event", "add", there, HOOK, "--suffix", ".jpg")
+    assert again.code != 0
+    assert "overlapping suffixes" in again.out + again.err
+    mc("event", "add", "--ignore-existing", there, HOOK, "--suffix", ".jpg")
+    removed = mc("event", "remove", there, HOOK, "--suffix", ".jpg")
+    assert removed == f"Successfully removed {HOOK}\n"
+    assert mc("event", "list", there) == ""
+
+
+def test_the_rules_of_the_command_and_of_the_api_are_the_same(
+    system: System, mc: Mc, bucket: str
+) -> None:
+    mc("event", "add", f"local/{bucket}", HOOK, "--event", "put", "--prefix", "in/")
+    (seen,) = system.bucketcast("event", "ls", bucket, "--json").document["rules"]
+    assert (seen["arn"], seen["event"], seen["prefix"]) == (HOOK, ["s3:ObjectCreated:*"], "in/")
+    ran = system.bucketcast("event", "add", bucket, MIRROR, "--event", "delete", "--size", "1KiB-")
+    assert ran.code == 0, ran.err
+    assert mc("event", "list", f"local/{bucket}", MIRROR).split()[:2] == [
+        MIRROR,
+        "s3:ObjectRemoved:*",
+    ]
+    # What S3's XML cannot say stays when a client that does not know it adds to the document.
+    mc("event", "add", f"local/{bucket}", HOOK, "--event", "put", "--prefix", "out/")
+    rules = system.bucketcast("event", "ls", bucket, "--json").document["rules"]
+    assert [bool(each["conditions"]) for each in rules if each["arn"] == MIRROR] == [True]
+    assert len(rules) == 3
+    assert system.bucketcast("event", "rm", bucket, HOOK).code == 0
+    assert HOOK not in mc("event", "list", f"local/{bucket}")
+    mc("event", "remove", f"local/{bucket}", "--force")
+    assert system.bucketcast("event", "ls", bucket, "--json").document["rules"] == []
+
+
+def test_a_configuration_attaches_the_bucket_and_an_empty_one_leaves_the_rest(
+    system: System, bucket: str
+) -> None:
+    assert get(system, bucket) == EMPTY
+    assert put(system, bucket, config("s3:ObjectCreated:*")) == (200, b"")
+    wired = system.s3.get_bucket_notification_configuration(Bucket=bucket)
+    assert [each["Id"] for each in wired["QueueConfigurations"]] == ["Bucketcast-ingress"]
+    assert put(system, bucket, "<NotificationConfiguration/>") == (200, b"")
+    assert get(system, bucket) == EMPTY
+    after = system.s3.get_bucket_notification_configuration(Bucket=bucket)
+    assert after["QueueConfigurations"] == wired["QueueConfigurations"]
+
+
+def test_what_others_have_in_a_bucket_is_named_and_stays(system: System, bucket: str) -> None:
+    theirs: Any = {
+        "QueueConfigurations": [
+            {
+                "Id": "theirs",
+                "QueueArn": "arn:aws:sqs:us-east-1:000000000000:theirs",
+                "Events": ["s3:ObjectCreated:*"],
+            }
+        ]
+    }
+    system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=theirs)
+    status, answer = put(system, bucket, config("s3:ObjectCreated:*"))
+    assert (status, b"<Code>InvalidArgument</Code>" in answer, b"'theirs'" in answer) == (
+        400,
+        True,
+        True,
+    )
+    found = system.s3.get_bucket_notification_configuration(Bucket=bucket)
+    assert [each["Id"] for each in found["QueueConfigurations"]] == ["theirs"]
+    assert get(system, bucket) == EMPTY
+
+
+def test_boto3_writes_and_reads_it(through: "S3Client", bucket: str) -> None:
+    wanted: Any = {
+        "QueueConfigurations": [
+            {
+                "Id": "photos",
+                "QueueArn": HOOK,
+                "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:Delete"],
+                "Filter": {"Key": {"FilterRules": [{"Name": "suffix", "Value": ".jpg"}]}},
+            }
+        ]
+    }
+    through.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=wanted)
+    found: Any = through.get_bucket_notification_configuration(Bucket=bucket)
+    found.pop("ResponseMetadata")
+    assert found == wanted
+    wanted["QueueConfigurations"][0]["QueueArn"] = "arn:minio:sqs::nobody:webhook"
+    with pytest.raises(ClientError, match=r"InvalidArgument.*ARN does not exist"):
+        through.put_bucket_notification_configuration(
+            Bucket=bucket, NotificationConfiguration=wanted
+        )
+    through.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration={})
+    found = through.get_bucket_notification_configuration(Bucket=bucket)
+    assert found.keys() == {"ResponseMetadata"}
+
+
+def test_minio_py_writes_reads_and_deletes_it(system: System, bucket: str) -> None:
+    where = system.environment
+    client = Minio(
+        endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
+        access_key=where["BUCKETCAST_ACCESS_KEY"],
+        secret_key=where["BUCKETCAST_SECRET_KEY"],
+        secure=False,
+    )
+    queue = QueueConfig(
+        queue=HOOK,
+        events=["s3:ObjectCreated:*"],
+        config_id="1",
+        prefix_filter_rule=PrefixFilterRule("abc"),
+        suffix_filter_rule=SuffixFilterRule(".jpg"),
+    )
+    client.set_bucket_notification(
+        bucket_name=bucket, config=NotificationConfig(queue_config_list=[queue])
+    )
+    (found,) = client.get_bucket_notification(bucket_name=bucket).queue_config_list
+    assert (found.queue, found.events, found.config_id) == (HOOK, ["s3:ObjectCreated:*"], "1")
+    assert found.prefix_filter_rule
+    assert found.suffix_filter_rule
+    assert (found.prefix_filter_rule.value, found.suffix_filter_rule.value) == ("abc", ".jpg")
+    client.delete_bucket_notification(bucket_name=bucket)
+    assert client.get_bucket_notification(bucket_name=bucket).queue_config_list == []
+
+
+def test_delete_of_the_configuration_never_deletes_the_bucket(system: System, bucket: str) -> None:
+    assert put(system, bucket, config("s3:ObjectCreated:*"))[0] == 200
+    assert call(system, "DELETE", f"/{bucket}?notification")[0] == 204
+    assert get(system, bucket) == EMPTY
+    assert system.s3.head_bucket(Bucket=bucket)
+    assert call(system, "POST", f"/{bucket}?notification")[0] == 405
+    assert call(system, "HEAD", f"/{bucket}?notification")[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "code"),
+    [
+        ("", 411, "MissingContentLength"),
+        ("<NotificationConfiguration>", 400, "MalformedXML"),
+        (config("s3:ObjectCreated:Nothing"), 400, "InvalidArgument"),
+        (config("s3:ObjectCreated:*", arn=HOOK.replace("::", ":mars-1:")), 400, "InvalidArgument"),
+        (
+            "<NotificationConfiguration><TopicConfiguration/></NotificationConfiguration>",
+            400,
+            "UnsupportedNotification",
+        ),
+    ],
+)
+def test_a_mistake_changes_nothing(
+    system: System, bucket: str, text: str, status: int, code: str
+) -> None:
+    assert put(system, bucket, config("s3:ObjectCreated:*", more="<Id>stays</Id>"))[0] == 200
+    answered, body = put(system, bucket, text)
+    assert (answered, f"<Code>{code}</Code>".encode() in body) == (status, True), body
+    assert b"<Id>stays</Id>" in get(system, bucket)
+
+
+def test_a_bucket_that_is_not_there_is_said_before_any_mistake(system: System) -> None:
+    for method, body in (("PUT", b"no xml"), ("GET", b""), ("DELETE", b"")):
+        status, _, answer = call(system, method, "/never-made?notification", body)
+        assert (status, b"<Code>NoSuchBucket</Code>" in answer) == (404, True)
+
+
+def test_ten_thousand_rules_in_one_document(system: System, bucket: str) -> None:
+    queues = "".join(
+        f"<QueueConfiguration><Event>s3:ObjectCreated:*</Event><Queue>{HOOK}</Queue><Filter><S3Key>"
+        f"<FilterRule><Name>prefix</Name><Value>user-{number:05}/</Value></FilterRule>"
+        "</S3Key></Filter></QueueConfiguration>"
+        for number in range(10_000)
+    )
+    text = f"<NotificationConfiguration>{queues}</NotificationConfiguration>"
+    assert put(system, bucket, text) == (200, b"")
+    system.put(bucket, "user-07777/photo.jpg")
+    system.until(
+        "the put that one of the rules asks for",
+        lambda: [each.key for each in posted(system.consumers.webhook, f"{bucket}/")],
+        lambda seen: seen == [f"{bucket}/user-07777/photo.jpg"],
+    )
+    assert get(system, bucket).count(b"<QueueConfiguration>") == 10_000
+    status, answer = put(system, bucket, text.replace("user", "u" * 900))
+    assert (status, b"<Code>EntityTooLarge</Code>" in answer) == (400, True)

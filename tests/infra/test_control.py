@@ -1,0 +1,45 @@
+"""The control plane behind a URL: there where it is asked for, with no more rights than it uses."""
+
+import json
+
+from tests.infra.conftest import Make
+
+ON = 'control = "on"\n'
+NAME = "Bucketcast-control"
+
+
+def test_there_is_none_unless_it_is_asked_for(make: Make) -> None:
+    assert make("").of_type("AWS::Lambda::Url") == {}
+
+
+def test_it_has_a_url_and_both_permissions_that_a_url_needs(make: Make) -> None:
+    found = make(ON)
+    (url,) = found.of_type("AWS::Lambda::Url").values()
+    assert url["Properties"]["AuthType"] == "NONE"
+    assert "FunctionUrl" in json.dumps(found.json["Outputs"]["ControlUrl"])
+    allowed = found.of_type("AWS::Lambda::Permission").values()
+    actions = {each["Properties"]["Action"] for each in allowed}
+    assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
+
+
+def test_it_may_do_what_its_calls_need(make: Make) -> None:
+    rights: dict[str, str] = {}
+    for policy, statement in make(ON).statements():
+        if policy.startswith("ControlAnswer"):
+            actions = statement["Action"]
+            for action in [actions] if isinstance(actions, str) else actions:
+                rights[action] = json.dumps(statement["Resource"])
+    services = {action.partition(":")[0] for action in rights} - {"logs"}
+    assert services == {"cloudformation", "dynamodb", "events", "s3", "secretsmanager", "sqs"}
+    assert ":secret:Bucketcast/users/*" in rights["secretsmanager:GetSecretValue"]
+    assert "IngestRules" in rights["dynamodb:PutItem"]
+    assert "rule/Bucketcast-attached-*" in rights["events:DeleteRule"]
+    assert "s3:GetObject" not in rights
+
+
+def test_it_is_told_its_deployment_and_no_secret(make: Make) -> None:
+    variables = make(ON).function(NAME)["Environment"]["Variables"]
+    assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
+        "BUCKETCAST_STACK",
+        "BUCKETCAST_RULES_TABLE",
+    }

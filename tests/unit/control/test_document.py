@@ -1,0 +1,239 @@
+"""Notification documents: MinIO's checks in MinIO's order, and back as they were given."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast.conditions import Condition
+from bucketcast.control import xml
+from bucketcast.control.errors import S3Error
+from bucketcast.control.s3 import document, rules
+from bucketcast.control.s3.document import Queue
+from bucketcast.rules import Rule
+
+HOOK, REDIS = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::1:redis"
+PUT, REMOVED = "s3:ObjectCreated:Put", "s3:ObjectRemoved:*"
+EMPTY = (
+    b'<NotificationConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+    b"</NotificationConfiguration>"
+)
+
+
+def read(text: str | bytes) -> list[Queue]:
+    return document.read(text.encode() if isinstance(text, str) else text, [HOOK, REDIS], "eu-1")
+
+
+def config(*queues: str) -> str:
+    return f"<NotificationConfiguration>{''.join(queues)}</NotificationConfiguration>"
+
+
+def queue(
+    *, arn: str = HOOK, events: tuple[str, ...] = (PUT,), filters: str = "", id_: str = ""
+) -> str:
+    named = f"<Id>{id_}</Id>" if id_ else ""
+    told = "".join(f"<Event>{event}</Event>" for event in events)
+    inside = f"<Filter><S3Key>{filters}</S3Key></Filter>" if filters else ""
+    return f"<QueueConfiguration>{named}{told}<Queue>{arn}</Queue>{inside}</QueueConfiguration>"
+
+
+def rule(name: str, value: str) -> str:
+    return f"<FilterRule><Name>{name}</Name><Value>{value}</Value></FilterRule>"
+
+
+def test_what_was_given_comes_back() -> None:
+    given_ = config(
+        queue(
+            id_="one &amp; only",
+            events=(REMOVED, PUT),
+            filters=rule("suffix", ".jpg") + rule("prefix", "../a\\ &lt;"),
+        ),
+        queue(arn=REDIS),
+    )
+    read_ = read(given_)
+    assert read_ == [
+        Queue(HOOK, (REMOVED, PUT), (("suffix", ".jpg"), ("prefix", "../a\\ <")), "one & only"),
+        Queue(REDIS, (PUT,)),
+    ]
+    assert document.written(read_).decode() == (
+        '<NotificationConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+        "<QueueConfiguration><Id>one &amp; only</Id><Filter><S3Key>"
+        "<FilterRule><Name>suffix</Name><Value>.jpg</Value></FilterRule>"
+        "<FilterRule><Name>prefix</Name><Value>../a\\ &lt;</Value></FilterRule>"
+        "</S3Key></Filter><Event>s3:ObjectRemoved:*</Event><Event>s3:ObjectCreated:Put</Event>"
+        "<Queue>arn:minio:sqs::primary:webhook</Queue></QueueConfiguration>"
+        "<QueueConfiguration><Id></Id><Event>s3:ObjectCreated:Put</Event>"
+        "<Queue>arn:minio:sqs::1:redis</Queue></QueueConfiguration>"
+        "</NotificationConfiguration>"
+    )
+
+
+text = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=12)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Queue,
+            arn=st.sampled_from([HOOK, REDIS]),
+            events=st.lists(st.sampled_from([PUT, REMOVED]), min_size=1, unique=True).map(tuple),
+            filters=st.lists(
+                st.tuples(st.sampled_from(["prefix", "suffix"]), text),
+                unique_by=lambda pair: pair[0],
+            ).map(tuple),
+            id=text,
+        ),
+        unique=True,
+    )
+)
+def test_any_document_is_the_same_after_being_rules(queues: list[Queue]) -> None:
+    assert read(document.written(queues)) == queues
+    kept = rules.rules("uploads", queues, [])
+    assert [rules.configuration(each) for each in kept] == queues
+    assert rules.rules("uploads", queues, kept) == kept
+
+
+def test_an_empty_document_is_written_as_minio_writes_it() -> None:
+    assert document.written([]) == EMPTY
+    assert read(EMPTY) == []
+    assert read(b"<NotificationConfiguration/>") == []
+    assert read(b'\n<?xml version="1.0"?>\n<a:NotificationConfiguration xmlns:a="x"/>') == []
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    assert (
+        read(config("<EventBridgeConfiguration><Event>x</Event></EventBridgeConfiguration>")) == []
+    )
+
+
+BAD = "arn:minio:sqs::nobody:webhook"
+EVENT = "A specified event is not supported for notifications."
+ARN = (
+    "A specified destination ARN does not exist or is not well-formed. Verify the destination ARN."
+)
+NAME = "filter rule name must be either prefix or suffix"
+TWICE = "An object key name filtering rule defined with overlapping prefixes, overlapping suffixes"
+TOPIC = "<TopicConfiguration><Topic>t</Topic></TopicConfiguration>"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        (config(queue(events=("s3:ObjectCreated:Nothing",))), "InvalidArgument", EVENT),
+        (config(queue(events=(f" {PUT} ",))), "InvalidArgument", EVENT),
+        (config(queue(events=("s3:BucketCreated:*",))), "InvalidArgument", EVENT),
+        (config(queue(arn="arn:aws:sqs:eu-1:1:q")), "InvalidArgument", ARN),
+        (config(queue(arn="")), "InvalidArgument", ARN),
+        (config(queue(arn=BAD)), "InvalidArgument", ARN),
+        (
+            config(f"<QueueConfiguration><Event>{PUT}</Event></QueueConfiguration>"),
+            "InvalidArgument",
+            ARN,
+        ),
+        (
+            config(queue(arn="arn:minio:sqs:us-west-1:primary:webhook")),
+            "InvalidArgument",
+            "A specified destination is in a different region than the bucket.",
+        ),
+        (config(queue(filters=rule("Prefix", "a"))), "InvalidArgument", NAME),
+        (config(queue(filters="<FilterRule/>")), "InvalidArgument", NAME),
+        (
+            config(queue(filters=rule("prefix", "a") + rule("prefix", "b"))),
+            "InvalidArgument",
+            "Cannot specify more than one prefix rule in a filter.",
+        ),
+        (
+            config(queue(filters=rule("suffix", "a") * 2)),
+            "InvalidArgument",
+            "Cannot specify more than one suffix rule in a filter.",
+        ),
+        (config(queue(events=(PUT, PUT))), "InvalidArgument", "Configurations overlap."),
+        (config(queue() * 2), "InvalidArgument", TWICE),
+        (config(queue(id_="a"), queue(), queue(id_="a")), "InvalidArgument", TWICE),
+        (config(queue(), queue(arn=HOOK.replace("::", ":eu-1:"))), "InvalidArgument", TWICE),
+        (config(queue(events=())), "MalformedXML", "The XML you provided was not well-formed"),
+        (config(TOPIC), "UnsupportedNotification", "MinIO server does not support Topic or Cloud"),
+        (config("<CloudFunctionConfiguration/>"), "UnsupportedNotification", "MinIO server"),
+        ("<Other/>", "MalformedXML", "The XML"),
+        ("<NotificationConfiguration>", "MalformedXML", "The XML"),
+        ("no xml", "MalformedXML", "The XML"),
+        ("", "MalformedXML", "The XML"),
+    ],
+)
+def test_a_mistake_is_answered_as_minio_answers_it(text: str, code: str, message: str) -> None:
+    with pytest.raises(S3Error) as caught:
+        read(text)
+    assert (caught.value.code, caught.value.status) == (code, 400)
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        # While reading, what comes first in the document.
+        (config(queue(arn="x", events=("y",))), EVENT),
+        (config("<QueueConfiguration><Queue>x</Queue><Event>y</Event></QueueConfiguration>"), ARN),
+        (config(queue(events=("y",)), "</broken>"), EVENT),
+        # Then repeats, topics, and last whether the targets are there.
+        (config(queue(arn=BAD) * 2), TWICE),
+        (config(queue() * 2, TOPIC), TWICE),
+        (config(queue(arn=BAD), TOPIC), "MinIO server does not support"),
+        (config(queue(arn=BAD), queue(events=(PUT, PUT))), "Configurations overlap."),
+    ],
+)
+def test_of_two_mistakes_the_one_that_minio_meets_first_is_said(text: str, message: str) -> None:
+    with pytest.raises(S3Error) as caught:
+        read(text)
+    assert caught.value.message.startswith(message)
+
+
+def test_a_region_is_that_of_the_gateway_or_none() -> None:
+    assert read(config(queue(arn=HOOK.replace("::", ":eu-1:")))) == [Queue(HOOK, (PUT,))]
+    both = config(queue(arn=HOOK.replace("::", ":eu-1:")), queue())
+    assert len(rules.rules("uploads", read(both), [])) == 1
+
+
+BOMB = (
+    '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    "<NotificationConfiguration>&b;</NotificationConfiguration>"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOMB,
+        '<!DOCTYPE x SYSTEM "file:///etc/passwd"><NotificationConfiguration/>',
+        config("<a>" * 100_000),
+        config("&unknown;"),
+    ],
+)
+def test_documents_that_attack_are_refused(text: str) -> None:
+    with pytest.raises(S3Error, match="MalformedXML"):
+        read(text)
+
+
+def test_ten_thousand_rules_fit_into_a_document() -> None:
+    queues = [
+        Queue(HOOK, (PUT, REMOVED), (("prefix", f"users/{number:05}/"), ("suffix", ".jpg")))
+        for number in range(10_000)
+    ]
+    text = document.written(queues)
+    assert len(text) < xml.MAX_BYTES
+    assert read(text) == queues
+
+
+def test_what_xml_cannot_say_stays_as_it_is_when_a_client_adds_to_it() -> None:
+    large = Rule(
+        bucket="uploads",
+        arn=HOOK,
+        events=(PUT,),
+        prefix="in/",
+        conditions=(Condition("size", ("1-",), "range"),),
+    )
+    shown = rules.configuration(large)
+    assert shown.id == f"bucketcast:{large.id}"
+    more = Queue(REDIS, (PUT,))
+    assert rules.rules("uploads", [shown, more], [large])[0] == large
+    changed = Queue(shown.arn, (REMOVED,), shown.filters, shown.id)
+    (made,) = rules.rules("uploads", [changed], [large])
+    assert (made.events, made.conditions) == ((REMOVED,), large.conditions)

@@ -1,0 +1,87 @@
+"""The control plane on Lambda: a call of a function URL is the call that was signed."""
+
+import asyncio
+import base64
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from bucketcast.control.answer import Send, reply
+from bucketcast.control.app import S3, build
+from bucketcast.control.call import Call
+from bucketcast.control.gate import Admitted
+from functions.control.url import answered
+from tests.unit.control.requests import HOST, gate, signed
+
+
+async def echo(admitted: Admitted, send: Send) -> None:
+    call, body = admitted.call, await admitted.body.read(1_000)
+    kind = "application/octet-stream" if body == b"\xff" else "application/xml"
+    await reply(send, f"{call.bucket} {call.key} ".encode() + body, content_type=kind)
+
+
+def answers(call: Call) -> Any:
+    return echo if "notification" in call.asked else None
+
+
+async def at_s3(_: Admitted, send: Send) -> None:
+    await reply(send, b"from S3")
+
+
+def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mapping[str, Any]:
+    """What Lambda hands over for a call signed by botocore."""
+    request = signed(method, target, body)
+    parts = urlsplit(target)
+    headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
+    return {
+        "version": "2.0",
+        "rawPath": parts.path,
+        "rawQueryString": parts.query,
+        "headers": {**headers, **changed},
+        "requestContext": {"http": {"method": method, "path": parts.path, "sourceIp": "1.2.3.4"}},
+        "body": base64.b64encode(body).decode(),
+        "isBase64Encoded": True,
+    }
+
+
+def called(method: str, target: str, body: bytes = b"", **changed: str) -> dict[str, Any]:
+    app = build(S3(gate(), answers, at_s3, objects="https://s3.us-east-1.amazonaws.com"))
+    return asyncio.run(answered(app, event(method, target, body, **changed)))
+
+
+def test_a_call_is_answered() -> None:
+    answer = called("PUT", "/images?notification", b"<xml/>")
+    assert (answer["statusCode"], answer["body"]) == (200, "images  <xml/>")
+    assert answer["headers"]["content-type"] == "application/xml"
+
+
+def test_an_answer_that_is_no_text_is_packed() -> None:
+    answer = called("PUT", "/images?notification", b"\xff")
+    assert base64.b64decode(answer["body"]) == b"images  \xff"
+    assert answer["isBase64Encoded"] is True
+
+
+def test_what_was_changed_on_the_way_is_refused() -> None:
+    answer = called("PUT", "/images?notification", b"<xml/>", host="other.example")
+    assert answer["statusCode"] == 403
+    assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
+
+
+@pytest.mark.parametrize(
+    ("method", "target"), [("GET", "/"), ("HEAD", "/images"), ("GET", "/images?location")]
+)
+def test_what_every_client_asks_first_goes_on_to_s3(method: str, target: str) -> None:
+    assert called(method, target)["statusCode"] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [("GET", "/images/a.jpg"), ("PUT", "/images"), ("GET", "/images"), ("HEAD", "/images/a.jpg")],
+)
+def test_who_asks_for_objects_is_told_where_they_are(method: str, target: str) -> None:
+    answer = called(method, target)
+    assert answer["statusCode"] == 501
+    if method != "HEAD":
+        assert "objects are at https://s3.us-east-1.amazonaws.com" in answer["body"]
