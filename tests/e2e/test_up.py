@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.e2e.deploying import ROOT
 from tests.e2e.system import System
+from tests.servers import machine
 
 REFUSED_SECONDS = 120.0
 
@@ -23,7 +24,10 @@ def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path
     answer = subprocess.run(
         [sys.executable, "-m", "localstack.up", "--config", str(system.config)],
         cwd=ROOT,
-        env=system.local.environment(BUCKETCAST_LOCAL=str(tmp_path)),
+        env=system.local.environment(
+            BUCKETCAST_LOCAL=str(tmp_path),
+            GATEWAY_PORT=str(machine.ports(tmp_path, "free")["free"]),
+        ),
         capture_output=True,
         text=True,
         check=False,
@@ -36,6 +40,27 @@ def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path
     assert not (tmp_path / "env").exists()
     assert not list(tmp_path.rglob("*.pid"))
     assert system.fares(), "the one that holds the port goes on"
+
+
+def test_a_gateways_port_in_use_is_refused_before_anything_starts(
+    system: System, tmp_path: Path
+) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "localstack.up", "--config", str(system.config)],
+        cwd=ROOT,
+        env=system.local.environment(
+            BUCKETCAST_LOCAL=str(tmp_path),
+            MINISTACK_PORT=str(machine.ports(tmp_path, "free")["free"]),
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=REFUSED_SECONDS,
+    )
+    assert answer.returncode == 1
+    assert f"port {system.local.gateway_port}, where the gateway listens, is taken" in answer.stderr
+    assert "GATEWAY_PORT" in answer.stderr
+    assert not list(tmp_path.rglob("*.pid"))
 
 
 def test_a_machine_without_node_is_told_so(system: System, tmp_path: Path) -> None:

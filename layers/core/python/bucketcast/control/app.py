@@ -17,6 +17,7 @@ from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
 from bucketcast.control.forward import is_about_buckets
 from bucketcast.control.gate import Gate
+from bucketcast.errors import BucketcastError
 
 HEALTH: Final = "/minio/health/live"
 _LEFT_UNREAD: Final = 65_536
@@ -74,7 +75,12 @@ def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
             Route(HEALTH, _alive, methods=["GET", "HEAD"]),
             Mount("/", app=s3),
         ],
-        exception_handlers={S3Error: _refused, Gone: _gone, Exception: _broken},
+        exception_handlers={
+            S3Error: _refused,
+            Gone: _gone,
+            BucketcastError: _unable,
+            Exception: _broken,
+        },
     )
     app.router.redirect_slashes = False
     return app
@@ -101,6 +107,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _gone(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
+
+
+async def _unable(request: Request, error: Exception) -> Response:
+    """AWS, most often, does not answer us: what it said is for the log, not for a stranger."""
+    telemetry.logger.error("AWS cannot be asked", reason=str(error))
+    return await _refused(request, S3Error("ServiceUnavailable"))
 
 
 async def _broken(request: Request, error: Exception) -> Response:

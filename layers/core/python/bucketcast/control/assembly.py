@@ -9,8 +9,8 @@ from bucketcast.control.app import S3, build
 from bucketcast.control.forward import Forward
 from bucketcast.control.gate import Gate
 from bucketcast.control.s3.notification import Notifications
-from bucketcast.control.users import Known
-from bucketcast.store.access import Aws
+from bucketcast.control.users import Account, Known
+from bucketcast.store.access import Aws, explained
 from bucketcast.store.login import Logins
 from bucketcast.store.users import Users
 
@@ -24,7 +24,12 @@ def assemble(
     logins = Logins()
     region = logins.region or _REGION
     users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
-    gate = Gate(Known(users.find), region, domains=tuple(name.lower() for name in domains))
+
+    def find(access_key: str) -> Account | None:
+        with explained():
+            return users.find(access_key)
+
+    gate = Gate(Known(find), region, domains=tuple(name.lower() for name in domains))
     endpoint = logins.endpoint(region)
     notifications = Notifications(stack, aws, region)
     # Clients are made one after the other: making one is not safe among threads, using one is.

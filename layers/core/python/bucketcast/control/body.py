@@ -61,6 +61,11 @@ class Body:
         if held:
             yield held
 
+    async def gone(self) -> None:
+        """Return when the client went away; what it still sends is dropped."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
     async def _pieces(self) -> AsyncIterator[bytes]:
         """The content, checked to its end."""
         more = True

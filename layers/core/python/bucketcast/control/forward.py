@@ -6,6 +6,7 @@ and a body that turns out wrong at its end is broken off before S3 has all of it
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -104,7 +105,7 @@ class Forward:
                 expect100=expects,
                 allow_redirects=False,
             ) as answer:
-                await _pass_on(answer, send, head=call.method == "HEAD")
+                await _pass_on(answer, send, body, head=call.method == "HEAD")
         except aiohttp.ClientError as error:
             if isinstance(content, _Once) and content.failed:
                 raise content.failed from None
@@ -198,17 +199,25 @@ def _headers(call: Call, body: Body, length: int | None, *, framed: bool) -> dic
     return kept
 
 
-async def _pass_on(answer: aiohttp.ClientResponse, send: Send, *, head: bool) -> None:
+async def _pass_on(answer: aiohttp.ClientResponse, send: Send, body: Body, *, head: bool) -> None:
     headers = [
         (name.lower(), value)
         for name, value in answer.raw_headers
         if name.lower() not in _HOP
-        and not (answer.status in _BODILESS and name.lower() == b"content-length")
+        and not (answer.status in _BODILESS and name.lower() == b"content-length" and value != b"0")
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if not head:
-        async for piece in answer.content.iter_any():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        # The server does not say that nobody reads: S3 would be read to the end for nothing.
+        watching = asyncio.ensure_future(body.gone())
+        try:
+            async for piece in answer.content.iter_any():
+                if watching.done():
+                    raise Gone
+                async with asyncio.timeout(_SILENT_SECONDS):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            watching.cancel()
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

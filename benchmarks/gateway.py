@@ -1,0 +1,188 @@
+"""The gateway beside S3 without it: 1,000 small puts, and large bodies both ways with its memory.
+
+Needs a running `make up`, whose `.local/env` is exported. Small puts go to that S3, in turns with
+and without the gateway. Large bodies go to a server of this file's own, which keeps nothing: the
+local S3 would keep them in memory. Run: `python -m benchmarks.gateway [GiB]`.
+"""
+
+import hashlib
+import http.client
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+import psutil
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.config import Config
+from botocore.credentials import Credentials
+
+from localstack import ports
+
+PUTS = 1_000
+ROUNDS = 5
+BUCKET = "gateway-benchmark"
+BLOCK = os.urandom(1 << 20)
+MIB = 1 << 20
+
+
+class Sink(BaseHTTPRequestHandler):
+    """Takes any body and tells its SHA-256; gives as many blocks as the path's number says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_PUT(self) -> None:
+        digest, left = hashlib.sha256(), int(self.headers["content-length"])
+        while left:
+            part = self.rfile.read(min(left, MIB))
+            digest.update(part)
+            left -= len(part)
+        self.send_response(200)
+        self.send_header("etag", digest.hexdigest())
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        blocks = int(self.path.rpartition("/")[2])
+        self.send_response(200)
+        self.send_header("content-length", str(blocks * len(BLOCK)))
+        self.end_headers()
+        for _ in range(blocks):
+            self.wfile.write(BLOCK)
+
+    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002 - its name
+
+
+def main() -> None:
+    small_puts()
+    large_bodies(int(float(sys.argv[1]) * 1_024) if len(sys.argv) > 1 else 1_024)
+
+
+def small_puts() -> None:
+    """Print the time of 1,000 puts through the gateway and without it, and their ratio."""
+    where = os.environ
+    keys = {"aws_access_key_id": where["BUCKETCAST_ACCESS_KEY"]}
+    keys["aws_secret_access_key"] = where["BUCKETCAST_SECRET_KEY"]
+    clients: dict[str, Any] = {
+        "without": boto3.client("s3", config=Config(retries={"total_max_attempts": 1})),
+        "through": boto3.client("s3", endpoint_url=where["BUCKETCAST_URL"], **keys),
+    }
+    clients["without"].create_bucket(Bucket=BUCKET)
+    took: dict[str, list[float]] = {name: [] for name in clients}
+    for number in range(ROUNDS * 2):
+        name = ("without", "through")[number % 2]
+        began = time.perf_counter()
+        for each in range(PUTS):
+            clients[name].put_object(Bucket=BUCKET, Key=f"{name}/{each}", Body=b"x" * 1_000)
+        took[name].append(time.perf_counter() - began)
+    ratios = [with_ / without for with_, without in zip(*took.values(), strict=True)]
+    ratios = [1 / ratio for ratio in ratios]
+    for name, seconds in took.items():
+        print(f"{PUTS:,} puts {name:8} {statistics.median(seconds):6.2f} s (median of {ROUNDS})")
+    shown = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+    print(f"ratio {statistics.median(ratios):.2f} ({shown})")
+
+
+def large_bodies(blocks: int) -> None:
+    """Print what a body of so many MiB takes each way, and the most memory that the gateway had."""
+    sink = ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+    threading.Thread(target=sink.serve_forever, daemon=True).start()
+    digest = hashlib.sha256()
+    for _ in range(blocks):
+        digest.update(BLOCK)
+    with gateway(f"http://127.0.0.1:{sink.server_port}") as (url, process):
+        idle = process.memory_info().rss
+        with peak(process) as most:
+            for what, body in (("signed", digest.hexdigest()), ("unsigned", "UNSIGNED-PAYLOAD")):
+                began = time.perf_counter()
+                answer = sent(url, "PUT", f"/any/{blocks}", body, blocks)
+                same(answer.headers["etag"], digest.hexdigest())
+                told(f"up, {what}", blocks, time.perf_counter() - began)
+            began = time.perf_counter()
+            same(received(url, f"/any/{blocks}"), digest.hexdigest())
+            told("down", blocks, time.perf_counter() - began)
+        print(f"memory: {idle // MIB} MiB idle, {most[0] // MIB} MiB at most")
+    sink.shutdown()
+
+
+def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
+    """One call with a body of so many blocks, whose digest is told; its answer, not read yet."""
+    size = blocks * len(BLOCK)
+    headers = {"X-Amz-Content-SHA256": body}
+    request = AWSRequest(method, url + path, headers)
+    keys = Credentials(os.environ["BUCKETCAST_ACCESS_KEY"], os.environ["BUCKETCAST_SECRET_KEY"])
+    SigV4Auth(keys, "s3", os.environ["AWS_REGION"]).add_auth(request)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    connection.putrequest(method, path)
+    for name, value in request.headers.items():
+        connection.putheader(name, value)
+    connection.putheader("Content-Length", str(size))
+    connection.endheaders()
+    for _ in range(blocks):
+        connection.send(BLOCK)
+    answer = connection.getresponse()
+    same(answer.status, 200)
+    return answer
+
+
+def same(found: object, wanted: object) -> None:
+    if found != wanted:
+        raise SystemExit(f"found {found}, not {wanted}")
+
+
+def received(url: str, path: str) -> str:
+    answer, digest = sent(url, "GET", path, hashlib.sha256().hexdigest()), hashlib.sha256()
+    while part := answer.read(MIB):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def told(what: str, blocks: int, seconds: float) -> None:
+    print(f"{what:13} {blocks / 1_024:.1f} GiB in {seconds:6.1f} s, {blocks / seconds:5.0f} MiB/s")
+
+
+@contextmanager
+def gateway(s3: str) -> Iterator[tuple[str, psutil.Process]]:
+    """A gateway before another S3."""
+    port = ports.free()
+    command = [str(Path(sys.executable).with_name("bucketcast")), "gateway", "--port", str(port)]
+    process = subprocess.Popen(command, env=os.environ | {"AWS_ENDPOINT_URL_S3": s3})
+    try:
+        while ports.is_free(port):
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}", psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def peak(process: psutil.Process) -> Iterator[list[int]]:
+    """The most resident memory of a process, in bytes, looked at ten times a second."""
+    most, over = [0], threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.1):
+            most[0] = max(most[0], process.memory_info().rss)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    try:
+        yield most
+    finally:
+        over.set()
+        watcher.join()
+
+
+if __name__ == "__main__":
+    main()

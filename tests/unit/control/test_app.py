@@ -1,0 +1,100 @@
+"""The application: who answers what, and how errors come out."""
+
+import asyncio
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from bucketcast.control.answer import Send, reply
+from bucketcast.control.app import S3, build
+from bucketcast.control.body import Wire
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.gate import Admitted
+from bucketcast.errors import BucketcastError
+from tests.unit.control.requests import Wire as Sender
+from tests.unit.control.requests import gate, scope_of, signed
+
+
+async def at_s3(admitted: Admitted, send: Send) -> None:
+    if admitted.call.key == "broken":
+        raise ZeroDivisionError
+    if admitted.call.key == "no-aws":
+        raise BucketcastError("credentials of somebody")
+    await reply(send, b"from S3")
+
+
+def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, str], bytes]:
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    def answers(_: Call) -> None: ...
+
+    async def run() -> None:
+        scope = scope_of(signed(method, target), **changed)
+        scope["path"] = scope["raw_path"].decode()
+        await build(S3(gate(), answers, at_s3))(scope, Sender(b""), send)
+
+    try:
+        asyncio.run(run())
+    except ZeroDivisionError:
+        assert sent, "the error reached the server before the client was answered"
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, b"".join(each.get("body", b"") for each in sent)
+
+
+def test_what_nobody_answers_here_goes_on_to_s3() -> None:
+    assert answered("GET", "/images/a")[2] == b"from S3"
+
+
+def test_whoever_asks_is_told_that_it_lives() -> None:
+    assert answered("GET", "/minio/health/live", authorization="none")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("key", "status", "code"),
+    [("broken", 500, b"InternalError"), ("no-aws", 503, b"ServiceUnavailable")],
+)
+def test_an_error_of_ours_tells_a_stranger_nothing(key: str, status: int, code: bytes) -> None:
+    found, headers, body = answered("GET", f"/images/{key}")
+    assert found == status
+    assert b"<Code>" + code + b"</Code>" in body
+    assert headers["x-amz-request-id"].encode() in body
+    assert b"somebody" not in body
+    assert b"Zero" not in body
+
+
+def test_a_head_is_refused_without_a_body() -> None:
+    status, _, body = answered("HEAD", "/images/a", x_amz_meta_more="unsigned")
+    assert (status, body) == (403, b"")
+
+
+def test_who_waits_for_leave_is_not_waited_for_and_the_connection_ends() -> None:
+    _, headers, _ = answered("PUT", "/images/a", expect="100-continue", x_amz_meta_more="x")
+    assert headers["connection"] == "close"
+
+
+def drained(body: bytes, **headers: str) -> int:
+    sender = Sender(body, 1_000)
+    asyncio.run(
+        Wire(sender).drain({name.replace("_", "-"): text for name, text in headers.items()})
+    )
+    return sender.read
+
+
+def test_the_rest_of_a_refused_body_is_read_so_that_the_answer_is() -> None:
+    assert drained(b"x" * 10_000, content_length="10000") == 10
+
+
+@pytest.mark.parametrize(
+    "headers", [{"content_length": "99999999999"}, {"content_length": "10", "expect": "x"}, {}]
+)
+def test_a_body_that_is_too_much_or_not_sent_is_left(headers: dict[str, str]) -> None:
+    assert drained(b"x" * 10_000, **headers) == 0
+
+
+def test_known_errors_have_a_status_and_words() -> None:
+    assert str(S3Error("NoSuchBucket")) == "NoSuchBucket: The specified bucket does not exist"
