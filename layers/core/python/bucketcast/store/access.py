@@ -55,11 +55,15 @@ _DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "Au
 class AwsError(BucketcastError):
     """AWS could not be asked, or refused; the text says the cure.
 
-    `silent`: no answer in time. `denied`: it is a permission that lacks.
+    `silent`: no answer in time. `denied`: it is a permission that lacks. `code` is AWS's own word
+    for any other refusal.
     """
 
-    def __init__(self, text: str, *, silent: bool = False, denied: bool = False) -> None:
+    def __init__(
+        self, text: str, *, silent: bool = False, denied: bool = False, code: str = ""
+    ) -> None:
         super().__init__(text)
+        self.code = code
         self.silent = silent
         self.denied = denied
 
@@ -169,7 +173,7 @@ def _refused(error: Any) -> AwsError:
             "or use another login with AWS_PROFILE",
             denied=True,
         )
-    return AwsError(f"AWS refused {error.operation_name}: {code}: {text}")
+    return AwsError(f"AWS refused {error.operation_name}: {code}: {text}", code=code)
 
 
 def _unreached(error: Exception) -> AwsError:

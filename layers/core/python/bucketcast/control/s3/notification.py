@@ -73,16 +73,12 @@ class Notifications:
         Raises:
             S3Error: there is none, or it may not be seen.
         """
-        from botocore.exceptions import ClientError  # noqa: PLC0415 - as in store.access
-
         with _answered():
             try:
                 with explained():
                     self._aws.s3.head_bucket(Bucket=bucket)
             except AwsError as error:
-                cause = error.__cause__
-                code = cause.response["Error"]["Code"] if isinstance(cause, ClientError) else ""
-                if code in _MISSING:
+                if error.code in _MISSING:
                     raise S3Error("NoSuchBucket", BucketName=bucket) from None
                 raise
 
