@@ -33,24 +33,16 @@ class Assets(Construct):
 
     def runtime(self) -> lambda_.ILayerVersion:
         """Give the layer of what ingest and dispatch share."""
-        source = self._root / "layers" / "runtime"
-        layer = self._packages("Runtime", "runtime", source, "What Bucketcast's functions share")
-        if layer is None:
-            raise RuntimeError(f"{source}/requirements.txt names no package")
-        return layer
+        return self._needed("Runtime", "What Bucketcast's functions share")
+
+    def gateway(self) -> lambda_.ILayerVersion:
+        """Give the layer of what the control plane alone needs."""
+        return self._needed("Gateway", "What Bucketcast's gateway needs")
 
     def client(self, kind: str) -> lambda_.ILayerVersion | None:
         """Give the layer of one kind's client; None when the kind needs no library."""
         source = self._root / "layers" / "clients" / kind
         return self._packages(f"Client-{kind}", f"client-{kind}", source, f"The client of {kind}")
-
-    def gateway(self) -> lambda_.ILayerVersion:
-        """Give the layer of what the control plane alone needs."""
-        source = self._root / "layers" / "gateway"
-        layer = self._packages("Gateway", "gateway", source, "What Bucketcast's gateway needs")
-        if layer is None:
-            raise RuntimeError(f"{source}/requirements.txt names no package")
-        return layer
 
     def function(self, name: str) -> lambda_.Code:
         """Give a function's own folder."""
@@ -66,6 +58,14 @@ class Assets(Construct):
     def script(self, folder: str) -> Path:
         """Give the script of a job."""
         return self._root / "glue_jobs" / folder / "job.py"
+
+    def _needed(self, construct_id: str, description: str) -> lambda_.ILayerVersion:
+        label = construct_id.lower()
+        source = self._root / "layers" / label
+        layer = self._packages(construct_id, label, source, description)
+        if layer is None:
+            raise RuntimeError(f"{source}/requirements.txt names no package")
+        return layer
 
     def _packages(
         self, construct_id: str, label: str, source: Path, description: str

@@ -21,46 +21,35 @@ def test_a_second_up_finds_nothing_to_do(system: System) -> None:
 
 
 def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path) -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "localstack.up", "--config", str(system.config)],
-        cwd=ROOT,
-        env=system.local.environment(
-            BUCKETCAST_LOCAL=str(tmp_path),
-            GATEWAY_PORT=str(machine.ports(tmp_path, "free")["free"]),
-        ),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=REFUSED_SECONDS,
-    )
-    assert answer.returncode == 1
-    assert f"port {system.local.port} is taken by pid " in answer.stderr
-    assert "MINISTACK_PORT" in answer.stderr
-    assert "Traceback" not in answer.stderr
-    assert not (tmp_path / "env").exists()
-    assert not list(tmp_path.rglob("*.pid"))
+    said = refusal(system, tmp_path, "GATEWAY_PORT")
+    assert f"port {system.local.port} is taken by pid " in said
+    assert "MINISTACK_PORT" in said
     assert system.fares(), "the one that holds the port goes on"
 
 
-def test_a_gateways_port_in_use_is_refused_before_anything_starts(
-    system: System, tmp_path: Path
-) -> None:
+def test_a_gateways_port_in_use_is_refused_too(system: System, tmp_path: Path) -> None:
+    said = refusal(system, tmp_path, "MINISTACK_PORT")
+    assert f"port {system.local.gateway_port}, where the gateway listens, is taken by pid " in said
+    assert "GATEWAY_PORT" in said
+
+
+def refusal(system: System, folder: Path, other: str) -> str:
+    """What a second `up` says where one port, but not this other, is the first one's."""
+    free = str(machine.ports(folder, "free")["free"])
     answer = subprocess.run(
         [sys.executable, "-m", "localstack.up", "--config", str(system.config)],
         cwd=ROOT,
-        env=system.local.environment(
-            BUCKETCAST_LOCAL=str(tmp_path),
-            MINISTACK_PORT=str(machine.ports(tmp_path, "free")["free"]),
-        ),
+        env=system.local.environment(**{"BUCKETCAST_LOCAL": str(folder), other: free}),
         capture_output=True,
         text=True,
         check=False,
         timeout=REFUSED_SECONDS,
     )
     assert answer.returncode == 1
-    assert f"port {system.local.gateway_port}, where the gateway listens, is taken" in answer.stderr
-    assert "GATEWAY_PORT" in answer.stderr
-    assert not list(tmp_path.rglob("*.pid"))
+    assert "Traceback" not in answer.stderr
+    assert not (folder / "env").exists()
+    assert not list(folder.rglob("*.pid"))
+    return answer.stderr
 
 
 def test_a_machine_without_node_is_told_so(system: System, tmp_path: Path) -> None:

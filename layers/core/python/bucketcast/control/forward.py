@@ -206,19 +206,29 @@ async def _pass_on(answer: aiohttp.ClientResponse, send: Send, body: Body, *, he
         if name.lower() not in _HOP
         and not (answer.status in _BODILESS and name.lower() == b"content-length" and value != b"0")
     ]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if not head:
-        # The server does not say that nobody reads: S3 would be read to the end for nothing.
-        watching = asyncio.ensure_future(body.gone())
-        try:
-            async for piece in answer.content.iter_any():
-                if watching.done():
-                    raise Gone
-                async with asyncio.timeout(_SILENT_SECONDS):
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
-        finally:
-            watching.cancel()
+    start = {"type": "http.response.start", "status": answer.status, "headers": headers}
+    length = answer.content_length
+    if head or (length is not None and length < _PIECE):
+        whole = b"" if head else await answer.read()
+        await send(start)
+        await send({"type": "http.response.body", "body": whole, "more_body": False})
+        return
+    await send(start)
+    await _stream(answer.content, send, body)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _stream(content: aiohttp.StreamReader, send: Send, body: Body) -> None:
+    # The server does not say that nobody reads: S3 would be read to the end for nothing.
+    watching = asyncio.ensure_future(body.gone())
+    try:
+        async for piece in content.iter_any():
+            if watching.done():
+                return
+            async with asyncio.timeout(_SILENT_SECONDS):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    finally:
+        watching.cancel()
 
 
 def _is_virtual(call: Call) -> bool:
