@@ -76,6 +76,7 @@ class Ingest(Construct):
         name, about = f"{self._stack}-ingress", {"service": "ingest", "target": "ingress"}
         watch(queues, Watched(name, self.queue, self.dead, made.function, about))
         self._role = made.role
+        self.writer = made
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
         self.dead.grant(made.role, "sqs:SendMessage")
         # What a target's queue did not take goes back, addressed; what SQS would move is renewed.

@@ -83,10 +83,36 @@ class Wiring(Construct):
         """Refuse a deploy that would remove a target, by its ARN, for which something waits.
 
         One resource for all, and always there, since CloudFormation asks a resource that is
-        removed only when it is too late to refuse.
+        removed only when it is too late to refuse. And it asks twice: before ingest is told that
+        the target is gone, since from then on its events go nowhere, also where the deploy is then
+        refused; and after that, when nothing comes any more.
         """
-        stack = Stack.of(self)
         scope = Construct(self, "Targets")
+        policy = self._let_look_at_queues(scope)
+        patience = _SETTLE_HERE if self._local else _SETTLE
+        before, after = (
+            CustomResource(
+                scope,
+                name,
+                resource_type=TARGETS,
+                service_token=self._wire.function.function_arn,
+                service_timeout=_PATIENCE.plus(self._overlap),
+                properties={
+                    "Queues": {arn: list(urls) for arn, urls in queues.items()},
+                    "Discard": list(discard),
+                    "Settle": str(settle),
+                    "Patience": str(patience),
+                },
+            )
+            for name, settle in (("Before", 0), ("After", patience))
+        )
+        before.node.add_dependency(policy)
+        self._ingest.writer.node.add_dependency(before)
+        after.node.add_dependency(policy, self._ingest.writer)
+
+    def _let_look_at_queues(self, scope: Construct) -> iam.Policy:
+        """The rights to ask how many messages wait, and whether a deploy is rolled back."""
+        stack = Stack.of(self)
         # The queues of removed targets are in no template any more.
         ours = f"arn:{stack.partition}:sqs:{stack.region}:{stack.account}:{stack.stack_name}-*"
         policy = iam.Policy(
@@ -101,20 +127,7 @@ class Wiring(Construct):
             ],
         )
         nag.accept_looking_at_queues(policy, ours)
-        kept = CustomResource(
-            scope,
-            "Targets",
-            resource_type=TARGETS,
-            service_token=self._wire.function.function_arn,
-            service_timeout=_PATIENCE.plus(self._overlap),
-            properties={
-                "Queues": {arn: list(urls) for arn, urls in queues.items()},
-                "Discard": list(discard),
-                "Settle": str(_SETTLE_HERE if self._local else _SETTLE),
-            },
-        )
-        # Ingest must have ceased to write to what is removed before it is looked at.
-        kept.node.add_dependency(policy, self._ingest)
+        return policy
 
     @cached_property
     def _wire(self) -> Function:

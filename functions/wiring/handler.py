@@ -9,8 +9,8 @@ rules ask for. Created and attached buckets are treated alike: what else stands 
 notifications stays.
 
 `Custom::Targets` refuses a deploy that would remove a target for which something waits. Properties:
-`Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs of which it may be given up)
-and `Settle` (for how many seconds a queue must be seen empty).
+`Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs of which it may be given up),
+`Settle` (for how many seconds a queue must be seen empty) and `Patience` (how long to wait for it).
 
 CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
 every error is answered, with its reason.
@@ -141,7 +141,8 @@ def keep(
     if "ROLLBACK" in stack["StackStatus"]:
         return  # what is to go is what the deploy that failed had added
     before, after = event["OldResourceProperties"], event["ResourceProperties"]
-    removal = Removal(client("sqs"), float(after["Settle"]), sleep=sleep)
+    settle, patience = float(after["Settle"]), float(after["Patience"])
+    removal = Removal(client("sqs"), settle, patience, sleep=sleep)
     discard = after.get("Discard", ())
     _patiently(lambda: removal.demand(before["Queues"], after["Queues"], discard), sleep)
 

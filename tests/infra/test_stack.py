@@ -58,31 +58,47 @@ def test_queues_outlive_their_stack_with_what_is_in_them(typical: Synthesised, m
         assert queue["DeletionPolicy"] == "Delete"
 
 
-def test_a_deploy_asks_for_what_it_would_remove_when_ingest_writes_there_no_more(
+def test_a_deploy_asks_for_what_it_would_remove_before_and_after_ingest_is_told(
     typical: Synthesised,
 ) -> None:
-    ((_, asked),) = typical.of_type("Custom::Targets").items()
-    queues = asked["Properties"]["Queues"]
-    assert {arn: len(urls) for arn, urls in queues.items()} == {
-        "arn:minio:sqs::primary:webhook": 2,
-        "arn:minio:sqs::a-b:postgresql": 2,
-        "arn:minio:sqs::a_b:redis": 2,
-    }
-    assert asked["Properties"]["Discard"] == []
-    assert asked["Properties"]["Settle"] == "60"
-    before = [typical.json["Resources"][name] for name in asked["DependsOn"]]
-    functions = [each["Properties"] for each in before if each["Type"] == "AWS::Lambda::Function"]
-    assert [each["FunctionName"] for each in functions] == ["Bucketcast-ingest"]
-    assert "AWS::IAM::Policy" in {each["Type"] for each in before}
+    found = typical.of_type("Custom::Targets")
+    asked = {each["Properties"]["Settle"]: each for each in found.values()}
+    names = {each["Properties"]["Settle"]: name for name, each in found.items()}
+    for each in found.values():
+        queues = each["Properties"]["Queues"]
+        assert {arn: len(urls) for arn, urls in queues.items()} == {
+            "arn:minio:sqs::primary:webhook": 2,
+            "arn:minio:sqs::a-b:postgresql": 2,
+            "arn:minio:sqs::a_b:redis": 2,
+        }
+        assert (each["Properties"]["Discard"], each["Properties"]["Patience"]) == ([], "60")
+        types = {typical.json["Resources"][name]["Type"] for name in each["DependsOn"]}
+        assert "AWS::IAM::Policy" in types
+    ((ingest, function),) = [
+        (name, each)
+        for name, each in typical.of_type("AWS::Lambda::Function").items()
+        if each["Properties"]["FunctionName"] == "Bucketcast-ingest"
+    ]
+    assert names["0"] in function["DependsOn"]
+    assert ingest in asked["60"]["DependsOn"]
+    assert ingest not in asked["0"]["DependsOn"]
+    # Its rights go with the target too.
+    rights = [
+        each
+        for each in typical.of_type("AWS::IAM::Policy").values()
+        if each["Properties"]["PolicyName"].startswith("IngestRole")
+    ]
+    assert rights
+    assert all(names["0"] in each["DependsOn"] for each in rights)
 
 
-def test_it_is_there_without_a_target_too(make: Make) -> None:
+def test_it_asks_without_a_target_too(make: Make) -> None:
     """Where the last one is removed, too."""
-    (asked,) = (
-        make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets").values()
-    )
-    assert asked["Properties"]["Queues"] == {}
-    assert asked["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
+    made = make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets")
+    assert len(made) == 2
+    for asked in made.values():
+        assert asked["Properties"]["Queues"] == {}
+        assert asked["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
 
 
 def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:

@@ -38,8 +38,8 @@ class Account:
         for moment in [moment for moment in self.meanwhile if moment <= self.now]:
             self.meanwhile.pop(moment)()
 
-    def demand(self, *kept: str, discard: tuple[str, ...] = ()) -> None:
-        removal = Removal(self.sqs, SETTLE, lambda: self.now, self.sleep)
+    def demand(self, *kept: str, discard: tuple[str, ...] = (), settle: float = SETTLE) -> None:
+        removal = Removal(self.sqs, settle, SETTLE, lambda: self.now, self.sleep)
         after = {arn: self.queues[arn] for arn in kept}
         removal.demand(self.queues, after, discard)
 
@@ -104,11 +104,20 @@ def test_what_its_function_still_sends_off_need_not_be_refused(account: Account)
     assert account.now >= 30 + SETTLE
 
 
+def test_before_ingest_is_told_one_empty_moment_is_enough(account: Account) -> None:
+    account.demand(TABLE, settle=0)
+    assert account.now == 0
+    account.put(HOOK)
+    account.meanwhile = {30: lambda: account.take(HOOK)}
+    account.demand(TABLE, settle=0)
+    assert account.now == 30
+
+
 def test_a_queue_that_is_replaced_is_removed_too(account: Account) -> None:
     """As by sync_events, which makes other queues for the same target."""
     account.put(HOOK)
     other = {HOOK: [f"{url}.fifo" for url in account.queues[HOOK]], TABLE: account.queues[TABLE]}
-    removal = Removal(account.sqs, SETTLE, lambda: account.now, account.sleep)
+    removal = Removal(account.sqs, SETTLE, SETTLE, lambda: account.now, account.sleep)
     with pytest.raises(StillWaitingError, match="1 messages in Bucketcast-webhook-hook\\."):
         removal.demand(account.queues, other, ())
 
@@ -129,8 +138,8 @@ def clients(account: Account, status: str) -> Any:
 
 
 def request(answers: Any, kind: str, account: Account, **more: Any) -> dict[str, Any]:
-    whole = {"Queues": account.queues, "Settle": "0"}
-    fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0"}
+    whole = {"Queues": account.queues, "Settle": "0", "Patience": "0"}
+    fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0", "Patience": "0"}
     old = {"OldResourceProperties": whole} if kind == "Update" else {}
     made = {"ResourceType": "Custom::Targets", "ResourceProperties": fewer, **old, **more}
     return event(answers, kind, **made)

@@ -33,14 +33,16 @@ class StillWaitingError(BucketcastError):
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Looks at the queues of removed targets for `settle` seconds, and as long again if need be.
+    """Looks at the queues of removed targets until all were empty for `settle` seconds.
 
-    SQS's counts are right a minute after the last message came, so a queue has to be seen empty
-    for that long. What its function still sends off meanwhile need not be refused.
+    SQS's counts are right a minute after the last message came, so that is how long they have to
+    be seen empty once nobody writes there any more. What their functions still send off within
+    `patience` seconds need not be refused.
     """
 
     client: "SQSClient"
     settle: float
+    patience: float
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -69,7 +71,7 @@ class Removal:
             now = self.clock()
             if waiting:
                 empty_since = None
-                if now - began >= self.settle:
+                if now - began >= self.patience:
                     return waiting
             elif empty_since is None:
                 empty_since = now
