@@ -24,7 +24,7 @@ A batch is folded to at most one entry a register here; each target then joins t
 what it holds, where "newer" is decided by `newer`.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from operator import attrgetter
@@ -69,6 +69,10 @@ class Entry(msgspec.Struct, gc=False):
     time: str
     event: Event
     places: list[int]
+
+    def own(self, events: Sequence[Event]) -> int:
+        """The place in the batch of `event` itself, the only one whose text is written."""
+        return next(place for place in self.places if events[place] is self.event)
 
 
 def newer(one: tuple[str, str], other: tuple[str, str]) -> bool:

@@ -121,7 +121,7 @@ def _failed(
     """Say which event it is about that a document was not written."""
     if isinstance(error, Rejected) and write.side == VISIBLE:
         if entry := each.refused():
-            own = next(place for place in entry.places if events[place] is entry.event)
+            own = entry.own(events)
             fates.fail([own], error)
             fates.unclear.extend([place] for place in entry.places if place != own)
         return

@@ -157,13 +157,15 @@ class Target(base.Mirror):
                     if self.settings.format == "namespace":
                         claim = partial(mirror.claim, connection, names)
                         failures.update(self._claims.refused(events, claim))
-                    items = list(self._items(events, failures))
-                    left = {place for item in items for place in item.places}
-                    for part, reason in self._deliver(connection, names, items):
-                        places = [place for item in part for place in item.places]
-                        left.difference_update(places)
-                        if reason is not None:
-                            failures.update(dict.fromkeys(places, reason))
+                    arrived: set[int] = set()
+                    while items := list(self._items(events, failures, arrived)):
+                        left = {place for item in items for place in item.places}
+                        for part, reason in self._deliver(connection, names, items):
+                            left.difference_update(place for item in part for place in item.places)
+                            if reason is None:
+                                arrived.update(place for item in part for place in item.places)
+                            else:
+                                failures.update(_blamed(part, events, reason))
             except DeliveryError as error:
                 failures.update(dict.fromkeys(left, error))
         return failures
@@ -205,10 +207,10 @@ class Target(base.Mirror):
         return sql.Names.of(self.settings.table, self.settings.format)
 
     def _items(
-        self, events: Sequence[Event], failures: dict[int, DeliveryError]
+        self, events: Sequence[Event], failures: dict[int, DeliveryError], arrived: set[int]
     ) -> Iterator[_Item]:
-        """What is to be written, without what cannot be, and what is refused already."""
-        for places, made in self._candidates(events, frozenset(failures)):
+        """What is to be written, without what cannot be, and what is refused or there already."""
+        for places, made in self._candidates(events, {*failures, *arrived}):
             try:
                 item = made()
             except UnicodeEncodeError as error:
@@ -231,7 +233,8 @@ class Target(base.Mirror):
                 yield entry.places, partial(mirror.item, entry)
         else:
             for place, event in enumerate(events):
-                yield [place], partial(log.item, place, event, self.shape)
+                if place not in refused:
+                    yield [place], partial(log.item, place, event, self.shape)
 
     def _deliver(
         self, connection: Connection, names: sql.Names, items: Sequence[Any]
@@ -298,3 +301,13 @@ class Target(base.Mirror):
         except BaseException:
             self.close()
             raise
+
+
+def _blamed(
+    part: Sequence[_Item], events: Sequence[Event], reason: DeliveryError
+) -> dict[int, DeliveryError]:
+    """Whose reason it is: of what was folded into a refused event, the text was not tried."""
+    item = part[0]
+    if isinstance(reason, Rejected) and isinstance(item, mirror.Item):
+        return {item.entry.own(events): reason}
+    return {place: reason for each in part for place in each.places}

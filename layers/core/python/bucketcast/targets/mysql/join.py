@@ -13,6 +13,8 @@ from bucketcast.event import SEQUENCER_DIGITS, padded
 from bucketcast.namespace import ANY, FIRST, UNVERSIONED, Entry, Register
 
 _decode, _encode = msgspec.json.decode, msgspec.json.Encoder().encode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_records = msgspec.json.Decoder(dict[str, tuple[msgspec.Raw]]).decode
 
 
 class Removal(NamedTuple):
@@ -36,15 +38,16 @@ class Known(msgspec.Struct, kw_only=True, gc=False):
     """What is known of a key; of its versions only those that this batch can be about.
 
     `guarded` says whether it has rows in the guard, `shown` whether it has one that is seen, `put`
-    is the moment of the newest put, seen or hidden, `held` the object of the put that is seen and
-    `version` its version; `time` is that of the event that the row shows, which may be an overlay.
+    is the moment of the newest put, seen or hidden, `held` the object of the put that is seen, as
+    JSON, and `version` its version; `time` is that of the event that the row shows, which may be an
+    overlay.
     """
 
     guarded: bool = False
     shown: bool = False
     put: str = ""
     time: str = ""
-    held: dict[str, Any] | None = None
+    held: bytes | None = None
     version: str = UNVERSIONED
     removals: dict[str, Removal]
     overlays: dict[str, Overlay]
@@ -59,7 +62,7 @@ class Change(NamedTuple):
 
 def of_row(time: str | None, held: str | None) -> Known:
     """What a row alone tells: its event's time and object, as JSON, or null where it has none."""
-    found = _decode(held) if held else None
+    found = _found(held) if held else None
     held_object: dict[str, Any] = found if isinstance(found, dict) else {}
     sequencer = held_object.get("sequencer")
     digits = padded(sequencer) if isinstance(sequencer, str) else ""
@@ -68,11 +71,18 @@ def of_row(time: str | None, held: str | None) -> Known:
         shown=True,
         put=(digits or FIRST) + bare,
         time=bare,
-        held=held_object,
+        held=held.encode() if held and held_object else b"",
         version=held_object.get("versionId") or UNVERSIONED,
         removals={},
         overlays={},
     )
+
+
+def _found(held: str) -> Any:
+    try:
+        return _decode(held)
+    except msgspec.DecodeError:  # such as a number that is none of Python's
+        return None
 
 
 def moment(entry: Entry) -> str:
@@ -110,13 +120,19 @@ def _shown(known: Known, fresh: bytes) -> Change:
     overlay = known.overlays.get(known.version, Overlay())
     if overlay.time <= known.time or not known.held:
         return Change(fresh)
-    document = _decode(overlay.value)
-    document["Records"][0]["s3"]["object"] = known.held
-    return Change(_encode(document))
+    record = _record(overlay.value)
+    s3 = _members(record["s3"]) | {"object": msgspec.Raw(known.held)}
+    record["s3"] = msgspec.Raw(_encode(s3))
+    return Change(_encode({"Records": (record,)}))
 
 
-def _object(value: bytes) -> dict[str, Any]:
-    return dict(_decode(value)["Records"][0]["s3"]["object"])
+def _object(value: bytes) -> bytes:
+    return bytes(_members(_record(value)["s3"])["object"])
+
+
+def _record(value: bytes) -> dict[str, msgspec.Raw]:
+    """A record's members as they are written: not every number in one is one of Python's."""
+    return _members(_records(value)["Records"][0])
 
 
 def _bare(time: str) -> str:

@@ -54,7 +54,7 @@ _CREATE_GUARD = """(
     put VARCHAR(255) CHARACTER SET ascii NOT NULL,
     removed VARCHAR(255) CHARACTER SET ascii NOT NULL,
     removed_at VARCHAR(255) CHARACTER SET ascii NOT NULL,
-    overlay LONGTEXT,
+    overlay JSON,
     overlay_time VARCHAR(255) CHARACTER SET ascii NOT NULL,
     noted_at DATETIME NOT NULL,
     KEY (noted_at)
@@ -122,7 +122,7 @@ def create_guard(names: Names) -> bytes:
 
 def make_slots(names: Names) -> bytes:
     """Rows to lock, at the low end of the hashes: none of a key is there."""
-    rows = (b"(x'%064x','','','','','','','',%b)" % (slot, _NEVER) for slot in range(SLOTS))
+    rows = (b"(x'%064x','','','','','',NULL,'',%b)" % (slot, _NEVER) for slot in range(SLOTS))
     return b"INSERT IGNORE" + _into_guard(names) + b",".join(rows)
 
 
@@ -201,7 +201,7 @@ def guard_rows(key: str, known: Known, versions: Iterable[str]) -> Iterator[byte
         put = known.put if version == ANY else ""
         fields = (key, version, put, removal.moment, removal.time)
         texts = b",".join(quoted(each.encode()) for each in fields)
-        laid = quoted(overlay.value), quoted(overlay.time.encode())
+        laid = quoted(overlay.value) if overlay.value else b"NULL", quoted(overlay.time.encode())
         identified = identity(key, version).encode()
         yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, *laid)
 
@@ -216,7 +216,7 @@ def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
 def claim(names: Names, sources: Mapping[str, str]) -> Iterator[bytes]:
     """Note the sources of buckets that have none yet; no key is a bucket's bare name."""
     rows = (
-        b"(x'%b',%b,'',%b,'','','','',%b)"
+        b"(x'%b',%b,'',%b,'','',NULL,'',%b)"
         % (identity(bucket).encode(), *(quoted(each.encode()) for each in (bucket, who)), _NEVER)
         for bucket, who in sorted(sources.items())
     )

@@ -129,7 +129,7 @@ class Delivery:
 
     def _blame(self, entry: Entry, error: Rejected) -> None:
         """Reject the event whose text it is; what was folded into it has to be written again."""
-        own = next(place for place in entry.places if self._events[place] is entry.event)
+        own = entry.own(self._events)
         self._fates.fail({own: error})
         others = [place for place in entry.places if place != own]
         self._fates.open.update(others)
