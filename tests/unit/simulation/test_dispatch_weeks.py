@@ -70,7 +70,7 @@ def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> Non
 def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
     one = Delivering([Phase(30, "hole")], timeout=900, fifo=True, grain=60)
     one.target.patience_seconds = 800.0
-    one.put(*(f"{n}" for n in range(80)))
+    one.put(*(f"{n}" for n in range(150)))
     one.world.run(days=14.5)
     one.check()
     assert one.graves() == one.sent
