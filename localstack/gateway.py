@@ -44,9 +44,11 @@ def refuse_busy_port() -> None:
 
 def ensure() -> dict[str, str]:
     """Start it unless it runs as it should, with a user; return the variables that lead there."""
-    access, secret = _user()
+    table = deploy.outputs()["RulesTable"]
+    access, secret = _user(table)
     record = background.PIDS / f"{NAME}.started"
-    wanted = json.dumps([port(), aws_endpoint(), _newest(_SOURCES)])
+    # An emulator that was started anew has another table, and the same stack.
+    wanted = json.dumps([port(), aws_endpoint(), table, _newest(_SOURCES)])
     if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
         background.stop(NAME)
     if background.pid(NAME) is None:
@@ -71,10 +73,9 @@ def _wait_until_listening() -> None:
         time.sleep(0.05)
 
 
-def _user() -> tuple[str, str]:
+def _user(table: str) -> tuple[str, str]:
     """Return the keys of the local user, who is let in when this returns."""
     access, secret = _keys()
-    table = deploy.outputs()["RulesTable"]
     users = Users(STACK, table, clients.dynamodb(), clients.secretsmanager())
     if users.find(access) is None:
         users.add(User(USER, "", access, admin=True), secret)
