@@ -26,6 +26,7 @@ from bucketcast.store.wired import Buckets
 from bucketcast.telemetry import logger
 
 QUERY: Final = "notification"
+_LISTEN: Final = "events"
 _MISSING: Final = ("404", "NoSuchBucket")
 
 
@@ -43,6 +44,11 @@ class Notifications:
         Raises:
             S3Error: it is, and there is no such method.
         """
+        if _LISTEN in call.asked and call.method == "GET" and not call.key:
+            # At S3 it would be a listing, which a listener reads as a broken event, for ever.
+            raise S3Error(
+                "NotImplemented", "listening is not served yet: make a rule, `mc event add`"
+            )
         if not call.bucket or call.key or QUERY not in call.asked:
             return None
         answer = {"GET": self._get, "PUT": self._put, "DELETE": self._delete}.get(call.method)

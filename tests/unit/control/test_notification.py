@@ -1,0 +1,50 @@
+"""Which calls are about notifications, and what becomes of those that nobody serves."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.s3.notification import Notifications
+
+NOBODY: Any = None
+ANSWERS = Notifications("Bucketcast", NOBODY, "us-east-1").answers
+
+
+def call(method: str, path: str, query: str) -> Call:
+    return Call.of(method, path, query, {"host": "gateway"}.items())
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("query", ["notification", "notification="])
+def test_notifications_of_a_bucket_are_answered_here(method: str, query: str) -> None:
+    assert ANSWERS(call(method, "/images", query))
+    assert ANSWERS(call(method, "/images/", query))
+
+
+@pytest.mark.parametrize("method", ["POST", "HEAD", "PATCH"])
+def test_a_method_that_it_does_not_have_never_reaches_s3(method: str) -> None:
+    with pytest.raises(S3Error, match="MethodNotAllowed"):
+        ANSWERS(call(method, "/images", "notification"))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query"),
+    [
+        ("GET", "/images", ""),
+        ("GET", "/images", "list-type=2&prefix=notification"),
+        ("DELETE", "/images", ""),
+        ("PUT", "/images/a", "notification"),
+        ("GET", "/", "notification"),
+        ("PUT", "/images/a", "events"),
+    ],
+)
+def test_all_else_goes_on_to_s3(method: str, path: str, query: str) -> None:
+    assert ANSWERS(call(method, path, query)) is None
+
+
+@pytest.mark.parametrize("path", ["/", "/images"])
+def test_who_listens_is_told_that_nobody_speaks(path: str) -> None:
+    with pytest.raises(S3Error, match="NotImplemented: listening is not served yet"):
+        ANSWERS(call("GET", path, "prefix=&suffix=&events=s3%3AObjectCreated%3A%2A&ping=10"))
