@@ -20,7 +20,8 @@ A message that SQS would soon move or drop by itself is sent again as a new one,
 else is done, so that also a function that crashes gets so far (`bucketcast.retries`).
 """
 
-from bucketcast.dispatch.dispatcher import Dispatcher, Outcome
+from bucketcast.dispatch.dispatcher import Dispatcher
 from bucketcast.dispatch.messages import Dead, Message, Way
+from bucketcast.dispatch.outcome import Outcome
 
 __all__ = ["Dead", "Dispatcher", "Message", "Outcome", "Way"]

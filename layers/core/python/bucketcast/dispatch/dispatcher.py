@@ -1,51 +1,31 @@
 """One batch of messages: what comes before it is sent, the sending, and what follows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from msgspec.structs import force_setattr
 
-from bucketcast.dispatch.messages import Dead, Message, Open, Way
+from bucketcast.dispatch.messages import Message, Open, Way
+from bucketcast.dispatch.outcome import (
+    GivenUp,
+    NoTurn,
+    Outcome,
+    dead_one,
+    history,
+    pause_of,
+    read,
+    renewed,
+)
 from bucketcast.dispatch.sending import Sender
-from bucketcast.envelope import Delivery, Envelope, Sealed, seal
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.envelope import Delivery, Sealed, seal
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.lifetime import DAY_MS, LONGEST_LIFE_DAYS
-from bucketcast.retries import Term, pause
+from bucketcast.retries import Term
 from bucketcast.targets.base import SPARE, Target
-from bucketcast.tracing import Fates
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
 _NO_TURN = "the function's time was up before its turn came"
 _NO_ANSWER = "no try came to an end: the function ended before it could say why"
 _NO_TRY = "it waited behind events that the target did not take"
-
-
-class NoTurn(Retryable):
-    """There was no time left to try the event."""
-
-
-class GivenUp(Retryable):
-    """The event is not tried any more; `error` is the class of the last error that is known."""
-
-    def __init__(self, reason: str, error: str) -> None:
-        super().__init__(reason)
-        self.error = error
-
-
-@dataclass(slots=True)
-class Outcome:
-    """`stay` are the ids of messages that SQS is to show again; the rest are counts of events.
-
-    `oldest` is for how many seconds the oldest message has been tried.
-    """
-
-    stay: list[str] = field(default_factory=list)
-    delivered: int = 0
-    retried: int = 0
-    dead: int = 0
-    reason: DeliveryError | None = None
-    oldest: float = field(default=0.0, compare=False)
-    fates: Fates = field(default_factory=Fates, compare=False)
 
 
 class Dispatcher:
@@ -69,7 +49,7 @@ class Dispatcher:
     ) -> Outcome:
         """Deliver what these messages hold; `now` is Unix ms, `remaining` the seconds left."""
         outcome = Outcome()
-        sealed = [(message, *_read(message, now)) for message in messages]
+        sealed = [(message, *read(message, now)) for message in messages]
         outcome.oldest = max((now - term.begun for _, _, term in sealed), default=0) / 1_000
         going = self._see_to_age(sealed, outcome, remaining)
         opened = [one for each in going if (one := self._opened(*each, outcome)) is not None]
@@ -110,7 +90,7 @@ class Dispatcher:
             if self._in_order:
                 if term.spacing:
                     spaced[message.receipt] = term.spacing
-            elif term.worn and self._way.send_again(_renewed(message, envelope, term)):
+            elif term.worn and self._way.send_again(renewed(message, envelope, term)):
                 continue
             going.append((message, envelope, term))
         if spaced:
@@ -137,7 +117,7 @@ class Dispatcher:
         left = [one.deliveries[place] for place in sorted(one.failures)]
         if not left or self._in_order or len(left) == len(one.deliveries):
             return not left
-        return self._way.go_back(left, _history(envelope, term), 0)
+        return self._way.go_back(left, history(envelope, term), 0)
 
     def _known(self, envelope: Sealed) -> str:
         """The last known reasons why an event was not taken."""
@@ -230,7 +210,7 @@ class Dispatcher:
             for place, error in sorted(one.failures.items())
             if isinstance(error, Rejected | GivenUp) or (one.term.over and place in one.tried)
         ]
-        dead = [_dead(one, place) for one, place in final]
+        dead = [dead_one(one, place) for one, place in final]
         refused = self._way.bury(dead) if dead else set()
         for index, (one, place) in enumerate(final):
             outcome.reason = one.failures[place]
@@ -252,7 +232,7 @@ class Dispatcher:
                 outcome.fates.retried.setdefault(str(error), []).append(event)
             if not self._gone_back(one):
                 outcome.stay.append(one.message.id)
-                wait = max(_pause(one, place) for place in one.failures)
+                wait = max(pause_of(one, place) for place in one.failures)
                 pauses[one.message.receipt] = max(wait, one.term.spacing if self._in_order else 0)
         if pauses:
             self._way.postpone(pauses)
@@ -273,49 +253,7 @@ class Dispatcher:
                 continue
             error = one.failures[places[0]] if places is tried else None
             part = [one.deliveries[place] for place in places]
-            wait = max(_pause(one, place) for place in places)
-            if not self._way.go_back(part, _history(one.envelope, one.term, error), wait):
+            wait = max(pause_of(one, place) for place in places)
+            if not self._way.go_back(part, history(one.envelope, one.term, error), wait):
                 return False
         return True
-
-
-def _read(message: Message, now: int) -> tuple[Sealed | None, Term]:
-    """What a message has behind it; nothing, where it is no envelope."""
-    try:
-        envelope = seal(message.body)
-    except ValueError:
-        return None, Term(now, message.sent, message.receives)
-    told = bool(envelope.reason)
-    return envelope, Term(
-        now, message.sent, message.receives, envelope.since, envelope.attempts, told
-    )
-
-
-def _renewed(message: Message, envelope: Sealed | None, term: Term) -> str:
-    return envelope.again(term.begun, term.carried) if envelope else message.body
-
-
-def _history(envelope: Sealed, term: Term, error: DeliveryError | None = None) -> Envelope:
-    """What the next message of these events is to have behind it."""
-    reason, name = (
-        (str(error), type(error).__name__) if error else (envelope.reason, envelope.error)
-    )
-    return Envelope(term.begun, attempts=term.tries, reason=reason, error=name)
-
-
-def _dead(one: Open, place: int) -> Dead:
-    error = one.failures[place]
-    name, reason = type(error).__name__, str(error)
-    if isinstance(error, GivenUp):
-        name = error.error
-    elif not isinstance(error, Rejected):
-        reason = f"{reason} ({one.term})"
-    return Dead(one.deliveries[place], one.term.begun, name, reason)
-
-
-def _pause(one: Open, place: int) -> int:
-    """Seconds until an event's next try; none where there was no turn."""
-    error = one.failures[place]
-    if isinstance(error, NoTurn) or (one.term.over and place not in one.tried):
-        return 0
-    return pause(one.term.tries, error.after if isinstance(error, Throttled) else 0.0)
