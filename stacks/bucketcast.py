@@ -19,7 +19,7 @@ from stacks.entry import Entry
 from stacks.ingest import Ingest
 from stacks.pipeline import Pipeline
 from stacks.platform import LAMBDA, local_platform
-from stacks.runtime import Runtime
+from stacks.runtime import Runtime, let_look
 from stacks.scans import Scans
 from stacks.wiring import Wiring
 
@@ -62,12 +62,13 @@ class Bucketcast(Stack):
                 sync_events=config.sync_events,
                 assets=assets,
                 keep=not local,
+                table=ingest.rules,
             )
             for target in config.targets
         ]
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
-        Runtime(self, "Runtime", config=config, ingest=ingest, assets=assets)
+        runtime = Runtime(self, "Runtime", config=config, ingest=ingest, assets=assets)
         trail = None
         if not local and any(bucket.access_events for bucket in config.buckets.values()):
             trail = Access(self, "Access").trail
@@ -108,6 +109,8 @@ class Bucketcast(Stack):
             CfnOutput(self, "EntryUrl", value=entry.url)
         if config.control:
             control = Control(self, "Control", ingest=ingest, assets=assets)
+            runtime.let_manage(control.role)
+            let_look(control.role, deliveries)
             CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config)
         page(self, config.alarms, local=local)

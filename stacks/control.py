@@ -38,6 +38,7 @@ class Control(Construct):
             memory=_MEMORY,
             timeout=_TIMEOUT,
         )
+        self.role = made.role
         ingest.rules.grant(
             made.role,
             "dynamodb:DeleteItem",

@@ -3,6 +3,7 @@
 from typing import Final
 
 from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -12,7 +13,7 @@ from constructs import Construct
 from bucketcast.config import TargetConfig
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.queues import target_name
-from stacks import limits, nag, secrets
+from stacks import counters, limits, nag, secrets
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
@@ -41,9 +42,11 @@ class Delivery(Construct):
         sync_events: bool,
         assets: Assets,
         keep: bool,
+        table: dynamodb.ITable,
     ) -> None:
         super().__init__(scope, construct_id)
         self._target = target
+        self._table = table
         self._fifo = sync_events
         self._bulk = target.deploy.profile == "throughput" and not sync_events
         self._name = target_name(Stack.of(self).stack_name, target.kind, target.id)
@@ -77,6 +80,7 @@ class Delivery(Construct):
             Watched(self._name, self.queue, self.dead, made.function, about),
             paused=not target.enabled,
         )
+        self.function = made.function
         self._grant(made.role)
         self._listen(made.function)
         made.may_loop()
@@ -101,6 +105,7 @@ class Delivery(Construct):
             "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
             "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
             "BUCKETCAST_SYNC_EVENTS": "on" if self._fifo else "off",
+            "BUCKETCAST_RULES_TABLE": self._table.table_name,
         }
 
     def _grant(self, role: iam.Role) -> None:
@@ -109,6 +114,7 @@ class Delivery(Construct):
         self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
         secrets.let_read(role, self._target.secret_names)
+        role.add_to_policy(counters.right_to_add(self._table))
 
     def _listen(self, function: lambda_.Function) -> None:
         function.add_event_source(

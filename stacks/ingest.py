@@ -13,7 +13,7 @@ from constructs import Construct
 from bucketcast.config import Deployment
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.settings import DeployedTargets
-from stacks import nag
+from stacks import counters, nag
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
@@ -78,6 +78,7 @@ class Ingest(Construct):
         self._role = made.role
         self.writer = made
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+        made.role.add_to_policy(counters.right_to_add(self.rules))
         self.dead.grant(made.role, "sqs:SendMessage")
         # What a target's queue did not take goes back, addressed; what SQS would move is renewed.
         self.queue.grant(made.role, "sqs:SendMessage")

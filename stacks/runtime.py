@@ -15,8 +15,9 @@ from constructs import Construct
 from bucketcast.config import Deployment
 from bucketcast.queues import target_name
 from bucketcast.store.runtime.table import PARTITION
-from stacks import nag
+from stacks import counters, nag
 from stacks.assets import Assets
+from stacks.delivery import Delivery
 from stacks.function import Function
 from stacks.ingest import Ingest
 
@@ -66,6 +67,8 @@ class Runtime(Construct):
 
     def let_manage(self, role: iam.Role) -> None:
         """Let a role make, change, remove and probe run-time targets."""
+        if not self._functions:
+            return
         functions = [made.function.function_arn for made in self._functions.values()]
         statements = [
             _allow(_MAKE_QUEUES, [self._queue_arn("*")]),
@@ -110,6 +113,7 @@ class Runtime(Construct):
             _allow(_RECEIVE, [self._queue_arn(f"{kind}-*")]),
             _allow(["secretsmanager:GetSecretValue"], [self._secret_arn(f"{kind}-*")]),
             self._table_statement(["dynamodb:GetItem"]),
+            counters.right_to_add(self._ingest.rules),
         ]
         for statement in statements:
             made.role.add_to_policy(statement)
@@ -161,6 +165,17 @@ class Runtime(Construct):
                 "max_concurrency": runtime.max_concurrency,
             }
         )
+
+
+def let_look(role: iam.Role, deliveries: Sequence[Delivery]) -> None:
+    """Let a role see how the deployed targets are configured and fare."""
+    if not deliveries:
+        return
+    functions = [each.function.function_arn for each in deliveries]
+    queues = [queue.queue_arn for each in deliveries for queue in (each.queue, each.dead)]
+    look = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
+    role.add_to_policy(_allow(look, functions))
+    role.add_to_policy(_allow(["sqs:GetQueueAttributes"], queues))
 
 
 def _allow(

@@ -8,6 +8,7 @@ from bucketcast import telemetry, tracing
 from bucketcast.dispatch import Dispatcher, Message
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.options import read
+from bucketcast.store.counters import Counters, Counts
 from bucketcast.targets.base import Target
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -29,7 +30,11 @@ def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]])
 
 
 def deliver(
-    arn: str, dispatcher: Dispatcher, event: Mapping[str, Any], context: Any
+    arn: str,
+    dispatcher: Dispatcher,
+    event: Mapping[str, Any],
+    context: Any,
+    counters: Counters | None = None,
 ) -> dict[str, Any]:
     """Deliver what the messages hold, and answer with those that are to be seen again."""
     outcome = dispatcher(
@@ -55,6 +60,8 @@ def deliver(
     )
     telemetry.flush()
     telemetry.trace(tracing.dispatched(arn, outcome.fates))
+    if counters:
+        counters.add(arn, Counts(outcome.delivered, outcome.retried, outcome.dead))
     return {"batchItemFailures": [{"itemIdentifier": message} for message in outcome.stay]}
 
 

@@ -13,6 +13,7 @@ from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.settings import DispatchSettings
 from bucketcast.store import secrets
+from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.targets.base import Target
 from functions.dispatch.batch import Handler, connector, deliver, probe
 
@@ -35,10 +36,15 @@ def build(
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
     dispatcher = Dispatcher(connect, way, batch_size=kind.batch_size, in_order=settings.sync_events)
 
+    counted = environ.get("BUCKETCAST_RULES_TABLE")
+    counters = (
+        Counters(counted, lambda: boto3.client("dynamodb", config=CLIENT)) if counted else None
+    )
+
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):
             return probe(connect)
-        return deliver(arn, dispatcher, event, context)
+        return deliver(arn, dispatcher, event, context, counters)
 
     return handler
 

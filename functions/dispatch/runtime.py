@@ -20,6 +20,7 @@ from bucketcast.queues.target import TargetQueue
 from bucketcast.runtime.model import RuntimeTarget, id_of
 from bucketcast.settings import RuntimeSettings
 from bucketcast.store import secrets
+from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.store.runtime.table import Table
 from bucketcast.targets.base import Target
 from functions.dispatch.batch import Connect, Handler, connector, deliver, probe
@@ -46,6 +47,7 @@ class Kind:
         self._kind = kind
         self._sqs = boto3.client("sqs")
         self._table = Table(settings.table, boto3.client("dynamodb"))
+        self._counters = Counters(settings.table, lambda: boto3.client("dynamodb", config=CLIENT))
         self._served: OrderedDict[str, Served] = OrderedDict()
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -57,7 +59,7 @@ class Kind:
         target = self._table.target(arn)
         if target is None or target.queue != queue or target.state != "on":
             return self._later(arn, queue, event)
-        return deliver(arn, self._dispatcher(target), event, context)
+        return deliver(arn, self._dispatcher(target), event, context, self._counters)
 
     def _dispatcher(self, target: RuntimeTarget) -> Dispatcher:
         found = self._served.pop(target.queue, None)

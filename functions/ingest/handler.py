@@ -13,6 +13,7 @@ from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.settings import IngestSettings
+from bucketcast.store.counters import Counters, Counts
 from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
 from bucketcast.store.runtime.book import TargetBook
@@ -30,6 +31,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     dynamodb = boto3.client("dynamodb")
     rulebook = Rulebook(Rules(settings.rules_table, dynamodb))
     made = TargetBook(Table(settings.rules_table, dynamodb))
+    counters = Counters(settings.rules_table, lambda: dynamodb)
     dead = Queue(settings.ingress_dead_queue_url, sqs)
     looked_at = settings.object_facts
     objects = (
@@ -52,6 +54,8 @@ def build(environ: Mapping[str, str]) -> Handler:
         made.begin()
         taken = intake(map(incoming, event["Records"]), round(time.time() * 1000))
         routed = taken.routed
+        for arn, number in fanout.take_skipped().items():
+            counters.add(arn, Counts(skipped=number))
         telemetry.count(
             EventsReceived=routed.events,
             EventsMatched=sum(len(box.deliveries) for box in routed.outboxes.values()),

@@ -104,6 +104,18 @@ def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:
     assert "lambda:UpdateFunctionConfiguration" not in by_action
 
 
+def test_the_control_plane_may_manage_them_and_look_at_the_others(make: Make) -> None:
+    target = '[notify_webhook.primary]\nendpoint = "http://h"\n'
+    made = make('control = "on"\n' + TWO + target)
+    asked = [action for _, each in made.statements() for action in _list(each["Action"])]
+    assert "lambda:CreateEventSourceMapping" in asked
+    look = _statements(made, "Control", "lambda:GetFunctionConfiguration")
+    assert [len(_list(each["Resource"])) for each in look] == [1]
+    none = make('control = "on"\n[runtime]\nkinds = "off"\n')
+    asked = [action for _, each in none.statements() for action in _list(each["Action"])]
+    assert "lambda:CreateEventSourceMapping" not in asked
+
+
 def test_its_rights_are_answered_for(tmp_path: Path) -> None:
     app = _app(tmp_path)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

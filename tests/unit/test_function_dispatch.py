@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities import parameters
 from bucketcast.envelope import Delivery, Envelope, pack
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.store.counters import Counters, Counts
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
 from tests.unit.made import event, received
@@ -249,3 +250,16 @@ def test_secret_fetched_again_is_used(dispatch: Dispatch) -> None:
     assert probe(dispatch)["online"]  # it asks for fresh secrets, which all then use
     assert dispatch(body("b")) == []
     assert Fake.sent == [("hunter2", ["a"]), ("new", ["b"])]
+
+
+def test_a_batch_is_counted_where_there_is_a_table(
+    dispatch: Dispatch, dynamodb: Any, rules_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
+    Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy")}
+    handler = dispatch.module.build(
+        dispatch.environ | {"BUCKETCAST_RULES_TABLE": rules_table}, lambda _: dispatch.kind
+    )
+    handler(invocation(body("a", "b"), body("c")), Context(60 * SECONDS))
+    counted = Counters(rules_table, lambda: dynamodb).read()
+    assert counted == {ARN: Counts(sent=1, failed=1, dead=1)}

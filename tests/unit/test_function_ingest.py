@@ -14,6 +14,7 @@ from bucketcast.conditions import Condition
 from bucketcast.envelope import unpack
 from bucketcast.rules import Rule
 from bucketcast.settings import DeployedTargets, ObjectFacts
+from bucketcast.store.counters import Counters, Counts
 from bucketcast.store.rules import Rules
 from tests.unit.fake_aws import refusal
 from tests.unit.made import message, received, record, recorded
@@ -333,3 +334,13 @@ def test_event_knows_when_it_came(ingest: Ingest) -> None:
     first, second = unpack(found["Body"])[1]
     assert first.created == int(old["attributes"]["SentTimestamp"])
     assert second.created - first.created >= 4 * DAY * 1_000
+
+
+def test_events_for_a_target_that_is_not_there_are_counted(
+    ingest: Ingest, dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    gone = "arn:minio:sqs::gone:webhook"
+    ingest.put(gone)
+    ingest.put(HOOK)
+    assert ingest(message(record("a"), record("b"))) == []
+    assert Counters(rules_table, lambda: dynamodb).read() == {gone: Counts(skipped=2)}

@@ -34,6 +34,7 @@ _COMMANDS: Final = {
     "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
     "reconcile": "Compare a mirror with its bucket, and mend it.",
     "scan": "Find what in a bucket asks for attention: versions, folders.",
+    "stats": "How many events went to each target, and how many did not.",
     "status": "Which buckets' events come, and what else their notifications hold.",
     "trace": "Where an object's events went.",
     "target": "Targets: how they fare; made and removed without a deploy.",

@@ -1,7 +1,8 @@
 """The targets' queues, from the side of ingest."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -45,6 +46,7 @@ class Fanout:
         self._fifo = fifo
         self._deployed = deployed
         self._made = made
+        self._skipped: Counter[str] = Counter()
 
     def send(self, arn: str, outbox: Outbox) -> list[Unsent]:
         """Send; the answer is what the target's queue did not take now.
@@ -82,6 +84,11 @@ class Fanout:
         refused = self._send(where, [Outgoing(body)])
         return Unsent(body, (), refused[0]) if refused else None
 
+    def take_skipped(self) -> Mapping[str, int]:
+        """How many events went nowhere since this was asked last, by the ARN that rules name."""
+        skipped, self._skipped = self._skipped, Counter()
+        return skipped
+
     def _send(self, where: "_Place", messages: Sequence[Outgoing]) -> dict[int, str]:
         """What SQS did not take, by its place; nothing where there is nobody to take it."""
         arn = where.arn
@@ -99,6 +106,7 @@ class Fanout:
             refused = dict.fromkeys(range(len(messages)), str(error))
         if refused is None:
             logger.warning("a rule names a target that is not deployed", target=arn)
+            self._skipped[arn] += sum(_events(each.body) for each in messages)
             return {}
         for place, reason in refused.items():
             logger.error("SQS did not take a message", target=arn, reason=reason, place=place)
@@ -119,7 +127,7 @@ class Fanout:
 
     def _place(self, arn: str) -> "_Place":
         try:
-            name = self._made(arn)
+            name = None if self._deployed(arn) else self._made(arn)
         except Exception:  # noqa: BLE001 - only this target waits for it
             logger.exception("run-time targets cannot be read", target=arn)
             return _Place(arn, None, fifo=self._fifo, certain=True)
@@ -150,3 +158,11 @@ def _message(where: _Place, outbox: Outbox, one: Packed) -> Outgoing:
         return Outgoing(one.body)
     token = outbox.deliveries[one.start].copy_id
     return Outgoing(one.body, group=where.arn, token=token)
+
+
+def _events(body: str) -> int:
+    """How many a message holds; one that is no envelope counts as one."""
+    try:
+        return len(unpack(body)[1])
+    except ValueError:
+        return 1
