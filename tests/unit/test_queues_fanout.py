@@ -254,10 +254,40 @@ def test_while_run_time_targets_cannot_be_read_their_events_are_left(sqs: "SQSCl
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
     way = Fanout(
-        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed={HOOK}.__contains__, made=refuse
+        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=refuse
     )
     (left,) = way.send(HOOK, outbox("a"))
     assert (left.origins, left.reason) == ({"message of a"}, "its queue is not known now")
     again = way.forward(HOOK, left.body)
     assert again is not None
     assert again.reason == left.reason
+
+
+def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClient") -> None:
+    url = made_queue(sqs)
+    asked: list[str] = []
+
+    def made(arn: str) -> str:
+        asked.append(arn)
+        return "Bucketcast-runtime-webhook-primary-0a1b2c"
+
+    way = Fanout(
+        fanout(sqs)._prefix,
+        sqs,
+        dead(sqs),
+        fifo=False,
+        deployed={HOOK}.__contains__,
+        made=made,
+    )
+    assert way.send(HOOK, outbox("a")) == []
+    assert keys(received(sqs, url)) == [["a"]]
+    assert asked == [], "nor is the table asked for it"
+
+
+def test_events_that_go_nowhere_are_counted(sqs: "SQSClient") -> None:
+    way = fanout(sqs)
+    gone = "arn:minio:sqs::gone:webhook"
+    assert way.send(gone, outbox("a", "b")) == []
+    assert way.forward(gone, "no envelope") is None
+    assert way.take_skipped() == {gone: 3}
+    assert way.take_skipped() == {}

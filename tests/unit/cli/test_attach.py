@@ -306,7 +306,9 @@ def test_status_shows_the_ways_and_what_is_not_ours(
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
     buckets.documents["uploads"] = {"EventBridgeConfiguration": {}}
     buckets.documents["theirs"] = {}
-    assert cells(run("status").out) == [
+    said, *table = run("status").out.splitlines()
+    assert said == "SQS ARNs: arn:minio:sqs::main:postgresql arn:minio:sqs::primary:webhook"
+    assert cells("\n".join(table)) == [
         ["BUCKET", "EVENTS COME", "ACCESS EVENTS", "RULES", "OTHER ENTRIES, UNTOUCHED"],
         ["archive", "via sqs", "off", "0", "'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other"],
         [
@@ -346,5 +348,5 @@ def test_status_says_what_is_half_wired(
 def test_status_of_nothing_says_how_to_begin(run: Run, buckets: Buckets) -> None:
     assert buckets.documents
     ran = run("status")
-    assert (ran.code, ran.out) == (0, "")
+    assert (ran.code, ran.out.count("\n")) == (0, 1)
     assert "bucketcast attach BUCKET" in ran.err

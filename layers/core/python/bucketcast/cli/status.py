@@ -34,8 +34,9 @@ class _Seen(NamedTuple):
 def command(screen: Screen, bucket: str | None) -> None:
     """Show which buckets' events come, by what way, and what else their notifications hold.
 
-    Without BUCKET: every bucket of the account that is attached or has rules. Access events are
-    the calls that CloudTrail logs because a rule asks for them.
+    Before that the ARNs of the targets, which rules may name. Without BUCKET: every bucket of the
+    account that is attached or has rules. Access events are the calls that CloudTrail logs because
+    a rule asks for them.
 
     \b
     Example:
@@ -51,7 +52,8 @@ def command(screen: Screen, bucket: str | None) -> None:
     shown = [each for each in wired if bucket or each.via or each.by_deploy or rules[each.bucket]]
     events = AccessEvents(there, aws)
     seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]
-    document = {"buckets": [_document(each) for each in seen]}
+    arns = [target.arn for target in there.targets]
+    document = {"buckets": [_document(each) for each in seen], "sqs_arns": arns}
     rows = [
         (
             each.wired.bucket,
@@ -62,6 +64,9 @@ def command(screen: Screen, bucket: str | None) -> None:
         )
         for each in seen
     ]
+    if not screen.json:
+        # As MinIO prints it when it starts.
+        click.echo(f"SQS ARNs: {' '.join(arns) or 'none'}")
     nothing = "no bucket is attached: `bucketcast attach BUCKET`, or [bucket.NAME] and a deploy"
     screen.table(document, _COLUMNS, rows, nothing)
 

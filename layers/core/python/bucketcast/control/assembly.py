@@ -5,6 +5,7 @@ from typing import Final
 
 from starlette.applications import Starlette
 
+from bucketcast.control.admin.routes import Admin
 from bucketcast.control.app import S3, build
 from bucketcast.control.forward import Forward
 from bucketcast.control.gate import Gate
@@ -29,7 +30,8 @@ def assemble(
         with explained():
             return users.find(access_key)
 
-    gate = Gate(Known(find), region, domains=tuple(name.lower() for name in domains))
+    known = Known(find)
+    gate = Gate(known, region, domains=tuple(name.lower() for name in domains))
     endpoint = logins.endpoint(region)
     notifications = Notifications(stack, aws, region)
     # Clients are made one after the other: making one is not safe among threads, using one is.
@@ -37,4 +39,5 @@ def assemble(
     forward = Forward(endpoint, region, logins)
     return build(
         S3(gate, notifications.answers, forward, objects="" if objects else endpoint),
+        Admin(gate, known, stack, aws).routes(),
     )

@@ -81,6 +81,7 @@ _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
         _BAD,
         "MinIO server does not support Topic or Cloud Function based notifications.",
     ),
+    "XMinioAdminConfigBadJSON": (_BAD, "The configuration cannot be read."),
     "XAmzContentSHA256Mismatch": (
         _BAD,
         "The provided 'x-amz-content-sha256' header does not match what was computed.",

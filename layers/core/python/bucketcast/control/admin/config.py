@@ -1,0 +1,209 @@
+"""`mc admin config`: targets as MinIO's configuration, and changes to those made at run time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.control.admin.lines import DEFAULT_ID, Line, parsed, written
+from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+from bucketcast.options import Option, options_of
+from bucketcast.store import deployed
+from bucketcast.store.access import Aws, explained
+from bucketcast.store.deployed import Deployed, DeployedTarget
+from bucketcast.store.runtime.opened import run_time_targets
+from bucketcast.store.runtime.targets import DeployedByFileError, NoRuntimeTargetError
+
+REDACTED: Final = "*redacted*"
+"""Stands for what must not be seen; given back, it leaves what is there."""
+_NOTIFY: Final = "notify_"
+_PRODUCTS: Final = {
+    "amqp": "AMQP endpoints",
+    "elasticsearch": "Elasticsearch endpoints",
+    "kafka": "Kafka endpoints",
+    "mqtt": "MQTT endpoints",
+    "mysql": "MySQL databases",
+    "nats": "NATS endpoints",
+    "nsq": "NSQ endpoints",
+    "postgres": "Postgres databases",
+    "redis": "Redis datastores",
+    "webhook": "webhook endpoints",
+}
+_API: Final = "api"
+_ON: Final = "enable"
+
+
+class AdminConfig:
+    """The configuration of one deployment; `find` gives it as it is now."""
+
+    def __init__(self, find: Callable[[], Deployed], aws: Aws) -> None:
+        self._find = find
+        self._aws = aws
+
+    def get(self, key: str) -> str:
+        """The lines of a sub-system, of all its targets or of one.
+
+        Raises:
+            ConfigErrors: there is no such sub-system.
+            NoRuntimeTargetError: there is no such target.
+        """
+        system, _, id_ = key.strip().partition(":")
+        there = self._find()
+        if system == _API:
+            return self._api(there)
+        kind = _kind(system)
+        lines = [line for each, line in self._lines(there, kind) if id_ in ("", each.id)]
+        if not lines and id_:
+            raise NoRuntimeTargetError(f"there is no target {system}:{id_}")
+        return "\n".join(lines or [_unset(kind)]) + "\n"
+
+    def export(self) -> str:
+        """All lines; those of the file's targets too."""
+        there = self._find()
+        lines = [line for kind in targets.kinds() for _, line in self._lines(there, kind)]
+        return "\n".join([self._api(there).rstrip("\n"), *lines]) + "\n"
+
+    def set(self, text: str) -> None:
+        """Make or change the run-time target of a line; what it does not name stays.
+
+        Raises:
+            BucketcastError: it cannot be, or is not a run-time target's.
+        """
+        self._put(self._find(), parsed(text))
+
+    def load(self, text: str) -> None:
+        """Make and change run-time targets as the lines of an export say.
+
+        Nothing is changed where one of the lines is no line or about a target of the file.
+
+        Raises:
+            BucketcastError: as `set`.
+        """
+        there = self._find()
+        lines = [line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"]
+        wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
+        changed = [line for line in wanted if not self._is_so(there, line)]
+        for line in changed:
+            _demand(there, line)
+        for line in changed:
+            self._put(there, line)
+
+    def reset(self, text: str) -> None:
+        """Remove the run-time target of `notify_KIND:ID`; what waits for it is kept.
+
+        Raises:
+            BucketcastError: there is none, or it is one of the file's.
+        """
+        line = parsed(text)
+        kind = _kind(line.system)
+        arn = Arn(id=line.id or DEFAULT_ID, type=targets.load(kind).arn_type)
+        with explained():
+            run_time_targets(self._find(), self._aws).remove(arn)
+
+    def help(self, system: str, key: str) -> dict[str, Any]:
+        """What may be set, as `mc` prints it."""
+        if not system:
+            every = [_help(f"{_NOTIFY}{kind}", _about(kind), "") for kind in targets.kinds()]
+            return {"subSys": "", "description": "", "multipleTargets": False, "keysHelp": every}
+        kind = _kind(system.partition(":")[0])
+        keys = [
+            _help(name, known.help, known.type, optional=not known.required)
+            for name, known in _options(kind).items()
+            if key in ("", name)
+        ]
+        return {
+            "subSys": f"{_NOTIFY}{kind}",
+            "description": _about(kind),
+            "multipleTargets": True,
+            "keysHelp": keys,
+        }
+
+    def _lines(self, there: Deployed, kind: str) -> Iterator[tuple[DeployedTarget, str]]:
+        for each in (*there.targets, *there.resting):
+            if each.kind != kind or (each.made and each.made.state == "kept"):
+                continue
+            values = self._shown(each)
+            off = values.pop("enable", "on") != "on"
+            yield each, written(f"{_NOTIFY}{kind}", each.id, values, off=off)
+
+    def _shown(self, target: DeployedTarget) -> dict[str, str]:
+        """All keys of a target, with what they are where it is not set; secrets are not shown."""
+        held = deployed.settings(target, self._aws)
+        shown = {key: known.default for key, known in _options(target.kind).items()}
+        for key, text in held.items():
+            hidden = target.made is not None and text.startswith(f"secret:{target.made.secret}#")
+            shown[key] = REDACTED if target.made and target.made.secret and hidden else text
+        return shown
+
+    def _is_so(self, there: Deployed, line: Line) -> bool:
+        kind = _kind(line.system)
+        for each in there.targets:
+            if (each.kind, each.id) == (kind, line.id or DEFAULT_ID):
+                shown = self._shown(each)
+                return all(shown.get(key, "") == value for key, value in line.values.items())
+        return False
+
+    def _put(self, there: Deployed, line: Line) -> None:
+        if line.system == _API:
+            raise ConfigErrors(
+                [
+                    ConfigError(
+                        _API,
+                        "is set by a deploy",
+                        "sync_events in bucketcast.toml, or MINIO_API_SYNC_EVENTS, and a deploy",
+                    )
+                ]
+            )
+        kind = _kind(line.system)
+        values = {key: text for key, text in line.values.items() if text != REDACTED}
+        with explained():
+            made = run_time_targets(there, self._aws)
+            made.put(kind, line.id or DEFAULT_ID, values, merge=True)
+
+    def _api(self, there: Deployed) -> str:
+        ordered = bool(there.runtime and there.runtime.sync_events)
+        return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
+
+
+def _demand(there: Deployed, line: Line) -> None:
+    kind = _kind(line.system)
+    arn = str(Arn(id=line.id or DEFAULT_ID, type=targets.load(kind).arn_type))
+    if any(each.arn == arn and each.made is None for each in there.targets):
+        raise DeployedByFileError(
+            f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
+        )
+
+
+def _kind(system: str) -> str:
+    kind = system.removeprefix(_NOTIFY)
+    if system.startswith(_NOTIFY) and kind in targets.kinds():
+        return kind
+    known = [_NOTIFY + each for each in targets.kinds()]
+    allowed = f"{did_you_mean(system, known)}there are {', '.join([*known, _API])}"
+    raise ConfigErrors([ConfigError(system, "unknown sub-system", allowed)])
+
+
+def _options(kind: str) -> Mapping[str, Option]:
+    """Its own options, then those that others have too; `enable` is said by the line itself."""
+    declared: Any = targets.load(kind).Settings
+    own, every = declared.__annotations__, options_of(declared)
+    return {key: every[key] for key in sorted(every, key=lambda key: key not in own) if key != _ON}
+
+
+def _unset(kind: str) -> str:
+    values = {key: known.default for key, known in _options(kind).items()}
+    return written(f"{_NOTIFY}{kind}", "", values, off=True)
+
+
+def _about(kind: str) -> str:
+    return f"publish bucket notifications to {_PRODUCTS.get(kind, f'{kind} endpoints')}"
+
+
+def _help(key: str, about: str, type_: str, *, optional: bool = True) -> dict[str, Any]:
+    return {
+        "key": key,
+        "description": about,
+        "optional": optional,
+        "type": type_,
+        "multipleTargets": not type_,
+    }

@@ -1,0 +1,190 @@
+"""The paths of the admin calls, each answered for administrators only."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from bucketcast.control.admin import bearer, metrics
+from bucketcast.control.admin.config import AdminConfig
+from bucketcast.control.admin.info import server_info
+from bucketcast.control.admin.sealed import opened, sealed
+from bucketcast.control.errors import S3Error
+from bucketcast.control.gate import Admitted, Find, Gate
+from bucketcast.errors import BucketcastError
+from bucketcast.store import deployed
+from bucketcast.store.access import Aws, AwsError
+from bucketcast.store.progress import Progress, progress
+
+PREFIX: Final = "/minio/admin/v3"
+APPLIED: Final = {"x-minio-config-applied": "true"}
+"""What keeps `mc` from asking for a restart."""
+_BODY_BYTES: Final = 512 * 1024
+_SEALING: Final = 2
+"""How many bodies are opened or sealed at once: each takes 64 MB."""
+
+_METRICS_SECONDS: Final = 10.0
+
+Written = Callable[[Sequence[Progress], str], str]
+Work = Callable[[Admitted, str], Awaitable[Response]]
+
+
+class Admin:
+    """Answers them for one deployment; `stack` is looked at anew for each call."""
+
+    def __init__(self, gate: Gate, find: Find, stack: str, aws: Aws) -> None:
+        self._gate = gate
+        self._find = find
+        self._stack = stack
+        self._aws = aws
+        self._began = time.time()
+        self._config = AdminConfig(self._there, aws)
+        self._sealing = asyncio.Semaphore(_SEALING)
+        self._measuring = asyncio.Lock()
+        self._measured_until = 0.0
+        self._found: Sequence[Progress] = ()
+        # Making a client is not safe among threads, using one is.
+        _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
+        _ = aws.secretsmanager
+
+    def routes(self) -> list[BaseRoute]:
+        """All paths; those of MinIO that are not among them are answered as not implemented."""
+        answers: Mapping[tuple[str, str], Work] = {
+            ("GET", "/get-config-kv"): self._get,
+            ("PUT", "/set-config-kv"): self._set,
+            ("DELETE", "/del-config-kv"): self._reset,
+            ("GET", "/help-config-kv"): self._help,
+            ("GET", "/config"): self._export,
+            ("PUT", "/config"): self._load,
+            ("GET", "/info"): self._info,
+            ("POST", "/service"): self._service,
+        }
+        routes: list[BaseRoute] = [
+            Route(PREFIX + path, self._route(work), methods=[method])
+            for (method, path), work in answers.items()
+        ]
+        routes += [
+            Route("/minio/v2/metrics/cluster", self._measured(metrics.cluster), methods=["GET"]),
+            *(
+                Route(path, self._measured(metrics.notification), methods=["GET"])
+                for path in ("/minio/metrics/v3/notification", "/metrics/v3/notification")
+            ),
+        ]
+        every = ["GET", "PUT", "POST", "DELETE"]
+        rest = Route("/minio/admin/{rest:path}", self._route(self._unknown), methods=every)
+        return [*routes, rest]
+
+    def _route(self, work: Work) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            admitted = await self._gate.admit(request.scope, request.receive)
+            admitted.need_admin()
+            account = await self._find(admitted.user.access_key)
+            try:
+                return await work(admitted, account.secret if account else "")
+            except AwsError as error:
+                raise S3Error("ServiceUnavailable", str(error)) from error
+            except S3Error:
+                raise
+            except BucketcastError as error:
+                raise S3Error("XMinioAdminConfigBadJSON", str(error)) from error
+
+        return answer
+
+    def _measured(self, written: Written) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            authorization = request.headers.get("authorization", "")
+            user = await bearer.admitted(authorization, self._find, datetime.now(UTC))
+            if not user.admin:
+                raise S3Error("AccessDenied", f"{user.name} is no administrator")
+            try:
+                found = await self._measures()
+            except AwsError as error:
+                raise S3Error("ServiceUnavailable", str(error)) from error
+            text = written(found, request.headers.get("host", ""))
+            return Response(text, media_type="text/plain; version=0.0.4")
+
+        return answer
+
+    async def _measures(self) -> Sequence[Progress]:
+        """How the targets are doing, kept for as long as MinIO keeps it."""
+        async with self._measuring:
+            if time.monotonic() > self._measured_until:
+                self._found = await asyncio.to_thread(lambda: progress(self._there(), self._aws))
+                self._measured_until = time.monotonic() + _METRICS_SECONDS
+            return self._found
+
+    def _there(self) -> deployed.Deployed:
+        return deployed.find(self._stack, self._aws)
+
+    async def _get(self, admitted: Admitted, secret: str) -> Response:
+        key = admitted.call.first("key") or ""
+        return await self._sealed(await asyncio.to_thread(self._config.get, key), secret)
+
+    async def _export(self, _: Admitted, secret: str) -> Response:
+        return await self._sealed(await asyncio.to_thread(self._config.export), secret)
+
+    async def _set(self, admitted: Admitted, secret: str) -> Response:
+        await asyncio.to_thread(self._config.set, await self._opened(admitted, secret))
+        return Response(headers=APPLIED)
+
+    async def _load(self, admitted: Admitted, secret: str) -> Response:
+        await asyncio.to_thread(self._config.load, await self._opened(admitted, secret))
+        return Response(headers=APPLIED)
+
+    async def _reset(self, admitted: Admitted, secret: str) -> Response:
+        await asyncio.to_thread(self._config.reset, await self._opened(admitted, secret))
+        return Response(headers=APPLIED)
+
+    async def _help(self, admitted: Admitted, _: str) -> Response:
+        asked = admitted.call.first("subSys") or "", admitted.call.first("key") or ""
+        return _json(self._config.help(*asked))
+
+    async def _info(self, admitted: Admitted, _: str) -> Response:
+        host = admitted.call.headers.get("host", "")
+        uptime = round(time.time() - self._began)
+
+        def told() -> dict[str, Any]:
+            there = self._there()
+            every = (*there.targets, *there.resting)
+            return server_info(every, deployed.health(every, self._aws), host, uptime)
+
+        return _json(await asyncio.to_thread(told))
+
+    async def _service(self, admitted: Admitted, _: str) -> Response:
+        """A restart is done at once: there is nothing that a change would wait for."""
+        action = admitted.call.first("action") or ""
+        if action != "restart":
+            raise S3Error(
+                "NotImplemented",
+                f"there is no server here that '{action}' could be done to; restart is answered",
+            )
+        dry = admitted.call.first("dry-run") == "true"
+        host = admitted.call.headers.get("host", "")
+        return _json({"action": action, "dryRun": dry, "results": [{"host": host}]})
+
+    async def _unknown(self, admitted: Admitted, _: str) -> Response:
+        raise S3Error(
+            "NotImplemented",
+            f"{admitted.call.path} is not among the admin calls that are answered here: config, "
+            "info, service restart, prometheus",
+        )
+
+    async def _opened(self, admitted: Admitted, secret: str) -> str:
+        body = await admitted.body.read(_BODY_BYTES)
+        async with self._sealing:
+            return await asyncio.to_thread(opened, body, secret)
+
+    async def _sealed(self, text: str, secret: str) -> Response:
+        async with self._sealing:
+            body = await asyncio.to_thread(sealed, text, secret)
+        return Response(body, media_type="application/octet-stream")
+
+
+def _json(document: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(document), media_type="application/json")

@@ -1,0 +1,116 @@
+"""`mc admin`, the real one, against the gateway: targets are made, shown, changed and removed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.mc import Mc
+from tests.e2e.system import System
+from tests.servers.redis import RedisServer
+
+
+@pytest.fixture
+def mc(system: System, tmp_path: Path) -> Mc:
+    return Mc(system, tmp_path / "mc")
+
+
+def test_the_guides_lines_bring_an_event_into_a_redis(system: System, prefix: str, mc: Mc) -> None:
+    id_ = f"mc-{prefix[-7:-1]}"
+    name, arn = f"notify_redis:{id_}", f"arn:minio:sqs::{id_}:redis"
+    redis = system.consumers.redis
+    assert isinstance(redis, RedisServer)
+    settings = redis.settings(key=f"ev:{id_}", format="access")
+    words = [f"{key}={text}" for key, text in settings.items()]
+    done = mc("admin", "config", "set", "local", name, *words)
+    assert "Successfully applied new settings." in done
+    shown = mc("admin", "config", "get", "local", "notify_redis")
+    (line,) = [each for each in shown.splitlines() if each.startswith(f"{name} ")]
+    assert f'key="ev:{id_}"' in line
+    assert 'password="*redacted*"' in line
+    restarted = json.loads(mc("admin", "service", "restart", "local", "--json"))
+    assert restarted["status"] == "success"
+    info = json.loads(mc("admin", "info", "local", "--json"))["info"]
+    assert arn in info["sqsARN"]
+    assert {"redis": [{id_: {"status": "online"}}]} in info["services"]["notifications"]
+    ran = system.bucketcast("event", "add", "uploads", arn, "--event", "put", "--prefix", prefix)
+    assert ran.code == 0, ran.err
+    system.put("uploads", f"{prefix}photo.jpg")
+    system.until(
+        "the event in Redis",
+        lambda: [each.body for each in redis.received(f"ev:{id_}")],
+        lambda seen: any(prefix[:-1].encode() in body for body in seen),
+    )
+    mc("admin", "config", "set", "local", name, "enable=off")
+    assert mc("admin", "config", "get", "local", name).startswith(f'# {name} enable="off"')
+    exported = mc("admin", "config", "export", "local")
+    assert "notify_webhook:primary" in exported
+    assert "is successfully reset" in mc("admin", "config", "reset", "local", name)
+    assert name not in mc("admin", "config", "export", "local")
+    system.bucketcast("event", "rm", "uploads", arn)
+    system.bucketcast("target", "rm", arn, "--discard")
+
+
+def test_what_the_file_deploys_is_shown_and_changed_there_only(mc: Mc) -> None:
+    assert "notify_webhook:primary" in mc("admin", "config", "get", "local", "notify_webhook")
+    words = ("admin", "config", "set", "local", "notify_webhook:primary", "endpoint=http://h")
+    refused = mc.run(*words)
+    assert refused.code == 1
+    assert "is in bucketcast.toml: change it there and deploy" in refused.out + refused.err
+    assert 'sync_events="off"' in mc("admin", "config", "get", "local", "api")
+    refused = mc.run("admin", "config", "set", "local", "api", "sync_events=on")
+    assert (refused.code, "is set by a deploy" in refused.out + refused.err) == (1, True)
+    assert "publish bucket notifications to NATS" in mc("admin", "config", "get", "local")
+
+
+def test_an_export_is_imported(system: System, prefix: str, mc: Mc, tmp_path: Path) -> None:
+    id_ = f"in-{prefix[-7:-1]}"
+    name = f"notify_webhook:{id_}"
+    words = ("endpoint=http://127.0.0.1:9/", "auth_token=hunter2")
+    mc("admin", "config", "set", "local", name, *words)
+    exported = mc("admin", "config", "export", "local")
+    assert "hunter2" not in exported
+    file = tmp_path / "exported.txt"
+    file.write_text(exported.replace("http://127.0.0.1:9/", "http://127.0.0.1:10/"))
+    with file.open() as stdin:
+        assert mc.popen("admin", "config", "import", "local", stdin=stdin).wait(60) == 0
+    line = mc("admin", "config", "get", "local", name)
+    assert 'endpoint="http://127.0.0.1:10/"' in line
+    assert 'auth_token="*redacted*"' in line
+    system.bucketcast("target", "rm", f"arn:minio:sqs::{id_}:webhook", "--discard")
+
+
+def test_metrics_and_stats_count_what_was_sent(system: System, prefix: str, mc: Mc) -> None:
+    arn = "arn:minio:sqs::primary:webhook"
+
+    def sent() -> int:
+        found = system.bucketcast("stats", "--json").document["targets"]
+        return int(next(each["sent"] for each in found if each["arn"] == arn))
+
+    before = sent()
+    system.add_rule("uploads", "webhook.primary", "--prefix", prefix, event="put")
+    for number in range(3):
+        system.put("uploads", f"{prefix}{number}")
+    system.until_equal("all are counted", sent, before + 3)
+    token = mc("admin", "prometheus", "generate", "local")
+    assert "bearer_token" in token
+    text = system.until(
+        "the metrics, which are kept for ten seconds",
+        lambda: mc("admin", "prometheus", "metrics", "local", "cluster"),
+        lambda seen: number_of(seen, "total_events", "primary", "webhook") >= before + 3,
+    )
+    assert number_of(text, "queue_length", "primary", "webhook") == 0
+    words = ("admin", "prometheus", "metrics", "local", "notification", "--api-version", "v3")
+    assert "minio_notification_events_sent_total{" in mc(*words)
+
+
+def number_of(text: str, name: str, id_: str, type_: str) -> int:
+    """A target's number in Prometheus' text."""
+    (line,) = [
+        line
+        for line in text.splitlines()
+        if line.startswith(f"minio_notify_target_{name}{{")
+        and f'target_id="{id_}"' in line
+        and f'target_name="{type_}"' in line
+    ]
+    return int(line.rpartition(" ")[2])

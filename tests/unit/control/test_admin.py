@@ -1,0 +1,221 @@
+"""The admin calls: who may ask, what is sealed, what is shown, what is changed."""
+
+import asyncio
+import json
+from collections.abc import Iterator, MutableMapping
+from dataclasses import replace as changed
+from typing import Any
+
+import pytest
+from moto import mock_aws
+from msgspec.structs import asdict, replace
+from starlette.applications import Starlette
+
+from bucketcast.control.admin.config import REDACTED
+from bucketcast.control.admin.routes import PREFIX, Admin
+from bucketcast.control.admin.sealed import opened, sealed
+from bucketcast.control.app import build
+from bucketcast.control.errors import S3Error
+from bucketcast.control.gate import Gate
+from bucketcast.control.users import Account
+from tests.unit.control.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
+from tests.unit.fake_aws import REGION as AWS_REGION
+from tests.unit.fake_aws import FakeAws, _client
+from tests.unit.runtime_targets import ACCOUNT, RUNTIME, make_functions
+
+HERE = replace(
+    RUNTIME,
+    queues=f"https://sqs.{AWS_REGION}.amazonaws.com/{ACCOUNT}",
+    queue_arns=f"arn:aws:sqs:{AWS_REGION}:{ACCOUNT}",
+)
+
+
+class Server:
+    """The application, and an administrator who calls it."""
+
+    def __init__(self, aws: FakeAws, *, admin: bool = True) -> None:
+        user = changed(ANNA, admin=admin)
+
+        async def find(access_key: str) -> Account | None:
+            return Account(user, SECRET) if access_key == ACCESS else None
+
+        self.aws = aws
+        gate = Gate(find, REGION)
+        self.app: Starlette = build(_nothing, Admin(gate, find, "Bucketcast", aws).routes())
+
+    def __call__(
+        self, method: str, path: str, body: bytes = b"", *, region: str = ""
+    ) -> tuple[int, dict[str, str], bytes]:
+        request = signed(method, PREFIX + path, body, region=region)
+        scope = scope_of(request)
+        scope["path"] = path_of(scope)
+        scope["root_path"] = ""
+        messages: list[MutableMapping[str, Any]] = []
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            messages.append(message)
+
+        asyncio.run(self.app(scope, Wire(body), send))
+        start, *rest = messages
+        headers = {name.decode(): value.decode() for name, value in start["headers"]}
+        return start["status"], headers, b"".join(each.get("body", b"") for each in rest)
+
+    def text(self, method: str, path: str) -> str:
+        status, _, body = self(method, path)
+        assert status == 200, body
+        return opened(body, SECRET)
+
+    def told(self, path: str, line: str, method: str = "PUT") -> tuple[int, str]:
+        status, headers, body = self(method, path, sealed(line, SECRET))
+        assert (headers.get("x-minio-config-applied") == "true") == (status == 200)
+        return status, body.decode()
+
+
+async def _nothing(*_: Any) -> None:
+    raise AssertionError("this is S3's")
+
+
+def path_of(scope: MutableMapping[str, Any]) -> str:
+    return str(scope["raw_path"].decode())
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAws]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    with mock_aws():
+        made = FakeAws(("webhook", "webhook", "primary"))
+        made.outputs["RuntimeOutput"] = json.dumps(asdict(HERE))
+        made.mappings, made.secretsmanager = _client("lambda"), _client("secretsmanager")
+        make_functions(_client("iam"), made.mappings)
+        made.settings["Bucketcast-webhook-primary"] = {"endpoint": "http://h"}
+        made.answers["Bucketcast-runtime-redis"] = {"online": False, "why": "x", "where": ""}
+        yield made
+
+
+@pytest.fixture
+def server(aws: FakeAws) -> Server:
+    return Server(aws)
+
+
+SET = "notify_redis:1 address=127.0.0.1:6379 key=events format=access password=hunter2"
+
+
+def test_set_makes_a_target_at_once_and_get_shows_it(server: Server) -> None:
+    assert server.told("/set-config-kv", SET) == (200, "")
+    shown = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
+    assert shown.startswith('notify_redis:1 address="127.0.0.1:6379" key="events" ')
+    assert f'password="{REDACTED}"' in shown
+    assert "hunter2" not in server.text("GET", "/config")
+    status, _, body = server("GET", "/info")
+    told = json.loads(body)
+    assert (status, told["sqsARN"]) == (
+        200,
+        ["arn:minio:sqs::1:redis", "arn:minio:sqs::primary:webhook"],
+    )
+    assert told["services"]["notifications"] == [
+        {"redis": [{"1": {"status": "offline"}}]},
+        {"webhook": [{"primary": {"status": "online"}}]},
+    ]
+
+
+def test_set_leaves_what_it_does_not_name(server: Server) -> None:
+    server.told("/set-config-kv", SET)
+    assert server.told("/set-config-kv", f"notify_redis:1 key=x password={REDACTED}")[0] == 200
+    shown = server.text("GET", "/get-config-kv?key=notify_redis")
+    assert 'key="x"' in shown
+    assert 'format="access"' in shown
+    assert f'password="{REDACTED}"' in shown
+
+
+def test_an_export_can_be_imported(server: Server) -> None:
+    server.told("/set-config-kv", SET)
+    exported = server.text("GET", "/config")
+    assert server.told("/config", exported)[0] == 200
+    assert server.text("GET", "/config") == exported
+    changed_line = exported.replace('key="events"', 'key="others"')
+    assert server.told("/config", changed_line)[0] == 200
+    assert 'key="others"' in server.text("GET", "/config")
+
+
+def test_nothing_of_an_import_is_done_where_a_line_is_about_the_file(server: Server) -> None:
+    lines = f'{SET}\nnotify_webhook:primary endpoint="http://elsewhere"\n'
+    status, body = server.told("/config", lines)
+    assert (status, "is in bucketcast.toml: change it there" in body) == (400, True)
+    assert "notify_redis:1" not in server.text("GET", "/config")
+
+
+def test_reset_removes_it(server: Server) -> None:
+    server.told("/set-config-kv", SET)
+    assert server.told("/del-config-kv", "notify_redis:1", "DELETE")[0] == 200
+    assert "notify_redis:1" not in server.text("GET", "/config")
+    status, body = server.told("/del-config-kv", "notify_redis:1", "DELETE")
+    assert (status, "no run-time target" in body) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("notify_webhook:primary endpoint=http://h", "is in bucketcast.toml: change it there"),
+        ("notify_redis:1 format=sideways", "notify_redis.1.format: found 'sideways'"),
+        ("notify_redis:1 password=hunter2 nokey=x", "nokey: unknown key"),
+        ("notify_rediss:1 key=x", "did you mean 'notify_redis'?"),
+        ("api sync_events=on", "is set by a deploy"),
+        ("notify_kafka:1 brokers=h:1 topic=x", "no function for run-time targets of kind kafka"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(server: Server, line: str, said: str) -> None:
+    status, body = server.told("/set-config-kv", line)
+    assert (status, said in body.replace("&apos;", "'")) == (400, True), body
+    assert "hunter2" not in body
+
+
+def test_what_is_not_set_and_what_is_the_deploys_is_shown(server: Server) -> None:
+    assert server.text("GET", "/get-config-kv?key=notify_nats").startswith(
+        '# notify_nats enable="off" address="" subject="" '
+    )
+    assert 'endpoint="http://h"' in server.text("GET", "/get-config-kv?key=notify_webhook")
+    assert server.text("GET", "/get-config-kv?key=api") == 'api sync_events="off"\n'
+
+
+def test_help_lists_the_kinds_and_their_keys(server: Server) -> None:
+    every = json.loads(server("GET", "/help-config-kv?subSys=&key=")[2])
+    assert [each["key"] for each in every["keysHelp"]][-1] == "notify_webhook"
+    keys = json.loads(server("GET", "/help-config-kv?subSys=notify_redis&key=")[2])
+    assert keys["subSys"] == "notify_redis"
+    assert [each["key"] for each in keys["keysHelp"] if not each["optional"]] == ["address", "key"]
+
+
+def test_a_restart_is_done_and_a_stop_is_not(server: Server) -> None:
+    status, _, body = server("POST", "/service?action=restart&dry-run=false&type=2")
+    assert (status, json.loads(body)["action"]) == (200, "restart")
+    assert server("POST", "/service?action=stop&type=2")[0] == 501
+
+
+def test_other_admin_calls_say_what_there_is(server: Server) -> None:
+    status, _, body = server("GET", "/list-users")
+    assert (status, b"is not among the admin calls" in body) == (501, True)
+
+
+def test_only_administrators_may_ask(aws: FakeAws) -> None:
+    status, _, body = Server(aws, admin=False)("GET", "/info")
+    assert (status, b"is no administrator" in body) == (403, True)
+
+
+@pytest.mark.parametrize("region", ["", "us-east-1"])
+def test_the_admin_client_names_no_region(server: Server, region: str) -> None:
+    assert server("GET", "/info", region=region)[0] == 200
+
+
+def test_a_body_sealed_by_another_key_is_refused(server: Server) -> None:
+    status, _, body = server("PUT", "/set-config-kv", sealed(SET, "another"))
+    assert (status, b"not encrypted with your secret key" in body) == (400, True)
+    assert server("PUT", "/set-config-kv", b"short")[0] == 400
+    assert server("PUT", "/set-config-kv", b"x" * 600_000)[0] == 400
+
+
+def test_what_is_sealed_is_opened_again() -> None:
+    for text in ("x", "x" * 16_384, "x" * 16_385, "ü" * 50_000):
+        assert opened(sealed(text, SECRET), SECRET) == text
+    with pytest.raises(S3Error):
+        opened(sealed("x", SECRET)[:-1], SECRET)

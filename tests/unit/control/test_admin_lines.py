@@ -1,0 +1,63 @@
+"""MinIO's lines of configuration, as `mc` sends them after the shell took the quotes away."""
+
+import pytest
+
+from bucketcast.control.admin.lines import Line, parsed, written
+from bucketcast.errors import ConfigErrors
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "notify_webhook:1 queue_limit=0 endpoint=http://localhost:3000 queue_dir=",
+            Line(
+                "notify_webhook",
+                "1",
+                {"queue_limit": "0", "endpoint": "http://localhost:3000", "queue_dir": ""},
+            ),
+        ),
+        (
+            "notify_webhook comment=two words endpoint=http://h",
+            Line("notify_webhook", "", {"comment": "two words", "endpoint": "http://h"}),
+        ),
+        (
+            """notify_webhook:a-b comment="x=1 y=2" endpoint='http://h' """,
+            Line("notify_webhook", "a-b", {"comment": "x=1 y=2", "endpoint": "http://h"}),
+        ),
+        (
+            "notify_postgres:1 connection_string=host=h port=5432 password=x y dbname=e table=t",
+            Line(
+                "notify_postgres",
+                "1",
+                {"connection_string": "host=h port=5432 password=x y dbname=e", "table": "t"},
+            ),
+        ),
+        (
+            "notify_mysql dsn_string=u:p@tcp(h:3306)/db?a=b table=t",
+            Line("notify_mysql", "", {"dsn_string": "u:p@tcp(h:3306)/db?a=b", "table": "t"}),
+        ),
+        ("notify_redis:1", Line("notify_redis", "1", {})),
+        ("notify_redis tiemout=1s", Line("notify_redis", "", {"tiemout": "1s"})),
+        (
+            'notify_webhook comment="never closed endpoint=http://h',
+            Line("notify_webhook", "", {"comment": '"never closed', "endpoint": "http://h"}),
+        ),
+    ],
+)
+def test_lines(text: str, expected: Line) -> None:
+    assert parsed(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "=x", "notify_webhook what is this", "!"])
+def test_what_is_no_line(text: str) -> None:
+    with pytest.raises(ConfigErrors):
+        parsed(text)
+
+
+def test_a_line_is_read_as_it_was_written() -> None:
+    pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    values = {"endpoint": "http://h", "comment": "two \\n words", "queue_dir": "", "cert": pem}
+    for id_ in ("", "1"):
+        assert parsed(written("notify_webhook", id_, values)) == Line("notify_webhook", id_, values)
+    assert written("notify_webhook", "_", {}, off=True) == '# notify_webhook enable="off"'

@@ -1,0 +1,105 @@
+"""MinIO's metrics of notifications in Prometheus' text, and the token that they are asked with."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bucketcast.control.admin import bearer, metrics
+from bucketcast.control.errors import S3Error
+from bucketcast.control.users import Account, User
+from bucketcast.store.counters import Counts
+from bucketcast.store.progress import Progress
+from tests.unit.control.requests import ACCESS, ANNA, SECRET
+
+FOUND = [
+    Progress("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4),
+    Progress('arn:minio:sqs::a"b:redis', Counts(skipped=7), None, None),
+]
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def samples(text: str) -> dict[str, int]:
+    """Name and labels, and the number."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return {name: int(number) for name, _, number in (line.rpartition(" ") for line in lines)}
+
+
+def test_the_metrics_of_v2() -> None:
+    text = metrics.cluster(FOUND, "h:9100")
+    of = '{server="h:9100",target_id="1",target_name="webhook"}'
+    found = samples(text)
+    assert found[f"minio_notify_target_total_events{of}"] == 13
+    assert found[f"minio_notify_target_failed_events{of}"] == 3
+    assert found[f"minio_notify_target_current_send_in_progress{of}"] == 3
+    assert found[f"minio_notify_target_queue_length{of}"] == 4
+    assert found['minio_notify_events_sent_total{server="h:9100"}'] == 10
+    assert found['minio_notify_events_errors_total{server="h:9100"}'] == 3
+    assert found['minio_notify_events_skipped_total{server="h:9100"}'] == 7
+    assert found['minio_notify_current_send_in_progress{server="h:9100"}'] == 3
+    assert 'target_id="a\\"b"' in text
+    assert "# TYPE minio_notify_target_queue_length gauge" in text
+    assert "# TYPE minio_notify_target_total_events counter" in text
+
+
+def test_the_metrics_of_v3_are_sums() -> None:
+    text = metrics.notification(FOUND, "h:9100")
+    assert samples(text) == {
+        'minio_notification_current_send_in_progress{server="h:9100"}': 3,
+        'minio_notification_events_errors_total{server="h:9100"}': 3,
+        'minio_notification_events_sent_total{server="h:9100"}': 10,
+        'minio_notification_events_skipped_total{server="h:9100"}': 7,
+    }
+    assert text.count(" counter\n") == 4
+
+
+def token(secret: str = SECRET, alg: str = "HS512", **claims: Any) -> str:
+    said = {"iss": "prometheus", "sub": ACCESS, "exp": NOW.timestamp() + 60, **claims}
+    parts = [_encoded(json.dumps(each).encode()) for each in ({"alg": alg}, said)]
+    signed = ".".join(parts)
+    mac = hmac.new(secret.encode(), signed.encode(), hashlib.sha512).digest()
+    return f"Bearer {signed}.{_encoded(mac)}"
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def asked(authorization: str) -> User:
+    async def find(access_key: str) -> Account | None:
+        return Account(ANNA, SECRET) if access_key == ACCESS else None
+
+    return asyncio.run(bearer.admitted(authorization, find, NOW))
+
+
+def test_the_token_that_mc_makes_is_taken() -> None:
+    assert asked(token()) == ANNA
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "",
+        "Bearer",
+        "Bearer a.b.c",
+        "Bearer ...",
+        "Bearer " + "x" * 5_000,
+        token(secret="another"),
+        token(alg="none"),
+        token(sub="AKIANOBODY"),
+        token(iss="else"),
+        token(exp=NOW.timestamp() - 1),
+        token(exp=None),
+        token(exp="never"),
+        token()[:-4],
+    ],
+)
+def test_any_other_token_is_refused(authorization: str) -> None:
+    with pytest.raises(S3Error) as refused:
+        asked(authorization)
+    assert refused.value.code == "AccessDenied"
