@@ -117,8 +117,6 @@ def test_what_waited_for_a_removed_target_is_sent_when_it_is_made_again(
     system.until("a message waits", lambda: system.fares()[name]["waiting"], lambda seen: seen == 1)
     removed = system.bucketcast("target", "rm", arn(id_), "--json").document
     assert (removed["waiting"], removed["discarded"]) == (1, False)
-    system.put("uploads", f"{prefix}nowhere.jpg")
-    system.until_settled()
     add(system, id_, f"endpoint=http://{hook.address}/again", f"auth_token={webhook.TOKEN}")
     system.put("uploads", f"{prefix}after.jpg")
     expected = [f"{prefix}after.jpg", f"{prefix}waits.jpg"]
