@@ -103,6 +103,33 @@ def test_event_that_fits_nowhere_is_buried_and_its_neighbours_go(sqs: "SQSClient
     assert "a message holds" in grave["MessageAttributes"]["reason"]["StringValue"]
 
 
+def test_record_that_sqs_refuses_as_it_is_can_be_buried() -> None:
+    """SNS hands such characters over as escapes, and the record inside has them as they are."""
+    client: Any = Noted()
+    sender = Fanout(
+        "https://sqs/123/Bucketcast-",
+        client,
+        Queue("dead", client),
+        fifo=False,
+        deployed={HOOK}.__contains__,
+    )
+    record = b'{"a":"\xef\xbf\xbe","x":' + noise(1_300_000) + b"}"
+    assert sender.send(HOOK, outbox("large", record=record)) == []
+    (grave,) = client.sent
+    assert "\ufffe" not in grave["MessageBody"]
+
+
+class Noted:
+    """SQS that takes all it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[Any]) -> Any:  # noqa: N803, ARG002
+        self.sent += Entries
+        return {}
+
+
 def test_event_that_fits_nowhere_and_cannot_be_buried_stays(sqs: "SQSClient") -> None:
     box = outbox("large")
     box.deliveries[0] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))

@@ -257,6 +257,38 @@ def test_one_broken_record_breaks_the_message() -> None:
         sources.events(message(record(), record(s3=None)))
 
 
+@pytest.mark.parametrize("text", ["[" * 200, "{" * 200, '\\"' + "[" * 200, "[" * 200 + "\\\\"])
+def test_brackets_in_a_text_are_no_nesting(text: str) -> None:
+    body = message(record(s3__object__x="?")).replace("?", text)
+    assert len(sources.events(body)) == 1
+    wrapped = {"Type": "Notification", "TopicArn": "arn", "Message": body}
+    assert len(sources.events(json.dumps(wrapped))) == 1
+
+
+def test_many_records_are_no_nesting() -> None:
+    assert len(sources.events(message(*[record(str(n)) for n in range(300)]))) == 300
+
+
+def test_what_is_nested_deeper_than_a_record_ever_is_is_refused() -> None:
+    """It could be read here, but not where it lies in an envelope beside its neighbours."""
+    body = message(record(s3__object__x="?"))
+    nested = {depth: body.replace('"?"', "[" * depth + "]" * depth) for depth in (95, 96, 900)}
+    assert len(sources.events(nested[95])) == 1
+    for depth in (96, 900):
+        with pytest.raises(BadEvent, match="nested .* deep; allowed are 100"):
+            sources.events(nested[depth])
+    wrapped = {"Type": "Notification", "TopicArn": "arn", "Message": nested[900]}
+    with pytest.raises(BadEvent, match="nested"):
+        sources.events(json.dumps(wrapped))
+
+
+def test_what_is_read_can_be_opened_where_it_lies_in_an_envelope() -> None:
+    body = message(record(s3__object__x="?")).replace('"?"', "[" * 95 + "]" * 95)
+    (event,) = sources.events(body)
+    (packed,) = pack([Delivery("rule", event)], 1)
+    assert unpack(packed.body)[1][0].event.key == event.key
+
+
 @pytest.mark.parametrize("depth", range(960, 1_000))
 def test_nesting_near_the_limit_is_read_or_refused(depth: int) -> None:
     """The interpreter's limit counts nesting and calls together, so it may strike anywhere."""

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from bucketcast.arn import Arn
 from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack, unpack
 from bucketcast.ingest import Outbox, Unsent
-from bucketcast.queues import Outgoing, Queue, buried
+from bucketcast.queues import Outgoing, Queue, buried, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.telemetry import logger
 
@@ -115,7 +115,7 @@ class Fanout:
     def _without(self, arn: str, outbox: Outbox, place: int, error: Exception) -> list[Unsent]:
         """Bury one event alone, and send the others."""
         logger.error("an event cannot be sent", target=arn, reason=str(error))
-        record = bytes(outbox.deliveries[place].event.record).decode(errors="replace")
+        record = escaped(bytes(outbox.deliveries[place].event.record).decode(errors="replace"))
         grave = buried(record, str(error), target=arn, error=type(error).__name__)
         try:
             taken = not self._dead.send([grave])

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bucketcast.dispatch import Dead, Message
 from bucketcast.envelope import Delivery, Envelope, TooLarge, pack
-from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, buried, legal_text
+from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, buried, escaped, legal_text
 from bucketcast.telemetry import logger
 
 LONGEST_DELAY = 900
@@ -30,7 +30,8 @@ class TargetQueue:
     def bury(self, dead: Sequence[Dead]) -> set[int]:
         graves = []
         for one in dead:
-            body = msgspec.json.encode(Envelope(one.since, events=[one.delivery])).decode()
+            envelope = Envelope(one.since, events=[one.delivery])
+            body = escaped(msgspec.json.encode(envelope).decode())
             graves.append(self._grave(body, one.reason, error=one.error, rule=one.delivery.rule))
         return self._try(self._dead, graves)
 
