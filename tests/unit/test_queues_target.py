@@ -57,10 +57,10 @@ def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
 def test_event_whose_key_sqs_refuses_as_it_is_can_be_buried(character: str) -> None:
     client = Asked()
-    assert way(client).bury([dead(f"a{character}\"b")]) == set()
+    assert way(client).bury([dead(f'a{character}"b')]) == set()
     ((_, entry),) = client.sent
     assert character not in entry["MessageBody"]
-    assert unpack(entry["MessageBody"])[1][0].event.key == f"a{character}\"b"
+    assert unpack(entry["MessageBody"])[1][0].event.key == f'a{character}"b'
 
 
 def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast import sources
+from bucketcast.envelope import Delivery, pack, unpack
 from bucketcast.errors import BadEvent
 from tests.unit.made import RECORDED, message, record, recorded
 
@@ -138,8 +139,8 @@ NO_JSON = {
     "lone surrogate": message(record("\udead")),
     "lone surrogate, unescaped": message(record("x")).replace('"x"', '"\udead"'),
     "swapped surrogates": message(record("\ude00\ud83d")),
-    "bottomless list": '{"Records":' + "[" * 200_000,
-    "bottomless object": '{"Records":' + '{"a":' * 200_000,
+    "bottomless list": '{"Records":' + "[" * 500_000,
+    "bottomless object": '{"Records":' + '{"a":' * 500_000,
     "deep in an unknown field": message(record(s3__object__x="?")).replace(
         '"?"', "[" * 50_000 + "]" * 50_000
     ),
@@ -257,7 +258,7 @@ def test_one_broken_record_breaks_the_message() -> None:
         sources.events(message(record(), record(s3=None)))
 
 
-@pytest.mark.parametrize("text", ["[" * 200, "{" * 200, '\\"' + "[" * 200, "[" * 200 + "\\\\"])
+@pytest.mark.parametrize("text", ["[" * 500, "{" * 500, '\\"' + "[" * 500, "[" * 500 + "\\\\"])
 def test_brackets_in_a_text_are_no_nesting(text: str) -> None:
     body = message(record(s3__object__x="?")).replace("?", text)
     assert len(sources.events(body)) == 1
@@ -266,16 +267,16 @@ def test_brackets_in_a_text_are_no_nesting(text: str) -> None:
 
 
 def test_many_records_are_no_nesting() -> None:
-    assert len(sources.events(message(*[record(str(n)) for n in range(300)]))) == 300
+    assert len(sources.events(message(*[record(str(n)) for n in range(500)]))) == 500
 
 
 def test_what_is_nested_deeper_than_a_record_ever_is_is_refused() -> None:
     """It could be read here, but not where it lies in an envelope beside its neighbours."""
     body = message(record(s3__object__x="?"))
-    nested = {depth: body.replace('"?"', "[" * depth + "]" * depth) for depth in (95, 96, 900)}
-    assert len(sources.events(nested[95])) == 1
-    for depth in (96, 900):
-        with pytest.raises(BadEvent, match="nested .* deep; allowed are 100"):
+    nested = {depth: body.replace('"?"', "[" * depth + "]" * depth) for depth in (395, 396, 900)}
+    assert len(sources.events(nested[395])) == 1
+    for depth in (396, 900):
+        with pytest.raises(BadEvent, match=r"nested [0-9]+ levels deep; allowed are 400"):
             sources.events(nested[depth])
     wrapped = {"Type": "Notification", "TopicArn": "arn", "Message": nested[900]}
     with pytest.raises(BadEvent, match="nested"):
@@ -283,7 +284,7 @@ def test_what_is_nested_deeper_than_a_record_ever_is_is_refused() -> None:
 
 
 def test_what_is_read_can_be_opened_where_it_lies_in_an_envelope() -> None:
-    body = message(record(s3__object__x="?")).replace('"?"', "[" * 95 + "]" * 95)
+    body = message(record(s3__object__x="?")).replace('"?"', "[" * 395 + "]" * 395)
     (event,) = sources.events(body)
     (packed,) = pack([Delivery("rule", event)], 1)
     assert unpack(packed.body)[1][0].event.key == event.key

@@ -4,7 +4,7 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from bucketcast.sources import ceph, cloudtrail, eventbridge, minio, s3, sns
+from bucketcast.sources import ceph, cloudtrail, eventbridge, minio, nesting, s3, sns
 
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DIALECTS = (s3, eventbridge, cloudtrail, minio, ceph)
@@ -23,6 +23,7 @@ def events(body: str) -> list[Event]:
             fields = _body.decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise BadEvent(f"the message is no JSON object: {error}") from None
+        nesting.check(body)
         for dialect in _DIALECTS:
             if dialect.recognises(fields, body):
                 try:
