@@ -125,12 +125,10 @@ class Local:
 
     def start_emulator(self) -> None:
         """Only the emulator, as `up` would start it first of all."""
-        self.calls.mkdir(parents=True, exist_ok=True)
         self._python("-c", "from localstack import emulator; emulator.ensure()")
 
     def up(self, config: Path) -> str:
         """Deploy; return what was printed. Its log's end is in what it prints when it fails."""
-        self.calls.mkdir(parents=True, exist_ok=True)
         return self._python("-m", "localstack.up", "--config", str(config))
 
     def stop(self) -> None:

@@ -51,6 +51,7 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         self._plain.exec_module(module)
         folder = Path(os.environ["BUCKETCAST_CALLS"])
+        folder.mkdir(parents=True, exist_ok=True)
         _record(module, os.environ["AWS_LAMBDA_FUNCTION_NAME"], folder)
 
 
