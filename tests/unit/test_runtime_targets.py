@@ -105,13 +105,13 @@ def test_merge_leaves_what_is_not_given(account: Account) -> None:
     assert account.secret_texts() == {}
 
 
-def test_switched_off_it_keeps_its_settings_and_gets_nothing(account: Account) -> None:
+def test_switched_off_it_keeps_its_settings_and_its_events_wait(account: Account) -> None:
     put(account.targets())
     put(account.targets(), {"enable": "off"}, merge=True)
     (target,) = account.table.targets()
     assert target.state == "off"
     assert account.mapped() == set()
-    assert TargetBook(account.table).queue(str(HOOK)) is None
+    assert TargetBook(account.table).queue(str(HOOK)) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     only_this_is_there(account, "hunter2")
 

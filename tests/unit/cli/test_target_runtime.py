@@ -87,11 +87,21 @@ def test_what_cannot_be_is_said(run: Run, words: tuple[str, ...], code: int, sai
     assert (ran.code, said in ran.err) == (code, True), ran.err
 
 
-def test_what_rests_is_listed_and_gets_no_events(run: Run) -> None:
+def test_what_is_switched_off_is_a_target_whose_events_wait(run: Run) -> None:
     add(run)
+    assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
     run("target", "add", HOOK, "enable=off", "--merge")
-    target = run("target", "ls", "--json").document["targets"][-1]
-    assert (target["arn"], target["online"], target["why"]) == (HOOK, False, "switched off")
+    targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
+    assert (targets[HOOK]["enabled"], targets[HOOK]["why"]) == (False, "switched off")
+    rows = {row[0]: row[1:] for row in cells(run("target", "ls").out)}
+    assert rows[HOOK][1] == "off: its events wait"
+    (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
+    assert rule["deployed"] is True
+    assert run("event", "add", "uploads", HOOK, "--event", "delete").code == 0
+
+
+def test_what_was_removed_is_listed_and_gets_no_events(run: Run) -> None:
+    add(run)
     run("target", "rm", HOOK)
     target = run("target", "ls", "--json").document["targets"][-1]
     assert target["why"] == "removed; what waited is kept"

@@ -20,8 +20,8 @@ class RuntimeTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     `settings` hold references in the place of secrets, and `secret` is the name of the one secret
     that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
-    settings say enable = off; `kept` where it was removed while messages waited. Only what is `on`
-    is given events.
+    settings say enable = off; `kept` where it was removed while messages waited. What is `off`
+    is given events, which wait; what is `kept` is given none.
     """
 
     arn: str

@@ -83,8 +83,8 @@ class Deployed:
     deploy attached, with the way that their events come. `trail` is what the deploy logs access
     events with, "" where no bucket has them, and `access_events` are the buckets that have.
     `pipeline` is None where the configuration has no `[pipeline]`. `runtime` is what the stack has
-    for targets made at run time, and `resting` are those of them that get no events: switched off,
-    removed while messages waited, or with the ARN of one that the deploy made.
+    for targets made at run time, and `resting` are those of them that get no events: removed while
+    messages waited, or with the ARN of one that the deploy made.
     `takes_effect` is after how many seconds S3 surely heeds a change of a bucket's notifications.
     """
 
@@ -144,7 +144,7 @@ def find(stack: str, aws: Aws) -> Deployed:
     runtime = _runtime(outputs)
     made = _made(runtime, outputs["RulesTable"], aws) if runtime else []
     by_file = {target.arn for target in targets}
-    resting = [each for each in made if each.arn in by_file or _state(each) != "on"]
+    resting = [each for each in made if each.arn in by_file or _state(each) == "kept"]
     targets += [each for each in made if each not in resting]
     wired = _of(outputs, "Wiring")
     pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
@@ -182,6 +182,7 @@ def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
                 runtime.url(each.queue),
                 runtime.url(each.dead),
                 each,
+                each.state != "off",
             )
             for each in Table(table, aws.dynamodb).targets()
         ]

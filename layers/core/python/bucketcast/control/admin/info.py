@@ -10,7 +10,7 @@ from bucketcast.store.deployed import DeployedTarget, Health
 
 def arns(targets: Sequence[DeployedTarget]) -> list[str]:
     """The ARNs that MinIO prints behind `SQS ARNs:` when it starts."""
-    return [target.arn for target in targets if target.made is None or target.made.state == "on"]
+    return [target.arn for target in targets if target.made is None or target.made.state != "kept"]
 
 
 def server_info(

@@ -17,7 +17,10 @@ class TargetBook:
         self._asked = False
 
     def queue(self, arn: str) -> str | None:
-        """The name of the queue of the target with this ARN, if there is one in force."""
+        """The name of the queue of the target with this ARN; None where there is none, or no more.
+
+        One that is switched off has its events wait: its queue is read by nobody meanwhile.
+        """
         if not self._asked:
             # The number first: what is read after it is as new as it, or newer.
             version = self._table.version()
@@ -27,5 +30,5 @@ class TargetBook:
             self._asked = True
         if arn not in self._queues:
             found = self._table.target(arn)
-            self._queues[arn] = found.queue if found and found.state == "on" else None
+            self._queues[arn] = found.queue if found and found.state != "kept" else None
         return self._queues[arn]
