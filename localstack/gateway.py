@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from bucketcast.control.users import User
-from bucketcast.store.users import Users, new_keys
+from bucketcast.store.users import UserExistsError, Users, new_keys
 from localstack import background, clients, deploy, ports
 from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment
 from localstack.places import endpoint as aws_endpoint
@@ -34,25 +34,38 @@ def port() -> int:
 
 
 def refuse_busy_port() -> None:
-    """Raise Failure when the port is another program's, before anything is started."""
-    if background.pid(NAME) is None and not ports.is_free(port()):
+    """Raise Failure when the port is another program's, before anything is started or stopped."""
+    if not _may_be_ours() and not ports.is_free(port()):
         raise Failure(
             f"port {port()}, where the gateway listens, is taken by {ports.holder(port())}: end "
-            "that program, or name another port: GATEWAY_PORT=9200 make up"
+            "that program, or name another port: GATEWAY_PORT=9101 make up"
         )
+
+
+def _may_be_ours() -> bool:
+    """Whether a gateway runs that listens at the port, or whose port is not known."""
+    if background.pid(NAME) is None:
+        return False
+    try:
+        began = json.loads(_record().read_text())
+    except (OSError, ValueError):
+        return True  # whoever started it was killed before writing that down
+    return bool(began[0] == port())
 
 
 def ensure() -> dict[str, str]:
     """Start it unless it runs as it should, with a user; return the variables that lead there."""
     table = deploy.outputs()["RulesTable"]
     access, secret = _user(table)
-    record = background.PIDS / f"{NAME}.started"
+    record = _record()
     # An emulator that was started anew has another table, and the same stack.
     wanted = json.dumps([port(), aws_endpoint(), table, _newest(_SOURCES)])
     if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
+        refuse_busy_port()
         background.stop(NAME)
     if background.pid(NAME) is None:
         refuse_busy_port()
+        record.unlink(missing_ok=True)
         command = [str(PROJECT_VENV / "bin" / "python"), str(PROJECT_VENV / "bin" / "bucketcast")]
         command += ["gateway", "--stack", STACK, "--port", str(port())]
         background.start(NAME, command, aws_environment())
@@ -63,6 +76,11 @@ def ensure() -> dict[str, str]:
         "BUCKETCAST_ACCESS_KEY": access,
         "BUCKETCAST_SECRET_KEY": secret,
     }
+
+
+def _record() -> Path:
+    """The file that says with what the gateway that runs was started."""
+    return background.PIDS / f"{NAME}.started"
 
 
 def _wait_until_listening() -> None:
@@ -78,7 +96,13 @@ def _user(table: str) -> tuple[str, str]:
     access, secret = _keys()
     users = Users(STACK, table, clients.dynamodb(), clients.secretsmanager())
     if users.find(access) is None:
-        users.add(User(USER, "", access, admin=True), secret)
+        user = User(USER, "", access, admin=True)
+        try:
+            users.add(user, secret)
+        except UserExistsError:
+            # Its rows are there without the secret, or its keys were lost here.
+            users.remove(USER)
+            users.add(user, secret)
     return access, secret
 
 

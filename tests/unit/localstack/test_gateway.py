@@ -1,0 +1,96 @@
+"""The gateway of `make up`: its port, and the user that it is called by."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast.control.users import User
+from bucketcast.store.users import Users
+from localstack import background, clients, deploy, gateway, ports
+from localstack.places import STACK, Failure
+from tests.unit.fake_aws import _client
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(background, "LOCAL", tmp_path)
+    monkeypatch.setattr(background, "PIDS", tmp_path / "pids")
+    monkeypatch.setattr(background, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(gateway, "KEYS", tmp_path / "gateway-user.json")
+    yield tmp_path
+    background.stop(gateway.NAME)
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "is_free", lambda _: False)
+    monkeypatch.setattr(ports, "holder", lambda _: "pid 1 (init)")
+
+
+@pytest.fixture
+def users(
+    aws: None,  # noqa: ARG001 - it answers
+    dynamodb: Any,
+    rules_table: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Users:
+    monkeypatch.setattr(clients, "dynamodb", lambda: dynamodb)
+    monkeypatch.setattr(clients, "secretsmanager", lambda: _client("secretsmanager"))
+    return Users(STACK, rules_table, dynamodb, _client("secretsmanager"))
+
+
+def run_at(port: int) -> None:
+    background.start(gateway.NAME, ["/bin/sleep", "60"], {})
+    (background.PIDS / f"{gateway.NAME}.started").write_text(json.dumps([port, "", "", 0]))
+
+
+@pytest.mark.usefixtures("folder", "taken")
+def test_the_port_named_instead_is_not_the_receivers() -> None:
+    with pytest.raises(Failure, match="GATEWAY_PORT=9101 make up"):
+        gateway.refuse_busy_port()
+
+
+@pytest.mark.usefixtures("folder", "taken")
+def test_a_gateway_goes_on_where_its_new_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_at(9100)
+    monkeypatch.setenv("GATEWAY_PORT", "9102")
+    monkeypatch.setattr(deploy, "outputs", lambda: {"RulesTable": "rules"})
+    monkeypatch.setattr(gateway, "_user", lambda _: ("key", "secret"))
+    with pytest.raises(Failure, match="port 9102"):
+        gateway.refuse_busy_port()
+    with pytest.raises(Failure, match="port 9102"):
+        gateway.ensure()
+    assert background.pid(gateway.NAME) is not None
+
+
+@pytest.mark.usefixtures("folder", "taken")
+def test_its_own_port_is_not_another_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    run_at(9102)
+    monkeypatch.setenv("GATEWAY_PORT", "9102")
+    gateway.refuse_busy_port()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_user_without_a_secret_is_made_again(users: Users, rules_table: str) -> None:
+    """As a start leaves it that was killed between the rows and the secret."""
+    access, secret = gateway._user(rules_table)
+    _client("secretsmanager").delete_secret(
+        SecretId=f"{STACK}/users/{access}", ForceDeleteWithoutRecovery=True
+    )
+    assert users.find(access) is None
+    assert gateway._user(rules_table) == (access, secret)
+    account = users.find(access)
+    assert account
+    assert account.secret == secret
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_user_whose_keys_were_lost_gets_other_ones(users: Users, rules_table: str) -> None:
+    before, _ = gateway._user(rules_table)
+    gateway.KEYS.unlink()
+    access, _ = gateway._user(rules_table)
+    assert users.find(before) is None
+    assert users.all() == [User(gateway.USER, "", access, admin=True)]
