@@ -25,7 +25,12 @@ async def answered(app: ASGIApp, event: Mapping[str, Any]) -> dict[str, Any]:
     async def send(message: MutableMapping[str, Any]) -> None:
         messages.append(message)
 
-    await app(_scope(event, len(body)), receive, send)
+    try:
+        await app(_scope(event, len(body)), receive, send)
+    except Exception:
+        # The framework answers and logs an error, and raises it again for its server.
+        if not _is_whole(messages):
+            raise
     return _answer(messages)
 
 
@@ -53,6 +58,10 @@ def _scope(event: Mapping[str, Any], size: int) -> MutableMapping[str, Any]:
         "client": (http.get("sourceIp", ""), 0),
         "server": None,
     }
+
+
+def _is_whole(messages: list[MutableMapping[str, Any]]) -> bool:
+    return len(messages) > 1 and not messages[-1].get("more_body", False)
 
 
 def _answer(messages: list[MutableMapping[str, Any]]) -> dict[str, Any]:

@@ -69,6 +69,30 @@ def test_what_was_changed_on_the_way_is_refused() -> None:
     assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
 
 
+async def fault(_: Admitted, send: Send) -> None:  # noqa: ARG001 - nothing is answered
+    raise RuntimeError("nobody foresaw this")
+
+
+async def half(_: Admitted, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"ha", "more_body": True})
+    raise RuntimeError("nobody foresaw this")
+
+
+def test_a_fault_is_answered_as_s3_does() -> None:
+    """The framework answers, and raises again for its server to log."""
+    app = build(S3(gate(), answers, fault, objects="https://s3.us-east-1.amazonaws.com"))
+    answer = asyncio.run(answered(app, event("GET", "/")))
+    assert answer["statusCode"] == 500
+    assert "<Code>InternalError</Code>" in answer["body"]
+
+
+def test_half_an_answer_is_none() -> None:
+    app = build(S3(gate(), answers, half, objects="https://s3.us-east-1.amazonaws.com"))
+    with pytest.raises(RuntimeError, match="nobody foresaw this"):
+        asyncio.run(answered(app, event("GET", "/")))
+
+
 @pytest.mark.parametrize(
     ("method", "target"), [("GET", "/"), ("HEAD", "/images"), ("GET", "/images?location")]
 )

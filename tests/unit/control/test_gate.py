@@ -190,6 +190,12 @@ def test_a_clock_more_than_a_quarter_of_an_hour_off_is_refused(minutes: int) -> 
     assert admit(scope_of(signed("GET", "/")), at=near)
 
 
+@pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -2359", "never", ""])
+def test_a_date_that_is_none_is_refused(date: str) -> None:
+    scope = scope_of(signed("GET", "/"), x_amz_date="", date=date)
+    assert refused(scope).code == "AccessDenied"
+
+
 def test_a_presigned_call_ends_with_its_time() -> None:
     later = gate(now=lambda: datetime.now(UTC) + timedelta(seconds=62))
     error = refused(scope_of(presigned("GET", "/images/a", expires=60)), at=later)

@@ -43,7 +43,7 @@ async def admitted(authorization: str, find: Find, now: datetime) -> User:
 def _document(part: str) -> dict[str, Any]:
     try:
         found = json.loads(_bytes(part))
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     return found if isinstance(found, dict) else {}
 

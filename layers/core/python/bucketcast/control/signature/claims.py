@@ -153,7 +153,7 @@ def _timestamp(call: Call) -> str:
         return stamp
     try:
         return parsedate_to_datetime(call.headers["date"]).astimezone(UTC).strftime(_STAMP)
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         raise S3Error(
             "AccessDenied", "AWS authentication requires a valid Date or x-amz-date header"
         ) from None
