@@ -111,6 +111,8 @@ class Bucketcast(Stack):
             control = Control(self, "Control", ingest=ingest, assets=assets)
             runtime.let_manage(control.role)
             let_look(control.role, deliveries)
+            if trail:
+                control.let_follow(trail)
             CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config)
         page(self, config.alarms, local=local)

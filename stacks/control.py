@@ -3,6 +3,7 @@
 from typing import Final
 
 from aws_cdk import Duration, Stack
+from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -13,7 +14,8 @@ from stacks.function import Function
 from stacks.ingest import Ingest
 
 _MEMORY: Final = 1_024
-_TIMEOUT: Final = Duration.seconds(30)
+# Changes of a bucket's wiring or of a run-time target wait up to a minute, more than once.
+_TIMEOUT: Final = Duration.minutes(5)
 
 
 class Control(Construct):
@@ -51,6 +53,12 @@ class Control(Construct):
         self._let_look_and_attach(made.role)
         # The application checks the signature: Lambda's own check knows users of AWS only.
         self.url = made.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE).url
+
+    def let_follow(self, trail: cloudtrail.Trail) -> None:
+        """The rights to have the trail log the calls that a bucket's rules ask for."""
+        actions = ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
+        statement = iam.PolicyStatement(actions=actions, resources=[trail.trail_arn])
+        self.role.add_to_principal_policy(statement)
 
     def _let_look_and_attach(self, role: iam.IRole) -> None:
         """The deployment's outputs, the users' secrets, and any bucket's notifications."""

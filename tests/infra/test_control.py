@@ -38,6 +38,22 @@ def test_it_may_do_what_its_calls_need(make: Make) -> None:
     assert "s3:GetObject" not in rights
 
 
+def test_it_may_have_reads_logged_where_there_is_a_trail(make: Make) -> None:
+    read = ON + '[bucket.uploads]\naccess_events = "on"\n'
+    (resource,) = (
+        statement["Resource"]
+        for policy, statement in make(read).statements()
+        if policy.startswith("ControlAnswer")
+        and "cloudtrail:PutEventSelectors" in statement["Action"]
+    )
+    assert "AccessTrail" in json.dumps(resource)
+
+
+def test_it_outlives_the_longest_wait_of_its_calls(make: Make) -> None:
+    """Changes of a bucket's wiring or of a run-time target wait up to a minute, more than once."""
+    assert make(ON).function(NAME)["Timeout"] == 300
+
+
 def test_it_is_told_its_deployment_and_no_secret(make: Make) -> None:
     variables = make(ON).function(NAME)["Environment"]["Variables"]
     assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
