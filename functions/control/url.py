@@ -52,12 +52,18 @@ def _scope(event: Mapping[str, Any], size: int) -> MutableMapping[str, Any]:
         "raw_path": path.encode("latin-1"),
         "root_path": "",
         "query_string": event.get("rawQueryString", "").encode("latin-1"),
-        "headers": [
-            (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()
-        ],
+        "headers": [(name.encode("latin-1"), _bytes(value)) for name, value in headers.items()],
         "client": (http.get("sourceIp", ""), 0),
         "server": None,
     }
+
+
+def _bytes(value: str) -> bytes:
+    """A header's value on the wire, however Lambda decoded it; the gate reads either."""
+    try:
+        return value.encode("latin-1")
+    except UnicodeEncodeError:
+        return value.encode()
 
 
 def _is_whole(messages: list[MutableMapping[str, Any]]) -> bool:

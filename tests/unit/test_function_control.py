@@ -63,6 +63,16 @@ def test_an_answer_that_is_no_text_is_packed() -> None:
     assert answer["isBase64Encoded"] is True
 
 
+@pytest.mark.parametrize("note", ["é ü", "日本", "é ü".encode().decode("latin-1")])
+def test_a_header_beyond_ascii_may_come_decoded_in_any_way(note: str) -> None:
+    text = note.encode("latin-1").decode() if "Ã" in note else note
+    request = signed("PUT", "/images?notification", b"", {"x-amz-meta-note": text})
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers["x-amz-meta-note"] = note
+    answer = called("PUT", "/images?notification", b"", **headers)
+    assert answer["statusCode"] == 200
+
+
 def test_what_was_changed_on_the_way_is_refused() -> None:
     answer = called("PUT", "/images?notification", b"<xml/>", host="other.example")
     assert answer["statusCode"] == 403

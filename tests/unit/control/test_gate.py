@@ -190,6 +190,19 @@ def test_a_clock_more_than_a_quarter_of_an_hour_off_is_refused(minutes: int) -> 
     assert admit(scope_of(signed("GET", "/")), at=near)
 
 
+@pytest.mark.parametrize(
+    ("note", "charset"), [("é ü", "utf-8"), ("日本", "utf-8"), ("é ü", "latin-1")]
+)
+def test_a_header_beyond_ascii_is_the_text_that_was_signed(note: str, charset: str) -> None:
+    """Clients sign UTF-8, which is also what goes on to S3; some clients send Latin-1."""
+    scope = scope_of(signed("PUT", "/images/a", headers={"x-amz-meta-note": note}))
+    scope["headers"] = [
+        (name, note.encode(charset) if name == b"x-amz-meta-note" else value)
+        for name, value in scope["headers"]
+    ]
+    assert admit(scope).call.headers["x-amz-meta-note"] == note
+
+
 @pytest.mark.parametrize("date", ["Fri, 31 Dec 9999 23:59:59 -2359", "never", ""])
 def test_a_date_that_is_none_is_refused(date: str) -> None:
     scope = scope_of(signed("GET", "/"), x_amz_date="", date=date)

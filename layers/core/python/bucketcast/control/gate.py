@@ -87,7 +87,7 @@ class Gate:
             scope["method"],
             scope["raw_path"].decode("latin-1"),
             scope["query_string"].decode("latin-1"),
-            [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]],
+            [(name.decode("latin-1"), _text(value)) for name, value in scope["headers"]],
             self._domains,
         )
 
@@ -113,3 +113,11 @@ class Gate:
         if call.path.startswith(_ADMIN):
             return (self.region, _ANYWHERE, "")
         return (self.region, _ANYWHERE) if "location" in call.asked else (self.region,)
+
+
+def _text(value: bytes) -> str:
+    """A header's value as clients sign it and as it goes on to S3: UTF-8, else Latin-1."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
