@@ -38,7 +38,7 @@ def deliver(
 ) -> dict[str, Any]:
     """Deliver what the messages hold, and answer with those that are to be seen again."""
     outcome = dispatcher(
-        map(_message, event["Records"]),
+        map(message, event["Records"]),
         now=round(time.time() * 1000),
         remaining=lambda: context.get_remaining_time_in_millis() / 1000,
     )
@@ -77,7 +77,8 @@ def probe(connect: Connect) -> dict[str, Any]:
     return {"online": True, "why": "", "where": where}
 
 
-def _message(record: Mapping[str, Any]) -> Message:
+def message(record: Mapping[str, Any]) -> Message:
+    """A message as Lambda hands it over."""
     attributes = record["attributes"]
     return Message(
         record["messageId"],

@@ -6,6 +6,7 @@ do not change.
 """
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -15,20 +16,21 @@ import boto3
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
 from bucketcast.dispatch import Dispatcher
+from bucketcast.dispatch.outcome import read
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
+from bucketcast.retries import pause
 from bucketcast.runtime.model import RuntimeTarget, id_of
 from bucketcast.settings import RuntimeSettings
 from bucketcast.store import secrets
 from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.store.runtime.table import Table
-from bucketcast.targets.base import Target
-from functions.dispatch.batch import Connect, Handler, connector, deliver, probe
+from bucketcast.targets.base import SPARE, Target
+from functions.dispatch.batch import Connect, Handler, connector, deliver, message, probe
 
 KEPT = 64
 """How many targets one function keeps connections to; the one not used for longest goes first."""
-SOON_SECONDS = 5
-"""When messages are seen again whose target is being made or removed just now."""
+_SPARE_MS = SPARE * 1_000
 
 
 class Served(NamedTuple):
@@ -58,7 +60,7 @@ class Kind:
         arn = str(Arn(id=id_of(queue, self._settings.prefix), type=self._kind.arn_type))
         target = self._table.target(arn)
         if target is None or target.queue != queue or target.state != "on":
-            return self._later(arn, queue, event)
+            return self._later(arn, queue, event, context)
         return deliver(arn, self._dispatcher(target), event, context, self._counters)
 
     def _dispatcher(self, target: RuntimeTarget) -> Dispatcher:
@@ -94,14 +96,29 @@ class Kind:
             return {"online": False, "why": f"{arn} was removed", "where": ""}
         return probe(self._connector(target))
 
-    def _later(self, arn: str, queue: str, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Let messages be seen again soon whose target is being made or removed just now."""
+    def _later(
+        self, arn: str, queue: str, event: Mapping[str, Any], context: Any
+    ) -> dict[str, Any]:
+        """Let messages wait whose target is not on, with a pause that grows as that of a retry.
+
+        What SQS would soon move is sent again as a new message, for which the wait was no try.
+        """
         telemetry.logger.info("messages wait: their target is not there", target=arn)
-        own = self._queue(queue)
-        pauses = {record["receiptHandle"]: SOON_SECONDS for record in event["Records"]}
-        TargetQueue(arn, own, own, fifo=False).postpone(pauses)
-        ids = [record["messageId"] for record in event["Records"]]
-        return {"batchItemFailures": [{"itemIdentifier": message} for message in ids]}
+        own, in_order = self._queue(queue), queue.endswith(".fifo")
+        way = TargetQueue(arn, own, own, fifo=in_order)
+        now = round(time.time() * 1000)
+        pauses, stay = {}, []
+        for one in map(message, event["Records"]):
+            envelope, term = read(one, now)
+            if term.worn and not in_order and context.get_remaining_time_in_millis() > _SPARE_MS:
+                body = envelope.again(term.begun, term.attempts) if envelope else one.body
+                if not way.send_again([body]):
+                    continue
+            stay.append(one.id)
+            pauses[one.receipt] = max(pause(term.receives), term.spacing if in_order else 0)
+        if pauses:
+            way.postpone(pauses)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in stay]}
 
     def _queue(self, name: str) -> Queue:
         return Queue(f"{self._settings.queues}/{name}", self._sqs)

@@ -76,8 +76,8 @@ class Buried:
     def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
         raise AssertionError((part, envelope, pause))
 
-    def send_again(self, body: str) -> bool:
-        raise AssertionError(body)
+    def send_again(self, bodies: Sequence[str]) -> set[int]:
+        raise AssertionError(bodies)
 
     def postpone(self, pauses: dict[str, int]) -> None:
         raise AssertionError(pauses)

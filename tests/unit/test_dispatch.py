@@ -62,6 +62,7 @@ class Way:
     back: list[tuple[list[str], int, int, int]] = field(default_factory=list)
     reasons: list[tuple[str, str]] = field(default_factory=list)
     again: list[str] = field(default_factory=list)
+    renewals: list[int] = field(default_factory=list)
     pauses: dict[str, int] = field(default_factory=dict)
 
     def bury(self, dead: Sequence[Dead]) -> set[int]:
@@ -82,10 +83,12 @@ class Way:
             self.reasons.append((history.reason, history.error))
         return not self.full
 
-    def send_again(self, body: str) -> bool:
-        if not self.full:
-            self.again.append(body)
-        return not self.full
+    def send_again(self, bodies: Sequence[str]) -> set[int]:
+        self.renewals.append(len(bodies))
+        if self.full:
+            return set(range(len(bodies)))
+        self.again += bodies
+        return set()
 
     def postpone(self, pauses: dict[str, int]) -> None:
         self.pauses |= pauses
@@ -518,6 +521,22 @@ def test_worn_message_that_is_no_envelope_is_sent_again_too() -> None:
     bench = Bench(only({}))
     assert bench(Message("1", "r", "rubbish", NOW, WORN)) == Outcome()
     assert bench.way.again == ["rubbish"]
+
+
+def test_worn_messages_are_sent_again_ten_at_a_time() -> None:
+    bench = Bench(only({}))
+    outcome = bench(*(message(str(n), "a", receives=WORN) for n in range(25)))
+    assert (bench.way.renewals, outcome.stay) == ([10, 10, 5], [])
+    assert bench.target.batches == []
+
+
+def test_worn_messages_for_which_there_is_no_time_stay() -> None:
+    """Were the function ended here, all that was sent again would be there twice."""
+    bench = Bench(only({}))
+    worn = [message(str(n), "a", receives=WORN) for n in range(25)]
+    outcome = bench(*worn, left=[60, 0, 0])
+    assert bench.way.renewals == [10]
+    assert outcome.stay == [str(n) for n in range(10, 25)]
 
 
 def test_worn_message_that_sqs_does_not_take_is_tried() -> None:

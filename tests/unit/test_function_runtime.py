@@ -1,13 +1,16 @@
 """The function of a kind, called for the queues of many run-time targets."""
 
 import json
+import time
 from importlib import import_module
 from typing import Any
 
 import pytest
 from aws_lambda_powertools.utilities import parameters
 
+from bucketcast.envelope import unpack
 from bucketcast.errors import NotAuthorized
+from bucketcast.retries import WORN
 from tests.unit.made import received
 from tests.unit.runtime_targets import RUNTIME, Account
 from tests.unit.test_function_dispatch import SECONDS, Context, Fake, Handler, body, invocation
@@ -108,6 +111,46 @@ def test_messages_of_a_target_that_is_gone_wait(runtime: Runtime) -> None:
     }
     answer = runtime.handler(event, Context(60 * SECONDS))
     assert answer == {"batchItemFailures": [{"itemIdentifier": "0"}]}
+    assert Fake.sent == []
+
+
+def waiting(runtime: Runtime, queue: str, receives: int) -> tuple[list[int], list[str]]:
+    """The pauses of a message whose target is not on, and what is to be seen again."""
+    event = invocation(body("x", reason="busy"))
+    event["Records"][0]["eventSourceARN"] = RUNTIME.arn(queue)
+    event["Records"][0]["attributes"] = {
+        "SentTimestamp": str(round(time.time() * 1_000) - 60_000),
+        "ApproximateReceiveCount": str(receives),
+    }
+    pauses: list[int] = []
+
+    def note(params: Any, **_: Any) -> None:
+        pauses.extend(entry["VisibilityTimeout"] for entry in params["Entries"])
+
+    events = runtime.handler._sqs.meta.events  # type: ignore[attr-defined]
+    name = "provide-client-params.sqs.ChangeMessageVisibilityBatch"
+    events.register(name, note)
+    answer = runtime.handler(event, Context(60 * SECONDS))
+    events.unregister(name, note)
+    return pauses, [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+def test_pause_of_a_message_whose_target_is_not_on_grows(runtime: Runtime) -> None:
+    """Every five seconds it was received a thousand times in 83 minutes."""
+    queue = runtime.put("audit", enable="off")
+    for receives, least, most in ((1, 1, 5), (12, 600, 1_200), (WORN - 1, 600, 1_200)):
+        ((seconds,), stay) = waiting(runtime, queue, receives)
+        assert least <= seconds <= most
+        assert stay == ["0"]
+
+
+def test_worn_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> None:
+    queue = runtime.put("audit", enable="off")
+    assert waiting(runtime, queue, WORN) == ([], [])
+    (again,) = received(runtime.account.sqs, RUNTIME.url(queue))
+    envelope, (delivery,) = unpack(again["Body"])
+    assert (envelope.reason, delivery.event.key) == ("busy", "x")
+    assert envelope.attempts == 0, "to wait for the target is no try"
     assert Fake.sent == []
 
 

@@ -23,6 +23,8 @@ from bucketcast.retries import Term
 from bucketcast.targets.base import SPARE, Target
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
+_TOGETHER = 10
+"""How many worn messages are sent again at once: as many as one call of SQS takes."""
 _NO_TURN = "the function's time was up before its turn came"
 _NO_ANSWER = "no try came to an end: the function ended before it could say why"
 _NO_TRY = "it waited behind events that the target did not take"
@@ -81,6 +83,7 @@ class Dispatcher:
     ) -> Iterator[tuple[Message, Sealed | None, Term]]:
         """Renew what is worn, bury what is hopeless, and give the others."""
         going = []
+        worn = []
         spaced = {}
         for message, envelope, term in sealed:
             if envelope and (term.hopeless or (self._in_order and term.last_call)):
@@ -90,12 +93,28 @@ class Dispatcher:
             if self._in_order:
                 if term.spacing:
                     spaced[message.receipt] = term.spacing
-            elif term.worn and self._way.send_again(renewed(message, envelope, term)):
+            elif term.worn:
+                worn.append((message, envelope, term))
                 continue
             going.append((message, envelope, term))
         if spaced:
             self._way.postpone(spaced)
-        return iter(going)
+        return iter([*going, *self._renew(worn, outcome, remaining)])
+
+    def _renew(
+        self,
+        worn: Sequence[tuple[Message, Sealed | None, Term]],
+        outcome: Outcome,
+        remaining: Callable[[], float],
+    ) -> Iterator[tuple[Message, Sealed | None, Term]]:
+        """Send worn messages again, and give those that SQS did not take."""
+        for start in range(0, len(worn), _TOGETHER):
+            part = worn[start : start + _TOGETHER]
+            if remaining() < SPARE:
+                outcome.stay += [message.id for message, _, _ in part]
+                continue
+            refused = self._way.send_again([renewed(*one) for one in part])
+            yield from (part[place] for place in sorted(refused))
 
     def _give_up(self, message: Message, envelope: Sealed, term: Term, outcome: Outcome) -> bool:
         """Bury all of a message; whether it may go."""

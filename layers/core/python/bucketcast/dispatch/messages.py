@@ -31,8 +31,8 @@ class Dead(NamedTuple):
 class Way(Protocol):
     """How events leave a batch other than by being delivered.
 
-    What SQS did not take must stay in its message: `bury` answers the places of those in the
-    list it was given, all others answer whether it was taken.
+    What SQS did not take must stay in its message: `bury` and `send_again` answer the places of
+    those in the list they were given, all others answer whether it was taken.
     """
 
     def bury(self, dead: Sequence[Dead]) -> set[int]: ...
@@ -41,7 +41,7 @@ class Way(Protocol):
 
     def go_back(self, part: Sequence[Delivery], history: Envelope, pause: int) -> bool: ...
 
-    def send_again(self, body: str) -> bool: ...
+    def send_again(self, bodies: Sequence[str]) -> set[int]: ...
 
     def postpone(self, pauses: dict[str, int]) -> None: ...
 

@@ -48,8 +48,8 @@ class TargetQueue:
             self._own, [Outgoing(one.body, delay=min(pause, LONGEST_DELAY)) for one in packed]
         )
 
-    def send_again(self, body: str) -> bool:
-        return not self._try(self._own, [Outgoing(body)])
+    def send_again(self, bodies: Sequence[str]) -> set[int]:
+        return self._try(self._own, [Outgoing(body) for body in bodies])
 
     def postpone(self, pauses: dict[str, int]) -> None:
         try:
