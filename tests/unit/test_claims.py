@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from bucketcast.claims import Claims, source
+from bucketcast.errors import Foreign
 from bucketcast.event import AGENT, Event
 from tests.unit.made import event
 
@@ -50,6 +51,7 @@ def test_the_first_source_has_the_bucket() -> None:
     assert some.refused([of(""), of("eventbridge")], table.claim) == {}
     refused = some.refused([of("minio"), of(""), of("ceph", bucket="other")], table.claim)
     assert refused.keys() == {0}
+    assert isinstance(refused[0], Foreign)
     assert str(refused[0]) == (
         "table images shows the bucket uploads of Amazon S3, and this event is of MinIO's: their "
         "order cannot be compared. Give one of the two another place; or, if Amazon S3 sends no "

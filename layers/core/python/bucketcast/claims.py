@@ -3,13 +3,13 @@
 Their sequencers cannot be compared: rows of two such buckets in one table would show either, by
 chance. So the first source that writes of a bucket into a table claims it there, for good. What
 another source says of a bucket of that name waits, with a reason that says what to do; all else
-goes on.
+goes on. Where order is kept, it waits among the dead letters.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from bucketcast.errors import Retryable
+from bucketcast.errors import Foreign
 from bucketcast.event import AGENT, Event
 from bucketcast.namespace import moves
 
@@ -38,7 +38,7 @@ class Claims:
         self._memory = memory
         self._known: dict[str, str] = {}
 
-    def refused(self, events: Sequence[Event], claim: Claim) -> dict[int, Retryable]:
+    def refused(self, events: Sequence[Event], claim: Claim) -> dict[int, Foreign]:
         """The events of a batch, by place, whose buckets are another source's here.
 
         `claim` is called where that is not known yet, or speaks against an event.
@@ -62,9 +62,9 @@ class Claims:
         """Ask anew: the table may be another one."""
         self._known.clear()
 
-    def _reason(self, bucket: str, who: str) -> Retryable:
+    def _reason(self, bucket: str, who: str) -> Foreign:
         has, wants = (_NAMES.get(each, each) for each in (self._known.get(bucket, ""), who))
-        return Retryable(
+        return Foreign(
             f"{self._place} shows the bucket {bucket} of {has}, and this event is of {wants}'s: "
             "their order cannot be compared. Give one of the two another place; or, if "
             f"{has} sends no more of it, remove {self._memory}"

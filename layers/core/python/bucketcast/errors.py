@@ -9,7 +9,8 @@
         ├── Retryable                     the target's trouble: the event stays in the queue
         │   ├── NotConnected              the connection is of no use any more: it is closed
         │   │   └── NotAuthorized         as before, and the secret is fetched again
-        │   └── Throttled(after)          not before so many seconds
+        │   ├── Throttled(after)          not before so many seconds
+        │   └── Foreign                   a mirror shows the bucket of another source
         └── Rejected                      the event's own trouble: buried at once with its reason
 
 What a repair of the target would cure is never `Rejected`.
@@ -67,6 +68,13 @@ class Throttled(Retryable):
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
         self.after = after
+
+
+class Foreign(Retryable):
+    """A mirror shows the event's bucket of another source; who runs it has to decide.
+
+    What comes after it does not depend on it: where order is kept, it is buried at once.
+    """
 
 
 class Rejected(DeliveryError):

@@ -17,12 +17,13 @@ from bucketcast.dispatch.outcome import (
 )
 from bucketcast.dispatch.sending import Sender
 from bucketcast.envelope import Delivery, Sealed, seal
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Foreign, NotConnected, Rejected, Retryable
 from bucketcast.lifetime import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.retries import Term
 from bucketcast.targets.base import SPARE, Target
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
+_FINAL = (Rejected, GivenUp)
 _TOGETHER = 10
 """How many worn messages are sent again at once: as many as one call of SQS takes."""
 _NO_TURN = "the function's time was up before its turn came"
@@ -184,7 +185,7 @@ class Dispatcher:
                 one, place = part[index]
                 one.tried.add(place)
                 one.failures[place] = error
-                stops = self._in_order and not isinstance(error, Rejected) and not one.term.over
+                stops = self._in_order and not isinstance(error, _FINAL) and not one.term.over
                 if stops or isinstance(error, NotConnected):
                     gone = error
             if isinstance(gone, NotConnected):
@@ -195,8 +196,16 @@ class Dispatcher:
         refused = self._too_old(part, now)
         left = [place for place in range(len(part)) if place not in refused]
         failures = self._sender.send([part[place].event for place in left]) if left else {}
+        if self._in_order:
+            # It would hold up all others until people decide, or for the whole of its term.
+            failures = {
+                place: GivenUp(str(error), type(error).__name__)
+                if isinstance(error, Foreign)
+                else error
+                for place, error in failures.items()
+            }
         self._last = next(
-            (error for error in failures.values() if not isinstance(error, Rejected)), self._last
+            (error for error in failures.values() if not isinstance(error, _FINAL)), self._last
         )
         if not refused:
             return failures
@@ -227,7 +236,7 @@ class Dispatcher:
             (one, place)
             for one in failed
             for place, error in sorted(one.failures.items())
-            if isinstance(error, Rejected | GivenUp) or (one.term.over and place in one.tried)
+            if isinstance(error, _FINAL) or (one.term.over and place in one.tried)
         ]
         dead = [dead_one(one, place) for one, place in final]
         refused = self._way.bury(dead) if dead else set()
