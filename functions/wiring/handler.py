@@ -116,10 +116,9 @@ def follow(
         _patiently(lambda: trail.follow(properties["Bucket"], rules), sleep)
     elif "Trail" in (was := {**before, **properties}):
         cloudtrail = client("cloudtrail")
+        trail = _trail(was, lambda name: cloudtrail if name == "cloudtrail" else client(name))
         try:
-            _trail(was, lambda name: cloudtrail if name == "cloudtrail" else client(name)).forget(
-                was["Bucket"]
-            )
+            _patiently(lambda: trail.forget(was["Bucket"]), sleep)
         except cloudtrail.exceptions.TrailNotFoundException:
             return  # what it logged for us is gone with it
 
@@ -168,9 +167,15 @@ def _patiently(call: Callable[[], object], sleep: Callable[[float], None]) -> No
 
 
 def _may_settle(error: ClientError) -> bool:
-    """A fresh queue policy or role takes seconds to be known; until then S3 answers like this."""
+    """A fresh queue policy or role takes seconds to be known; until then AWS answers like this.
+
+    S3 says `AccessDenied`, DynamoDB and CloudTrail say `AccessDeniedException`. And S3 refuses
+    (`OperationAborted`) who changes a bucket's settings while somebody else does.
+    """
     code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
-    return code == "AccessDenied" or (code == "InvalidArgument" and "validate" in message)
+    if code == "InvalidArgument":
+        return "validate" in message
+    return code.startswith("AccessDenied") or code == "OperationAborted"
 
 
 def _physical_id(properties: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.rules import Rule
 from bucketcast.store.rules import Rules
+from bucketcast.store.switches import Switches
 from bucketcast.wiring import Overlap
 from tests.unit.fake_buckets import Trails
 
@@ -111,6 +112,46 @@ def test_a_policy_that_is_not_known_yet_is_waited_for(function: Any) -> None:
     function.apply(asked("Create", properties()), bucket, sleep=pauses.append)
     assert len(pauses) == 2
     assert bucket.writes
+
+
+def test_another_writer_of_the_bucket_is_waited_for(function: Any) -> None:
+    bucket, pauses = Bucket({}, error("OperationAborted")), list[float]()
+    function.apply(asked("Create", properties()), bucket, sleep=pauses.append)
+    assert (len(pauses), len(bucket.writes)) == (1, 1)
+
+
+class Fresh:
+    """DynamoDB where the right to each of the calls is not known the first time."""
+
+    def __init__(self, dynamodb: Any) -> None:
+        self._dynamodb = dynamodb
+        self.refused: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.refused:
+            return getattr(self._dynamodb, name)
+        self.refused.append(name)
+
+        def refuse(**_: Any) -> None:
+            raise error("AccessDeniedException")
+
+        return refuse
+
+
+def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    ours = {**properties(), "RulesTable": rules_table}
+    bucket, pauses = Bucket(), list[float]()
+    made = Fresh(dynamodb)
+    function.apply(asked("Create", ours), bucket, lambda _: made, pauses.append)
+    assert made.refused == ["get_item", "put_item"]
+    assert Switches(rules_table, dynamodb).of("uploads")
+    gone = Fresh(dynamodb)
+    function.apply(asked("Delete", ours), bucket, lambda _: gone, pauses.append)
+    assert gone.refused == ["delete_item"]
+    assert Switches(rules_table, dynamodb).of("uploads") is None
+    assert pauses == [function.PAUSE] * 3
 
 
 def test_what_waiting_cannot_cure_is_raised_at_once(function: Any) -> None:
@@ -247,9 +288,10 @@ def test_a_trail_logs_what_the_rules_of_the_bucket_ask_for(
 
     follow("Create", properties())
     assert trails.writes == 0
-    trails.errors = [error("AccessDenied")]  # the right to it is not known everywhere yet
+    trails.errors = [error("AccessDeniedException")]  # the right to it is not known everywhere yet
     follow("Create", own)
     assert trails.logged(trail) == ["GetObject"]
+    trails.errors = [error("AccessDeniedException")]
     follow("Update", properties(), own)
     assert trails.logged(trail) == []
     follow("Update", own, properties())

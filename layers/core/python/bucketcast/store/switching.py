@@ -39,8 +39,8 @@ class Wirer:
     def remove(self) -> None:
         """Take our entry out; what else is there stays."""
         self._write(lambda before: wiring.detach(before, self._ours))
-        if self.switches:
-            self.switches.remove(self._bucket)
+        if switches := self.switches:
+            self.patiently(lambda: switches.remove(self._bucket))
 
     def bring(self, was: str) -> None:
         """Let the events come by `Via`; `was` is how they came before, "" being not at all.
@@ -53,12 +53,13 @@ class Wirer:
         add = self._to_queue if via == "sqs" else wiring.to_eventbridge
         changed = self._write(add)
         both = was == "eventbridge" if via == "sqs" else self._by_queue(self._read())
-        if not self.switches:
+        if not (switches := self.switches):
             return
         overlap = float(self.properties.get("Overlap", 0))
-        known = self.switches.of(self._bucket)
+        known = self._known(switches)
         if changed or both or known is None or known.via != via:
-            self.switches.put(self._bucket, Switch(via, self.now() + overlap, self.by))
+            switch = Switch(via, self.now() + overlap, self.by)
+            self.patiently(lambda: switches.put(self._bucket, switch))
         if both:
             log.info("%s: both ways for %s s", self._bucket, overlap)
             self.sleep(overlap)
@@ -66,13 +67,18 @@ class Wirer:
 
     def _settle(self, via: str) -> None:
         """Take the old way away, unless another request came meanwhile, as in a roll-back."""
-        known = self.switches.of(self._bucket) if self.switches else None
+        known = self._known(self.switches) if self.switches else None
         if known is None or known.by != self.by:
             log.warning("%s: wired by another request meanwhile", self._bucket)
             return
         self._write(
             self._to_queue if via == "sqs" else lambda before: wiring.detach(before, self._ours)
         )
+
+    def _known(self, switches: Switches) -> Switch | None:
+        found: list[Switch | None] = []
+        self.patiently(lambda: found.append(switches.of(self._bucket)))
+        return found[0]
 
     def _to_queue(self, before: wiring.Document) -> dict[str, Any]:
         return wiring.attach(before, self._ours, self.properties["QueueArn"])
