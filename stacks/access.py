@@ -13,6 +13,11 @@ from stacks import nag
 _KEPT: Final = Duration.days(7)
 
 
+def trail_name(stack: str) -> str:
+    """Give the trail's name; rights to it outlive it by this."""
+    return f"{stack}-access"
+
+
 class Access(Construct):
     """A trail of this region, and the bucket that every trail must have.
 
@@ -38,7 +43,7 @@ class Access(Construct):
         self.trail = cloudtrail.Trail(
             self,
             "Trail",
-            trail_name=f"{Stack.of(self).stack_name}-access",
+            trail_name=trail_name(Stack.of(self).stack_name),
             bucket=log,
             is_multi_region_trail=False,
             include_global_service_events=False,

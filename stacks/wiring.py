@@ -1,6 +1,6 @@
 """The configured buckets, tied to the ingress queue; what else their notifications hold stays."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from bucketcast.config import Bucket
 from bucketcast.store import lock, switches
 from bucketcast.store.switches import TAKES_EFFECT
 from stacks import nag
+from stacks.access import trail_name
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.ingest import Ingest
@@ -66,6 +67,7 @@ class Wiring(Construct):
                 wire=self._wire,
                 ingest=ingest,
                 overlap=self._overlap,
+                rights=self._rights,
                 keep=not local,
             )
 
@@ -130,6 +132,37 @@ class Wiring(Construct):
         return policy
 
     @cached_property
+    def _rights(self) -> iam.Policy:
+        """The rights to say since when a bucket is wired, and to let our trail follow its rules.
+
+        Once for all buckets, since IAM limits what the policies of a role come to. The same with
+        and without access events: where they are switched off, or their bucket goes, the trail is
+        told after the policies have changed. The buckets are wired at the same time and their
+        trail is one: hence the lock.
+        """
+        stack = Stack.of(self)
+        where = f"arn:{stack.partition}:cloudtrail:{stack.region}:{stack.account}"
+        table = self._ingest.rules.table_arn
+        keys = {"dynamodb:LeadingKeys": [switches.KEY, lock.KEY]}
+        return iam.Policy(
+            self,
+            "Rights",
+            roles=[self._wire.role],
+            statements=[
+                iam.PolicyStatement(
+                    actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
+                    resources=[table],
+                    conditions={"ForAllValues:StringEquals": keys},
+                ),
+                iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
+                iam.PolicyStatement(
+                    actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
+                    resources=[f"{where}:trail/{trail_name(stack.stack_name)}"],
+                ),
+            ],
+        )
+
+    @cached_property
     def _wire(self) -> Function:
         """The function behind the custom resources."""
         return Function(
@@ -177,6 +210,7 @@ class WiredBucket(Construct):
         wire: Function,
         ingest: Ingest,
         overlap: Duration,
+        rights: iam.Policy,
         keep: bool,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -195,8 +229,8 @@ class WiredBucket(Construct):
             wire=wire,
             ingest=ingest,
             patience=_PATIENCE.plus(overlap),
-            more=_rights(trail, ingest),
         )
+        entry.node.add_dependency(rights)
         if bucket.create:
             entry.node.add_dependency(self._create(name, keep=keep))
         if bucket.via == "eventbridge":
@@ -244,7 +278,7 @@ class WiredBucket(Construct):
         )
 
 
-def _entry(  # noqa: PLR0913 - what an entry is made of
+def _entry(
     scope: Construct,
     bucket: str,
     ours: Mapping[str, str],
@@ -252,7 +286,6 @@ def _entry(  # noqa: PLR0913 - what an entry is made of
     wire: Function,
     ingest: Ingest,
     patience: Duration = _PATIENCE,
-    more: Iterable[iam.PolicyStatement] = (),
 ) -> CustomResource:
     """The custom resource that keeps our entry in a bucket's notifications."""
     stack = Stack.of(scope)
@@ -267,7 +300,6 @@ def _entry(  # noqa: PLR0913 - what an entry is made of
                 actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
                 resources=[f"arn:{stack.partition}:s3:::{bucket}"],
             ),
-            *more,
         ],
     )
     entry = CustomResource(
@@ -286,27 +318,3 @@ def _entry(  # noqa: PLR0913 - what an entry is made of
     # S3 tries the queue before it takes the entry, so its policy must stand.
     entry.node.add_dependency(policy, ingest.queue)
     return entry
-
-
-def _rights(trail: cloudtrail.Trail | None, ingest: Ingest) -> list[iam.PolicyStatement]:
-    """The rights to say since when a bucket is wired, and to let a trail follow its rules.
-
-    The buckets are wired at the same time, and their trail is one: hence the lock.
-    """
-    table = ingest.rules.table_arn
-    keys = [switches.KEY, *([lock.KEY] if trail else [])]
-    beside_rules = iam.PolicyStatement(
-        actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
-        resources=[table],
-        conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": keys}},
-    )
-    if not trail:
-        return [beside_rules]
-    return [
-        beside_rules,
-        iam.PolicyStatement(
-            actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
-            resources=[trail.trail_arn],
-        ),
-        iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
-    ]

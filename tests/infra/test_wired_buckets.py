@@ -1,9 +1,13 @@
 """Buckets that are made, buckets that are found, and the two ways from them to the queue."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bucketcast.config import load
+from stacks.limits import mistakes
 from tests.infra.conftest import Make, Synthesised
 
 CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
@@ -57,14 +61,84 @@ def test_a_rule_of_eventbridge_is_there_before_the_entry_goes(typical: Synthesis
 
 
 def test_the_function_writes_beside_the_rules_and_to_none(typical: Synthesised) -> None:
-    (written,) = {
+    (written,) = [
         json.dumps(statement["Condition"])
-        for _, statement in typical.statements()
-        if "dynamodb:PutItem" in statement["Action"]
-    }
+        for policy, statement in typical.statements()
+        if policy.startswith("Wiring") and "dynamodb:PutItem" in statement["Action"]
+    ]
     assert json.loads(written) == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#wired"]}
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#wired", "#lock"]}
     }
+
+
+def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
+    typical: Synthesised,
+) -> None:
+    (common,) = {
+        policy
+        for policy, statement in typical.statements()
+        if policy.startswith("Wiring") and "dynamodb:PutItem" in statement["Action"]
+    }
+    for found in typical.of_type("Custom::BucketNotification").values():
+        assert common in found["DependsOn"]
+
+
+def _inline(made: Synthesised) -> int:
+    """Count the characters that IAM counts of the inline policies of wiring's role."""
+    (role,) = [name for name in made.of_type("AWS::IAM::Role") if name.startswith("WiringWire")]
+    policies = [
+        found["Properties"]["PolicyDocument"]
+        for found in made.of_type("AWS::IAM::Policy").values()
+        if {"Ref": role} in found["Properties"]["Roles"]
+    ]
+    values = {"AWS::Partition": "aws-us-gov", "AWS::Region": "ap-southeast-1"}
+
+    def text(value: Any) -> Any:
+        """Put long values in place of what only the deploy knows."""
+        if isinstance(value, list):
+            return [text(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if "Fn::Join" in value:
+            return "".join(text(each) for each in value["Fn::Join"][1])
+        if "Fn::GetAtt" in value:
+            return "arn:aws-us-gov:dynamodb:ap-southeast-1:111122223333:table/" + "x" * 90
+        if "Ref" in value:
+            return values.get(value["Ref"], "x" * 12)
+        return {key: text(each) for key, each in value.items()}
+
+    return sum(len(json.dumps(text(each), separators=(",", ":"))) for each in policies)
+
+
+ACCESS = 'access_events = "on"\n'
+
+
+@pytest.mark.parametrize("more", ["", ACCESS])
+def test_forty_buckets_are_within_what_iam_takes_of_one_role(make: Make, more: str) -> None:
+    names = [f"uploads-of-customer-{number:02}" for number in range(40)]
+    made = make("".join(f"[bucket.{name}]\n{more}" for name in names))
+    assert len(made.of_type("Custom::BucketNotification")) == 40
+    assert _inline(made) <= 10_240
+
+
+@pytest.mark.parametrize("stack", ["B", "B" * 40])
+def test_as_many_buckets_as_are_accepted_fit_and_one_more_is_refused(
+    make: Make, tmp_path: Path, stack: str
+) -> None:
+    config = tmp_path / "bucketcast.toml"
+
+    def refused(count: int) -> str:
+        config.write_text(text(count))
+        return "; ".join(map(str, mistakes(load(config, {}, local=False), stack)))
+
+    def text(count: int) -> str:
+        return "".join(f"[bucket.{number:063}]\n" for number in range(count))
+
+    most = next(count for count in range(100) if refused(count + 1))
+    assert most >= 35
+    assert "bucket: " in refused(most + 1)
+    assert "IAM takes 10,240" in refused(most + 1)
+    assert _inline(make(text(most), stack=stack)) <= 10_240
 
 
 def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesised) -> None:
