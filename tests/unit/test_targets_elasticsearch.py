@@ -4,7 +4,7 @@ import random
 import struct
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import msgspec
@@ -176,6 +176,33 @@ def test_writers_who_meet_and_crash_end_in_the_same_document() -> None:
         assert shelf.row() == (wanted._asdict() if wanted else {})
 
     proven()
+
+
+# Their order is that of their times alone.
+UNSEQUENCED = made([(PUT, None, 0, 1), (PUT, None, 0, 2), (TAGGED, None, 0, 3)])
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))], ids=str)
+def test_puts_without_a_sequencer_give_way_below_an_overlay(order: Sequence[int]) -> None:
+    shelf = Shelf()
+    for at in order:
+        deque(delivery(shelf, [UNSEQUENCED[at]]), maxlen=0)
+    wanted = visible(UNSEQUENCED)["b/k"]
+    assert wanted.etag == "e2"
+    assert shelf.row() == wanted._asdict()
+
+
+def test_a_put_without_a_sequencer_that_saw_no_guard_is_not_lost() -> None:
+    older, newer, tagged = UNSEQUENCED
+    for steps in range(6):
+        shelf = Shelf()
+        deque(delivery(shelf, [older]), maxlen=0)
+        overlaid = delivery(shelf, [tagged])
+        for _ in range(steps):
+            next(overlaid, None)
+        deque(delivery(shelf, [newer]), maxlen=0)
+        deque(overlaid, maxlen=0)
+        assert shelf.row() == visible(UNSEQUENCED)["b/k"]._asdict(), steps
 
 
 @pytest.mark.parametrize("before", [[], [event(PUT, 1, version_id="v1")]], ids=["new", "known"])

@@ -22,6 +22,7 @@ from bucketcast.targets.elasticsearch.registers import (
     known,
     newest,
     noted,
+    same_object,
     seen,
     shown,
 )
@@ -182,4 +183,6 @@ class Object:
     def _is_seen(self, put: Put, visible: Put | None, moment: Moment) -> bool:
         if visible is None:
             return False
-        return visible.moment == moment or (self._bare and visible.sequencer == put.sequencer)
+        # Puts without a sequencer look the same below an overlay, but for their objects.
+        same = visible.moment == moment or (self._bare and visible.sequencer == put.sequencer)
+        return same and same_object(visible, put)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from bucketcast.event import padded, to_millis
+from bucketcast.names import creates
 from bucketcast.namespace import ANY, FIRST, UNVERSIONED, Entry, Register
 from bucketcast.targets.elasticsearch.bulk import one_line
 
@@ -92,6 +93,7 @@ class _S3(msgspec.Struct):
 class _Record(msgspec.Struct):
     eventTime: str  # noqa: N815 - the name on the wire
     s3: _S3
+    eventName: str = ""  # noqa: N815 - the name on the wire
 
 
 class _Document(msgspec.Struct):
@@ -130,7 +132,7 @@ def home(version: str) -> str:
 def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Put | None:
     """The newest put of all that are known."""
     put = stored
-    if visible and (put is None or visible.sequencer > put.sequencer):
+    if visible and (put is None or _passed_by(visible, put)):
         put = visible  # by somebody who saw no guard
     for entry, document in moves:
         if entry.register is Register.PUT:
@@ -138,6 +140,26 @@ def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Pu
             if put is None or moment > put.moment:
                 put = Put(*moment, entry.version, document)
     return put
+
+
+def _passed_by(visible: Put, put: Put) -> bool:
+    """Whether what is visible is newer than a put in the guard.
+
+    Puts without a sequencer are told apart by their times, and the time that is visible is that of
+    an overlay unless a put is on top.
+    """
+    if visible.sequencer != put.sequencer or visible.time <= put.time:
+        return visible.sequencer > put.sequencer
+    return creates(_read(visible.document).Records[0].eventName)
+
+
+def same_object(one: Put, other: Put) -> bool:
+    """Whether the documents of two puts say the same of the object, byte for byte."""
+    return bool(_object(one.document) == _object(other.document))
+
+
+def _object(document: msgspec.Raw) -> msgspec.Raw:
+    return _members(_members(_list(_members(document)["Records"])[0])["s3"])["object"]
 
 
 def noted(versions: Mapping[str, Version], moves: Iterable[Move], place: str) -> dict[str, Version]:
@@ -176,8 +198,7 @@ def _lent(overlay: msgspec.Raw, put: msgspec.Raw) -> bytes:
     """The overlay's record with the put's object, byte for byte: an overlay knows no size."""
     record = _members(_list(_members(overlay)["Records"])[0])
     s3 = _members(record["s3"])
-    below = _members(_list(_members(put)["Records"])[0])
-    s3["object"] = _members(below["s3"])["object"]
+    s3["object"] = _object(put)
     record["s3"] = msgspec.Raw(msgspec.json.encode(s3))
     return msgspec.json.encode({"Records": (record,)})
 
