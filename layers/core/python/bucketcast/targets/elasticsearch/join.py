@@ -18,6 +18,7 @@ from bucketcast.targets.elasticsearch.registers import (
     Move,
     Put,
     Version,
+    both,
     home,
     known,
     newest,
@@ -111,7 +112,9 @@ class Object:
             return []
         after = {side: noted(of.versions, self.moves, side) for side, of in stored.items()}
         any_ = after[ANY].get(ANY, UNKNOWN)
-        own = after[home(put.version)].get(put.version, UNKNOWN) if put else UNKNOWN
+        own = UNKNOWN
+        if put:  # of whose version an earlier release spoke beside `ANY`
+            own = both(*(after[at].get(put.version, UNKNOWN) for at in (home(put.version), ANY)))
         if put and put.document != GONE and (any_.hides(put) or own.hides(put)):
             put = msgspec.structs.replace(put, document=GONE)
         if writes := list(self._guarding(stored, after, put, now)):

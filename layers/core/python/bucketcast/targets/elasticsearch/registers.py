@@ -70,6 +70,14 @@ class Known(msgspec.Struct, frozen=True, omit_defaults=True):
     noted_at: int = 0
 
 
+class _Earlier(Known, frozen=True):
+    """A document of the guard that may be an earlier release's: all versions stood in one."""
+
+    removed: dict[str, Moment] = {}
+    removed_at: dict[str, str] = {}
+    overlay: Overlay | None = None
+
+
 class Shown(NamedTuple):
     """What the visible document has to be, and what tells it from any other of the object."""
 
@@ -78,7 +86,7 @@ class Shown(NamedTuple):
 
 
 NOTHING = Known()
-_known = msgspec.json.Decoder(Known).decode
+_earlier = msgspec.json.Decoder(_Earlier).decode
 
 
 class _Object(msgspec.Struct):
@@ -108,9 +116,27 @@ _list = msgspec.json.Decoder(tuple[msgspec.Raw]).decode
 def known(document: bytes) -> Known:
     """What a document of the guard says; nothing where it is none of ours."""
     try:
-        return _known(document)
+        found = _earlier(document)
     except msgspec.DecodeError:
         return NOTHING
+    versions = dict(found.versions)
+    for version in {**found.removed, **found.removed_at}:
+        before = Version(found.removed.get(version, NEVER), found.removed_at.get(version, ""))
+        versions[version] = both(before, versions.get(version, UNKNOWN))
+    if found.overlay and (below := seen(bytes(found.overlay.document))):
+        before = Version(overlay=found.overlay)
+        versions[below.version] = both(before, versions.get(below.version, UNKNOWN))
+    return Known(found.put, versions, found.noted_at)
+
+
+def both(one: Version, other: Version) -> Version:
+    """What two documents say of a version."""
+    overlays = [each.overlay for each in (one, other) if each.overlay]
+    return Version(
+        max(one.removed, other.removed),
+        max(one.removed_at, other.removed_at),
+        max(overlays, key=lambda overlay: overlay.time, default=None),
+    )
 
 
 def seen(document: bytes) -> Put | None:
