@@ -176,6 +176,7 @@ class Target(base.Mirror):
             names = self._names
             there = tables.find(connection, names, form)
             guard = form == "namespace" and tables.find_guard(connection, names)
+            guard = guard and not tables.is_earlier(connection, names)
             connection.say(sql.trials(names, form, table=there, guard=guard))
             connection.rollback()
 

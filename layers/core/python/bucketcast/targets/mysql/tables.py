@@ -8,7 +8,9 @@ from bucketcast.targets.mysql import sql
 from bucketcast.targets.mysql.connection import Connection
 from bucketcast.targets.mysql.errors import number
 
-_NO_SUCH_TABLE = 1146
+_NO_SUCH_TABLE, _NO_SUCH_COLUMN = 1146, 1091
+_EMPTIED = "emptied"
+"""A column of an earlier release's guard, which needs a value and has no meaning any more."""
 _UNIQUE = ("PRI", "UNI")
 
 
@@ -45,7 +47,7 @@ def find_guard(connection: Connection, names: sql.Names) -> bool:
         Retryable: something else is.
     """
     columns = _columns(connection, names.guard)
-    if columns and columns.keys() != set(sql.GUARD_COLUMNS):
+    if columns and columns.keys() - {_EMPTIED} != set(sql.GUARD_COLUMNS):
         raise Retryable(
             f"table {names.guard} is not as the target makes it: move it away, or name another "
             "table"
@@ -61,6 +63,23 @@ def make(connection: Connection, names: sql.Names, form: sql.Form) -> None:
     if form == "namespace" and not find_guard(connection, names):
         connection.say([sql.create_guard(names), sql.make_slots(names)])
         connection.commit()
+    elif form == "namespace" and is_earlier(connection, names):
+        _drop_emptied(connection, names)
+
+
+def is_earlier(connection: Connection, names: sql.Names) -> bool:
+    """Whether the guard is as an earlier release made it: no row can be written to it so."""
+    return _EMPTIED in _columns(connection, names.guard)
+
+
+def _drop_emptied(connection: Connection, names: sql.Names) -> None:
+    from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
+
+    try:
+        connection.say([f"ALTER TABLE {names.guard} DROP COLUMN {_EMPTIED}".encode()])
+    except MySQLError as error:
+        if number(error) != _NO_SUCH_COLUMN:  # another connection may have been faster
+            raise
 
 
 def _columns(connection: Connection, table: str) -> Mapping[str, Column]:
