@@ -11,6 +11,7 @@ from bucketcast.errors import BadEvent
 from bucketcast.event import Event
 from bucketcast.ingest import Outbox, route
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.store.rules import UnreadableRules
 from tests.unit.made import message, record, recorded
 
 HOOK = "arn:minio:sqs::hook:webhook"
@@ -64,6 +65,25 @@ def test_events_go_where_the_rules_of_their_buckets_send_them() -> None:
     }
     assert (routed.events, routed.broken) == (4, {})
     assert rulebook.asked == [frozenset({"uploads", "photos", "nobody"})]
+
+
+def test_bucket_whose_rules_cannot_be_read_holds_its_own_messages_alone() -> None:
+    rulebook = Rulebook(rule(), rule("photos"))
+    rulebook.indexes["photos"] = UnreadableRules("photos", ValueError("why"))
+    routed = route(
+        [
+            ("1", message(put("a"))),
+            ("2", message(put("b"), put("c", "photos"))),
+            ("3", message(put("d", "nobody"))),
+        ],
+        rulebook,
+    )
+    assert {arn: contents(box) for arn, box in routed.outboxes.items()} == {
+        HOOK: [("a", rule().id, "1")]
+    }
+    assert {name: str(error) for name, error in routed.failed.items()} == {
+        "2": "the rules of photos cannot be read: ValueError: why"
+    }
 
 
 def test_event_that_no_rule_asks_for_goes_nowhere() -> None:

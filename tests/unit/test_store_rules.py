@@ -5,10 +5,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
+from bucketcast.envelope import zstd
 from bucketcast.rules import Rule
 from bucketcast.store.pages import TooManyRulesError
-from bucketcast.store.rules import Rulebook, RuleExistsError, Rules
+from bucketcast.store.rules import Rulebook, RuleExistsError, Rules, UnreadableRulesError
+from tests.unit.fake_aws import refusal
 from tests.unit.made import matched
 
 if TYPE_CHECKING:
@@ -143,6 +146,42 @@ def test_rulebook_sees_a_rule_at_once_and_reads_only_what_changed(read: Read) ->
     read.remove([rule("a"), rule("b")])
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}
     assert Counter(read.read) == {"uploads": 3, "photos": 1}
+
+
+def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
+    read: Read, dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    """Such as a condition that only a newer release knows."""
+    read.add(rule("a"))
+    read.add(rule(bucket="photos"))
+    page = {"bucket": {"S": "uploads"}, "rule": {"S": "page#000"}, "written": {"N": "1"}}
+    unknown = {"rules": {"B": zstd.compress(b'[{"bucket":"uploads","conditions":1}]')}}
+    dynamodb.put_item(TableName=rules_table, Item={**page, **unknown})
+    rulebook = Rulebook(read)
+    for _ in range(2):
+        both = rulebook(frozenset({"uploads", "photos"}))
+        assert matched(both["photos"], PUT, "x").keys() == {HOOK}
+        with pytest.raises(UnreadableRulesError, match="the rules of uploads cannot be read: "):
+            matched(both["uploads"], PUT, "a")
+    none = {"rules": {"B": zstd.compress(b"[]")}}
+    dynamodb.put_item(TableName=rules_table, Item={**page, **none})
+    assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}, "it was read again"
+
+
+def test_while_the_table_cannot_be_read_no_bucket_has_rules(read: Read) -> None:
+    read.add(rule("a"))
+    with pytest.raises(ClientError, match="InternalServerError"):
+        Rulebook(Refused(read))(UPLOADS)
+
+
+class Refused(Rules):
+    """Rules whose numbers can be read, and not themselves."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.versions = rules.versions  # type: ignore[method-assign]
+
+    def of(self, bucket: str) -> list[Rule]:  # noqa: ARG002
+        raise refusal("InternalServerError", "Query")
 
 
 def test_rulebook_asks_nothing_about_no_bucket(read: Read) -> None:

@@ -10,16 +10,17 @@ of ten thousand rules too, is in force as a whole or not at all.
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.conditions import Condition
+from bucketcast.conditions import Condition, Fact
 from bucketcast.errors import BucketcastError
-from bucketcast.rules import Rule, RuleIndex
+from bucketcast.event import Event
+from bucketcast.rules import Hit, Rule, RuleIndex
 from bucketcast.store import pages
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ Edit = Callable[[list[Rule]], list[Rule]]
 
 class RuleExistsError(BucketcastError):
     """The very same rule is there already."""
+
+
+class UnreadableRulesError(BucketcastError):
+    """What is stored of a bucket's rules is not what this release can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +204,17 @@ class Rules:
         return [{"Delete": {"TableName": self._table, "Key": _key(bucket, name)}} for name in names]
 
 
+class UnreadableRules(RuleIndex):
+    """Stands for a bucket's rules that cannot be read: whoever asks them is told why."""
+
+    def __init__(self, bucket: str, why: Exception) -> None:
+        super().__init__(())
+        self._reason = f"the rules of {bucket} cannot be read: {type(why).__name__}: {why}"
+
+    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
+        raise UnreadableRulesError(self._reason)
+
+
 class Rulebook:
     """The indexes of the rules in force, kept while they do not change."""
 
@@ -207,12 +223,22 @@ class Rulebook:
         self._kept: dict[str, tuple[int, RuleIndex]] = {}
 
     def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
-        """The rules of these buckets as they are now; a bucket that never had one is missing."""
+        """The rules of these buckets as they are now; a bucket that never had one is missing.
+
+        Those that cannot be read say so when they are asked.
+        """
         indexes: dict[str, RuleIndex] = {}
         for bucket, version in (self._rules.versions(buckets) if buckets else {}).items():
             kept = self._kept.get(bucket)
             if kept is None or kept[0] != version:
-                kept = self._kept[bucket] = (version, RuleIndex(self._rules.of(bucket)))
+                try:
+                    kept = (version, RuleIndex(self._rules.of(bucket)))
+                except (BotoCoreError, ClientError):
+                    raise  # the table's own trouble is that of all buckets
+                except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
+                    indexes[bucket] = UnreadableRules(bucket, error)
+                    continue
+                self._kept[bucket] = kept
             indexes[bucket] = kept[1]
         return indexes
 
