@@ -73,7 +73,7 @@ lock: setup ## resolve all requirements anew and write every pinned file
 	$(RUN) requirements/lock.py
 	npm install --package-lock-only --loglevel=error
 
-bench: setup servers ## measure again the figures in benchmarks/README.md
+bench: setup servers ## measure again the figures in benchmarks/README.md, but the gateway's
 	$(RUN) -m benchmarks.dispatch
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
