@@ -120,4 +120,13 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: FakeAws, job: str) -> None
 def test_a_stack_without_functions_for_it_says_how_to_get_them(run: Run, aws: FakeAws) -> None:
     aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
-    assert (ran.code, "[runtime] kinds in bucketcast.toml" in ran.err) == (1, True)
+    assert (ran.code, "[runtime] kinds in bucketcast.toml" in ran.err) == (2, True)
+
+
+def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: FakeAws) -> None:
+    add(run)
+    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "functions": {}})
+    targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
+    assert "no function for run-time targets of kind webhook" in targets[HOOK]["why"]
+    assert run("target", "rm", HOOK, "--discard").out == f"Removed {HOOK}\n"
+    assert HOOK not in run("target", "ls").out

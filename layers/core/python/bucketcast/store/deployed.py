@@ -167,7 +167,7 @@ def find(stack: str, aws: Aws) -> Deployed:
 
 def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
     found = [msgspec.convert(each, Runtime) for each in _of(outputs, "Runtime")]
-    return found[0] if found and found[0].functions else None
+    return found[0] if found else None
 
 
 def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:

@@ -16,7 +16,7 @@ def run_time_targets(there: Deployed, aws: Aws) -> RuntimeTargets:
     """Those of this deployment, to be made, changed and removed.
 
     Raises:
-        NoRuntimeError: its configuration says `kinds = "off"`, or it is older than they are.
+        NoRuntimeError: it is older than they are.
     """
     if there.runtime is None:
         raise NoRuntimeError(
