@@ -108,12 +108,12 @@ class Wiring(Construct):
             )
             for name, settle in (("Before", 0), ("After", patience))
         )
-        before.node.add_dependency(policy)
+        before.node.add_dependency(policy, self._rights)
         self._ingest.writer.node.add_dependency(before)
-        after.node.add_dependency(policy, self._ingest.writer)
+        after.node.add_dependency(policy, self._rights, self._ingest.writer)
 
     def _let_look_at_queues(self, scope: Construct) -> iam.Policy:
-        """The rights to ask how many messages wait, and whether a deploy is rolled back."""
+        """The rights to ask how many messages wait."""
         stack = Stack.of(self)
         # The queues of removed targets are in no template any more.
         ours = f"arn:{stack.partition}:sqs:{stack.region}:{stack.account}:{stack.stack_name}-*"
@@ -123,9 +123,6 @@ class Wiring(Construct):
             roles=[self._wire.role],
             statements=[
                 iam.PolicyStatement(actions=["sqs:GetQueueAttributes"], resources=[ours]),
-                iam.PolicyStatement(
-                    actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
-                ),
             ],
         )
         nag.accept_looking_at_queues(policy, ours)
@@ -134,6 +131,8 @@ class Wiring(Construct):
     @cached_property
     def _rights(self) -> iam.Policy:
         """The rights to say since when a bucket is wired, and to let our trail follow its rules.
+
+        And to ask whether a deploy is rolled back.
 
         Once for all buckets, since IAM limits what the policies of a role come to. The same with
         and without access events: where they are switched off, or their bucket goes, the trail is
@@ -158,6 +157,9 @@ class Wiring(Construct):
                 iam.PolicyStatement(
                     actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
                     resources=[f"{where}:trail/{trail_name(stack.stack_name)}"],
+                ),
+                iam.PolicyStatement(
+                    actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
                 ),
             ],
         )

@@ -6,7 +6,7 @@ owner, so that a bucket name that changed hands is refused). Where the events ar
 `RulesTable` and `Overlap`: for how many seconds both ways are kept when the way changes. With
 access events also `Trail` (ARN) and `Stack`, and the trail then logs the calls that the bucket's
 rules ask for. Created and attached buckets are treated alike: what else stands in the bucket's
-notifications stays.
+notifications stays, and so does what `bucketcast attach` had made where a deploy is rolled back.
 
 `Custom::Targets` refuses a deploy that would remove a target for which something waits. Properties:
 `Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs of which it may be given up),
@@ -90,6 +90,9 @@ def apply(
     if event["RequestType"] != DELETE:
         wirer.bring(was=before.get("Via", ""))
         return
+    if wirer.is_as_attached() and _is_rolled_back(event, client):
+        log.info("%s: stays attached", properties["Bucket"])
+        return
     try:
         wirer.remove()
     except ClientError as error:
@@ -136,14 +139,18 @@ def keep(
     """
     if event["RequestType"] != "Update":
         return
-    (stack,) = client("cloudformation").describe_stacks(StackName=event["StackId"])["Stacks"]
-    if "ROLLBACK" in stack["StackStatus"]:
+    if _is_rolled_back(event, client):
         return  # what is to go is what the deploy that failed had added
     before, after = event["OldResourceProperties"], event["ResourceProperties"]
     settle, patience = float(after["Settle"]), float(after["Patience"])
     removal = Removal(client("sqs"), settle, patience, sleep=sleep)
     discard = after.get("Discard", ())
     _patiently(lambda: removal.demand(before["Queues"], after["Queues"], discard), sleep)
+
+
+def _is_rolled_back(event: Mapping[str, Any], client: Callable[[str], Any]) -> bool:
+    (stack,) = client("cloudformation").describe_stacks(StackName=event["StackId"])["Stacks"]
+    return "ROLLBACK" in stack["StackStatus"]
 
 
 def _trail(properties: Mapping[str, str], client: Callable[[str], Any]) -> Trail:

@@ -91,7 +91,12 @@ def _inline(made: Synthesised) -> int:
         for found in made.of_type("AWS::IAM::Policy").values()
         if {"Ref": role} in found["Properties"]["Roles"]
     ]
-    values = {"AWS::Partition": "aws-us-gov", "AWS::Region": "ap-southeast-1"}
+    values = {
+        "AWS::Partition": "aws-us-gov",
+        "AWS::Region": "ap-southeast-1",
+        "AWS::StackId": "arn:aws-us-gov:cloudformation:ap-southeast-1:111122223333:stack/"
+        + "x" * 77,
+    }
 
     def text(value: Any) -> Any:
         """Put long values in place of what only the deploy knows."""

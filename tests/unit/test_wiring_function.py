@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.rules import Rule
 from bucketcast.store.rules import Rules
-from bucketcast.store.switches import Switches
+from bucketcast.store.switches import Switch, Switches
 from bucketcast.wiring import Overlap
 from tests.unit.fake_buckets import Trails
 
@@ -149,9 +149,9 @@ def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
     assert Switches(rules_table, dynamodb).of("uploads")
     gone = Fresh(dynamodb)
     function.apply(asked("Delete", ours), bucket, lambda _: gone, pauses.append)
-    assert gone.refused == ["delete_item"]
+    assert gone.refused == ["get_item", "delete_item"]
     assert Switches(rules_table, dynamodb).of("uploads") is None
-    assert pauses == [function.PAUSE] * 3
+    assert pauses == [function.PAUSE] * 4
 
 
 def test_what_waiting_cannot_cure_is_raised_at_once(function: Any) -> None:
@@ -159,6 +159,39 @@ def test_what_waiting_cannot_cure_is_raised_at_once(function: Any) -> None:
     with pytest.raises(ClientError):
         function.apply(asked("Create", properties()), bucket, sleep=pauses.append)
     assert not pauses
+
+
+@pytest.mark.parametrize(
+    ("state", "stays"), [("UPDATE_ROLLBACK_IN_PROGRESS", True), ("UPDATE_COMPLETE", False)]
+)
+def test_a_deploy_that_is_rolled_back_leaves_what_attach_had_made(
+    function: Any, dynamodb: Any, rules_table: str, state: str, *, stays: bool
+) -> None:
+    """CloudFormation deletes what the deploy had created, as it does where a bucket goes."""
+    attached = Bucket()
+    function.apply(asked("Create", properties()), attached, sleep=no_sleep)
+    before = Switch("sqs", 1_000.0, "attach")
+    switches = Switches(rules_table, dynamodb)
+    switches.put("uploads", before)
+    stack = SimpleNamespace(describe_stacks=lambda StackName: {"Stacks": [{"StackStatus": state}]})  # noqa: N803, ARG005 - boto3's
+    clients = {"dynamodb": dynamodb, "cloudformation": stack}
+    ours = {**properties(), "RulesTable": rules_table}
+    bucket = Bucket(attached.document)
+    for request in ("Create", "Delete"):
+        event = {**asked(request, ours), "StackId": "stack"}
+        function.apply(event, bucket, clients.__getitem__, no_sleep)
+    assert (bucket.document == attached.document) is stays
+    assert switches.of("uploads") == (before if stays else None)
+
+
+def test_a_deploy_that_is_rolled_back_takes_out_what_it_had_made(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    bucket, ours = Bucket(), {**properties(), "RulesTable": rules_table}
+    for request in ("Create", "Delete"):
+        event = {**asked(request, ours), "StackId": "stack"}
+        function.apply(event, bucket, {"dynamodb": dynamodb}.__getitem__, no_sleep)
+    assert bucket.document == {}
 
 
 def test_a_bucket_that_is_gone_needs_no_taking_out(function: Any) -> None:

@@ -20,6 +20,9 @@ KEY: Final = "#wired"
 TAKES_EFFECT: Final = 600
 """Seconds after which a change is in effect: twice what S3 names."""
 
+BY_ATTACH: Final = "attach"
+"""By whom a bucket was wired that the command line attached."""
+
 
 class NotInEffectError(BucketcastError):
     """S3 may not heed yet how the bucket was wired; the text says from when it surely does."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bucketcast import wiring
-from bucketcast.store.switches import Switch, Switches
+from bucketcast.store.switches import BY_ATTACH, Switch, Switches
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -35,6 +35,11 @@ class Wirer:
     by: str = ""
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
+
+    def is_as_attached(self) -> bool:
+        """Whether the command line attached the bucket and no deploy has changed its wiring."""
+        known = self._known(self.switches) if self.switches else None
+        return known is not None and known.by == BY_ATTACH
 
     def remove(self) -> None:
         """Take our entry out; what else is there stays."""

@@ -14,7 +14,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.store.access import Aws, AwsError, explained
 from bucketcast.store.deployed import Deployed
 from bucketcast.store.ingress import EventRules, Ingress
-from bucketcast.store.switches import Switch, Switches
+from bucketcast.store.switches import BY_ATTACH, Switch, Switches
 
 Via = Literal["sqs", "eventbridge"]
 
@@ -135,7 +135,7 @@ class Buckets:
             known = self._switches.of(bucket)
             if known and known.via == via and not anew:
                 return known
-            made = Switch(via, self._clock() + self._there.takes_effect, "attach")
+            made = Switch(via, self._clock() + self._there.takes_effect, BY_ATTACH)
             self._switches.put(bucket, made)
         return made
 
