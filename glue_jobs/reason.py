@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from py4j.protocol import Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from bucketcast.errors import BucketcastError
@@ -28,7 +28,7 @@ def reason(error: BaseException) -> str:
         return str(error)
     if isinstance(error, PySparkException):
         return _plain(str(error))
-    if isinstance(error, _GONE):
+    if isinstance(error, _GONE) or _is_cut_off(error):
         return _ENDED
     if not isinstance(error, Py4JJavaError):
         return f"{type(error).__name__}: {error}"
@@ -39,6 +39,11 @@ def reason(error: BaseException) -> str:
     read = (_FILE.search(str(cause.getMessage())) for cause in causes)
     file = next((found[1] for found in read if found), "")
     return f"{file}: {text}" if file and file not in text else text
+
+
+def _is_cut_off(error: BaseException) -> bool:
+    """Whether Java's answer ended before it told anything, as Py4J has it beside its own class."""
+    return type(error) is Py4JError and "Trace:" not in str(error)
 
 
 def _plain(text: str) -> str:

@@ -31,8 +31,10 @@ MESSAGE, HEARTBEAT = 2, b"_heartbeat_"
 def events(nsqd: socket.socket, topic: str, channel: str) -> Iterator[dict[str, Any]]:
     """The record of each event, for ever; nsqd forgets it when the next is asked for."""
     answers = nsqd.makefile("rb")
-    tell(nsqd, f"SUB {topic} {channel}\n")
-    tell(nsqd, "RDY 1\n")
+    # Where nsqd has hung up already, why stands in what it sent before.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        tell(nsqd, f"SUB {topic} {channel}\n")
+        tell(nsqd, "RDY 1\n")
     while head := answers.read(8):
         size, type_ = struct.unpack(">ii", head)
         data = answers.read(size - 4)

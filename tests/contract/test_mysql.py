@@ -831,7 +831,7 @@ def test_a_claim_is_given_up_by_hand(mysql: MysqlServer) -> None:
 def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
     names = "id, key_name, version, put, removed, removed_at, overlay, overlay_time, noted_at"
     old = ((f"UNHEX(SHA2({at}, 256))", f"'b/{at}'") for at in range(2 * sql.SWEPT + 1))
-    rest = "'', '', '', '', '', '', UTC_TIMESTAMP() - INTERVAL 1 YEAR"
+    rest = "'', '', '', '', NULL, '', UTC_TIMESTAMP() - INTERVAL 1 YEAR"
     with target(mysql) as mirror:
         mirror.send([put("a", 1)])
         values = ",".join(f"({identity}, {key}, {rest})" for identity, key in old)

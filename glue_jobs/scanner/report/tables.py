@@ -37,7 +37,8 @@ def write(
     costs = [_costs(each, thresholds[each.kind], each.why) for each in top if each.why]
     known = spark.createDataFrame(costs, _COSTS)
     if not sizes:
-        known = known.withColumns(dict.fromkeys(_OF_SIZE, sql.lit(None)))
+        nothing = {name: sql.lit(None).cast(known.schema[name].dataType) for name in _OF_SIZE}
+        known = known.withColumns(nothing)
     findings = (
         edges.where("state is not null")
         .drop("open")
