@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast import options
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.errors import Foreign, NotAuthorized, NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import AGENT, Event
 from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
@@ -566,7 +566,7 @@ def test_another_sources_bucket_of_that_name_waits(search: SearchServer, make: M
     batch = [of_minio("b"), event("c", 5), of_minio("d", bucket="elsewhere")]
     for each in (target, other, make()):
         failures = each.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == {0: Retryable}
+        assert {place: type(error) for place, error in failures.items()} == {0: Foreign}
         for word in ("bucket uploads of Amazon S3", "MinIO's", f"in the index {GUARD}"):
             assert word in str(failures[0])
     assert shown(search).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast import options
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import Foreign, NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import AGENT, Event
 from bucketcast.lifetime import TOMBSTONE_DAYS
 from bucketcast.shapes import minio
@@ -298,7 +298,7 @@ def test_another_sources_bucket_of_that_name_waits(
     batch = [of("minio", "b"), of("s3", "c"), of("minio", "d", bucket="elsewhere")]
     for each in (target, other, make()):
         failures = each.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == {0: Retryable}
+        assert {place: type(error) for place, error in failures.items()} == {0: Foreign}
         for word in (
             "bucket uploads of Amazon S3",
             "MinIO's",

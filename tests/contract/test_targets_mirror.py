@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from bucketcast import sources
-from bucketcast.errors import Retryable
+from bucketcast.errors import Foreign
 from bucketcast.event import AGENT, Event
 from bucketcast.shapes import minio
 from tests.contract.bucket import Bucket, What
@@ -126,7 +126,7 @@ def test_a_bucket_belongs_to_the_first_source_that_writes_of_it(mirror: Trial) -
     batch = [foreign, event("c", 2), elsewhere, event("d", 2, dialect="eventbridge")]
     for each in (sender, mirror.sender()):
         failures = each.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == {0: Retryable}
+        assert {place: type(error) for place, error in failures.items()} == {0: Foreign}
         words = ("bucket uploads", "Amazon S3", "MinIO", "guard")
         assert [word for word in words if word not in str(failures[0])] == []
     expected = ["other/b", "uploads/a", "uploads/c", "uploads/d"]
@@ -135,7 +135,7 @@ def test_a_bucket_belongs_to_the_first_source_that_writes_of_it(mirror: Trial) -
     assert sender.send([by_our_jobs]) == {}
     assert sorted(mirror.paths()) == sorted([*expected, "uploads/b"])
     again = mirror.sender().send([event("e", 3, bucket="other")])
-    assert {place: type(error) for place, error in again.items()} == {0: Retryable}
+    assert {place: type(error) for place, error in again.items()} == {0: Foreign}
 
 
 def put_in_minio(bucket: str, key: str) -> list[Event]:

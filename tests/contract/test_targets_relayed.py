@@ -24,7 +24,7 @@ ODD = {
     "a NUL": r'"\u0000"',
     "a number beyond all floats": "1e999",
     "a number of many digits": "1" * 400,
-    "deep nesting": "[" * 500 + "]" * 500,
+    "deep nesting": "[" * 300 + "]" * 300,
     "a text with brackets": r'"}]},\"source\":{\\"',
     "an escaped name": r'"", "eve\u006etName": "s3:ObjectCreated:Put"',
 }
