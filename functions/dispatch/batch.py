@@ -41,6 +41,7 @@ def deliver(
         map(message, event["Records"]),
         now=round(time.time() * 1000),
         remaining=lambda: context.get_remaining_time_in_millis() / 1000,
+        told=lambda fates: telemetry.trace(tracing.dispatched(arn, fates)),
     )
     if outcome.reason is not None:
         telemetry.logger.warning(
@@ -59,7 +60,6 @@ def deliver(
         EventsDead=outcome.dead,
     )
     telemetry.flush()
-    telemetry.trace(tracing.dispatched(arn, outcome.fates))
     if counters:
         counters.add(arn, Counts(outcome.delivered, outcome.retried, outcome.dead))
     return {"batchItemFailures": [{"itemIdentifier": message} for message in outcome.stay]}

@@ -85,15 +85,32 @@ ENVIRON = {
 }
 
 
-@pytest.mark.parametrize(("messages", "events", "size"), [(10, 1_000, 1_000), (10, 1_000, 4_000)])
-def test_the_largest_batch_of_the_latency_profile_fits(
-    messages: int, events: int, size: int
-) -> None:
+PORTION_MB = 100
+"""What a batch may add, however many events it has: a portion of them, and what is sent of it."""
+
+
+def run(messages: int, events: int, size: int) -> dict[str, int]:
     command = [sys.executable, "-c", PROGRAM, *map(str, (messages, events, size))]
     done = subprocess.run(
         command, env=os.environ | ENVIRON, cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+    told: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
     assert (told["taken"], told["stay"]) == (messages * events, 0)
+    return told
+
+
+@pytest.mark.parametrize(("messages", "events", "size"), [(10, 1_000, 1_000), (10, 1_000, 4_000)])
+def test_the_largest_batch_of_the_latency_profile_fits(
+    messages: int, events: int, size: int
+) -> None:
+    told = run(messages, events, size)
     assert told["peak"] < LIMIT_MB, told
+
+
+@pytest.mark.parametrize(("messages", "events", "size"), [(133, 1_000, 1_000), (120, 100, 64_000)])
+def test_a_batch_takes_no_more_memory_than_a_portion_of_it(
+    messages: int, events: int, size: int
+) -> None:
+    told = run(messages, events, size)
+    assert told["peak"] - told["before"] < PORTION_MB, told

@@ -2,7 +2,7 @@
 
 import json
 import random
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from typing import Any
 
 import msgspec
@@ -68,6 +68,25 @@ def test_one_message_holds_a_thousand_events_at_most() -> None:
     assert [(each.start, each.stop) for each in packed] == [(0, 1000), (1000, 2000), (2000, 2500)]
     keys = [each.event.key for one in packed for each in unpack(one.body)[1]]
     assert keys == [f"k{n}" for n in range(2_500)]
+
+
+def test_one_message_unpacks_to_no_more_than_a_reader_opens() -> None:
+    """Copies of an event for many rules compress to nothing, and are large again when opened."""
+    record = json.dumps({"x": "x" * 1_000_000}).encode()
+    made = [Delivery(f"rule{n}", event("key", record=msgspec.Raw(record))) for n in range(40)]
+    packed = list(pack(made, 1))
+    assert [each.stop - each.start for each in packed] == [8] * 5
+    assert [one.rule for each in packed for one in unpack(each.body)[1]] == [
+        one.rule for one in made
+    ]
+
+
+def test_message_that_is_cut_short_is_refused() -> None:
+    (packed,) = pack(deliveries(200), 1)
+    body = json.loads(packed.body)
+    body["zstd"] = b64encode(b64decode(body["zstd"])[:-9]).decode()
+    with pytest.raises(ValueError, match="no envelope of Bucketcast"):
+        unpack(json.dumps(body))
 
 
 def test_one_event_a_message_where_order_counts() -> None:

@@ -37,6 +37,10 @@ MAX_BYTES = 1_048_576 - 4_096
 """An SQS message is 1 MiB at most, its attributes included; these take some of it."""
 MAX_EVENTS = 1_000
 """One message is the unit of a retry, and of what a function holds in memory."""
+MAX_LISTED = 8_388_608
+"""So many bytes the records of one message have together, unless it is a single event."""
+MAX_UNPACKED = 4 * MAX_LISTED
+"""A message that would unpack to more is not opened: it could end the function, again and again."""
 COMPRESS_PAST_BYTES = 4_096
 _LEVEL = 1
 _MAYBE_ILLEGAL = b"\xef\xbf"
@@ -104,8 +108,16 @@ class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
             raise ValueError(f"an envelope of version {self.v}; this release reads version 1")
         with _translated():
             if self.zstd:
-                return _deliveries.decode(zstd.decompress(b64decode(self.zstd)))
+                return _deliveries.decode(_unpacked(b64decode(self.zstd)))
             return _some.decode(self.events) or [] if self.events else []
+
+    @property
+    def number(self) -> int:
+        """How many events there are, as the envelope says; they are counted where it does not."""
+        try:
+            return self.count or len(_listed.decode(self.events) or () if self.events else ())
+        except msgspec.MsgspecError:
+            return 1
 
     def again(self, since: int, attempts: int) -> str:
         """The body of the same message, to be sent as a new one."""
@@ -124,6 +136,9 @@ _encode = msgspec.json.Encoder().encode
 _sealed = msgspec.json.Decoder(Sealed)
 _deliveries = msgspec.json.Decoder(list[Delivery])
 _some = msgspec.json.Decoder(list[Delivery] | None)
+_listed = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_WINDOW = {int(zstd.DecompressionParameter.window_log_max): MAX_UNPACKED.bit_length() - 1}
+"""What a decompressor takes of memory before it gives a byte is for the packed text to say."""
 
 
 def pack(
@@ -141,8 +156,21 @@ def pack(
         TooLarge: a single event is larger than a message may be; the earlier ones were given.
     """
     about = replace(history, since=since) if history else Envelope(since)
-    for start in range(0, len(deliveries), most):
-        yield from _pack(deliveries, start, min(start + most, len(deliveries)), about)
+    start = 0
+    while start < len(deliveries):
+        stop = _end(deliveries, start, most)
+        yield from _pack(deliveries, start, stop, about)
+        start = stop
+
+
+def _end(deliveries: Sequence[Delivery], start: int, most: int) -> int:
+    """Where a message that begins at `start` ends, so that it does not unpack to too much."""
+    room = MAX_LISTED
+    for place in range(start, min(start + most, len(deliveries))):
+        room -= memoryview(deliveries[place].event.record).nbytes
+        if room < 0:
+            return max(place, start + 1)
+    return min(start + most, len(deliveries))
 
 
 def _pack(
@@ -184,6 +212,21 @@ def unpack(body: str) -> tuple[Sealed, list[Delivery]]:
     """
     sealed = seal(body)
     return sealed, sealed.open()
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """What was compressed.
+
+    Raises:
+        ValueError: it is more than `MAX_UNPACKED`, or cut short.
+    """
+    unpacker = zstd.ZstdDecompressor(options=_WINDOW)
+    found = unpacker.decompress(packed, MAX_UNPACKED + 1)
+    if len(found) > MAX_UNPACKED:
+        raise ValueError(f"it unpacks to more than {MAX_UNPACKED >> 20} MiB, which is not opened")
+    if not unpacker.eof:
+        raise ValueError("no envelope of Bucketcast: the compressed text is cut short")
+    return found
 
 
 @contextmanager

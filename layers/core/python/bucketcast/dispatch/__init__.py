@@ -12,6 +12,8 @@ time, or part of a message  a pause
 `NotAuthorized`             the secret is fetched again and the batch is tried once more
 a batch refused whole       halved until the events that are refused stand alone
 no turn: time was up        as it was, and no try is counted
+behind a target gone        a message that was not opened yet stays, and is not opened
+unpacks to too much         buried as it is: to open it could end the function
 in its 14th day             buried without another try, with the last reason: SQS would drop it
 too old for a mirror        rejected: the mirror may have forgotten what came after it
 ==========================  ==================================================================

@@ -1,6 +1,7 @@
 """One batch of messages: what comes before it is sent, the sending, and what follows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import force_setattr
 
@@ -12,15 +13,18 @@ from bucketcast.dispatch.outcome import (
     dead_one,
     history,
     pause_of,
+    pause_unopened,
     read,
     renewed,
 )
+from bucketcast.dispatch.portions import portions
 from bucketcast.dispatch.sending import Sender
 from bucketcast.envelope import Delivery, Sealed, seal
 from bucketcast.errors import DeliveryError, Foreign, NotConnected, Rejected, Retryable
 from bucketcast.lifetime import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.retries import Term
 from bucketcast.targets.base import SPARE, Target
+from bucketcast.tracing import Fates
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
 _FINAL = (Rejected, GivenUp)
@@ -48,15 +52,43 @@ class Dispatcher:
         self._last: DeliveryError | None = None
 
     def __call__(
-        self, messages: Iterable[Message], *, now: int, remaining: Callable[[], float]
+        self,
+        messages: Iterable[Message],
+        *,
+        now: int,
+        remaining: Callable[[], float],
+        told: Callable[[Fates], None] = lambda _: None,
     ) -> Outcome:
-        """Deliver what these messages hold; `now` is Unix ms, `remaining` the seconds left."""
+        """Deliver what these messages hold; `now` is Unix ms, `remaining` the seconds left.
+
+        They are opened a portion at a time, so that not all of their events are in memory at once;
+        `told` hears what became of each portion.
+        """
         outcome = Outcome()
         sealed = [(message, *read(message, now)) for message in messages]
         outcome.oldest = max((now - term.begun for _, _, term in sealed), default=0) / 1_000
         going = self._see_to_age(sealed, outcome, remaining)
-        opened = [one for each in going if (one := self._opened(*each, outcome)) is not None]
-        self._deliver(opened, now, remaining)
+        gone: DeliveryError | None = None
+        begun = False
+        for opened in portions(going, partial(self._opened, outcome=outcome)):
+            gone = self._deliver(opened, now, remaining, begun=begun)
+            begun = True
+            self._settle(opened, outcome)
+            told(outcome.take_fates())
+            opened.clear()  # before the next portion is opened
+            if gone is not None:
+                break
+        if gone is not None:
+            self._leave(going, gone, outcome)
+        told(outcome.take_fates())
+        return outcome
+
+    def close(self) -> None:
+        """Drop the target with its connection and its secrets."""
+        self._sender.close()
+
+    def _settle(self, opened: Sequence[Open], outcome: Outcome) -> None:
+        """See to what became of each event of a portion that was sent."""
         for one in opened:
             outcome.delivered += len(one.deliveries) - len(one.failures)
             outcome.fates.delivered += [
@@ -68,11 +100,6 @@ class Dispatcher:
         if failed:
             self._bury(failed, outcome)
             self._keep(failed, outcome)
-        return outcome
-
-    def close(self) -> None:
-        """Drop the target with its connection and its secrets."""
-        self._sender.close()
 
     # Before anything is sent
 
@@ -168,13 +195,19 @@ class Dispatcher:
 
     # Sending
 
-    def _deliver(self, opened: Sequence[Open], now: int, remaining: Callable[[], float]) -> None:
-        """Send everything in bulk and note what failed beside its message."""
+    def _deliver(
+        self, opened: Sequence[Open], now: int, remaining: Callable[[], float], *, begun: bool
+    ) -> DeliveryError | None:
+        """Send everything in bulk and note what failed beside its message.
+
+        `begun` is that something of the batch was sent before. The answer is why no more is to be
+        sent, if so.
+        """
         places = [(one, place) for one in opened for place in range(len(one.deliveries))]
         gone: DeliveryError | None = None
         for start in range(0, len(places), self._batch_size):
             part = places[start : start + self._batch_size]
-            if start and gone is None and self._sender.short_of(remaining()):
+            if (start or begun) and gone is None and self._sender.short_of(remaining()):
                 gone = NoTurn(_NO_TURN)
             if gone is not None:
                 for one, place in part:
@@ -190,6 +223,7 @@ class Dispatcher:
                     gone = error
             if isinstance(gone, NotConnected):
                 self._sender.close()
+        return gone
 
     def _send(self, part: Sequence[Delivery], now: int) -> Mapping[int, DeliveryError]:
         """Send those that the target may still have."""
@@ -262,6 +296,28 @@ class Dispatcher:
                 outcome.stay.append(one.message.id)
                 wait = max(pause_of(one, place) for place in one.failures)
                 pauses[one.message.receipt] = max(wait, one.term.spacing if self._in_order else 0)
+        if pauses:
+            self._way.postpone(pauses)
+
+    def _leave(
+        self,
+        rest: Iterable[tuple[Message, Sealed | None, Term]],
+        gone: DeliveryError,
+        outcome: Outcome,
+    ) -> None:
+        """Let messages that had no turn be seen again; what is no envelope is buried all the same.
+
+        They are not opened: there may be many times more of them than of those that had a turn.
+        """
+        pauses: dict[str, int] = {}
+        for message, envelope, term in rest:
+            if envelope is None:
+                self._opened(message, envelope, term, outcome)
+                continue
+            outcome.retried += envelope.number
+            outcome.stay.append(message.id)
+            wait = pause_unopened(term, gone)
+            pauses[message.receipt] = max(wait, term.spacing if self._in_order else 0)
         if pauses:
             self._way.postpone(pauses)
 

@@ -25,7 +25,8 @@ class GivenUp(Retryable):
 class Outcome:
     """`stay` are the ids of messages that SQS is to show again; the rest are counts of events.
 
-    `oldest` is for how many seconds the oldest message has been tried.
+    `oldest` is for how many seconds the oldest message has been tried, `fates` are of the portion
+    at hand.
     """
 
     stay: list[str] = field(default_factory=list)
@@ -35,6 +36,11 @@ class Outcome:
     reason: DeliveryError | None = None
     oldest: float = field(default=0.0, compare=False)
     fates: Fates = field(default_factory=Fates, compare=False)
+
+    def take_fates(self) -> Fates:
+        """What became of the events since this was asked last."""
+        taken, self.fates = self.fates, Fates()
+        return taken
 
 
 def read(message: Message, now: int) -> tuple[Sealed | None, Term]:
@@ -74,6 +80,15 @@ def dead_one(one: Open, place: int) -> Dead:
 def pause_of(one: Open, place: int) -> int:
     """Seconds until an event's next try; none where there was no turn."""
     error = one.failures[place]
-    if isinstance(error, NoTurn) or (one.term.over and place not in one.tried):
-        return 0
-    return pause(one.term.tries, error.after if isinstance(error, Throttled) else 0.0)
+    if place not in one.tried:
+        return pause_unopened(one.term, error)
+    return _pause(one.term, error)
+
+
+def pause_unopened(term: Term, gone: DeliveryError) -> int:
+    """Seconds until the next try of what was not sent, for what happened before its turn."""
+    return 0 if isinstance(gone, NoTurn) or term.over else _pause(term, gone)
+
+
+def _pause(term: Term, error: DeliveryError) -> int:
+    return pause(term.tries, error.after if isinstance(error, Throttled) else 0.0)

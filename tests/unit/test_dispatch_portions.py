@@ -1,0 +1,72 @@
+"""A batch of more events than are opened at once."""
+
+from base64 import b64encode
+
+import pytest
+
+from bucketcast.dispatch import Message
+from bucketcast.dispatch.portions import MOST_EVENTS
+from bucketcast.envelope import MAX_UNPACKED, zstd
+from bucketcast.errors import NotConnected, Throttled
+from bucketcast.tracing import Fates
+from tests.unit.test_dispatch import NOW, Bench, counts, everything, message, only
+
+EACH = 1_000
+FULL = MOST_EVENTS // EACH
+"""How many messages of so many events make a portion."""
+
+
+def messages(number: int) -> list[Message]:
+    return [
+        message(f"{n}", [f"{n}/{place}" for place in range(EACH)], reason="before")
+        for n in range(number)
+    ]
+
+
+def test_all_portions_are_sent_in_their_order() -> None:
+    bench = Bench(only({}))
+    outcome = bench(*messages(2 * FULL + 1))
+    assert (outcome.stay, counts(outcome)) == ([], ((2 * FULL + 1) * EACH, 0, 0))
+    assert [batch[0] for batch in bench.target.batches] == [f"{n}/0" for n in range(2 * FULL + 1)]
+
+
+def test_each_portion_is_told_of() -> None:
+    bench = Bench(only({"0/3": Throttled("slow", 9)}))
+    told: list[Fates] = []
+    bench.dispatcher(messages(FULL + 1), now=NOW, remaining=lambda: 900.0, told=told.append)
+    assert [len(fates.delivered) for fates in told if fates.delivered] == [MOST_EVENTS - 1, EACH]
+    assert [event.key for fates in told for event in fates.retried.get("slow", ())] == ["0/3"]
+
+
+def test_what_is_behind_a_target_that_is_gone_stays_unopened() -> None:
+    bench = Bench(everything(NotConnected("refused")))
+    broken = Message("broken", "r", "rubbish", NOW, 1)
+    outcome = bench(*messages(FULL + 2), broken)
+    assert len(bench.target.batches) == 1
+    assert outcome.stay == [str(n) for n in range(FULL + 2)]
+    assert counts(outcome) == (0, (FULL + 2) * EACH, 1)
+    assert [name for name, _ in bench.way.dead_messages] == ["broken"]
+    assert all(pause >= 1 for pause in bench.way.pauses.values())
+    assert len(bench.way.pauses) == FULL + 2
+
+
+def test_portion_for_which_there_is_no_time_stays_without_a_pause() -> None:
+    bench = Bench(only({}))
+    plenty = [900.0] * (FULL - 1)
+    outcome = bench(*messages(FULL + 2), left=[*plenty, 44.9])
+    assert len(bench.target.batches) == FULL
+    assert outcome.stay == [str(FULL), str(FULL + 1)]
+    assert counts(outcome) == (FULL * EACH, 2 * EACH, 0)
+    assert bench.way.pauses == {f"receipt of {FULL}": 0, f"receipt of {FULL + 1}": 0}
+
+
+@pytest.mark.parametrize("size", [MAX_UNPACKED + 1, 20 * MAX_UNPACKED])
+def test_message_that_unpacks_to_too_much_is_buried_with_the_reason(size: int) -> None:
+    packed = b64encode(zstd.compress(b" " * size)).decode()
+    bomb = Message("bomb", "r", f'{{"since": 1, "count": 1, "zstd": "{packed}"}}', NOW, 1)
+    bench = Bench(only({}))
+    outcome = bench(message("1", "a"), bomb, message("2", "b"))
+    assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
+    assert bench.way.dead_messages == [
+        ("bomb", "it unpacks to more than 32 MiB, which is not opened")
+    ]
