@@ -7,7 +7,7 @@ So whatever is made is named here before it is made, until a target's own item n
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -117,18 +117,24 @@ class Table:
         rest: Any = {"Delete": self._delete_task(task)}
         if leaves is not None:
             rest = {"Put": self._put_task(leaves, task)}
+        self.transact([changed, rest], task.arn)
+
+    def transact(self, items: Sequence[Any], arn: str) -> None:
+        """Write all of these and raise the number, or nothing.
+
+        Raises:
+            LostTaskError: a condition of one of them does not hold; nothing was changed.
+        """
         count: Any = {
             "TableName": self._name,
             "Key": {"bucket": {"S": PARTITION}, "rule": {"S": _VERSION}},
             "UpdateExpression": "ADD version :one",
             "ExpressionAttributeValues": {":one": {"N": "1"}},
         }
-        self._transact([changed, rest, {"Update": count}], task.arn)
-
-    def _transact(self, items: list[Any], arn: str) -> None:
+        wanted: Any = [*items, {"Update": count}]
         for left in reversed(range(_TRIES)):
             try:
-                self._client.transact_write_items(TransactItems=items)
+                self._client.transact_write_items(TransactItems=wanted)
             except self._client.exceptions.TransactionCanceledException as error:
                 why = codes(error)
                 if "ConditionalCheckFailed" in why:

@@ -1,0 +1,69 @@
+"""What `push-endpoint` may be: `SCHEME://[USER:PASSWORD@]HOST[:PORT][/PATH]`."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from bucketcast.topics.errors import TopicError, invalid
+from bucketcast.topics.model import ENDPOINT, KINDS
+
+_FORM: Final = re.compile(
+    r"(?P<scheme>[A-Za-z]+)://"
+    r"(?:(?P<user>[^\s:/@?#]+):(?P<password>[^\s@/?#]+)@)?"
+    r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
+    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[!-~]*)?"
+)
+_LAST_PORT: Final = 65_535
+ALLOWED: Final = (
+    f"SCHEME://[USER:PASSWORD@]HOST[:PORT][/PATH] with one of {', '.join(KINDS)} as SCHEME"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The parts of an endpoint; `user` and `password` are as written, "" where there are none."""
+
+    scheme: str
+    host: str
+    port: str
+    path: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+    @property
+    def kind(self) -> str:
+        return KINDS[self.scheme]
+
+    @property
+    def place(self) -> str:
+        """Host and port, as written."""
+        return f"{self.host}:{self.port}" if self.port else self.host
+
+    @property
+    def without_login(self) -> str:
+        return f"{self.scheme}://{self.place}{self.path}"
+
+
+def address(text: str) -> Address:
+    """Read an endpoint.
+
+    Raises:
+        TopicError: it is none; what was found is not told, since it may hold a password.
+    """
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise TopicError("InvalidArgument", f"{ENDPOINT}: found another form; allowed is {ALLOWED}")
+    scheme, port = found["scheme"].lower(), found["port"] or ""
+    if scheme not in KINDS:
+        raise invalid(ENDPOINT, repr(found["scheme"]), ALLOWED)
+    if port and not 0 < int(port) <= _LAST_PORT:
+        raise invalid(ENDPOINT, f"the port {port}", f"1 to {_LAST_PORT}")
+    return Address(
+        scheme=scheme,
+        host=found["host"],
+        port=port,
+        path=found["path"] or "",
+        user=found["user"] or "",
+        password=found["password"] or "",
+    )

@@ -1,0 +1,137 @@
+"""The attributes of a topic: which there are, what each may hold, and what must not be seen.
+
+Ceph takes most of them unseen and fails at the first event; here they are refused when given.
+Attributes that Ceph does not know are kept and shown, as it does.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from bucketcast.topics.address import Address, address
+from bucketcast.topics.errors import TopicError, invalid
+from bucketcast.topics.model import ENDPOINT, OWN
+from bucketcast.topics.policy import Policy
+
+USER: Final = "user-name"
+PASSWORD: Final = "password"  # noqa: S105 - the name of an attribute
+_LOGIN: Final = frozenset({USER, PASSWORD})
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "amqp-ack-level": ("none", "broker", "routable"),
+    "amqp-version": ("0-9-1",),
+    "kafka-ack-level": ("none", "broker"),
+    "mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+}
+_SWITCHES: Final = frozenset({"cloudevents", "persistent", "use-ssl", "verify-ssl"})
+_NUMBERS: Final = frozenset({"max_retries", "retry_sleep_duration", "time_to_live"})
+_TEXTS: Final = frozenset({"amqp-exchange", "ca-location", "http-ack-level", "kafka-brokers"})
+KNOWN: Final = OWN | _LOGIN | _SWITCHES | _NUMBERS | _TEXTS | _WORDS.keys()
+"""What may be given as a parameter of its own, and changed one by one."""
+_TRUE: Final = ("true", "1")
+_FALSE: Final = ("false", "0")
+_INHERITED: Final = ("", "none")
+_LARGEST: Final = 2**31 - 1
+_MOST_BYTES: Final = 200_000
+"""An item of DynamoDB is 400 KB at most."""
+_HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Attributes that are right: those that may be seen, and those with a login in them.
+
+    Both together, `hidden` last, are all that was given.
+    """
+
+    shown: dict[str, str]
+    hidden: dict[str, str] = field(repr=False)
+
+
+def checked(given: Mapping[str, str]) -> Given:
+    """The attributes of a topic.
+
+    Raises:
+        TopicError: they cannot be; no password is in it.
+    """
+    size = sum(len(key.encode()) + len(text.encode()) for key, text in given.items())
+    if size > _MOST_BYTES:
+        raise invalid("Attributes", f"{size:,} bytes", f"at most {_MOST_BYTES:,}")
+    values = {key: _value(key, text) for key, text in given.items()}
+    values = {key: text for key, text in values.items() if text or key not in OWN | _NUMBERS}
+    if text := values.get("Policy"):
+        Policy.parse(text)
+    where = address(values[ENDPOINT]) if ENDPOINT in values else None
+    _demand_login(where, values)
+    if where is not None:
+        for error in _about_the_endpoint(where, values):
+            raise error
+    hidden = {key: values[key] for key in _LOGIN if values.get(key)}
+    shown = {key: text for key, text in values.items() if key not in _LOGIN}
+    if where is not None and where.user:
+        hidden[ENDPOINT] = values[ENDPOINT]
+        shown[ENDPOINT] = where.without_login
+    return Given(shown, hidden)
+
+
+def has_login(given: Mapping[str, str]) -> bool:
+    """Whether these attributes, right or wrong, hold what must only come over HTTPS."""
+    return any(given.get(key) for key in _LOGIN) or "@" in given.get(ENDPOINT, "")
+
+
+def login(values: Mapping[str, str]) -> tuple[str, str]:
+    """User and password of right attributes: their own before those of the URL; "" for none."""
+    where = address(values[ENDPOINT])
+    if values.get(USER):
+        return values[USER], values[PASSWORD]
+    return where.user, where.password
+
+
+def _value(key: str, text: str) -> str:
+    """The text of one attribute, switches and numbers in one spelling."""
+    if key in _SWITCHES:
+        lower = text.strip().lower()
+        if lower not in (*_TRUE, *_FALSE):
+            raise invalid(key, repr(text), "true or false")
+        return "true" if lower in _TRUE else "false"
+    if key in _NUMBERS:
+        return _number(key, text)
+    if key in _WORDS and text not in _WORDS[key]:
+        raise invalid(key, repr(text), " or ".join(_WORDS[key]))
+    if key == "http-ack-level" and not _HTTP_ACK.fullmatch(text):
+        raise invalid(key, repr(text), "any, non-error or a status, 100 to 599")
+    return text
+
+
+def _number(key: str, text: str) -> str:
+    stripped = text.strip()
+    if stripped.lower() in _INHERITED:
+        return ""
+    if not re.fullmatch(r"[0-9]{1,10}", stripped) or int(stripped) > _LARGEST:
+        raise invalid(key, repr(text[:100]), f"a whole number, 0 to {_LARGEST}, or None")
+    return str(int(stripped))
+
+
+def _demand_login(where: Address | None, values: Mapping[str, str]) -> None:
+    if bool(values.get(USER)) != bool(values.get(PASSWORD)):
+        there, lacks = (USER, PASSWORD) if values.get(USER) else (PASSWORD, USER)
+        raise TopicError("InvalidArgument", f"{lacks}: missing beside {there}")
+    if values.get(USER) and (where is None or where.kind != "kafka"):
+        allowed = "a kafka:// push-endpoint beside it; others have it in the URL"
+        raise TopicError("InvalidArgument", f"{USER}: {allowed}")
+
+
+def _about_the_endpoint(where: Address, values: Mapping[str, str]) -> Iterator[TopicError]:
+    """What cannot be together."""
+    if where.kind == "amqp" and not values.get("amqp-exchange"):
+        yield TopicError("InvalidArgument", "amqp-exchange: missing; AMQP endpoints need it")
+    if where.kind == "kafka":
+        has_user = bool(where.user or values.get(USER))
+        if has_user and values.get("use-ssl") != "true":
+            allowed = "use-ssl=true beside it: the password would go to the broker in the clear"
+            yield TopicError("InvalidArgument", f"{USER}: allowed is {allowed}")
+        if where.path not in ("", "/"):
+            yield invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")
+    authority = values.get("ca-location", "")
+    if authority and "-----BEGIN CERTIFICATE-----" not in authority:
+        yield invalid("ca-location", repr(authority[:200]), "the certificate itself, as PEM text")

@@ -1,0 +1,30 @@
+"""What a call about a topic is refused with: the code is Ceph's, the status belongs to it."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Final
+
+from bucketcast.errors import BucketcastError
+
+STATUS: Final[Mapping[str, HTTPStatus]] = {
+    "AccessDenied": HTTPStatus.FORBIDDEN,
+    "AuthorizationError": HTTPStatus.FORBIDDEN,
+    "InvalidArgument": HTTPStatus.BAD_REQUEST,
+    "MalformedPolicyDocument": HTTPStatus.BAD_REQUEST,
+    "NotFound": HTTPStatus.NOT_FOUND,
+    "ServiceUnavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+
+class TopicError(BucketcastError):
+    """A call that is refused; `code` is a key of `STATUS`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        self.status = STATUS[code]
+        super().__init__(message)
+
+
+def invalid(field: str, found: str, allowed: str) -> TopicError:
+    """An argument that cannot be; `found` must hold no secret."""
+    return TopicError("InvalidArgument", f"{field}: found {found}; allowed is {allowed}")

@@ -1,0 +1,184 @@
+"""What a topic is."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+from urllib.parse import urlencode
+
+import msgspec
+
+from bucketcast.arn import Arn
+from bucketcast.options import REFERENCE
+from bucketcast.topics.errors import TopicError, invalid
+
+KINDS: Final = {
+    "http": "webhook",
+    "https": "webhook",
+    "amqp": "amqp",
+    "amqps": "amqp",
+    "kafka": "kafka",
+}
+"""The kind of target by the scheme of `push-endpoint`; its ARN ends with the same word."""
+ENDPOINT: Final = "push-endpoint"
+OWN: Final = frozenset(
+    {
+        ENDPOINT,
+        "OpaqueData",
+        "Policy",
+        "max_retries",
+        "persistent",
+        "retry_sleep_duration",
+        "time_to_live",
+    }
+)
+"""The attributes that are the topic's own; all others are arguments of its endpoint."""
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
+_PREFIX: Final = "arn:aws:sns:"
+_FIELDS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class TopicArn:
+    """`arn:aws:sns:REGION:TENANT:NAME`; the tenant of who has none is empty."""
+
+    region: str
+    tenant: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read an ARN; whatever its region is, the topic is the same.
+
+        Raises:
+            TopicError: it is none.
+        """
+        fields = text.split(":")
+        if not text.startswith(_PREFIX) or len(fields) != _FIELDS or not fields[5]:
+            raise invalid("TopicArn", repr(text), f"{_PREFIX}REGION:TENANT:NAME")
+        return cls(region=fields[3], tenant=fields[4], name=fields[5])
+
+    def __str__(self) -> str:
+        return f"{_PREFIX}{self.region}:{self.tenant}:{self.name}"
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One topic; its name is its tenant's, whoever `owner`, the name of a user, is.
+
+    `attributes` are as they were given, but for the login: `push-endpoint` is without it, and
+    `user-name` and `password` are not there. What was left out, the attributes `hidden`, are the
+    fields of the secret `secret`, a JSON object; "" where there is no login. `number` grows with
+    every change.
+    """
+
+    tenant: str
+    owner: str
+    name: str
+    region: str
+    attributes: dict[str, str]
+    secret: str = ""
+    hidden: tuple[str, ...] = ()
+    number: int = 1
+
+    @property
+    def arn(self) -> str:
+        return str(TopicArn(self.region, self.tenant, self.name))
+
+    @property
+    def user(self) -> str:
+        """The owner, as RGW writes one: with the tenant, where there is one."""
+        return f"{self.tenant}${self.owner}" if self.tenant else self.owner
+
+    @property
+    def endpoint(self) -> str:
+        """Where events are pushed, without a login; "" where they are not."""
+        return self.attributes.get(ENDPOINT, "")
+
+    @property
+    def kind(self) -> str:
+        """The kind of its target: `webhook`, `amqp` or `kafka`; "" where events are not pushed."""
+        return KINDS.get(self.endpoint.partition("://")[0], "")
+
+    @property
+    def id(self) -> str:
+        """The id of its run-time target, which is the same as long as its tenant and name are."""
+        return topic_id(self.tenant, self.name)
+
+    @property
+    def target_arn(self) -> str:
+        """The ARN of the run-time target of its own; "" where it has none."""
+        if not self.kind or not self.persistent:
+            return ""
+        return str(Arn(id=self.id, type=self.kind))
+
+    @property
+    def persistent(self) -> bool:
+        return self.attributes.get("persistent") == "true"
+
+    @property
+    def opaque_data(self) -> str:
+        return self.attributes.get("OpaqueData", "")
+
+    @property
+    def policy(self) -> str:
+        """Its policy, as JSON; "" where it has none."""
+        return self.attributes.get("Policy", "")
+
+    @property
+    def time_to_live(self) -> int | None:
+        """Seconds; 0 is without end, None what the deployment says."""
+        return self._number("time_to_live")
+
+    @property
+    def max_retries(self) -> int | None:
+        """How often after the first attempt; 0 is without end, None what the deployment says."""
+        return self._number("max_retries")
+
+    @property
+    def retry_sleep_duration(self) -> int | None:
+        """Seconds between attempts; 0 is at once, None what the deployment says."""
+        return self._number("retry_sleep_duration")
+
+    @property
+    def references(self) -> dict[str, str]:
+        """What is hidden, as `bucketcast.store.secrets.resolve` reads it."""
+        return {key: f"{REFERENCE}{self.secret}#{key}" for key in self.hidden}
+
+    @property
+    def args(self) -> str:
+        """The arguments of its endpoint, as `EndpointArgs` shows them."""
+        return urlencode(
+            {key: text for key, text in sorted(self.attributes.items()) if key not in OWN}
+        )
+
+    def _number(self, key: str) -> int | None:
+        text = self.attributes.get(key)
+        return int(text) if text else None
+
+
+class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds where a topic says nothing, as Ceph's three global options; 0 is no limit."""
+
+    time_to_live: int = 0
+    max_retries: int = 0
+    retry_sleep_duration: int = 0
+
+
+def topic_id(tenant: str, name: str) -> str:
+    """The id of a topic's run-time target: names of topics are longer than those of queues."""
+    return "topic-" + hashlib.sha256(f"{tenant}:{name}".encode()).hexdigest()[:16]
+
+
+def demand_name(name: str) -> None:
+    """See that a new topic may be called so.
+
+    Raises:
+        TopicError: it may not.
+    """
+    if not _NAME.fullmatch(name):
+        raise invalid("Name", repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
+
+
+def missing(arn: str) -> TopicError:
+    """There is no such topic."""
+    return TopicError("NotFound", f"there is no topic {arn}")

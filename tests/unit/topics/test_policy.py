@@ -1,0 +1,91 @@
+"""Policies of topics: whom they let do what, and which are refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.policy import Policy
+
+ARN = "arn:aws:sns:default:acme:t1"
+BOB = "arn:aws:iam::other:user/bob"
+
+
+def policy(*statements: dict[str, Any], **more: Any) -> Policy:
+    usual = {"Effect": "Allow", "Principal": {"AWS": BOB}, "Resource": ARN}
+    listed = [{**usual, **each} for each in statements]
+    return Policy.parse(json.dumps({"Version": "2012-10-17", "Statement": listed, **more}))
+
+
+def bob(found: Policy, action: str = "sns:Publish", arn: str = ARN) -> str:
+    return found.verdict("other", "bob", action, arn)
+
+
+def test_a_policy_allows_what_it_says_to_whom_it_says() -> None:
+    found = policy({"Action": ["sns:Publish", "sns:getTopic*"]})
+    assert bob(found) == "Allow"
+    assert bob(found, "sns:GetTopicAttributes") == "Allow"
+    assert bob(found, "sns:DeleteTopic") == ""
+    assert bob(found, arn=ARN + "2") == ""
+    assert found.verdict("other", "eve", "sns:Publish", ARN) == ""
+    assert found.verdict("acme", "bob", "sns:Publish", ARN) == ""
+
+
+def test_a_deny_goes_before_every_allow() -> None:
+    found = policy({"Action": "sns:*"}, {"Effect": "Deny", "Action": "sns:DeleteTopic"})
+    assert bob(found) == "Allow"
+    assert bob(found, "sns:DeleteTopic") == "Deny"
+
+
+@pytest.mark.parametrize(
+    "principal", ["*", {"AWS": "*"}, {"AWS": ["x", "arn:aws:iam::other:root"]}, {"AWS": "other"}]
+)
+def test_everyone_and_whole_tenants_can_be_named(principal: Any) -> None:
+    assert bob(policy({"Principal": principal, "Action": "*"})) == "Allow"
+
+
+def test_what_is_not_named_can_be_said_too() -> None:
+    found = Policy.parse(
+        json.dumps(
+            {
+                "Statement": {
+                    "Effect": "Deny",
+                    "NotPrincipal": {"AWS": "arn:aws:iam::acme:user/ann"},
+                    "NotAction": "sns:Publish",
+                    "NotResource": "arn:aws:sns:*:*:other",
+                }
+            }
+        )
+    )
+    assert bob(found, "sns:DeleteTopic") == "Deny"
+    assert bob(found) == ""
+    assert found.verdict("acme", "ann", "sns:DeleteTopic", ARN) == ""
+
+
+def test_the_tenant_of_no_name_is_not_everyone() -> None:
+    found = policy({"Principal": {"AWS": "arn:aws:iam:::user/ann"}, "Action": "*"})
+    assert found.verdict("", "ann", "sns:Publish", ARN) == "Allow"
+    assert found.verdict("", "bob", "sns:Publish", ARN) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "{}",
+        '{"Version":"1","Statement":[]}',
+        '{"Statement":[{"Effect":"Allow","Action":"sns:*","Resource":"*"}]}',
+        '{"Statement":[{"Effect":"Perhaps","Principal":"*","Action":"sns:*","Resource":"*"}]}',
+        '{"Statement":[{"Effect":"Allow","Principal":"*","Action":"s3:*","Resource":"*"}]}',
+        '{"Statement":[{"Effect":"Allow","Principal":"x","Action":"*","Resource":"*"}]}',
+        '{"Statement":[{"Effect":"Allow","Principal":"*","Action":[],"Resource":"*"}]}',
+        '{"Statement":[{"Effect":"Allow","Principal":"*","Action":"*","Resource":"*","Condition":{}}]}',
+    ],
+)
+def test_what_is_not_understood_is_refused(text: str) -> None:
+    with pytest.raises(TopicError) as caught:
+        Policy.parse(text)
+    assert caught.value.code == "MalformedPolicyDocument"
