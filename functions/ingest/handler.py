@@ -52,19 +52,21 @@ def build(environ: Mapping[str, str]) -> Handler:
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         made.begin()
-        taken = intake(map(incoming, event["Records"]), round(time.time() * 1000))
-        routed = taken.routed
+        taken = intake(
+            map(incoming, event["Records"]),
+            round(time.time() * 1000),
+            told=lambda routed: telemetry.trace(tracing.received(routed.asked)),
+        )
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
         telemetry.count(
-            EventsReceived=routed.events,
-            EventsMatched=sum(len(box.deliveries) for box in routed.outboxes.values()),
-            MessagesBroken=len(routed.broken),
+            EventsReceived=taken.events,
+            EventsMatched=taken.matched,
+            MessagesBroken=taken.broken,
         )
         telemetry.flush()
         telemetry.oldest(_NAME, taken.oldest)
         telemetry.flush()
-        telemetry.trace(tracing.received(routed.asked))
         stay = sorted(taken.stay)
         return {"batchItemFailures": [{"itemIdentifier": message} for message in stay]}
 

@@ -142,7 +142,8 @@ def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Inges
     ingest.put()
     rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
     assert ingest(message(record("a")), *rubbish, message(record("b"))) == []
-    assert ingest.keys("webhook-primary") == [["a", "b"]]
+    # The last of the rubbish is a portion of its own.
+    assert ingest.keys("webhook-primary") == [["a"], ["b"]]
     dead = ingest.dead()
     assert [each["Body"] for each in dead][:3] == rubbish[:3]
     assert json.loads(dead[3]["Body"]).keys() == {"zstd"}

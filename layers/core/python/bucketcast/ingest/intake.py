@@ -1,8 +1,8 @@
 """One batch of the ingress queue: what comes before it is read, its way on, and what failed."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import force_setattr
 
@@ -10,6 +10,9 @@ from bucketcast.ingest.routing import Facts, Outbox, Routed, Rulebook, route
 from bucketcast.retries import Term, pause
 from bucketcast.telemetry import logger
 
+PORTION_CHARACTERS: Final = 1_048_576
+"""So much of messages is read and sent on before the next is. What it becomes in memory depends on
+how many rules send each event on; a batch of Lambda's may have six times as much."""
 _NO_ANSWER = "no try came to an end: the function ended before it could say why"
 
 
@@ -78,10 +81,16 @@ class Way(Protocol):
 
 @dataclass(slots=True)
 class Taken:
-    """What became of a batch; `oldest` is for how many seconds its oldest message has waited."""
+    """What became of a batch; `oldest` is for how many seconds its oldest message has waited.
+
+    `events` were read, `matched` is how many copies of them went to targets, and `broken` is how
+    many messages no source can read.
+    """
 
     stay: set[str] = field(default_factory=set)
-    routed: Routed = field(default_factory=Routed)
+    events: int = 0
+    matched: int = 0
+    broken: int = 0
     oldest: float = 0.0
 
 
@@ -93,27 +102,49 @@ class Intake:
         self._facts = facts
         self._way = way
 
-    def __call__(self, messages: Iterable[Incoming], now: int) -> Taken:
-        """Take a batch on its way; `now` is Unix ms."""
+    def __call__(
+        self,
+        messages: Iterable[Incoming],
+        now: int,
+        told: Callable[[Routed], None] = lambda _: None,
+    ) -> Taken:
+        """Take a batch on its way, a portion at a time; `now` is Unix ms.
+
+        `told` hears of each portion what was read and where it went.
+        """
         taken = Taken()
         messages = list(messages)
         terms = {one.id: one.term(now) for one in messages}
         taken.oldest = max((now - term.begun for term in terms.values()), default=0) / 1_000
         going = self._see_to_age(messages, terms, taken)
         failed = self._forwarded([one for one in going if one.to])
-        plain = {one.id: one for one in going if not one.to}
-        taken.routed = routed = route(
-            ((one.id, one.body) for one in plain.values()), self._rulebook, self._facts
-        )
-        failed |= routed.failed
+        for portion in _portions(one for one in going if not one.to):
+            failed |= self._through(portion, now, taken, told)
+        self._keep([one for one in going if one.id in failed], failed, terms, taken)
+        return taken
+
+    def _through(
+        self,
+        messages: Sequence[Incoming],
+        now: int,
+        taken: Taken,
+        told: Callable[[Routed], None],
+    ) -> dict[str, Exception | str]:
+        """Read messages and send on what is in them; the answer are those that have to wait."""
+        plain = {one.id: one for one in messages}
+        routed = route(((one.id, one.body) for one in plain.values()), self._rulebook, self._facts)
+        failed: dict[str, Exception | str] = {**routed.failed}
         for arn, outbox in routed.outboxes.items():
             for delivery, origin in zip(outbox.deliveries, outbox.origins, strict=True):
                 force_setattr(delivery, "created", plain[origin].came)
             failed |= self._sent(arn, outbox, plain, now)
+            taken.matched += len(outbox.deliveries)
         broken = [Dead(plain[key], "BadEvent", str(why)) for key, why in routed.broken.items()]
         self._bury(broken, taken)
-        self._keep([one for one in going if one.id in failed], failed, terms, taken)
-        return taken
+        taken.events += routed.events
+        taken.broken += len(broken)
+        told(routed)
+        return failed
 
     def _forwarded(self, messages: Sequence[Incoming]) -> dict[str, Exception | str]:
         """Send what is addressed to a target; the answer are those that its queue did not take."""
@@ -191,3 +222,16 @@ class Intake:
         self._bury(over, taken)
         if pauses:
             self._way.postpone(pauses)
+
+
+def _portions(messages: Iterable[Incoming]) -> Iterator[list[Incoming]]:
+    portion: list[Incoming] = []
+    size = 0
+    for one in messages:
+        if portion and size + len(one.body) > PORTION_CHARACTERS:
+            yield portion
+            portion, size = [], 0
+        portion.append(one)
+        size += len(one.body)
+    if portion:
+        yield portion

@@ -1,0 +1,65 @@
+"""As much as Lambda may hand over to ingest, for rules that send each event on many times.
+
+In a process of its own, whose memory is nobody else's.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PORTION_MB = 60
+"""What a batch may add, however many copies of its events the rules make."""
+PROGRAM = """
+import json, time
+from bucketcast.envelope import pack
+from bucketcast.ingest import Incoming, Intake
+from bucketcast.rules import Rule, RuleIndex
+
+MESSAGES, EVENTS, TARGETS, RULES = 400, 40, 10, 6
+names = ("s3:ObjectCreated:*",)
+rules = RuleIndex(
+    Rule(bucket="uploads", arn=f"arn:minio:sqs::{target}:webhook", events=names, name=str(rule))
+    for target in range(TARGETS) for rule in range(RULES)
+)
+
+class Sending:
+    "Packs what there is to send, and takes all of it."
+    sent = 0
+    def send(self, arn, outbox):
+        list(pack(outbox.deliveries, 1))
+        Sending.sent += len(outbox.deliveries)
+        return []
+
+def record(number):
+    about = {"bucket": {"name": "uploads"}, "object": {"key": f"k{number}", "eTag": "a"}}
+    return {"eventVersion": "2.0", "eventSource": "minio:s3", "s3": about,
+            "eventTime": "2026-01-02T03:04:05.678Z", "eventName": "s3:ObjectCreated:Put"}
+
+def peak_mb():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:")) // 1024
+
+now = round(time.time() * 1000)
+given = [
+    Incoming(str(n), str(n), json.dumps({"Records": [record(e) for e in range(EVENTS)]}), now, 1)
+    for n in range(MESSAGES)
+]
+before = peak_mb()
+taken = Intake(lambda _: {"uploads": rules}, None, Sending())(given, now)
+print(json.dumps({"sent": Sending.sent, "stay": len(taken.stay), "events": taken.events,
+                  "matched": taken.matched, "before": before, "peak": peak_mb()}))
+"""
+
+
+def test_a_batch_takes_no_more_memory_than_a_portion_of_it() -> None:
+    environ = os.environ | {"PYTHONPATH": str(ROOT / "layers/core/python")}
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert (told["stay"], told["events"]) == (0, 16_000)
+    assert told["sent"] == told["matched"] == 960_000
+    assert told["peak"] - told["before"] < PORTION_MB, told
