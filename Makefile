@@ -63,8 +63,7 @@ e2e: setup servers ## the deployed stack on the local AWS, with real servers
 	$(RUN) -m pytest tests/e2e
 
 test: setup servers ## install the servers that the tests need, then run every test
-	$(RUN) -m pytest --ignore tests/contract --ignore tests/glue
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target glue isolated
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target --keep-going e2e unit infra glue isolated
 
 synth: setup ## the template for a real account, into cdk.out (needs no network and no credentials)
 	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
