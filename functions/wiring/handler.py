@@ -30,9 +30,10 @@ from botocore.exceptions import ClientError
 from bucketcast.store.lock import Lock
 from bucketcast.store.removal import Removal
 from bucketcast.store.rules import Rules
-from bucketcast.store.switches import Switches
+from bucketcast.store.switches import Switch, Switches
 from bucketcast.store.switching import Wirer
 from bucketcast.store.trail import Trail
+from bucketcast.wiring import Overlap
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -90,14 +91,25 @@ def apply(
     if event["RequestType"] != DELETE:
         wirer.bring(was=before.get("Via", ""))
         return
-    if wirer.is_as_attached() and _is_rolled_back(event, client):
-        log.info("%s: stays attached", properties["Bucket"])
-        return
+    attached = wirer.was_attached()
     try:
-        wirer.remove()
+        if not (attached and _is_rolled_back(event, client) and _attached_again(wirer, attached)):
+            wirer.remove()
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchBucket":
             raise
+
+
+def _attached_again(wirer: Wirer, attached: Switch) -> bool:
+    """Leave the bucket as the command line had attached it; False where somebody is in the way."""
+    bucket = wirer.properties["Bucket"]
+    try:
+        wirer.attach_again(attached)
+    except Overlap as error:
+        log.warning("%s: cannot be attached as it was: %s", bucket, error)
+        return False
+    log.info("%s: stays attached", bucket)
+    return True
 
 
 def follow(

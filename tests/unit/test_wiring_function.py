@@ -184,6 +184,77 @@ def test_a_deploy_that_is_rolled_back_leaves_what_attach_had_made(
     assert switches.of("uploads") == (before if stays else None)
 
 
+def taken_over(
+    function: Any, dynamodb: Any, rules_table: str, ways: tuple[str, str], state: str
+) -> tuple[Bucket, Switch | None, list[float]]:
+    """A bucket that was attached in one way, deployed in another, and is deleted in that state."""
+    attached, deployed = ways
+    bucket, switches, pauses = Bucket(), Switches(rules_table, dynamodb), list[float]()
+    function.apply(asked("Create", properties(attached)), bucket, sleep=no_sleep)
+    switches.put("uploads", Switch(attached, 1_000.0, "attach"))
+    stack = SimpleNamespace(describe_stacks=lambda StackName: {"Stacks": [{"StackStatus": state}]})  # noqa: N803, ARG005 - boto3's
+    clients = {"dynamodb": dynamodb, "cloudformation": stack}
+    ours = {**properties(deployed), "RulesTable": rules_table, "Overlap": "600"}
+    for request in ("Create", "Create", "Delete", "Delete"):  # each may come twice
+        event = {**asked(request, ours), "StackId": "stack"}
+        function.apply(
+            event, bucket, clients.__getitem__, pauses.append, lambda: 5_000.0 + sum(pauses)
+        )
+    return bucket, switches.of("uploads"), pauses
+
+
+def test_a_bucket_that_was_taken_over_by_another_way_is_attached_again_in_a_roll_back(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    """The rule of EventBridge goes after the answer, so both ways are kept until S3 heeds ours."""
+    state = "UPDATE_ROLLBACK_IN_PROGRESS"
+    bucket, switch, pauses = taken_over(
+        function, dynamodb, rules_table, ("sqs", "eventbridge"), state
+    )
+    (entry,) = bucket.document["QueueConfigurations"]
+    assert (entry["Id"], entry["QueueArn"]) == ("Bucketcast-ingress", QUEUE)
+    assert switch == Switch("sqs", 6_200.0, "attach")
+    assert pauses == [600.0, 600.0]
+
+
+def test_a_bucket_that_was_taken_over_by_the_queue_is_by_its_rule_again_in_a_roll_back(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    bucket, switch, pauses = taken_over(
+        function, dynamodb, rules_table, ("eventbridge", "sqs"), "ROLLBACK_IN_PROGRESS"
+    )
+    assert bucket.document == {"EventBridgeConfiguration": {}}
+    assert switch == Switch("eventbridge", 5_000.0, "attach")
+    assert pauses == []
+
+
+def test_a_bucket_that_was_taken_over_goes_with_its_deploy(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    bucket, switch, _ = taken_over(
+        function, dynamodb, rules_table, ("sqs", "eventbridge"), "UPDATE_COMPLETE"
+    )
+    assert (bucket.document, switch) == ({"EventBridgeConfiguration": {}}, None)
+
+
+def test_a_roll_back_does_not_fail_on_who_took_our_place(
+    function: Any, dynamodb: Any, rules_table: str
+) -> None:
+    bucket, switches = Bucket(), Switches(rules_table, dynamodb)
+    switches.put("uploads", Switch("eventbridge", 1_000.0, "request", "sqs"))
+    bucket.document = {
+        "TopicConfigurations": [{"Id": "x", "TopicArn": "t", "Events": ["s3:ObjectCreated:*"]}]
+    }
+    before = copy.deepcopy(bucket.document)
+    stack = {"StackStatus": "UPDATE_ROLLBACK_IN_PROGRESS"}
+    told = SimpleNamespace(describe_stacks=lambda StackName: {"Stacks": [stack]})  # noqa: N803, ARG005 - boto3's
+    ours = {**properties("eventbridge"), "RulesTable": rules_table, "Overlap": "600"}
+    event = {**asked("Delete", ours), "StackId": "stack"}
+    clients = {"dynamodb": dynamodb, "cloudformation": told}
+    function.apply(event, bucket, clients.__getitem__, no_sleep)
+    assert (bucket.document, switches.of("uploads")) == (before, None)
+
+
 def test_a_deploy_that_is_rolled_back_takes_out_what_it_had_made(
     function: Any, dynamodb: Any, rules_table: str
 ) -> None:

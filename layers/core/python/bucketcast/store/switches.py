@@ -31,12 +31,19 @@ class NotInEffectError(BucketcastError):
 class Switch(NamedTuple):
     """A change of a bucket's wiring: to which way, from when it is surely in effect, and by whom.
 
-    `sure` is in seconds since 1970.
+    `sure` is in seconds since 1970. `attached` is the way in which the command line had attached
+    the bucket before a deploy took it over, "" where it had not.
     """
 
     via: str
     sure: float
     by: str
+    attached: str = ""
+
+    @property
+    def as_attached(self) -> str:
+        """The way in which the command line attached the bucket, now or before a deploy."""
+        return self.via if self.by == BY_ATTACH else self.attached
 
     @property
     def when(self) -> str:
@@ -58,7 +65,8 @@ class Switches:
         ).get("Item")
         if not found:
             return None
-        return Switch(found["via"]["S"], float(found["sure"]["N"]), found["by"]["S"])
+        attached = found.get("attached", {}).get("S", "")
+        return Switch(found["via"]["S"], float(found["sure"]["N"]), found["by"]["S"], attached)
 
     def demand(self, bucket: str, now: float) -> None:
         """Refuse to go on while S3 may not heed yet how the bucket was wired.
@@ -75,10 +83,10 @@ class Switches:
             )
 
     def put(self, bucket: str, switch: Switch) -> None:
-        item = {"via": {"S": switch.via}, "sure": {"N": f"{switch.sure:.3f}"}}
-        self._client.put_item(
-            TableName=self._table, Item={**_key(bucket), **item, "by": {"S": switch.by}}
-        )
+        texts = {"via": switch.via, "by": switch.by, "attached": switch.attached}
+        item: dict[str, Any] = {name: {"S": text} for name, text in texts.items() if text}
+        item["sure"] = {"N": f"{switch.sure:.3f}"}
+        self._client.put_item(TableName=self._table, Item={**_key(bucket), **item})
 
     def remove(self, bucket: str) -> None:
         self._client.delete_item(TableName=self._table, Key=_key(bucket))

@@ -36,10 +36,28 @@ class Wirer:
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
 
-    def is_as_attached(self) -> bool:
-        """Whether the command line attached the bucket and no deploy has changed its wiring."""
+    def was_attached(self) -> Switch | None:
+        """What is known of the bucket, if the command line attached it before a deploy did."""
         known = self._known(self.switches) if self.switches else None
-        return known is not None and known.by == BY_ATTACH
+        return known if known and known.as_attached else None
+
+    def attach_again(self, known: Switch) -> None:
+        """Let the events come as they came before a deploy that is rolled back took them over.
+
+        Its rule of EventBridge goes after this, so S3 has to heed our entry first.
+
+        Raises:
+            Overlap: another entry takes our events by now.
+        """
+        via, switches = known.as_attached, self.switches
+        if known.by != BY_ATTACH and switches:
+            self._write(self._to_queue if via == "sqs" else self._to_rule)
+            overlap = float(self.properties.get("Overlap", 0)) if via == "sqs" else 0.0
+            known = again = Switch(via, self.now() + overlap, BY_ATTACH)
+            self.patiently(lambda: switches.put(self._bucket, again))
+        if via != self.properties["Via"] and (left := known.sure - self.now()) > 0:
+            log.info("%s: both ways for %s s", self._bucket, left)
+            self.sleep(left)
 
     def remove(self) -> None:
         """Take our entry out; what else is there stays."""
@@ -63,7 +81,8 @@ class Wirer:
         overlap = float(self.properties.get("Overlap", 0))
         known = self._known(switches)
         if changed or both or known is None or known.via != via:
-            switch = Switch(via, self.now() + overlap, self.by)
+            attached = known.as_attached if known else ""
+            switch = Switch(via, self.now() + overlap, self.by, attached)
             self.patiently(lambda: switches.put(self._bucket, switch))
         if both:
             log.info("%s: both ways for %s s", self._bucket, overlap)
@@ -87,6 +106,9 @@ class Wirer:
 
     def _to_queue(self, before: wiring.Document) -> dict[str, Any]:
         return wiring.attach(before, self._ours, self.properties["QueueArn"])
+
+    def _to_rule(self, before: wiring.Document) -> dict[str, Any]:
+        return wiring.detach(wiring.to_eventbridge(before), self._ours)
 
     def _by_queue(self, document: wiring.Document) -> bool:
         return wiring.detach(document, self._ours) != document
