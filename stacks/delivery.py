@@ -10,6 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
+from bucketcast import loops
 from bucketcast.config import TargetConfig
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.queues import target_name
@@ -149,6 +150,7 @@ class Delivery(Construct):
             )
 
     def _summary(self) -> str:
+        bucket = loops.bucket_in(self._target.settings.get("endpoint", ""))
         return Stack.of(self).to_json_string(
             {
                 "arn": str(self._target.arn),
@@ -158,5 +160,6 @@ class Delivery(Construct):
                 "queue": self.queue.queue_url,
                 "dead": self.dead.queue_url,
                 "enabled": self._target.enabled,
+                **({"writes": bucket} if bucket else {}),
             }
         )

@@ -7,8 +7,8 @@ from typing import Any
 
 import boto3
 
-from bucketcast import telemetry, tracing
-from bucketcast.ingest import Intake
+from bucketcast import loops, telemetry, tracing
+from bucketcast.ingest import Intake, Routed
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
@@ -55,7 +55,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         taken = intake(
             map(incoming, event["Records"]),
             round(time.time() * 1000),
-            told=lambda routed: telemetry.trace(tracing.received(routed.asked)),
+            told=_tell,
         )
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
@@ -71,6 +71,18 @@ def build(environ: Mapping[str, str]) -> Handler:
         return {"batchItemFailures": [{"itemIdentifier": message} for message in stay]}
 
     return handler
+
+
+def _tell(routed: Routed) -> None:
+    """Say where the events went, and in which buckets they seem to make each other."""
+    telemetry.trace(tracing.received(routed.asked))
+    for bucket in loops.suspected(routed.asked):
+        telemetry.logger.warning(
+            "keys grow by the same piece again and again, as they do where what a target starts "
+            "writes under a prefix that its own rule asks for: a loop, which costs money",
+            bucket=bucket,
+        )
+        telemetry.count(LoopsSuspected=1)
 
 
 handler = build(os.environ)

@@ -183,6 +183,13 @@ def test_what_can_be_read_on_the_way_is_noted(folder: Folder) -> None:
     assert not [note for note in folder.load(here, local=True).notes if "on the way" in note]
 
 
+def test_a_webhook_that_writes_into_a_bucket_is_noted(folder: Folder) -> None:
+    text = '[notify_webhook.a]\nendpoint = "https://uploads.s3.eu-central-1.amazonaws.com/in"\n'
+    (note,) = (note for note in folder.load(text).notes if "writes into" in note)
+    assert note.startswith("endpoint: writes into the bucket uploads; ")
+    assert not any("writes into" in note for note in folder.load(CLEAR).notes)
+
+
 def test_what_is_encrypted_and_checked_is_not_noted(folder: Folder) -> None:
     text = CLEAR.replace("http://", "https://").replace('key = "k"', 'key = "k"\ntls = "on"')
     text = text.split("[notify_postgres")[0]

@@ -131,6 +131,16 @@ def test_event_goes_to_the_targets_that_its_rules_name(ingest: Ingest) -> None:
     assert ingest.dead() == []
 
 
+def test_keys_that_grow_by_the_same_piece_are_warned_of(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    ingest.put()
+    assert ingest(message(record("thumbs/thumbs/thumbs/cat.jpg"))) == []
+    assert "a loop, which costs money" in caplog.text
+    assert "thumbs" not in caplog.text
+    assert '"LoopsSuspected":[1.0]' in capsys.readouterr().out
+
+
 def test_rule_is_in_force_for_the_next_batch(ingest: Ingest) -> None:
     assert ingest(message(record("before"))) == []
     ingest.put()

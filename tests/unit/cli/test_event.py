@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from bucketcast.rules import Rule
@@ -28,6 +30,20 @@ def test_add_puts_a_rule_in_force(run: Run, aws: FakeAws) -> None:
 def test_add_asks_for_put_delete_and_get_unless_told(run: Run, aws: FakeAws) -> None:
     run("event", "add", "uploads", WEBHOOK)
     assert rules(aws)[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
+
+
+def test_add_notes_a_target_that_writes_into_the_bucket(run: Run, aws: FakeAws) -> None:
+    place = next(key for key, text in aws.outputs.items() if WEBHOOK in text)
+    known = json.loads(aws.outputs[place])
+    aws.outputs[place] = json.dumps(known | {"writes": "uploads"})
+    ran = run("event", "add", "uploads", WEBHOOK, "--json")
+    assert "each event makes the next" in json.loads(ran.out)["note"]
+    assert (
+        "writes into uploads itself"
+        in run("event", "add", "uploads", WEBHOOK, "--event", "put").err
+    )
+    assert "itself" not in run("event", "add", "uploads", POSTGRES).err
+    assert "itself" not in run("event", "add", "others", WEBHOOK).err
 
 
 def test_add_drops_the_region_of_an_arn(run: Run, aws: FakeAws) -> None:

@@ -106,7 +106,14 @@ def add(
             f"note: {why}; `bucketcast attach {bucket}`, or [bucket.{bucket}] in bucketcast.toml "
             "and a deploy, make them come"
         )
-    notes = [*([why] if why else []), *follow(screen, bucket, there, aws, rule)]
+    loop = _loop(rule, target)
+    if loop and not screen.json:
+        screen.note(f"note: {loop}")
+    notes = [
+        *([why] if why else []),
+        *([loop] if loop else []),
+        *follow(screen, bucket, there, aws, rule),
+    ]
     document = {"bucket": bucket, **_document(rule), "note": "; ".join(notes)}
     screen.answer(document, f"Successfully added {rule.arn}")
 
@@ -284,6 +291,16 @@ def _refuse_large(rule: Rule, rules: Rules) -> None:
             check_total(there.union(patterns(rule)))
         except ValueError as error:
             raise click.UsageError(f"{rule.bucket}: {error}") from None
+
+
+def _loop(rule: Rule, target: deployed.DeployedTarget) -> str:
+    """What to say where a target writes into the bucket whose events it is to be sent."""
+    if target.writes != rule.bucket:
+        return ""
+    return (
+        f"{target.arn} writes into {rule.bucket} itself: unless what it writes has another prefix "
+        "or suffix than the rule asks for, each event makes the next, without an end and for money"
+    )
 
 
 def _line(rule: Rule) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bucketcast import loops
 from bucketcast.arn import Arn
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.runtime.model import Runtime, RuntimeTarget
@@ -27,7 +28,7 @@ _COUNTS: "Sequence[QueueAttributeNameType]" = (
 )
 _EFFECT = "TakesEffect"
 _AT_ONCE = 16
-_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled")
+_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
 
 class NotDeployedError(BucketcastError):
@@ -43,7 +44,8 @@ class DeployedTarget:
     """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
 
     `made` is what a target was made of at run time, None for one that the deploy made.
-    Where it is not `enabled` its events wait.
+    Where it is not `enabled` its events wait. `writes` is the bucket of Amazon S3 that its URL is
+    an address in, "" where it is none.
     """
 
     arn: str
@@ -54,6 +56,7 @@ class DeployedTarget:
     dead: str
     made: RuntimeTarget | None = None
     enabled: bool = True
+    writes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,7 @@ def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
                 runtime.url(each.dead),
                 each,
                 each.state != "off",
+                loops.bucket_in(each.settings.get("endpoint", "")),
             )
             for each in Table(table, aws.dynamodb).targets()
         ]

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from bucketcast import loops
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
 from bucketcast.options import REFERENCE, Duration, Secret, Url, option, options_of
@@ -83,11 +84,11 @@ class Target(base.Target):
 
     @classmethod
     def notes(cls, settings: WebhookSettings) -> list[str]:
+        notes = [*loops.note("endpoint", settings.endpoint), *super().notes(settings)]
         idle = [key for key in options_of(base.Tls) if getattr(settings, key)]
         if not idle or not settings.endpoint.lower().startswith("http://"):
-            return super().notes(settings)
-        said = f"{', '.join(idle)}: beside an http:// endpoint they do nothing"
-        return [said, *super().notes(settings)]
+            return notes
+        return [f"{', '.join(idle)}: beside an http:// endpoint they do nothing", *notes]
 
     @property
     def longest_send(self) -> float:
