@@ -59,7 +59,8 @@ def ensure() -> dict[str, str]:
     access, secret = _user(table)
     record = _record()
     # An emulator that was started anew has another table, and the same stack.
-    wanted = json.dumps([port(), aws_endpoint(), table, _newest(_SOURCES)])
+    secure = os.environ.get("GATEWAY_SECURE", "")
+    wanted = json.dumps([port(), aws_endpoint(), table, _newest(_SOURCES), secure])
     if background.pid(NAME) is not None and (not record.exists() or record.read_text() != wanted):
         refuse_busy_port()
         background.stop(NAME)

@@ -3,6 +3,7 @@
 import click
 
 from bucketcast.cli.screen import Screen, shared
+from bucketcast.control.sns.secure import CHOICES, SecureCalls
 from bucketcast.errors import BucketcastError
 from bucketcast.store import deployed
 
@@ -32,13 +33,25 @@ class NoAddressError(BucketcastError):
     metavar="DOMAIN",
     help="BUCKET.DOMAIN in a URL names the bucket; may be given again.",
 )
+@click.option(
+    "--secure",
+    type=click.Choice(CHOICES),
+    default="never",
+    envvar="GATEWAY_SECURE",
+    show_default=True,
+    show_envvar=True,
+    help="Which calls count as sent over HTTPS, so that topics with passwords are taken and shown: "
+    "those that a proxy in front says so of (X-Forwarded-Proto), or all.",
+)
 @shared
 @click.pass_obj
-def command(screen: Screen, host: str, *, port: int, domains: tuple[str, ...]) -> None:
+def command(
+    screen: Screen, host: str, *, port: int, domains: tuple[str, ...], secure: SecureCalls
+) -> None:
     """Serve one address for mc, minio-py and boto3, until interrupted.
 
-    Calls are signed by users of `bucketcast user add`. Bucket notifications are answered here;
-    every other S3 call goes on to S3, signed anew with the ordinary AWS environment.
+    Calls are signed by users of `bucketcast user add`. Bucket notifications and topics are answered
+    here; every other S3 call goes on to S3, signed anew with the ordinary AWS environment.
 
     \b
     Example:
@@ -49,7 +62,7 @@ def command(screen: Screen, host: str, *, port: int, domains: tuple[str, ...]) -
 
     there = deployed.find(screen.stack, screen.aws())
     try:
-        serve(there, screen.aws(), host=host, port=port, domains=domains)
+        serve(there, screen.aws(), host=host, port=port, domains=domains, secure_calls=secure)
     except OSError as error:
         raise NoAddressError(
             f"cannot listen at {host}:{port}: {error.strerror}; --port or GATEWAY_PORT names one"

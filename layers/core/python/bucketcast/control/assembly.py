@@ -10,18 +10,32 @@ from bucketcast.control.app import S3, build
 from bucketcast.control.forward import Forward
 from bucketcast.control.gate import Gate
 from bucketcast.control.s3.notification import Notifications
+from bucketcast.control.sns.actions import Actions
+from bucketcast.control.sns.routes import Sns
+from bucketcast.control.sns.secure import SecureCalls, secure
 from bucketcast.control.users import Account, Known
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.login import Logins
+from bucketcast.store.topics.items import Items
+from bucketcast.store.topics.opened import topics_of
 from bucketcast.store.users import Users
 
 _REGION: Final = "us-east-1"
 
 
 def assemble(
-    stack: str, table: str, aws: Aws, *, domains: Sequence[str] = (), objects: bool = True
+    stack: str,
+    table: str,
+    aws: Aws,
+    *,
+    domains: Sequence[str] = (),
+    objects: bool = True,
+    secure_calls: SecureCalls = "never",
 ) -> Starlette:
-    """Join the parts; without `objects` only what every client asks of buckets goes on to S3."""
+    """Join the parts; without `objects` only what every client asks of buckets goes on to S3.
+
+    `secure_calls` says which calls beside those that came over TLS count as such.
+    """
     logins = Logins()
     region = logins.region or _REGION
     users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
@@ -37,7 +51,9 @@ def assemble(
     # Clients are made one after the other: making one is not safe among threads, using one is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     forward = Forward(endpoint, region, logins)
+    s3 = S3(gate, notifications.answers, forward, objects="" if objects else endpoint)
+    actions = Actions(Items(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region)
     return build(
-        S3(gate, notifications.answers, forward, objects="" if objects else endpoint),
+        Sns(gate, actions, secure(secure_calls), s3),
         Admin(gate, known, stack, aws).routes(),
     )

@@ -8,6 +8,7 @@ import uvicorn
 
 from bucketcast.control.assembly import assemble
 from bucketcast.control.serving import Protocol
+from bucketcast.control.sns.secure import SecureCalls
 from bucketcast.store.access import Aws
 from bucketcast.store.deployed import Deployed
 
@@ -15,13 +16,21 @@ _BACKLOG: Final = 1_024
 _AT_ONCE: Final = 2_000
 
 
-def serve(there: Deployed, aws: Aws, *, host: str, port: int, domains: Sequence[str]) -> None:
-    """Serve until interrupted.
+def serve(
+    there: Deployed,
+    aws: Aws,
+    *,
+    host: str,
+    port: int,
+    domains: Sequence[str],
+    secure_calls: SecureCalls,
+) -> None:
+    """Serve until interrupted; `secure_calls` are those that count as sent over HTTPS.
 
     Raises:
         OSError: nothing can listen at that address.
     """
-    app = assemble(there.stack, there.rules_table, aws, domains=domains)
+    app = assemble(there.stack, there.rules_table, aws, domains=domains, secure_calls=secure_calls)
     config = uvicorn.Config(
         app,
         http=Protocol,

@@ -168,6 +168,16 @@ def find(stack: str, aws: Aws) -> Deployed:
     )
 
 
+def runtime(stack: str, aws: Aws) -> Runtime | None:
+    """What a stack has for run-time targets, without reading which there are.
+
+    Raises:
+        NotDeployedError: there is no such stack.
+        AwsError: AWS cannot be asked.
+    """
+    return _runtime(_outputs(stack, aws))
+
+
 def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
     found = [msgspec.convert(each, Runtime) for each in _of(outputs, "Runtime")]
     return found[0] if found else None

@@ -11,6 +11,7 @@ STATUS: Final[Mapping[str, HTTPStatus]] = {
     "AuthorizationError": HTTPStatus.FORBIDDEN,
     "InvalidArgument": HTTPStatus.BAD_REQUEST,
     "MalformedPolicyDocument": HTTPStatus.BAD_REQUEST,
+    "MethodNotAllowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "NotFound": HTTPStatus.NOT_FOUND,
     "ServiceUnavailable": HTTPStatus.SERVICE_UNAVAILABLE,
 }

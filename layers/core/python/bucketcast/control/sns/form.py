@@ -1,0 +1,80 @@
+"""A call as a form: its action, its parameters, and the attributes in either edition's spelling.
+
+The newer edition of Ceph's page sends attributes as `Attributes.entry.N.key` and `…value`, in any
+order and with any N; the older one sends each as a parameter of its own name.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Self
+from urllib.parse import parse_qsl
+
+from bucketcast.topics.attributes import KNOWN
+from bucketcast.topics.errors import TopicError, invalid
+
+_ENTRY: Final = re.compile(r"Attributes\.entry\.([0-9]{1,1000})\.(key|value)")
+_MOST_FIELDS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`values` are parameters by name; `attributes` may hold passwords."""
+
+    values: Mapping[str, str] = field(repr=False)
+    attributes: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def parse(cls, text: bytes) -> Self:
+        """Read a form; `+` is a blank, as forms have it.
+
+        Raises:
+            TopicError: it is none, or says something twice.
+        """
+        try:
+            pairs = parse_qsl(
+                text.decode("ascii"),
+                keep_blank_values=True,
+                strict_parsing=bool(text),
+                errors="strict",
+                max_num_fields=_MOST_FIELDS,
+            )
+        except ValueError as error:
+            # What was found may hold a password.
+            why = "too many fields" if "fields" in str(error) else "another text"
+            raise invalid("body", why, "a form, URL-encoded UTF-8") from None
+        values: dict[str, str] = {}
+        for name, value in pairs:
+            if name in values:
+                raise TopicError("InvalidArgument", f"{name}: given twice")
+            values[name] = value
+        return cls(values, _attributes(values))
+
+    def need(self, name: str) -> str:
+        """A parameter that has to be there, and is not empty.
+
+        Raises:
+            TopicError: it is not.
+        """
+        if not self.values.get(name):
+            raise TopicError("InvalidArgument", f"{name}: missing")
+        return self.values[name]
+
+
+def _attributes(values: Mapping[str, str]) -> dict[str, str]:
+    entries: dict[str, dict[str, str]] = {}
+    for name, value in values.items():
+        if found := _ENTRY.fullmatch(name):
+            part = entries.setdefault(found[1].lstrip("0"), {})
+            if found[2] in part:
+                raise TopicError("InvalidArgument", f"{name}: given twice")
+            part[found[2]] = value
+    attributes = {name: value for name, value in values.items() if name in KNOWN}
+    for entry in entries.values():
+        key = entry.get("key", "")
+        if not key:
+            raise TopicError("InvalidArgument", "Attributes.entry: a value without its key")
+        if key in attributes:
+            raise TopicError("InvalidArgument", f"{key[:100]}: given twice")
+        attributes[key] = entry.get("value", "")
+    return attributes
