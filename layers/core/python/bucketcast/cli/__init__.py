@@ -30,7 +30,7 @@ _COMMANDS: Final = {
     "detach": "Let a bucket's events come no more.",
     "event": "Rules: which events of a bucket go to which target.",
     "explain": "Why an event goes where it goes, and what would be sent.",
-    "gateway": "One address for mc, minio-py and boto3: S3, notifications, users.",
+    "gateway": "One address for mc, minio-py and boto3: S3, notifications, topics.",
     "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
     "reconcile": "Compare a mirror with its bucket, and mend it.",
     "scan": "Find what in a bucket asks for attention: versions, folders.",
@@ -38,6 +38,7 @@ _COMMANDS: Final = {
     "status": "Which buckets' events come, and what else their notifications hold.",
     "trace": "Where an object's events went.",
     "target": "Targets: how they fare; made and removed without a deploy.",
+    "topic": "Topics that users made: who has which, and what waits for them.",
     "user": "Users of the gateway, and their keys.",
 }
 
