@@ -386,7 +386,7 @@ def test_error_that_nobody_mapped_stops_no_neighbour_and_is_tried_again(poison: 
     outcome = bench(message("1", "abcd"))
     assert counts(outcome) == (3, 1, 0)
     assert [keys for keys, *_ in bench.way.back] == [[poison]]
-    assert str(outcome.reason) == f"unexpected KeyError: '{poison}'"
+    assert str(outcome.reason) == "unexpected KeyError: '***'"
 
 
 # Broken messages

@@ -1,7 +1,9 @@
 """A target and its connection: how one batch is sent, and what each of its events came to."""
 
+import traceback
 from collections.abc import Callable, Sequence
 
+from bucketcast.dispatch.redaction import redact, shortened, without
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets.base import SPARE, Failures, Target
@@ -46,6 +48,7 @@ class Sender:
         if refused and len(failures) == len(events):
             self.close()
             failures = self._narrow(events, fresh=True)
+        redact(events, failures)
         return failures
 
     def _narrow(self, events: Sequence[Event], *, fresh: bool) -> Failures:
@@ -60,7 +63,12 @@ class Sender:
         except DeliveryError as error:
             return dict.fromkeys(everything, error)
         except Exception as error:  # noqa: BLE001 - a client's own bug must not stop the neighbours
-            logger.exception("a target raised what it should have translated")
+            logger.error(
+                "a target raised what it should have translated",
+                error=type(error).__name__,
+                reason=shortened(without(str(error), events)),
+                trace="".join(traceback.format_tb(error.__traceback__)),
+            )
             self.close()
             reason = Retryable(f"unexpected {type(error).__name__}: {error}")
         if len(events) == 1:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from bucketcast import __version__
+from bucketcast import __version__, addresses
 from bucketcast.errors import Retryable
 from bucketcast.options import LoginUrl, Secret
 from bucketcast.targets.elasticsearch import outcome
@@ -117,8 +117,7 @@ class Talk:
 
 def place(url: LoginUrl) -> str:
     """The URL for people: without its login."""
-    parts = urlsplit(url.reveal())
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}"
+    return addresses.shown(url.reveal()).rstrip("/")
 
 
 def _headers(given: Given, parts: SplitResult) -> dict[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from bucketcast import addresses
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -70,7 +71,7 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, where: str) 
         return Throttled(reason, after)
     if status in (502, 503, 504):  # a proxy whose server is away, or a cluster without its master
         return NotConnected(reason)
-    moved = f"; set url to {headers['Location']}" if "Location" in headers else ""
+    moved = f"; set url to {addresses.shown(headers['Location'])}" if "Location" in headers else ""
     return _of_either(status, error, reason, after) or Retryable(reason + moved)
 
 

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from bucketcast import __version__
+from bucketcast import __version__, addresses
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.options import Duration, Pem, Secret, SecretPem, Url
 
@@ -38,8 +38,8 @@ class Endpoint(Protocol):
 
 
 def where(settings: Endpoint) -> str:
-    """The endpoint for people: a query may hold secrets."""
-    return settings.endpoint.partition("#")[0].partition("?")[0]
+    """The endpoint for people: a query may hold secrets, and parts of its path."""
+    return addresses.shown(settings.endpoint)
 
 
 def handle(settings: Endpoint) -> Any:

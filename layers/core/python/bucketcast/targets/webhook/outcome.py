@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from bucketcast import addresses
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -105,7 +106,9 @@ def refusal(settings: curl.Endpoint, request: curl.Request, status: int) -> Deli
     if status in ASKS_FOR_A_PAUSE and pause > 0:
         return Throttled(reason, after=min(pause, LONGEST_PAUSE))
     if place := request.getinfo(pycurl.REDIRECT_URL):
-        return Retryable(f"{reason}: redirects are not followed; set endpoint to {place}")
+        return Retryable(
+            f"{reason}: redirects are not followed; set endpoint to {addresses.shown(place)}"
+        )
     return Retryable(reason)
 
 

@@ -1,0 +1,107 @@
+"""Reasons hold nothing of an event, however the server wrote it, and are short."""
+
+import pytest
+
+from bucketcast.dispatch.redaction import LONGEST, redact, shortened, without
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Throttled
+from tests.unit.made import event
+from tests.unit.test_dispatch import Bench, message, only
+
+KEY = "payroll/2026/ümlaut & co (final).pdf"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"document with id 'uploads/{KEY}' cannot be parsed",
+        "POST /in?key=payroll/2026/%C3%BCmlaut%20%26%20co%20%28final%29.pdf is forbidden",
+        "key payroll%2F2026%2F%C3%BCmlaut+%26+co+%28final%29.pdf",
+        'got {"key": "payroll/2026/\\u00fcmlaut & co (final).pdf"}',
+        f'got {{"key": "{KEY}"}}',
+        "Data too long: 'payroll/2026/ümlaut & co (fin'",
+    ],
+)
+def test_a_key_is_hidden_as_servers_write_it(said: str) -> None:
+    shown = without(said, [event(KEY)])
+    assert "***" in shown
+    assert "payroll" not in shown
+    assert "mlaut" not in shown
+    assert shown.split("***")[0] == said.split("payroll", maxsplit=1)[0]
+
+
+def test_all_that_is_of_an_event_is_hidden() -> None:
+    made = event(
+        "k.jpg",
+        principal="AWS:AIDA1234567890",
+        source_ip="203.0.113.7",
+        etag="0cc175b9c0f1b6a831c399e269772661",
+        version_id="3HL4kqtJlcpXroDTDmJ",
+        request_id="C3D13FE58DE4C810",
+        host_id="FMyUVURIY8/IgAtTv8xRjskZQpcIZ9KG4V5Wp6S7S/JRWeUWerMUE5JgHvANOjpD",
+        metadata={"x-amz-meta-patient": "Jane Roe"},
+        tags=[("class", "diagnosis-b20")],
+    )
+    values = (
+        *(made.key, made.principal, made.source_ip, made.etag, made.version_id),
+        *(made.request_id, made.host_id, "Jane Roe", "diagnosis-b20"),
+    )
+    shown = without("refused: " + " | ".join(map(str, values)), [made])
+    assert shown == "refused: " + " | ".join(["***"] * len(values))
+
+
+@pytest.mark.parametrize(
+    ("key", "said", "shown"),
+    [
+        ("a", "a table 'a' has a column", "a table '***' has a column"),
+        ("able", "the table is unable", "the table is unable"),
+        ("able", "id able, able_x", "id ***, ***_x"),
+        ("", "nothing at all", "nothing at all"),
+        ("k" * 900, "x" + "k" * 900, "x" + "k" * 900),
+    ],
+)
+def test_what_only_looks_like_it_stays(key: str, said: str, shown: str) -> None:
+    assert without(said, [event(key, sequencer="")]) == shown
+
+
+def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
+    gone = NotConnected("hung up over one.jpg and two.jpg")
+    slow = Throttled("too many: three.jpg", 9)
+    failures: dict[int, DeliveryError] = {0: gone, 1: gone, 2: slow, 3: Rejected("fine")}
+    redact([event(f"{name}.jpg") for name in ("one", "two", "three", "four")], failures)
+    assert [str(error) for error in failures.values()] == [
+        "hung up over *** and ***",
+        "hung up over *** and ***",
+        "too many: ***",
+        "fine",
+    ]
+    assert failures[0] is gone
+    assert slow.after == 9
+
+
+def test_a_long_text_keeps_its_beginning_and_its_cure() -> None:
+    text = "the server said: " + "x" * 5_000 + "; see endpoint"
+    shown = shortened(text)
+    assert len(shown) == LONGEST
+    assert shown.startswith("the server said: ")
+    assert shown.endswith("; see endpoint")
+    assert shortened("x" * LONGEST) == "x" * LONGEST
+
+
+def test_a_dead_letter_says_why_without_the_key() -> None:
+    bench = Bench(only({"payroll.pdf": Rejected("document 'payroll.pdf' cannot be parsed")}))
+    outcome = bench(message("1", ["payroll.pdf", "fine.pdf"]))
+    assert [dead.reason for dead in bench.way.dead] == ["document '***' cannot be parsed"]
+    assert str(outcome.reason) == "document '***' cannot be parsed"
+
+
+def test_what_a_target_should_have_translated_is_logged_without_the_key(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def answer(keys: list[str]) -> dict[int, DeliveryError]:
+        raise KeyError(keys[0])
+
+    bench = Bench(answer)
+    bench(message("1", ["payroll.pdf"]))
+    assert "a target raised what it should have translated" in caplog.text
+    assert "payroll" not in caplog.text + str(bench.way.reasons)
+    assert bench.way.reasons == [("unexpected KeyError: '***'", "Retryable")]
