@@ -19,6 +19,7 @@ from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import edges, folders, report, versions
 from glue_jobs.scanner.report.finding import Finding, Share, Why
 from glue_jobs.scanner.report.lifecycle import advice
+from glue_jobs.scanner.report.page import Page, html
 from glue_jobs.scanner.report.words import dollars, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
@@ -215,6 +216,25 @@ def test_the_page_is_safe_to_open_and_needs_nothing_else(told: tuple[Any, str]) 
 
 def finding(kind: str, why: Why) -> Finding:
     return Finding(kind, "k", why.versions, why.versions, why.bytes, "new", 1, None, why)
+
+
+def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
+    """Without them everything adds up to 0 bytes and $0.00, which nobody said."""
+    share = Share("<1d", 5, 0)
+    why = Why(versions=9, old_versions=8, markers=1, ages=[share], folders=[share])
+    thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
+    numbers = {"ManyVersions": {"new": 1}}
+    top = [finding("ManyVersions", why), finding("BigPrefix", why)]
+    made = Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), ())
+
+    told = Elements(html(replace(made, sizes=False))).text
+
+    assert "0 bytes" not in told
+    assert "$" not in told
+    assert told.count("unknown") == 6
+    assert "8 of them are noncurrent" in told
+    assert "Versions by age" in told
+    assert "0 bytes" in Elements(html(made)).text
 
 
 YOUNG = Why(

@@ -71,6 +71,7 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         known.top,
         known.cleared,
         notes,
+        sizes=found.sizes,
     )
     tables.write(judged, known.top, thresholds, folder, sizes=found.sizes)
     place = f"{folder}/index.html"

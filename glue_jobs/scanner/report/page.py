@@ -27,7 +27,10 @@ _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the page says: `numbers` are findings by kind and state, `top` the worst, in order."""
+    """What the page says: `numbers` are findings by kind and state, `top` the worst, in order.
+
+    Where the source lists no `sizes`, nothing is said of bytes and of what they cost.
+    """
 
     bucket: str
     prefix: str
@@ -39,6 +42,7 @@ class Page:
     top: Sequence[Finding]
     cleared: Sequence[Finding]
     notes: Sequence[str]
+    sizes: bool = True
 
 
 class Bar(NamedTuple):
@@ -63,20 +67,21 @@ class Card:
 def html(page: Page) -> str:
     """The page as HTML."""
     cards = [
-        _card(finding, finding.why, page.thresholds[finding.kind])
+        _card(finding, finding.why, page.thresholds[finding.kind], sizes=page.sizes)
         for finding in page.top[:CARDS]
         if finding.why
     ]
-    return _template().render(page=page, cards=cards, costs=_costs(cards), prices=prices.SOURCE)
+    costs = _costs(cards) if page.sizes else []
+    return _template().render(page=page, cards=cards, costs=costs, prices=prices.SOURCE)
 
 
-def _card(finding: Finding, why: Why, threshold: int) -> Card:
+def _card(finding: Finding, why: Why, threshold: int, *, sizes: bool) -> Card:
     def bars(shares: Sequence[Share]) -> list[Bar]:
-        by_versions = finding.kind == "ManyVersions"
+        by_versions = finding.kind == "ManyVersions" or not sizes
         return [
             Bar(
                 share.name,
-                f"{share.versions:,} with {words.size(share.bytes)}",
+                f"{share.versions:,}" + (f" with {words.size(share.bytes)}" if sizes else ""),
                 share.versions if by_versions else share.bytes,
             )
             for share in shares
