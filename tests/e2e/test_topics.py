@@ -104,7 +104,9 @@ def test_who_does_not_sign_or_sends_a_password_in_the_clear_is_refused(
 
 def test_another_tenant_s_topic_is_out_of_reach(system: System, sns: Any, name: str) -> None:
     arn = sns.create_topic(Name=name)["TopicArn"]
-    added = system.bucketcast("user", "add", name[-20:], "--tenant", "other", "--json").document
+    added = system.bucketcast(
+        "user", "add", f"bob-{name[-6:]}", "--tenant", "other", "--json"
+    ).document
     own = {
         "BUCKETCAST_ACCESS_KEY": added["access_key"],
         "BUCKETCAST_SECRET_KEY": added["secret_key"],
@@ -124,4 +126,4 @@ def test_another_tenant_s_topic_is_out_of_reach(system: System, sns: Any, name: 
     for each in (*listed(other), arn):
         sns.delete_topic(TopicArn=each)
     other.close()
-    assert system.bucketcast("user", "rm", name[-20:]).code == 0
+    assert system.bucketcast("user", "rm", f"bob-{name[-6:]}").code == 0

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.resources import Resources
@@ -138,6 +139,44 @@ def test_deleting_takes_everything_with_what_waits_and_twice_is_no_error(account
     assert not delete(account)
 
 
+def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
+    account: Account,
+) -> None:
+    put(account, LOGIN)
+    (before,) = account.table.targets()
+    account.fill(before.queue)
+    # moto's table has functions of three kinds only.
+    known = {**RUNTIME.functions, "amqp": RUNTIME.functions["redis"]}
+    runtime = replace(RUNTIME, functions=known)
+    resources = Resources(runtime, account.sqs, account.functions, account.secrets, patience=0)
+    both = Topics(items(account), runtime, account.targets(runtime), resources)
+    given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex", "persistent": "true"}
+    both.put(T1, lambda *_: Wanted("a", checked(given)))
+    states = {each.kind: each.state for each in account.table.targets()}
+    assert states == {"webhook": "kept", "amqp": "on"}
+    assert both.delete(T1, lambda _: None)
+    nothing_is_left(account)
+
+
+def test_a_change_of_a_topic_that_was_deleted_meanwhile_is_made_to_the_new_one(
+    account: Account,
+) -> None:
+    put(account, {"OpaqueData": "old"}, owner="old")
+    asked = []
+
+    def later(there: Topic | None, _: Mapping[str, str]) -> Wanted:
+        asked.append(there)
+        if len(asked) == 1:
+            delete(account)
+            account.now += 1
+            put(account, {}, owner="new")
+        assert there is not None
+        return Wanted(there.owner, checked({**there.attributes, "max_retries": "1"}))
+
+    made = topics(account).put(T1, later)
+    assert (made.owner, made.attributes) == ("new", {"max_retries": "1"})
+
+
 def test_what_a_caller_may_not_do_changes_nothing(account: Account) -> None:
     put(account, LOGIN)
 
@@ -187,7 +226,7 @@ def test_a_call_that_is_killed_leaves_the_topic_as_it_was_or_as_wanted(
     assert found.number in (before.number, before.number + 1)
 
 
-@pytest.mark.parametrize("step", range(22))
+@pytest.mark.parametrize("step", range(25))
 def test_a_deletion_that_is_killed_is_finished_or_never_was(account: Account, step: int) -> None:
     put(account, LOGIN)
     with pytest.raises(Killed), account.killed(step):
@@ -197,6 +236,15 @@ def test_a_deletion_that_is_killed_is_finished_or_never_was(account: Account, st
         nothing_is_left(account)
     else:
         it_is_whole(account)
+
+
+def test_the_last_of_many_topics_takes_as_many_calls_as_the_first(account: Account) -> None:
+    seen = []
+    for number in range(12):
+        with account.killed(-1):
+            put(account, LOGIN, TopicArn("r", "acme", f"t{number}"))
+            seen.append(list(account.calls))
+    assert seen[-1] == seen[0]
 
 
 def test_topics_are_listed_in_pages_and_by_tenant(account: Account) -> None:

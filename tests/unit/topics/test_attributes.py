@@ -132,4 +132,4 @@ def test_too_much_is_refused() -> None:
 def test_logins_are_seen_in_what_is_not_checked_yet() -> None:
     assert has_login({"push-endpoint": "amqp://u:p@r"})
     assert has_login({"password": "x"})
-    assert not has_login({"push-endpoint": "http://h/", "OpaqueData": "me@example.com"})
+    assert not has_login({"push-endpoint": "http://h/a@b", "OpaqueData": "me@example.com"})

@@ -89,3 +89,9 @@ def test_what_is_not_understood_is_refused(text: str) -> None:
     with pytest.raises(TopicError) as caught:
         Policy.parse(text)
     assert caught.value.code == "MalformedPolicyDocument"
+
+
+def test_a_policy_of_many_wildcards_is_read_at_once() -> None:
+    hard = "*a" * 500 + "b"
+    found = policy({"Action": "sns:*", "Resource": hard, "Principal": {"AWS": hard}})
+    assert bob(found, arn=ARN + "a" * 256) == ""

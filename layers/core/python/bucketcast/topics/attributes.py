@@ -76,7 +76,8 @@ def checked(given: Mapping[str, str]) -> Given:
 
 def has_login(given: Mapping[str, str]) -> bool:
     """Whether these attributes, right or wrong, hold what must only come over HTTPS."""
-    return any(given.get(key) for key in _LOGIN) or "@" in given.get(ENDPOINT, "")
+    where = given.get(ENDPOINT, "").partition("://")[2].partition("/")[0]
+    return any(given.get(key) for key in _LOGIN) or "@" in where
 
 
 def login(values: Mapping[str, str]) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bucketcast.runtime.model import RuntimeTarget
 from bucketcast.store.runtime.table import PARTITION, LostTaskError, Table
 from bucketcast.topics.model import Topic, TopicArn
 
@@ -53,6 +54,10 @@ class Items:
         )
         item = answer.get("Item")
         return _topic.decode(item["text"]["S"]) if item else None
+
+    def target(self, arn: str) -> RuntimeTarget | None:
+        """The run-time target of an ARN; None where there is none."""
+        return self._table.target(arn)
 
     def page(
         self,

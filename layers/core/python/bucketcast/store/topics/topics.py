@@ -34,7 +34,7 @@ from bucketcast.store.topics.items import Items, Work
 from bucketcast.topics.attributes import Given
 from bucketcast.topics.endpoint import Pushed, target
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import KINDS, Topic, TopicArn
 
 LEASE_SECONDS: Final = 300
 _TRIES: Final = 20
@@ -101,7 +101,9 @@ class Topics:
             if there is None:
                 return False
             allow(there)
-            work = self._work(arn, (there.target_arn,), (there.secret,))
+            # What waited when its kind was changed is given up, too.
+            targets = tuple(str(Arn(id=there.id, type=kind)) for kind in set(KINDS.values()))
+            work = self._work(arn, targets, (there.secret,))
             self._items.begin(work)
             if self._items.commit(work, there, None):
                 self._settle(work)
@@ -131,7 +133,8 @@ class Topics:
             region=arn.region,
             attributes=given.shown,
             hidden=tuple(sorted(given.hidden)),
-            number=there.number + 1 if there else 1,
+            # A topic that is made again after it was deleted is another one.
+            number=there.number + 1 if there else self._now(),
         )
         if given.hidden:
             # Its name begins as those that the function of the kind may read.
@@ -209,7 +212,9 @@ class Topics:
                 self._resources.remove_secret(secret)
 
     def _remove(self, arn: str, *, discard: bool) -> None:
-        with suppress(NoRuntimeTargetError):
+        if self._items.target(arn) is None:
+            return
+        with suppress(NoRuntimeTargetError):  # kept already, or removed meanwhile
             self._targets.remove(Arn.parse(arn), discard=discard)
 
     def _work(self, arn: TopicArn, targets: tuple[str, ...], secrets: tuple[str, ...]) -> Work:
