@@ -14,7 +14,7 @@ from bucketcast import loops
 from bucketcast.config import TargetConfig
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.queues import target_name
-from stacks import counters, limits, nag, secrets
+from stacks import breakers, counters, limits, nag, secrets
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
@@ -116,6 +116,7 @@ class Delivery(Construct):
         self.dead.grant(role, "sqs:SendMessage")
         secrets.let_read(role, self._target.secret_names)
         role.add_to_policy(counters.right_to_add(self._table))
+        role.add_to_policy(breakers.right_to_use(self._table))
 
     def _listen(self, function: lambda_.Function) -> None:
         function.add_event_source(

@@ -15,7 +15,7 @@ from constructs import Construct
 from bucketcast.config import Deployment
 from bucketcast.queues import target_name
 from bucketcast.store.runtime.table import PARTITION
-from stacks import counters, nag
+from stacks import breakers, counters, nag
 from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.function import Function
@@ -114,6 +114,7 @@ class Runtime(Construct):
             _allow(["secretsmanager:GetSecretValue"], [self._secret_arn(f"{kind}-*")]),
             self._table_statement(["dynamodb:GetItem"]),
             counters.right_to_add(self._ingest.rules),
+            breakers.right_to_use(self._ingest.rules),
         ]
         for statement in statements:
             made.role.add_to_policy(statement)

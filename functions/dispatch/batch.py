@@ -51,6 +51,7 @@ def deliver(
             reason=str(outcome.reason),
             retried=outcome.retried,
             dead=outcome.dead,
+            waiting=outcome.waiting,
         )
     telemetry.oldest(arn, outcome.oldest)
     telemetry.count(

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import boto3
@@ -9,10 +10,12 @@ import boto3
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.dispatch import Dispatcher
+from bucketcast.dispatch.breaker import Breaker, Memory
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.settings import DispatchSettings
 from bucketcast.store import secrets
+from bucketcast.store.breakers import Breakers
 from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.targets.base import Target
 from functions.dispatch.batch import Handler, connector, deliver, probe
@@ -34,11 +37,16 @@ def build(
         fifo=settings.sync_events,
     )
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
-    dispatcher = Dispatcher(connect, way, batch_size=kind.batch_size, in_order=settings.sync_events)
-
-    counted = environ.get("BUCKETCAST_RULES_TABLE")
-    counters = (
-        Counters(counted, lambda: boto3.client("dynamodb", config=CLIENT)) if counted else None
+    table = environ.get("BUCKETCAST_RULES_TABLE")
+    client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
+    counters = Counters(table, client) if table else None
+    book = Breakers(table, client).of(arn) if table else Memory()
+    dispatcher = Dispatcher(
+        connect,
+        way,
+        batch_size=kind.batch_size,
+        in_order=settings.sync_events,
+        breaker=Breaker(book),
     )
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

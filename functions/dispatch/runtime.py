@@ -9,6 +9,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import boto3
@@ -16,13 +17,15 @@ import boto3
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
 from bucketcast.dispatch import Dispatcher
-from bucketcast.dispatch.outcome import read
+from bucketcast.dispatch.breaker import Breaker
+from bucketcast.dispatch.history import read
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.retries import pause
 from bucketcast.runtime.model import RuntimeTarget, id_of
 from bucketcast.settings import RuntimeSettings
 from bucketcast.store import secrets
+from bucketcast.store.breakers import Breakers
 from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.store.runtime.table import Table
 from bucketcast.targets.base import SPARE, Target
@@ -49,7 +52,9 @@ class Kind:
         self._kind = kind
         self._sqs = boto3.client("sqs")
         self._table = Table(settings.table, boto3.client("dynamodb"))
-        self._counters = Counters(settings.table, lambda: boto3.client("dynamodb", config=CLIENT))
+        client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
+        self._counters = Counters(settings.table, client)
+        self._breakers = Breakers(settings.table, client)
         self._served: OrderedDict[str, Served] = OrderedDict()
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -79,8 +84,13 @@ class Kind:
         fifo = target.queue.endswith(".fifo")
         queue, dead = self._queue(target.queue), self._queue(target.dead)
         way = TargetQueue(target.arn, queue, dead, fifo=fifo)
-        size = self._kind.batch_size
-        return Dispatcher(self._connector(target), way, batch_size=size, in_order=fifo)
+        return Dispatcher(
+            self._connector(target),
+            way,
+            batch_size=self._kind.batch_size,
+            in_order=fifo,
+            breaker=Breaker(self._breakers.of(target.arn)),
+        )
 
     def _connector(self, target: RuntimeTarget) -> Connect:
         def current(fresh: bool) -> Mapping[str, str]:  # noqa: FBT001 - as dispatch calls it
@@ -109,7 +119,7 @@ class Kind:
         now = round(time.time() * 1000)
         pauses, stay = {}, []
         for one in map(message, event["Records"]):
-            envelope, term = read(one, now)
+            _, envelope, term = read(one, now)
             if term.worn and not in_order and context.get_remaining_time_in_millis() > _SPARE_MS:
                 body = envelope.again(term.begun, term.attempts) if envelope else one.body
                 if not way.send_again([body]):

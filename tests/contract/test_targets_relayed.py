@@ -5,13 +5,14 @@ An event that a product's script or statement trips over is buried alone, whatev
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
 from bucketcast import sources
-from bucketcast.dispatch import Dead, Dispatcher, Message
-from bucketcast.envelope import Delivery, Envelope, pack
+from bucketcast.dispatch import Back, Dead, Dispatcher, Message
+from bucketcast.envelope import Delivery, pack
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.contract.oracle import visible
@@ -73,14 +74,18 @@ class Buried:
     def bury_message(self, message: Message, reason: str, error: str = "") -> bool:
         raise AssertionError((message, reason, error))
 
-    def go_back(self, part: Sequence[Delivery], envelope: Envelope, pause: int) -> bool:
-        raise AssertionError((part, envelope, pause))
+    def go_back(self, parts: Sequence[Back]) -> set[int]:
+        raise AssertionError(parts)
 
-    def send_again(self, bodies: Sequence[str]) -> set[int]:
-        raise AssertionError(bodies)
+    def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
+        raise AssertionError((bodies, pause))
 
     def postpone(self, pauses: dict[str, int]) -> None:
         raise AssertionError(pauses)
+
+    def renewing(self, seconds: Mapping[str, int]) -> AbstractContextManager[None]:
+        assert seconds
+        return nullcontext()
 
 
 def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:

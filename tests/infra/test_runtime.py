@@ -59,11 +59,14 @@ def test_a_function_may_touch_what_is_named_for_it_and_no_more(two: Synthesised)
     assert _end(queues["Resource"]) == ":Bucketcast-runtime-redis-*"
     (secrets,) = _statements(two, "Runtimeredis", "secretsmanager:GetSecretValue")
     assert _end(secrets["Resource"]) == ":secret:bucketcast/Bucketcast/runtime/redis-*"
-    (table,) = _statements(two, "Runtimeredis", "dynamodb:GetItem")
+    table, breakers = _statements(two, "Runtimeredis", "dynamodb:GetItem")
     assert table["Condition"] == {
         "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#targets"]}
     }
     assert table["Action"] == "dynamodb:GetItem"
+    assert breakers["Condition"] == {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#breakers"]}
+    }
 
 
 def test_ingest_may_send_to_them(two: Synthesised) -> None:

@@ -1,12 +1,14 @@
 """What becomes of each event of a batch: row by row of the table in `bucketcast.dispatch`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from bucketcast.dispatch import Dead, Dispatcher, Message, Outcome
+from bucketcast.dispatch import Back, Dead, Dispatcher, Message, Outcome
+from bucketcast.dispatch.breaker import Breaker, Memory
 from bucketcast.dispatch.dispatcher import LONGEST_LIFE_MS
 from bucketcast.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import (
@@ -38,6 +40,8 @@ class Target(base.Target):
         self.batches: list[list[str]] = []
         self.closed = 0
 
+    first_alone = False  # the tests of it say otherwise
+
     @property
     def where(self) -> str:
         return "here"
@@ -65,6 +69,8 @@ class Way:
     again: list[str] = field(default_factory=list)
     renewals: list[int] = field(default_factory=list)
     pauses: dict[str, int] = field(default_factory=dict)
+    calls: list[int] = field(default_factory=list, compare=False)
+    kept: dict[str, int] = field(default_factory=dict, compare=False)
 
     def bury(self, dead: Sequence[Dead]) -> set[int]:
         if self.full:
@@ -77,14 +83,17 @@ class Way:
             self.dead_messages.append((message.id, reason))
         return not self.full
 
-    def go_back(self, part: Sequence[Delivery], history: Envelope, pause: int) -> bool:
-        if not self.full:
+    def go_back(self, parts: Sequence[Back]) -> set[int]:
+        self.calls.append(len(parts))
+        if self.full:
+            return set(range(len(parts)))
+        for part, history, pause in parts:
             keys = [each.event.key for each in part]
             self.back.append((keys, history.since, history.attempts, pause))
             self.reasons.append((history.reason, history.error))
-        return not self.full
+        return set()
 
-    def send_again(self, bodies: Sequence[str]) -> set[int]:
+    def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:  # noqa: ARG002
         self.renewals.append(len(bodies))
         if self.full:
             return set(range(len(bodies)))
@@ -93,6 +102,11 @@ class Way:
 
     def postpone(self, pauses: dict[str, int]) -> None:
         self.pauses |= pauses
+
+    @contextmanager
+    def renewing(self, seconds: Mapping[str, int]) -> Iterator[None]:
+        self.kept |= seconds
+        yield
 
     @property
     def dead_keys(self) -> list[str]:
@@ -113,8 +127,13 @@ class Bench:
         self.target = Target(answer)
         self.way = Way(full)
         self.connections: list[bool] = []
+        self.book = Memory()
         self.dispatcher = Dispatcher(
-            self._connect, self.way, batch_size=batch_size, in_order=in_order
+            self._connect,
+            self.way,
+            batch_size=batch_size,
+            in_order=in_order,
+            breaker=Breaker(self.book),
         )
 
     def _connect(self, fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by place
@@ -125,6 +144,13 @@ class Bench:
         """Dispatch; `left` are the seconds left whenever it asks, then more than enough."""
         asked = iter(left)
         return self.dispatcher(messages, now=NOW, remaining=lambda: next(asked, 900.0))
+
+    def pause_is_over(self) -> None:
+        """Let a target that did not answer be tried again."""
+        found = self.book.read()
+        assert found is not None
+        self.book.clear()
+        self.book.note(found._replace(next=0, probing=0), probed=True)
 
 
 def message(  # noqa: PLR0913 - what SQS and an envelope say of one
@@ -271,7 +297,8 @@ def test_rest_is_not_tried_where_the_target_is_gone() -> None:
     bench = Bench(everything(NotConnected("refused")), batch_size=1)
     outcome = bench(message("1", "ab", reason="refused"), message("2", "c"))
     assert bench.target.batches == [["a"]]
-    assert outcome.stay == ["1", "2"]
+    assert outcome.stay == []
+    assert [keys for keys, *_ in bench.way.back] == [["a", "b", "c"]], "they wait in one message"
     assert counts(outcome) == (0, 3, 0)
     assert str(outcome.reason) == "refused"
     assert bench.target.closed == 1
@@ -282,14 +309,15 @@ def test_connection_lost_in_a_batch_leaves_what_arrived() -> None:
     outcome = bench(message("1", "abc"), message("2", "d"))
     assert bench.target.batches == [["a", "b", "c"]]
     assert counts(outcome) == (1, 3, 0)
-    assert [keys for keys, *_ in bench.way.back] == [["b", "c"]]
-    assert outcome.stay == ["2"]
+    assert [keys for keys, *_ in bench.way.back] == [["b", "c", "d"]]
+    assert outcome.stay == []
 
 
 def test_target_that_came_back_is_connected_anew() -> None:
     bench = Bench(everything(NotConnected("refused")))
     bench(message("1", "a"))
     bench.target.answer = only({})
+    bench.pause_is_over()
     assert bench(message("1", "a")).delivered == 1
     assert bench.connections == [False, False]
 
@@ -414,7 +442,7 @@ def test_broken_message_that_cannot_be_buried_stays() -> None:
 def test_what_there_is_no_time_for_stays_without_a_pause() -> None:
     """40 s may be what the next batch takes, and 5 s are for saying what became of it."""
     bench = Bench(only({}), batch_size=2)
-    outcome = bench(message("1", "ab"), message("2", "cd"), left=[44.9])
+    outcome = bench(message("1", "ab"), message("2", "cd"), left=[60, 60, 44.9])
     assert bench.target.batches == [["a", "b"]]
     assert (outcome.stay, counts(outcome)) == (["2"], (2, 2, 0))
     assert bench.way.pauses == {"receipt of 2": 0}
@@ -483,7 +511,7 @@ def test_what_cannot_be_buried_up_front_stays() -> None:
 def test_what_had_no_turn_is_not_buried_however_old_it_is() -> None:
     bench = Bench(everything(Retryable("busy")), batch_size=1)
     old: Any = {"since": NOW - TERM_MS - 1, "attempts": 3}
-    outcome = bench(message("1", "a", **old), message("2", "b", **old), left=[1.0])
+    outcome = bench(message("1", "a", **old), message("2", "b", **old), left=[60, 60, 1.0])
     assert (bench.target.batches, bench.way.dead_keys, outcome.stay) == ([["a"]], ["a"], ["2"])
     assert bench.way.dead[0].reason == "busy (given up after 13 days and 4 tries)"
 
@@ -491,7 +519,7 @@ def test_what_had_no_turn_is_not_buried_however_old_it_is() -> None:
 def test_part_that_had_no_turn_goes_back_apart_from_the_part_that_failed() -> None:
     """At its end the term is over for what was tried only."""
     bench = Bench(everything(Retryable("busy")), batch_size=1)
-    outcome = bench(message("1", "ab"), left=[1.0])
+    outcome = bench(message("1", "ab"), left=[60, 60, 1.0])
     assert (outcome.stay, [keys for keys, *_ in bench.way.back]) == ([], [["a"], ["b"]])
     assert bench.way.reasons == [("busy", "Retryable"), ("", "")]
 
@@ -535,7 +563,7 @@ def test_worn_messages_for_which_there_is_no_time_stay() -> None:
     """Were the function ended here, all that was sent again would be there twice."""
     bench = Bench(only({}))
     worn = [message(str(n), "a", receives=WORN) for n in range(25)]
-    outcome = bench(*worn, left=[60, 0, 0])
+    outcome = bench(*worn, left=[60, 60, 0, 0])
     assert bench.way.renewals == [10]
     assert outcome.stay == [str(n) for n in range(10, 25)]
 

@@ -132,7 +132,7 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
 
 def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
     assert dispatch(body("a", "b"), body("c")) == []
-    assert Fake.sent == [("hunter2", ["a", "b", "c"])]
+    assert Fake.sent == [("hunter2", ["a"]), ("hunter2", ["b", "c"])]
     assert received(dispatch.sqs, dispatch.own) == []
     assert received(dispatch.sqs, dispatch.dead) == []
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.dispatch import Dead, Message
+from bucketcast.dispatch import Back, Dead, Message
 from bucketcast.envelope import Delivery, Envelope, unpack
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
@@ -90,7 +90,7 @@ def test_event_may_be_buried_again_from_an_ordered_queue(sqs: "SQSClient") -> No
 def test_part_goes_back_with_its_history(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
     part = [dead("a").delivery, dead("b").delivery]
-    assert queues.way.go_back(part, Envelope(7, attempts=4), 0)
+    assert queues.way.go_back([Back(part, Envelope(7, attempts=4), 0)]) == set()
     (found,) = received(sqs, queues.own)
     envelope, deliveries = unpack(found["Body"])
     assert (envelope.since, envelope.attempts) == (7, 4)
@@ -100,7 +100,7 @@ def test_part_goes_back_with_its_history(sqs: "SQSClient") -> None:
 def test_reason_that_goes_back_is_one_that_sqs_takes(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
     history = Envelope(7, attempts=4, reason="\ufffe\ud800" + "x" * 2_000, error="Retryable")
-    assert queues.way.go_back([dead("a").delivery], history, 0)
+    assert queues.way.go_back([Back([dead("a").delivery], history, 0)]) == set()
     (found,) = received(sqs, queues.own)
     envelope, _ = unpack(found["Body"])
     assert (envelope.reason, envelope.error) == ("??" + "x" * 998, "Retryable")
@@ -136,7 +136,7 @@ def way(client: Any) -> TargetQueue:
 @pytest.mark.parametrize(("pause", "delay"), [(1, 1), (900, 900), (1_200, 900)])
 def test_pause_of_a_part_is_no_longer_than_sqs_takes(pause: int, delay: int) -> None:
     client = Asked()
-    assert way(client).go_back([dead("a").delivery], Envelope(1), pause)
+    assert way(client).go_back([Back([dead("a").delivery], Envelope(1), pause)]) == set()
     ((url, entry),) = client.sent
     assert (url, entry["DelaySeconds"]) == ("own", delay)
 
@@ -149,7 +149,8 @@ def test_what_sqs_did_not_take_is_answered() -> None:
     assert way(Asked(REFUSED)).bury([dead("a"), dead("b")]) == {1}
     assert way(Asked(NO_ANSWER)).bury([dead("a"), dead("b")]) == {0, 1}
     assert not way(Asked(NO_ANSWER)).bury_message(Message("id", "r", "b", 0, 1), "why")
-    assert not way(Asked(NO_ANSWER)).go_back([dead("a").delivery], Envelope(1), 1)
+    back = Back([dead("a").delivery], Envelope(1), 1)
+    assert way(Asked(NO_ANSWER)).go_back([back]) == {0}
     assert way(Asked(NO_ANSWER)).send_again(["body", "other"]) == {0, 1}
     assert way(Asked()).bury_message(Message("id", "r", "b", 0, 1), "why")
 

@@ -1,7 +1,8 @@
 """A target's queue, its real dispatcher and a target that behaves as a script says, for weeks."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -9,6 +10,7 @@ from zlib import crc32
 import msgspec
 
 from bucketcast.dispatch import Dispatcher
+from bucketcast.dispatch.breaker import Breaker, Memory
 from bucketcast.envelope import Delivery, unpack
 from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import Event
@@ -108,6 +110,27 @@ class Scripted(base.Target):
         pass
 
 
+class SimulatedWay(TargetQueue):
+    """The way to simulated queues; what is renewed beside the work is so just before its end."""
+
+    def __init__(
+        self, world: Simulation, own: SimulatedQueue, dead: SimulatedQueue, timeout: float
+    ) -> None:
+        client: Any = world.sqs
+        super().__init__(ARN, Queue(own.name, client), Queue(dead.name, client), fifo=own.fifo)
+        self._world = world
+        self._queue = own
+        self._timeout = timeout
+
+    @contextmanager
+    def renewing(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
+        ends = self._world.clock.now + self._timeout
+        try:
+            yield
+        finally:
+            self._world.sqs.renew(self._queue, seconds, min(self._world.clock.now, ends))
+
+
 class Delivering:
     """One target in the simulation; `sent` are the (key, rule) that were given to its queue."""
 
@@ -136,10 +159,14 @@ class Delivering:
         )
         client: Any = self.world.sqs
         self.target = Scripted(self.world.clock, phases, batch_size)
-        way = TargetQueue(
-            ARN, Queue(self.queue.name, client), Queue(self.dead.name, client), fifo=fifo
+        self.book = Memory()
+        dispatcher = Dispatcher(
+            lambda _: self.target,
+            SimulatedWay(self.world, self.queue, self.dead, timeout),
+            batch_size=batch_size,
+            in_order=fifo,
+            breaker=Breaker(self.book),
         )
-        dispatcher = Dispatcher(lambda _: self.target, way, batch_size=batch_size, in_order=fifo)
         self.fanout = Fanout(
             "sqs/Bucketcast-",
             client,

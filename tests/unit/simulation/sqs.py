@@ -127,6 +127,13 @@ class SimulatedSqs:
                 found.seen = now + seconds
         return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
 
+    def renew(self, queue: SimulatedQueue, seconds: Mapping[str, int], at: float) -> None:
+        """What the last of many calls comes to that keep messages in flight: it was made `at`."""
+        for one in queue.messages:
+            wait = seconds.get(f"{one.id}/{one.receives}")
+            if wait is not None:
+                one.seen, one.in_flight = at + wait, True
+
     def _reached(self, url: str, operation: str) -> SimulatedQueue:
         queue = self.queues.get(url)
         if queue is None:

@@ -77,6 +77,42 @@ def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
     assert len(one.reasons()) > 1
 
 
+def test_a_black_hole_gets_few_events_and_what_waits_needs_few_calls() -> None:
+    """Each of its events was tried every 20 minutes, for as long as the function waits for it."""
+    one = Delivering([Phase(30, "hole")], workers=5, grain=0.05)
+    one.target.patience_seconds = 10.0
+    for n in range(1_200):
+        one.put(f"{n}")
+    one.world.run(days=1)
+    assert len(one.queue.messages) < 100, "they are put together"
+    assert sum(one.target.tried.values()) < 400, "one every five minutes, and more in the beginning"
+    assert one.world.calls < 10_000
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_what_is_frozen_for_a_minute_gets_few_repeats_and_all_the_rest_soon_after(
+    *, fifo: bool
+) -> None:
+    minute = 60 / DAY
+    one = Delivering([Phase(minute, "hole"), Phase(30, "up")], fifo=fifo, workers=5, grain=0.05)
+    one.target.patience_seconds = 10.0
+    one.put(*(f"{n}" for n in range(300)))
+    one.world.run(days=80 / DAY)
+    one.check()
+    assert set(one.target.taken) == set(one.sent)
+    assert sum(one.target.tried.values()) <= 310
+    assert one.book.read() is None
+
+
+def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
+    """It was seen again after six times the time that the function may run."""
+    one = Delivering([Phase(1 / DAY, "crash"), Phase(30, "up")])
+    one.put("a", "b")
+    one.world.run(days=20 / DAY)
+    one.check()
+    assert set(one.target.taken) == set(one.sent)
+
+
 def test_what_is_refused_is_dead_at_once() -> None:
     one = Delivering([Phase(30, "refusing")])
     one.put(*"abcdefgh")

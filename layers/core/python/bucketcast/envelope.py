@@ -119,9 +119,10 @@ class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
         except msgspec.MsgspecError:
             return 1
 
-    def again(self, since: int, attempts: int) -> str:
-        """The body of the same message, to be sent as a new one."""
-        return _encode(replace(self, since=since, attempts=attempts)).decode()
+    def again(self, since: int, attempts: int, reason: str = "", error: str = "") -> str:
+        """The body of the same message, to be sent as a new one; with another reason, if given."""
+        about = {"reason": reason, "error": error} if reason else {}
+        return _encode(replace(self, since=since, attempts=attempts, **about)).decode()
 
 
 class Packed(NamedTuple):

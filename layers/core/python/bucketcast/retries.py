@@ -16,6 +16,9 @@ LONGEST_PAUSE = 1_200
 """Seconds; also the most that a target can ask for."""
 WORN = MAX_RECEIVES // 2
 """After so many receives a message is sent again: as many are left for a function that crashes."""
+VISIBLE_AGAIN = 15
+"""Seconds after which what a killed function had is seen again."""
+_VISIBLE_AT_MOST = 300
 _LAST_CALL_MS = (TERM_DAYS + RETENTION_DAYS) * DAY_MS // 2
 """Half of the day between the end of the term and SQS' dropping a message that began it."""
 _LAST_RECEIVES = 3
@@ -93,6 +96,15 @@ class Term(NamedTuple):
             return 0
         left = max(0, TERM_MS + DAY_MS // 2 - (self.now - self.begun)) // 1_000
         return min(left // max(1, MAX_RECEIVES - self.receives - 1), 12 * 3_600)
+
+    @property
+    def visible_again(self) -> int:
+        """Seconds after which it is seen again if the function is killed now.
+
+        They double with every receive: it may be the message that the function dies of.
+        """
+        doubled = 1 << min(max(self.receives - 1, 0), 16)
+        return max(min(max(doubled, VISIBLE_AGAIN), _VISIBLE_AT_MOST), self.spacing)
 
     def __str__(self) -> str:
         days = (self.now - self.begun) / DAY_MS

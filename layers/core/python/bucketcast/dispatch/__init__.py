@@ -23,7 +23,7 @@ else is done, so that also a function that crashes gets so far (`bucketcast.retr
 """
 
 from bucketcast.dispatch.dispatcher import Dispatcher
-from bucketcast.dispatch.messages import Dead, Message, Way
+from bucketcast.dispatch.messages import Back, Dead, Message, Way
 from bucketcast.dispatch.outcome import Outcome
 
-__all__ = ["Dead", "Dispatcher", "Message", "Outcome", "Way"]
+__all__ = ["Back", "Dead", "Dispatcher", "Message", "Outcome", "Way"]

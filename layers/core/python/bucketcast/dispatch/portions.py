@@ -7,9 +7,7 @@ compress tenfold, and each is an object with a score of fields.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from bucketcast.dispatch.messages import Message, Open
-from bucketcast.envelope import Sealed
-from bucketcast.retries import Term
+from bucketcast.dispatch.messages import Open, Waiting
 
 MOST_EVENTS: Final = 5_000
 MOST_BYTES: Final = 16_777_216
@@ -17,8 +15,7 @@ MOST_BYTES: Final = 16_777_216
 
 
 def portions(
-    going: Iterable[tuple[Message, Sealed | None, Term]],
-    opened: Callable[[Message, Sealed | None, Term], Open | None],
+    going: Iterable[Waiting], opened: Callable[[Waiting], Open | None]
 ) -> Iterator[list[Open]]:
     """Lists of open messages, each made when it is asked for; `opened` gives None for no envelope.
 
@@ -27,7 +24,7 @@ def portions(
     portion: list[Open] = []
     events = size = 0
     for each in going:
-        one = opened(*each)
+        one = opened(each)
         if one is None:
             continue
         portion.append(one)

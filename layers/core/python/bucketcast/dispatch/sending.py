@@ -3,11 +3,16 @@
 import traceback
 from collections.abc import Callable, Sequence
 
+from bucketcast.dispatch.outcome import NoTurn
 from bucketcast.dispatch.redaction import redact, shortened, without
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.targets.base import SPARE, Failures, Target
 from bucketcast.telemetry import logger
+
+NO_TURN = "the function's time was up before its turn came"
+_LONGEST = 40.0
+"""Seconds for a batch to a target that cannot be made, and so cannot say."""
 
 
 class Sender:
@@ -26,32 +31,53 @@ class Sender:
             self._target.close()
             self._target = None
 
+    @property
+    def longest(self) -> float:
+        """Seconds that one batch takes at the most, what is left to say of it included."""
+        target = self._made()
+        return (target.longest_send if target else _LONGEST) + SPARE
+
     def short_of(self, seconds: float) -> bool:
         """Whether these are too few for another batch, should nothing go well in it."""
-        return self._target is not None and seconds < self._target.longest_send + SPARE
+        return seconds < self.longest
+
+    @property
+    def first_alone(self) -> bool:
+        """Whether one event is to go before the others; see `Target.first_alone`."""
+        target = self._made()
+        return target is not None and target.first_alone
 
     def refuses_old(self) -> bool:
-        """Whether the target keeps rows that an event from before its memory could spoil.
+        """Whether the target keeps rows that an event from before its memory could spoil."""
+        target = self._made()
+        return target is not None and target.keeps_rows
 
-        Raises:
-            DeliveryError: the target cannot be made.
+    def send(self, events: Sequence[Event], remaining: Callable[[], float]) -> Failures:
+        """One batch, tried again with fresh secrets where all of it was refused for them.
+
+        What there was no time for, `remaining` being the seconds left, failed with `NoTurn`.
         """
-        if self._target is None:
-            self._target = self._connect(False)  # noqa: FBT003 - by place, as its type says
-        return self._target.keeps_rows
-
-    def send(self, events: Sequence[Event]) -> Failures:
-        """One batch, tried again with fresh secrets where all of it was refused for them."""
-        failures = self._narrow(events, fresh=False)
+        failures = self._narrow(events, remaining, fresh=False)
         errors = failures.values()
         refused = any(isinstance(error, NotAuthorized) for error in errors)
         if refused and len(failures) == len(events):
             self.close()
-            failures = self._narrow(events, fresh=True)
+            failures = self._narrow(events, remaining, fresh=True)
         redact(events, failures)
         return failures
 
-    def _narrow(self, events: Sequence[Event], *, fresh: bool) -> Failures:
+    def _made(self) -> Target | None:
+        """The target, made now if need be; None where it cannot be, as sending says of each."""
+        if self._target is None:
+            try:
+                self._target = self._connect(False)  # noqa: FBT003 - by place, as its type says
+            except DeliveryError:
+                return None
+        return self._target
+
+    def _narrow(
+        self, events: Sequence[Event], remaining: Callable[[], float], *, fresh: bool
+    ) -> Failures:
         """Send; where a target cannot say which event it choked on, halve until it is alone."""
         everything = range(len(events))
         try:
@@ -74,9 +100,16 @@ class Sender:
         if len(events) == 1:
             return {0: reason}
         half = len(events) // 2
-        failures = dict(self._narrow(events[:half], fresh=fresh))
+        failures = dict(self._half(events[:half], remaining, fresh=fresh))
         gone = next((e for e in failures.values() if isinstance(e, NotConnected)), None)
         if gone is not None:
             return failures | dict.fromkeys(everything[half:], gone)
-        second = self._narrow(events[half:], fresh=fresh)
+        second = self._half(events[half:], remaining, fresh=fresh)
         return failures | {half + place: error for place, error in second.items()}
+
+    def _half(
+        self, events: Sequence[Event], remaining: Callable[[], float], *, fresh: bool
+    ) -> Failures:
+        if self.short_of(remaining()):
+            return dict.fromkeys(range(len(events)), NoTurn(NO_TURN))
+        return self._narrow(events, remaining, fresh=fresh)

@@ -1,15 +1,16 @@
 """A target's queue and its dead-letter queue, from the side of dispatch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from bucketcast.dispatch import Dead, Message
-from bucketcast.envelope import Delivery, Envelope, TooLarge, pack
+from bucketcast.dispatch import Back, Dead, Message
+from bucketcast.envelope import Envelope, TooLarge, pack
 from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, buried, escaped, legal_text
+from bucketcast.queues.renewal import Renewal
 from bucketcast.telemetry import logger
 
 LONGEST_DELAY = 900
@@ -38,18 +39,29 @@ class TargetQueue:
     def bury_message(self, message: Message, reason: str, error: str = "") -> bool:
         return not self._try(self._dead, [self._grave(message.body, reason, error=error)])
 
-    def go_back(self, part: Sequence[Delivery], history: Envelope, pause: int) -> bool:
-        legal = replace(history, reason=legal_text(history.reason)[:REASON_LENGTH])
-        try:
-            packed = list(pack(part, history.since, history=legal))
-        except TooLarge:
-            return False
-        return not self._try(
-            self._own, [Outgoing(one.body, delay=min(pause, LONGEST_DELAY)) for one in packed]
-        )
+    def go_back(self, parts: Sequence[Back]) -> set[int]:
+        refused: set[int] = set()
+        outgoing: list[Outgoing] = []
+        of: list[int] = []
+        for place, part in enumerate(parts):
+            history = part.history
+            legal = replace(history, reason=_legal(history.reason))
+            try:
+                packed = list(pack(part.deliveries, history.since, history=legal))
+            except TooLarge:
+                refused.add(place)
+                continue
+            wait = min(part.pause, LONGEST_DELAY)
+            outgoing += [Outgoing(one.body, delay=wait) for one in packed]
+            of += [place] * len(packed)
+        return refused | {of[place] for place in self._try(self._own, outgoing)}
 
-    def send_again(self, bodies: Sequence[str]) -> set[int]:
-        return self._try(self._own, [Outgoing(body) for body in bodies])
+    def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
+        wait = min(pause, LONGEST_DELAY)
+        return self._try(self._own, [Outgoing(body, delay=wait) for body in bodies])
+
+    def renewing(self, seconds: Mapping[str, int]) -> Renewal:
+        return Renewal(self._own, seconds)
 
     def postpone(self, pauses: dict[str, int]) -> None:
         try:
@@ -73,3 +85,7 @@ class TargetQueue:
             logger.error("SQS did not take messages", queue=queue.url, reason=str(error))
             return set(range(len(messages)))
         return set(failed)
+
+
+def _legal(reason: str) -> str:
+    return legal_text(reason)[:REASON_LENGTH]

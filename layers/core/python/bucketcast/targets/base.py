@@ -123,6 +123,15 @@ class Target(abc.ABC):
         """Whether an event from before what the target remembers could spoil what it holds."""
         return False
 
+    @property
+    def first_alone(self) -> bool:
+        """Whether the first event of an invocation is confirmed before the others are sent.
+
+        A target that is frozen takes what is sent and says nothing: all of it is sent again, and
+        arrives twice. Rows that are written twice are the same.
+        """
+        return not self.keeps_rows
+
     def headers(self, event: Event) -> dict[str, str]:
         """What stands beside an event's body, where the product has such a place."""
         attributes, prefix = self.shape.attributes, self.attributes_prefix

@@ -1,0 +1,63 @@
+"""Messages kept in flight for as long as somebody works on them, and no longer.
+
+A queue's visibility time-out is to be longer than the function may run, several times: where the
+function is killed, its messages would be seen by nobody for all that time. So it is shortened as
+soon as they are there, and renewed while the function lives.
+"""
+
+from collections.abc import Mapping
+from threading import Event, Thread
+from types import TracebackType
+from typing import Final
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast.queues import BATCH, Queue
+from bucketcast.telemetry import logger
+
+BEAT_SECONDS: Final = 5.0
+_LAST_CALL_SECONDS: Final = 5.0
+
+
+class Renewal:
+    """While it is entered, messages stay in flight; `seconds` by receipt is for how much longer.
+
+    The calls are made beside the work, by a thread of their own. One that fails is made again with
+    the next beat.
+    """
+
+    def __init__(self, queue: Queue, seconds: Mapping[str, int]) -> None:
+        self._queue = queue
+        self._seconds = list(seconds.items())
+        self._over = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> None:
+        if self._seconds:
+            self._thread.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        if self._seconds:
+            # A call that came later than those that follow would undo their pauses.
+            self._thread.join(_LAST_CALL_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            self._renew()
+            if self._over.wait(BEAT_SECONDS):
+                return
+
+    def _renew(self) -> None:
+        for start in range(0, len(self._seconds), BATCH):
+            if self._over.is_set():
+                return
+            try:
+                self._queue.postpone(dict(self._seconds[start : start + BATCH]))
+            except (BotoCoreError, ClientError) as error:
+                logger.warning("messages were not kept in flight", reason=str(error))
