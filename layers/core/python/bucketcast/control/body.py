@@ -5,7 +5,7 @@ Both check it on the way. What is passed on lacks its last piece until the check
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any, Final
 
 from bucketcast.control.errors import S3Error
@@ -39,11 +39,14 @@ class Body:
         if (self.payload.length or 0) > limit:
             raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
         whole = bytearray()
-        async with _patience(PATIENCE_SECONDS):
-            async for piece in self._pieces():
-                whole += piece
-                if len(whole) > limit:
-                    raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                async for piece in self._pieces(self._receive):
+                    whole += piece
+                    if len(whole) > limit:
+                        raise S3Error("EntityTooLarge", MaxSizeAllowed=str(limit))
+        except TimeoutError:
+            raise S3Error("RequestTimeout") from None
         return bytes(whole)
 
     async def stream(self) -> AsyncIterator[bytes]:
@@ -54,7 +57,7 @@ class Body:
             Gone: the client went away.
         """
         held = b""
-        async for piece in self._pieces():
+        async for piece in self._pieces(self._patiently):
             if held:
                 yield held
             held = piece
@@ -66,12 +69,19 @@ class Body:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
+    async def _patiently(self) -> MutableMapping[str, Any]:
+        """The next message, which has a time limit of its own."""
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                return await self._receive()
+        except TimeoutError:
+            raise S3Error("RequestTimeout") from None
+
+    async def _pieces(self, receive: Receive) -> AsyncIterator[bytes]:
         """The content, checked to its end."""
         more = True
         while more:
-            async with _patience(PATIENCE_SECONDS):
-                message = await self._receive()
+            message = await receive()
             if message["type"] == "http.disconnect":
                 raise Gone
             more = message.get("more_body", False)
@@ -104,13 +114,3 @@ class Wire:
             async with asyncio.timeout(_DRAIN_SECONDS):
                 while not self._ended:
                     await self()
-
-
-@asynccontextmanager
-async def _patience(seconds: float) -> AsyncIterator[None]:
-    """A time limit whose end is S3's error."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError:
-        raise S3Error("RequestTimeout") from None

@@ -29,10 +29,13 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._within_headers:
             self._seen += len(data)
-            if self._timer is None:
-                self._wait()
         super().data_received(data)
-        if self._within_headers and self._seen > MAX_HEADERS and not self.transport.is_closing():
+        if not (self._within_headers and self._seen) or self.transport.is_closing():
+            return
+        # Most requests come in one piece, which needs no clock.
+        if self._timer is None:
+            self._wait()
+        if self._seen > MAX_HEADERS:
             self.send_400_response("The headers are too long.")
 
     def on_message_begin(self) -> None:

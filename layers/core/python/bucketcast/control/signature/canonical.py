@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -15,6 +16,7 @@ ALGORITHM: Final = "AWS4-HMAC-SHA256"
 EMPTY_SHA256: Final = hashlib.sha256().hexdigest()
 _BLANKS: Final = re.compile(r" +")
 _DATE: Final = 8
+_KEYS: Final = 256
 
 
 def path(sent: str) -> str:
@@ -54,8 +56,12 @@ def text(timestamp: str, its_scope: str, canonical_request: str) -> str:
     return f"{ALGORITHM}\n{timestamp}\n{its_scope}\n{digest}"
 
 
+@lru_cache(maxsize=_KEYS)
 def key(secret: str, its_scope: str) -> bytes:
-    """The key of a scope, made from a user's secret."""
+    """The key of a scope, made from a user's secret; kept, as it is the same for a day.
+
+    Who may call is not decided by it: an account that was removed has no secret to ask with.
+    """
     made = f"AWS4{secret}".encode()
     for part in its_scope.split("/"):
         made = hmac.digest(made, part.encode(), "sha256")

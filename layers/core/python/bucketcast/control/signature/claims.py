@@ -16,11 +16,15 @@ _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _CREDENTIAL_PARTS: Final = 5
 _LONGEST_SECONDS: Final = 604_800
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
+_STAMPED: Final = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`expires` is None for what is signed in the headers; `payload` as it stands in the text."""
+    """`expires` is None for what is signed in the headers; `payload` as it stands in the text.
+
+    `at` is the time that `timestamp` names.
+    """
 
     access_key: str
     date: str
@@ -29,12 +33,9 @@ class Claim:
     signed: tuple[str, ...]
     signature: str
     timestamp: str
+    at: datetime
     payload: str
     expires: int | None = None
-
-    @property
-    def at(self) -> datetime:
-        return datetime.strptime(self.timestamp, _STAMP).replace(tzinfo=UTC)
 
     @property
     def scope(self) -> str:
@@ -130,7 +131,8 @@ def _claim(
             "the Credential is mal-formed; expecting "
             '"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request".',
         )
-    if not _is_stamp(timestamp):
+    at = _time(timestamp)
+    if at is None:
         raise S3Error(code, "the date is not in the ISO8601 long format \"yyyyMMdd'T'HHmmss'Z'\".")
     if not timestamp.startswith(parts[1]) or len(parts[1]) != len("yyyymmdd"):
         raise S3Error(
@@ -144,7 +146,7 @@ def _claim(
     if list(names) != sorted({name.lower() for name in names}):
         raise S3Error(code, "SignedHeaders are not lower-case names, sorted, each once.")
     return Claim(
-        parts[0], parts[1], parts[2], parts[3], names, signature, timestamp, payload, expires
+        parts[0], parts[1], parts[2], parts[3], names, signature, timestamp, at, payload, expires
     )
 
 
@@ -159,11 +161,13 @@ def _timestamp(call: Call) -> str:
         ) from None
 
 
-def _is_stamp(text: str) -> bool:
+def _time(stamp: str) -> datetime | None:
+    """The time that a stamp names, None where it names none; `strptime` takes ten times as long."""
+    found = _STAMPED.fullmatch(stamp)
     try:
-        return datetime.strptime(text, _STAMP).replace(tzinfo=UTC).strftime(_STAMP) == text
+        return datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]
     except ValueError:
-        return False
+        return None
 
 
 def _malformed(*, presigned: bool) -> str:
