@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
+from aws_cdk import Annotations, CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
@@ -14,22 +14,17 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast import alarms
 from bucketcast.config import AlarmOptions
 from bucketcast.config.alarms import NOBODY
-from bucketcast.lifetime import RETENTION_DAYS
 
-NAMESPACE: Final = "Bucketcast"
-OLDEST: Final = "OldestEventAge"
-_TOO_OLD: Final = Duration.minutes(15)
-_NEARLY_DROPPED: Final = Duration.days(10)
-# Of the 120,000 messages that SQS lets be in flight. At that number it gives out no more, and the
-# queue stands still although its function is well.
-_MANY: Final = 100_000
-# The age is told when the function runs, and what waits comes back after 20 minutes at the longest.
-# Over a shorter time the alarm would go off and on again with each try.
-_MINUTES: Final = 30
-_HOUR: Final = 12  # of five minutes
-_LOOK: Final = Duration.minutes(1)
+_IDS: Final = {
+    "dead": "DeadLetters",
+    "waiting": "Waiting",
+    "unread": "Unread",
+    "in-flight": "InFlight",
+    "failing": "Failing",
+}
 
 
 class Watched(NamedTuple):
@@ -46,96 +41,37 @@ class Watched(NamedTuple):
 
 
 def watch(scope: Construct, it: Watched, *, paused: bool = False) -> None:
-    """Make the five alarms of a queue, `<name>-…`.
-
-    Where a target is `paused` its events are meant to wait, but not until SQS drops them.
-
-    Two look at the age of what waits, because each is blind to something. SQS's own leaves out
-    messages that were received three times, which are all of a target that is down; ours needs a
-    function that runs. One that breaks off at every call is seen by neither.
-    """
-    _alarm(
-        scope,
-        "DeadLetters",
-        f"{it.name}-dead",
-        it.dead.metric_approximate_number_of_messages_visible(period=_LOOK, statistic="Maximum"),
-        0,
-        f"Events lie in the dead-letter queue of {it.name}: read their reason and cure it.",
-    )
-    _alarm(
-        scope,
-        "Waiting",
-        f"{it.name}-waiting",
-        cloudwatch.Metric(
-            namespace=NAMESPACE,
-            metric_name=OLDEST,
-            dimensions_map=dict(it.about),
-            period=_LOOK,
-            statistic="Maximum",
-            unit=cloudwatch.Unit.SECONDS,
-        ),
-        _TOO_OLD.to_seconds(),
-        f"The function of {it.name} was given an event that is over 15 minutes old: what it goes "
-        "to is down, too slow, or refuses the login, or was until now.",
-        among=_MINUTES,
-    )
-    _alarm(
-        scope,
-        "Unread",
-        f"{it.name}-unread",
-        it.queue.metric_approximate_age_of_oldest_message(period=_LOOK, statistic="Maximum"),
-        (_NEARLY_DROPPED if paused else _TOO_OLD).to_seconds(),
-        f"A message of {it.name}, which is off, has waited for over "
-        f"{_NEARLY_DROPPED.to_days()} days, and SQS drops it after {RETENTION_DAYS}."
-        if paused
-        else f"A message of {it.name} has waited for over 15 minutes and was hardly tried: its "
-        "function does not run, or does not keep up.",
-    )
-    _alarm(
-        scope,
-        "InFlight",
-        f"{it.name}-in-flight",
-        it.queue.metric_approximate_number_of_messages_not_visible(
-            period=_LOOK, statistic="Maximum"
-        ),
-        _MANY,
-        f"Over {_MANY:,} messages of {it.name} are in flight: at 120,000 SQS gives out no more.",
-    )
-    _alarm(
-        scope,
-        "Failing",
-        f"{it.name}-failing",
-        it.function.metric_errors(period=Duration.minutes(5), statistic="Sum"),
-        0,
-        f"The function of {it.name} broke off in two of the last twelve five minutes: too little "
-        "memory or time, or a fault; read its log.",
-        among=_HOUR,
-        at_least=2,
-    )
+    """Make the five alarms of a queue, `<name>-…`; `paused`: its events are meant to wait."""
+    names = it.queue.queue_name, it.dead.queue_name
+    for each in alarms.of_queue(it.name, *names, it.about, paused=paused):
+        _make(scope, it.name, each)
+    watch_function(scope, it.name, it.function)
 
 
-def _alarm(  # noqa: PLR0913 - what an alarm is made of
-    scope: Construct,
-    construct_id: str,
-    name: str,
-    metric: cloudwatch.IMetric,
-    threshold: float,
-    description: str,
-    *,
-    among: int = 1,
-    at_least: int = 1,
-) -> None:
+def watch_function(scope: Construct, name: str, function: lambda_.Function) -> None:
+    """Make the alarm of a function that breaks off, `<name>-failing`."""
+    _make(scope, name, alarms.of_function(name, function.function_name))
+
+
+def _make(scope: Construct, name: str, it: alarms.Alarm) -> None:
     cloudwatch.Alarm(
         scope,
-        construct_id,
-        alarm_name=name,
-        metric=metric,
-        threshold=threshold,
+        _IDS[it.part],
+        alarm_name=f"{name}-{it.part}",
+        metric=cloudwatch.Metric(
+            namespace=it.namespace,
+            metric_name=it.metric,
+            dimensions_map=dict(it.dimensions),
+            period=Duration.seconds(it.period),
+            statistic=it.statistic,
+            unit=cloudwatch.Unit(it.unit.upper()) if it.unit else None,
+        ),
+        threshold=it.threshold,
         comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
-        evaluation_periods=among,
-        datapoints_to_alarm=at_least,
+        evaluation_periods=it.among,
+        datapoints_to_alarm=it.at_least,
         treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        alarm_description=description,
+        alarm_description=it.description,
     )
 
 
@@ -144,7 +80,7 @@ class Pager(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, options: AlarmOptions) -> None:
         super().__init__(scope, construct_id)
-        topic = (
+        topic = self.topic = (
             sns.Topic.from_topic_arn(self, "Topic", options.topic)
             if options.topic
             else self._make(options.email)
@@ -190,8 +126,12 @@ class Pager(Construct):
 
 
 def page(scope: Construct, options: AlarmOptions | None, *, local: bool) -> None:
-    """Let the alarms that were made so far tell whom the configuration names, or say nobody."""
+    """Let the alarms that were made so far tell whom the configuration names, or say nobody.
+
+    Those of targets that are made at run time tell the same, by the output `AlarmTopic`.
+    """
     if options:
-        Pager(scope, "Pager", options)
+        pager = Pager(scope, "Pager", options)
+        CfnOutput(scope, "AlarmTopic", value=pager.topic.topic_arn)
     elif not local:
         Annotations.of(scope).add_warning_v2("bucketcast:nobody-is-paged", NOBODY)

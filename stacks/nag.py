@@ -84,9 +84,9 @@ def accept_names_made_later(role: IConstruct, resources: Sequence[str]) -> None:
         _accept(
             role,
             f"AwsSolutions-IAM5[Resource::{_shown(Stack.of(role).resolve(resource))}]",
-            "Queues and secrets of targets made at run time are known by how their names begin, "
-            "which is the stack's own; Lambda's mappings have no names, and only those of the "
-            "stack's own functions may be made and removed.",
+            "Queues, secrets and alarms of targets made at run time are known by how their names "
+            "begin, which is the stack's own; Lambda's mappings have no names, and only those of "
+            "the stack's own functions may be made and removed.",
         )
 
 

@@ -16,6 +16,7 @@ from bucketcast.config import Deployment
 from bucketcast.queues import target_name
 from bucketcast.store.runtime.table import PARTITION
 from stacks import breakers, counters, nag
+from stacks.alarms import watch_function
 from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.function import Function
@@ -41,6 +42,7 @@ _WRITE: Final = (
     "dynamodb:Query",
     "dynamodb:UpdateItem",
 )
+_MAKE_ALARMS: Final = ("cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm")
 
 
 class Runtime(Construct):
@@ -73,6 +75,7 @@ class Runtime(Construct):
         statements = [
             _allow(_MAKE_QUEUES, [self._queue_arn("*")]),
             _allow(_MAKE_SECRETS, [self._secret_arn("*")]),
+            _allow(_MAKE_ALARMS, [f"{self._arns('cloudwatch')}:alarm:{self._prefix}*"]),
             _allow(["lambda:InvokeFunction"], functions),
             _allow(
                 ["lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping"],
@@ -84,7 +87,8 @@ class Runtime(Construct):
         ]
         for statement in statements:
             role.add_to_policy(statement)
-        nag.accept_names_made_later(role, [*statements[0].resources, *statements[1].resources, "*"])
+        named = [resource for each in statements[:3] for resource in each.resources]
+        nag.accept_names_made_later(role, [*named, "*"])
 
     def _function(self, kind: str) -> Function:
         stack, client = self._stack, self._assets.client(kind)
@@ -119,6 +123,7 @@ class Runtime(Construct):
         for statement in statements:
             made.role.add_to_policy(statement)
         nag.accept_names_made_later(made.role, [*statements[0].resources, *statements[1].resources])
+        watch_function(made, target_name(stack.stack_name, "runtime", kind), made.function)
         # As for a deployed target: a long outage looks like an endless loop.
         cfn = made.function.node.default_child
         if isinstance(cfn, lambda_.CfnFunction):

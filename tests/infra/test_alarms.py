@@ -8,6 +8,7 @@ from aws_cdk.assertions import Annotations, Match
 from aws_lambda_powertools import Metrics
 
 from bucketcast import telemetry
+from bucketcast.config.runtime import ON_AWS
 from tests.infra.conftest import Make, Synthesised
 
 QUEUES = {
@@ -105,7 +106,7 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_ends(make: Make) -> None
     assert all(
         each["AlarmActions"] == each["OKActions"] == [TOPIC] for each in alarms(found).values()
     )
-    assert len(alarms(found)) == 10
+    assert len(alarms(found)) == 10 + len(ON_AWS), "a queue's five, and one a run-time function"
     assert not found.of_type("AWS::SNS::Topic")
 
 

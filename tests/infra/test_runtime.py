@@ -69,6 +69,19 @@ def test_a_function_may_touch_what_is_named_for_it_and_no_more(two: Synthesised)
     }
 
 
+def test_a_function_of_a_kind_has_an_alarm_that_tells_the_topic(make: Make) -> None:
+    topic = "arn:aws:sns:eu-central-1:111122223333:pages"
+    made = make(f"{TWO}[alarms]\ntopic = '{topic}'\n")
+    alarms = {
+        each["Properties"]["AlarmName"]: each["Properties"]
+        for each in made.of_type("AWS::CloudWatch::Alarm").values()
+    }
+    for kind in ("redis", "webhook"):
+        alarm = alarms[f"Bucketcast-runtime-{kind}-failing"]
+        assert (alarm["MetricName"], alarm["AlarmActions"]) == ("Errors", [topic])
+    assert made.json["Outputs"]["AlarmTopic"]["Value"] == topic
+
+
 def test_ingest_may_send_to_them(two: Synthesised) -> None:
     ends = [_end(each["Resource"]) for each in _statements(two, "Ingest", "sqs:SendMessage")]
     assert ":Bucketcast-runtime-*" in ends
@@ -99,6 +112,8 @@ def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:
         assert _end(by_action[action]["Resource"]) == ":Bucketcast-runtime-*"
     for action in ("secretsmanager:CreateSecret", "secretsmanager:DeleteSecret"):
         assert _end(by_action[action]["Resource"]) == ":secret:bucketcast/Bucketcast/runtime/*"
+    for action in ("cloudwatch:PutMetricAlarm", "cloudwatch:DeleteAlarms"):
+        assert _end(by_action[action]["Resource"]) == ":alarm:Bucketcast-runtime-*"
     mapping = by_action["lambda:CreateEventSourceMapping"]
     assert mapping == by_action["lambda:DeleteEventSourceMapping"]
     assert len(mapping["Condition"]["ArnEquals"]["lambda:FunctionArn"]) == 2

@@ -10,12 +10,14 @@ import boto3
 from moto.sqs.models import sqs_backends
 
 from bucketcast.runtime.model import Runtime
+from bucketcast.store.runtime.alarms import Alarms
 from bucketcast.store.runtime.resources import Resources
 from bucketcast.store.runtime.table import Table
 from bucketcast.store.runtime.targets import RuntimeTargets
 
 ACCOUNT = "123456789012"
 REGION = "eu-central-1"
+TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
 RUNTIME = Runtime(
     functions={
         "webhook": "Bucketcast-runtime-webhook",
@@ -52,7 +54,7 @@ class _Watch:
 @cache
 def _clients() -> tuple[_Watch, dict[str, Any]]:
     session = boto3.Session("testing", "testing", region_name=REGION)
-    names: Any = ("sqs", "dynamodb", "lambda", "secretsmanager", "iam")
+    names: Any = ("sqs", "dynamodb", "lambda", "secretsmanager", "cloudwatch", "iam")
     watch, clients = _Watch(), {name: session.client(name) for name in names}
     for client in clients.values():
         client.meta.events.register("before-call", watch.called)
@@ -66,6 +68,7 @@ class Account:
         self._watch, clients = _clients()
         self.sqs, self.dynamodb = clients["sqs"], clients["dynamodb"]
         self.functions, self.secrets = clients["lambda"], clients["secretsmanager"]
+        self.cloudwatch = clients["cloudwatch"]
         self.now = 1_800_000_000.0
         self.table = Table(table, self.dynamodb)
         make_functions(clients["iam"], self.functions)
@@ -75,7 +78,8 @@ class Account:
         return self._watch.calls
 
     def targets(self, runtime: Runtime = RUNTIME, **more: Any) -> RuntimeTargets:
-        resources = Resources(runtime, self.sqs, self.functions, self.secrets, patience=0)
+        alarms = Alarms(self.cloudwatch, TOPIC)
+        resources = Resources(runtime, self.sqs, self.functions, self.secrets, alarms, patience=0)
         more = {"patience": 0.0, "clock": lambda: self.now, **more}
         return RuntimeTargets(runtime, self.table, resources, **more)
 
@@ -102,6 +106,11 @@ class Account:
         """The names of the queues that some function is called for."""
         found = self.functions.list_event_source_mappings()["EventSourceMappings"]
         return {each["EventSourceArn"].rpartition(":")[2] for each in found}
+
+    def alarms(self) -> dict[str, dict[str, Any]]:
+        """By their names."""
+        found: Any = self.cloudwatch.describe_alarms()["MetricAlarms"]
+        return {each["AlarmName"]: each for each in found}
 
     def secret_texts(self) -> dict[str, Any]:
         names = [each["Name"] for each in self.secrets.list_secrets()["SecretList"]]

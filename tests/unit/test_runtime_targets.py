@@ -20,11 +20,12 @@ from bucketcast.store.runtime.targets import (
     NoRuntimeTargetError,
     RuntimeTargets,
 )
-from tests.unit.runtime_targets import RUNTIME, Account, Killed
+from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
 
 HOOK = Arn("audit", "webhook")
 OPEN = {"endpoint": "https://example.org/hook"}
 HIDDEN = {**OPEN, "auth_token": "hunter2"}
+ALARMS = ("dead", "in-flight", "unread", "waiting")
 
 
 @pytest.fixture
@@ -44,6 +45,7 @@ def nothing_is_left(account: Account) -> None:
     assert account.queues() == set()
     assert account.mapped() == set()
     assert account.secret_texts() == {}
+    assert account.alarms() == {}
     assert account.table.targets() == []
     assert account.table.tasks() == []
 
@@ -53,6 +55,8 @@ def only_this_is_there(account: Account, token: str) -> None:
     assert account.queues() == {target.queue, target.dead}
     assert account.mapped() == {target.queue}
     assert account.secret_texts() == {target.secret: {"auth_token": token}}
+    name = target.queue.removesuffix(".fifo")
+    assert set(account.alarms()) == {f"{name}-{part}" for part in ALARMS}
     assert account.table.tasks() == []
 
 
@@ -73,6 +77,42 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
     assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
     assert target.dead in attributes["RedrivePolicy"]
     assert "aws:SecureTransport" in attributes["Policy"]
+
+
+def test_a_target_has_the_alarms_of_a_deployed_one(account: Account) -> None:
+    put(account.targets())
+    (target,) = account.table.targets()
+    made = {name.removeprefix(f"{target.queue}-"): each for name, each in account.alarms().items()}
+    looked_at = {
+        part: (
+            each["MetricName"],
+            each["Threshold"],
+            {dimension["Value"] for dimension in each["Dimensions"]},
+        )
+        for part, each in made.items()
+    }
+    assert looked_at == {
+        "dead": ("ApproximateNumberOfMessagesVisible", 0, {target.dead}),
+        "unread": ("ApproximateAgeOfOldestMessage", 900, {target.queue}),
+        "in-flight": ("ApproximateNumberOfMessagesNotVisible", 100_000, {target.queue}),
+        "waiting": ("OldestEventAge", 900, {"dispatch", target.arn}),
+    }
+    assert all(each["AlarmActions"] == each["OKActions"] == [TOPIC] for each in made.values())
+    assert {each["TreatMissingData"] for each in made.values()} == {"notBreaching"}
+    put(account.targets(), {"enable": "off"}, merge=True)
+    paused = account.alarms()[f"{target.queue}-unread"]
+    assert paused["Threshold"] == 10 * 86_400
+
+
+def test_alarms_that_somebody_removed_come_back_and_harm_no_removal(account: Account) -> None:
+    put(account.targets())
+    (target,) = account.table.targets()
+    account.cloudwatch.delete_alarms(AlarmNames=[f"{target.queue}-dead"])
+    assert put(account.targets()) == "unchanged"
+    only_this_is_there(account, "hunter2")
+    account.cloudwatch.delete_alarms(AlarmNames=[f"{target.queue}-dead"])
+    account.targets().remove(HOOK, discard=True)
+    nothing_is_left(account)
 
 
 def test_the_same_again_changes_nothing(account: Account) -> None:
@@ -164,7 +204,7 @@ def test_what_waits_stays_until_the_target_is_made_again(account: Account) -> No
     assert (removed.waiting, removed.dead, removed.discarded) == (1, 0, False)
     (kept,) = account.table.targets()
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
-    assert (account.mapped(), account.secret_texts()) == (set(), {})
+    assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
     assert TargetBook(account.table).queue(str(HOOK)) is None
     with pytest.raises(NoRuntimeTargetError):
         account.targets().remove(HOOK)

@@ -46,7 +46,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     `functions` are names by kind. `queues` is the URL of any queue but for its name, `queue_arns`
     the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
     the secrets. `timeout` and `visibility` are seconds; `max_concurrency` is None where the
-    mappings have no limit of their own.
+    mappings have no limit of their own. `topic` is the ARN of whom the alarms tell, "" for nobody.
     """
 
     functions: Mapping[str, str]
@@ -58,6 +58,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     visibility: int
     sync_events: bool = False
     max_concurrency: int | None = None
+    topic: str = ""
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
         """What a target's queue is called."""

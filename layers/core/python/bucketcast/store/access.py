@@ -11,6 +11,7 @@ from bucketcast.errors import BucketcastError
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cloudtrail import CloudTrailClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_glue import GlueClient
@@ -82,6 +83,12 @@ class Aws:
     @cached_property
     def cloudtrail(self) -> "CloudTrailClient":
         client: CloudTrailClient = self._client("cloudtrail")
+        return client
+
+    @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        # It takes 3 alarms a second from an account, and asks for a pause beyond that.
+        client: CloudWatchClient = self._client("cloudwatch", attempts=10)
         return client
 
     @cached_property

@@ -179,7 +179,8 @@ def runtime(stack: str, aws: Aws) -> Runtime | None:
 
 
 def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
-    found = [msgspec.convert(each, Runtime) for each in _of(outputs, "Runtime")]
+    told = {"topic": outputs.get("AlarmTopic", "")}
+    found = [msgspec.convert({**each, **told}, Runtime) for each in _of(outputs, "Runtime")]
     return found[0] if found else None
 
 

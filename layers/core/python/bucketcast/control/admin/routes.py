@@ -51,7 +51,7 @@ class Admin:
         self._found: Sequence[Progress] = ()
         # Making a client is not safe among threads, using one is.
         _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
-        _ = aws.secretsmanager
+        _ = aws.secretsmanager, aws.cloudwatch
 
     def routes(self) -> list[BaseRoute]:
         """All paths; those of MinIO that are not among them are answered as not implemented."""

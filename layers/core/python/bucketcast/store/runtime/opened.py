@@ -3,6 +3,7 @@
 from bucketcast.errors import BucketcastError
 from bucketcast.store.access import Aws
 from bucketcast.store.deployed import Deployed
+from bucketcast.store.runtime.alarms import Alarms
 from bucketcast.store.runtime.resources import Resources
 from bucketcast.store.runtime.table import Table
 from bucketcast.store.runtime.targets import RuntimeTargets
@@ -26,6 +27,12 @@ def run_time_targets(there: Deployed, aws: Aws) -> RuntimeTargets:
     return RuntimeTargets(
         there.runtime,
         Table(there.rules_table, aws.dynamodb),
-        Resources(there.runtime, aws.sqs, aws.mappings, aws.secretsmanager),
+        Resources(
+            there.runtime,
+            aws.sqs,
+            aws.mappings,
+            aws.secretsmanager,
+            Alarms(aws.cloudwatch, there.runtime.topic),
+        ),
         deployed=frozenset(target.arn for target in there.targets if target.made is None),
     )

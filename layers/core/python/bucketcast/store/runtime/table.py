@@ -32,9 +32,12 @@ class LostTaskError(BucketcastError):
 
 
 class Doomed(msgspec.Struct, frozen=True):
-    """A thing that is to be removed; queues go with their dead-letter queues."""
+    """A thing that is to be removed; queues go with their dead-letter queues.
 
-    what: Literal["mapping", "queue", "secret"]
+    `name` is that of the secret, else of the queue.
+    """
+
+    what: Literal["alarms", "mapping", "queue", "secret"]
     name: str
 
 

@@ -4,7 +4,7 @@
 step         what happens
 ===========  =================================================================================
 begin        a task is written down that names all that will be made
-make         secret, queues, mapping
+make         secret, queues, mapping, alarms
 commit       in one transaction: the target is in force as wanted, the change number grows, and
              the task names what the target does not use any more
 clean        that is removed, and the task is forgotten
@@ -141,6 +141,9 @@ class RuntimeTargets:
             raise
         state: State = "on" if wanted.enabled else "off"
         if there and there.state == state and held == {**wanted.shown, **wanted.secrets}:
+            # One that was made by a version without alarms gets them so, and after a deploy with
+            # another topic the alarms learn whom to tell.
+            self._resources.alarms.make(there)
             self._table.end(task)
             return Put(there, "unchanged", wanted.notes)
         target = self._planned(arn, kind, id, wanted, there)
@@ -163,7 +166,7 @@ class RuntimeTargets:
         if there is None or (there.state == "kept" and not discard):
             self._leave(task, there)
             raise self._missing(arn.plain)
-        unused = [Doomed("mapping", there.queue)]
+        unused = [Doomed("mapping", there.queue), Doomed("alarms", there.queue)]
         if there.secret:
             unused.append(Doomed("secret", there.secret))
         if discard:
@@ -232,6 +235,8 @@ class RuntimeTargets:
         """Make what is missing, put the target in force, remove what it does not use any more."""
         is_mapped = there is not None and there.state == "on"
         doomed = [Doomed("mapping", target.queue)] if not is_mapped else []
+        is_watched = there is not None and there.state != "kept"
+        doomed += [Doomed("alarms", target.queue)] if not is_watched else []
         doomed += [Doomed("queue", target.queue)] if there is None else []
         doomed += [Doomed("secret", target.secret)] if target.secret else []
         made = self._task(target.arn, tuple(doomed))
@@ -244,6 +249,7 @@ class RuntimeTargets:
                 self._resources.make_secret(target.secret, wanted.secret_text)
             if target.state == "on" and not is_mapped:
                 self._resources.map(target)
+            self._resources.alarms.make(target)
         except Exception:
             with suppress(Exception):  # what is left then is left to the next call
                 self._take_over(made)
@@ -298,6 +304,8 @@ class RuntimeTargets:
             for each in task.doomed:
                 if each.what == "mapping":
                     self._resources.unmap(each.name)
+                elif each.what == "alarms":
+                    self._resources.alarms.remove(each.name)
                 elif each.what == "secret":
                     self._resources.remove_secret(each.name)
                 else:
