@@ -82,7 +82,8 @@ class Bucketcast(Stack):
             assets=assets,
             local=local,
         )
-        wiring.keep_what_waits({each.arn: each.queues for each in deliveries}, config.discard)
+        waiting = {each.arn: each.queues for each in deliveries}
+        wiring.keep_what_waits(waiting, config.discard, config.runtime.kinds)
         if config.pipeline:
             pipeline = Pipeline(
                 self,

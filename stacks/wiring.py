@@ -80,9 +80,11 @@ class Wiring(Construct):
             entry.node.add_dependency(wired)  # each reads the whole document and writes it back
 
     def keep_what_waits(
-        self, queues: Mapping[str, tuple[str, str]], discard: Sequence[str]
+        self, queues: Mapping[str, tuple[str, str]], discard: Sequence[str], kinds: Sequence[str]
     ) -> None:
         """Refuse a deploy that would remove a target, by its ARN, for which something waits.
+
+        Or the function of a kind of which there are run-time targets; `kinds` are those that stay.
 
         One resource for all, and always there, since CloudFormation asks a resource that is
         removed only when it is too late to refuse. And it asks twice: before ingest is told that
@@ -102,6 +104,8 @@ class Wiring(Construct):
                 properties={
                     "Queues": {arn: list(urls) for arn, urls in queues.items()},
                     "Discard": list(discard),
+                    "Kinds": list(kinds),
+                    "RulesTable": self._ingest.rules.table_name,
                     "Settle": str(settle),
                     "Patience": str(patience),
                 },

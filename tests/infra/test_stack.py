@@ -99,6 +99,8 @@ def test_it_asks_without_a_target_too(make: Make) -> None:
     for asked in made.values():
         assert asked["Properties"]["Queues"] == {}
         assert asked["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
+        assert asked["Properties"]["Kinds"] == ["amqp", "kafka", "webhook"]
+        assert "Ref" in asked["Properties"]["RulesTable"]
 
 
 def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:

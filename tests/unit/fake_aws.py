@@ -62,6 +62,7 @@ class FakeAws(Aws):
         self.dynamodb = _client("dynamodb")
         self.sqs = _client("sqs")
         self.secretsmanager = _client("secretsmanager")
+        self.cloudwatch = _client("cloudwatch")
         self.cloudformation: Any = SimpleNamespace(
             describe_stacks=self._describe,
             exceptions=SimpleNamespace(ClientError=ClientError),

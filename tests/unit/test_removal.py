@@ -1,10 +1,14 @@
 """A deploy that would remove a target is refused while something waits for it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from bucketcast.runtime.model import RuntimeTarget, State
 from bucketcast.store.removal import Removal, StillWaitingError
+from bucketcast.store.runtime.stranded import StrandedError
+from bucketcast.store.runtime.table import Table, Task
 from tests.unit.test_wiring_function import answers, event, function
 
 __all__ = ["answers", "function"]
@@ -128,13 +132,13 @@ def test_a_queue_that_is_gone_holds_nothing(account: Account) -> None:
     account.demand(TABLE)
 
 
-def clients(account: Account, status: str) -> Any:
+def clients(account: Account, status: str, more: Mapping[str, Any] | None = None) -> Any:
     class CloudFormation:
         def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
             assert StackName == "stack"
             return {"Stacks": [{"StackStatus": status}]}
 
-    return {"sqs": account.sqs, "cloudformation": CloudFormation()}.__getitem__
+    return {"sqs": account.sqs, "cloudformation": CloudFormation(), **(more or {})}.__getitem__
 
 
 def request(answers: Any, kind: str, account: Account, **more: Any) -> dict[str, Any]:
@@ -155,6 +159,54 @@ def test_a_deploy_is_refused_and_its_roll_back_is_not(
     function.keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS"), account.sleep)
     for kind in ("Create", "Delete"):
         function.keep(request(answers, kind, account), clients(account, ""), account.sleep)
+
+
+@pytest.mark.parametrize("state", ["on", "off"])
+def test_the_function_of_a_kind_that_has_targets_is_not_removed(
+    function: Any,
+    answers: Any,
+    account: Account,
+    rules_table: str,
+    dynamodb: Any,
+    state: State,
+) -> None:
+    put_runtime_target(rules_table, dynamodb, state)
+    update = request(answers, "Update", account)
+    update["ResourceProperties"] |= {"Kinds": ["webhook"], "RulesTable": rules_table}
+    aws = {"dynamodb": dynamodb}
+    # A stack of a version before this one does not say which kinds it had.
+    for before in ({}, {"Kinds": ["redis", "webhook"]}):
+        update["OldResourceProperties"] |= before
+        with pytest.raises(StrandedError, match=r"leaves redis out.*sqs::audit:redis.*target rm"):
+            function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    function.keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS", aws), account.sleep)
+    update["ResourceProperties"]["Kinds"].append("redis")
+    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
+    function: Any, answers: Any, account: Account, rules_table: str, dynamodb: Any
+) -> None:
+    put_runtime_target(rules_table, dynamodb, "kept")
+    update = request(answers, "Update", account)
+    update["ResourceProperties"] |= {"Kinds": [], "RulesTable": rules_table}
+    update["OldResourceProperties"] |= {"Kinds": ["redis"]}
+    aws = {"dynamodb": dynamodb}
+    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    put_runtime_target(rules_table, dynamodb, "on")
+    update["OldResourceProperties"]["Kinds"] = []
+    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+def put_runtime_target(table: str, dynamodb: Any, state: State) -> None:
+    arn = "arn:minio:sqs::audit:redis"
+    target = RuntimeTarget(
+        arn=arn, kind="redis", id="audit", queue="q", settings={}, number=1, state=state
+    )
+    task = Task(arn=arn, holder=state, due=0)
+    held = Table(table, dynamodb)
+    assert held.begin(task)
+    held.commit(task, target, None)
 
 
 def test_cloudformation_is_told_of_a_refusal(

@@ -87,6 +87,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAws]:
         made = FakeAws(("webhook", "webhook", "primary"))
         made.outputs["RuntimeOutput"] = json.dumps(asdict(HERE))
         made.mappings, made.secretsmanager = _client("lambda"), _client("secretsmanager")
+        made.cloudwatch = _client("cloudwatch")
         make_functions(_client("iam"), made.mappings)
         made.settings["Bucketcast-webhook-primary"] = {"endpoint": "http://h"}
         made.answers["Bucketcast-runtime-redis"] = {"online": False, "why": "x", "where": ""}
