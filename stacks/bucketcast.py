@@ -68,7 +68,7 @@ class Bucketcast(Stack):
         ]
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
-        runtime = Runtime(self, "Runtime", config=config, ingest=ingest, assets=assets)
+        runtime = Runtime(self, "Runtime", config=config, ingest=ingest, assets=assets, local=local)
         trail = None
         if not local and any(bucket.access_events for bucket in config.buckets.values()):
             trail = Access(self, "Access").trail

@@ -56,10 +56,12 @@ class Runtime(Construct):
         config: Deployment,
         ingest: Ingest,
         assets: Assets,
+        local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
         self._stack = Stack.of(self)
         self._config = config
+        self._local = local
         self._ingest = ingest
         self._assets = assets
         self._functions = {kind: self._function(kind) for kind in config.runtime.kinds}
@@ -169,6 +171,8 @@ class Runtime(Construct):
                 "visibility": 6 * runtime.timeout,
                 "sync_events": self._config.sync_events,
                 "max_concurrency": runtime.max_concurrency,
+                "local": self._local,
+                "tls_skip_verify": runtime.tls_skip_verify,
             }
         )
 

@@ -98,6 +98,7 @@ def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None
     assert (told["timeout"], told["visibility"], told["max_concurrency"]) == (90, 540, 5)
     assert told["prefix"] == "Bucketcast-runtime-"
     assert told["sync_events"] is False
+    assert (told["local"], told["tls_skip_verify"]) == (False, False)
 
 
 def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ def test_kinds(tmp_path: Path, text: str, local: bool, expected: tuple[str, ...]
 def test_what_a_function_gets(tmp_path: Path) -> None:
     text = '[runtime]\nkinds = "nsq"\nmemory = 256\ntimeout = "2m"\nmax_concurrency = 3'
     assert read(tmp_path, text) == RuntimeConfig(("nsq",), 256, 120, 3)
+    allowed = read(tmp_path, text + '\ntls_skip_verify = "on"')
+    assert allowed == RuntimeConfig(("nsq",), 256, 120, 3, tls_skip_verify=True)
 
 
 def test_every_mistake_is_said(tmp_path: Path) -> None:

@@ -85,6 +85,30 @@ def test_what_cannot_be_is_said_in_words(
     assert "hunter2" not in str(wrong.value)
 
 
+SKIPS = {"address": "h:6379", "key": "x", "tls": "on", "tls_skip_verify": "on"}
+
+
+def test_on_aws_certificates_are_checked_unless_the_deploy_says_it_too() -> None:
+    with pytest.raises(ConfigErrors) as wrong:
+        checked(RUNTIME, "redis", "x", SKIPS)
+    assert "notify_redis.x.tls_skip_verify: found 'on'; cert_authority names whom" in str(
+        wrong.value
+    )
+    assert 'tls_skip_verify = "on" in [runtime] of bucketcast.toml, and a deploy' in str(
+        wrong.value
+    )
+    allowed = checked(replace(RUNTIME, tls_skip_verify=True), "redis", "x", SKIPS)
+    assert "whoever stands between can read and change" in "".join(allowed.notes)
+    assert checked(replace(RUNTIME, local=True), "redis", "x", SKIPS).notes == ()
+
+
+def test_what_goes_in_the_clear_is_noted_on_aws() -> None:
+    values = {"endpoint": "http://h", "auth_token": "hunter2"}
+    (note,) = checked(RUNTIME, "webhook", "x", values).notes
+    assert note.startswith("notify_webhook.x.endpoint: is http://, so that events and auth_token")
+    assert checked(replace(RUNTIME, local=True), "webhook", "x", values).notes == ()
+
+
 def test_a_name_too_long_for_sqs_says_how_long_an_id_may_be() -> None:
     runtime = replace(RUNTIME, prefix="A-stack-with-a-very-long-name-indeed-runtime-")
     with pytest.raises(ConfigErrors, match="choose an id of 15 or fewer"):

@@ -2,19 +2,19 @@
 
 Certificates are what tells a server from one that stands in between. MinIO checks none where
 `tls_skip_verify` is on, and says nothing; here it has to be said twice, once where it is MinIO's
-and once in the deploy table, which is ours.
+and once in a table that is ours: the target's deploy table, or for targets made at run time the
+table `[runtime]`, so that whoever deploys has allowed it.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from bucketcast.config.model import Deploy
 from bucketcast.errors import ConfigError
 
 SKIP: Final = "tls_skip_verify"
 _CURE: Final = (
     "cert_authority names whom to trust; if nobody is to be checked, say so a second time: "
-    '{0} = "on" in [{1}.deploy]'
+    '{0} = "on" in [{1}]{2}'
 )
 _IN_THE_CLEAR: Final = "so that events and {0} can be read on the way"
 _LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -25,10 +25,15 @@ _LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
 _URLS: Final[Mapping[str, str]] = {"webhook": "endpoint", "elasticsearch": "url"}
 
 
-def mistakes(where: str, settings: Mapping[str, str], deploy: Deploy) -> Iterator[ConfigError]:
-    """What a deploy to AWS is refused for; `where` is the target's table."""
-    if _on(settings, SKIP) and not deploy.tls_skip_verify:
-        yield ConfigError(f"{where}.{SKIP}", "found 'on'", _CURE.format(SKIP, where))
+def mistakes(
+    where: str, settings: Mapping[str, str], table: str, *, is_said_there: bool, then: str = ""
+) -> Iterator[ConfigError]:
+    """What is refused on AWS; `where` is the target's table.
+
+    `table` is the one in which it has to be said again, and `then` what is to be done after that.
+    """
+    if _on(settings, SKIP) and not is_said_there:
+        yield ConfigError(f"{where}.{SKIP}", "found 'on'", _CURE.format(SKIP, table, then))
 
 
 def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:

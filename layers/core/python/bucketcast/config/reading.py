@@ -277,7 +277,8 @@ class Reading:
         settings = self._read(target.Settings, given, where)
         made = self._deploy(deploy, where, getattr(settings, "max_open_connections", 0))
         if made is not None and not self._local:
-            self._errors += encryption.mistakes(where, values, made)
+            table, said = f"{where}.deploy", made.tls_skip_verify
+            self._errors += encryption.mistakes(where, values, table, is_said_there=said)
             self._notes += encryption.notes(kind, where, values)
         if settings is None or made is None:
             return None

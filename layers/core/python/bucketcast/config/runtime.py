@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bucketcast import targets
 from bucketcast.errors import ConfigError, did_you_mean
-from bucketcast.options import Csv, Duration, option
+from bucketcast.options import Csv, Duration, OnOff, option
 
 ALL = "all"
 OFF = "off"
@@ -27,6 +27,9 @@ class RuntimeOptions:
     max_concurrency: int = option(
         "how many batches of a target at once, 2 to 1000; 0 is no limit of its own", default="0"
     )
+    tls_skip_verify: OnOff = option(
+        "let targets that are made at run time on AWS skip the check of certificates", default="off"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class RuntimeConfig:
     memory: int = 512
     timeout: int = 60
     max_concurrency: int | None = None
+    tls_skip_verify: bool = False
 
 
 def mistakes(options: RuntimeOptions) -> Iterator[ConfigError]:
@@ -72,4 +76,5 @@ def runtime(options: RuntimeOptions, *, local: bool) -> RuntimeConfig:
         options.memory,
         round(options.timeout),
         options.max_concurrency or None,
+        bool(options.tls_skip_verify),
     )

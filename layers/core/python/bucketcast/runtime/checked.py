@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bucketcast import targets
+from bucketcast.config import encryption
 from bucketcast.config.reading import TARGET_ID, TARGET_ID_RULE, switch
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.options import REFERENCE, mistakes, options_of, read
@@ -72,11 +73,15 @@ def checked(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) -> 
         raise ConfigErrors(wrong)
     settings = read(declared, given)
     wrong += [ConfigError(f"{where}.{k}", found, must) for k, found, must in target.check(settings)]
+    wrong += _open(runtime, given, where)
     wrong = wrong or list(_too_long(runtime, target(settings), where))
     options = options_of(declared)
     hidden = {key: text for key, text in given.items() if options[key].hides(text)}
     shown = {key: text for key, text in given.items() if key not in hidden}
-    found = Checked(shown, hidden, tuple(target.notes(settings)))
+    notes = [*target.notes(settings)]
+    if not runtime.local:
+        notes += encryption.notes(kind, where, given)
+    found = Checked(shown, hidden, tuple(notes))
     wrong += _too_large(found, where)
     if wrong:
         raise ConfigErrors(wrong)
@@ -125,6 +130,14 @@ def _references(given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
                 "allowed is the text itself, which goes into Secrets Manager; references are for "
                 "bucketcast.toml",
             )
+
+
+def _open(runtime: Runtime, given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
+    """What is left open on the way, as for a target of the file."""
+    if not runtime.local:
+        said = runtime.tls_skip_verify
+        then = " of bucketcast.toml, and a deploy"
+        yield from encryption.mistakes(where, given, "runtime", is_said_there=said, then=then)
 
 
 def _too_long(runtime: Runtime, target: Target, where: str) -> Iterator[ConfigError]:

@@ -47,6 +47,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     the same of ARNs. `prefix` begins the names of the queues and the functions, `secrets` those of
     the secrets. `timeout` and `visibility` are seconds; `max_concurrency` is None where the
     mappings have no limit of their own. `topic` is the ARN of whom the alarms tell, "" for nobody.
+    `local` is whether it is one laptop's, `tls_skip_verify` whether whoever deployed it lets
+    targets skip the check of certificates elsewhere too.
     """
 
     functions: Mapping[str, str]
@@ -59,6 +61,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     sync_events: bool = False
     max_concurrency: int | None = None
     topic: str = ""
+    local: bool = False
+    tls_skip_verify: bool = False
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
         """What a target's queue is called."""
