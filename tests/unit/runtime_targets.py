@@ -78,10 +78,10 @@ class Account:
         return self._watch.calls
 
     def targets(self, runtime: Runtime = RUNTIME, **more: Any) -> RuntimeTargets:
+        resources = Resources(runtime, self.sqs, self.functions, self.secrets, patience=0)
         alarms = Alarms(self.cloudwatch, TOPIC)
-        resources = Resources(runtime, self.sqs, self.functions, self.secrets, alarms, patience=0)
         more = {"patience": 0.0, "clock": lambda: self.now, **more}
-        return RuntimeTargets(runtime, self.table, resources, **more)
+        return RuntimeTargets(runtime, self.table, resources, alarms, **more)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:

@@ -27,12 +27,7 @@ def run_time_targets(there: Deployed, aws: Aws) -> RuntimeTargets:
     return RuntimeTargets(
         there.runtime,
         Table(there.rules_table, aws.dynamodb),
-        Resources(
-            there.runtime,
-            aws.sqs,
-            aws.mappings,
-            aws.secretsmanager,
-            Alarms(aws.cloudwatch, there.runtime.topic),
-        ),
+        Resources(there.runtime, aws.sqs, aws.mappings, aws.secretsmanager),
+        Alarms(aws.cloudwatch, there.runtime.topic),
         deployed=frozenset(target.arn for target in there.targets if target.made is None),
     )

@@ -1,4 +1,4 @@
-"""What AWS holds for a run-time target: queues, an event source mapping, a secret, alarms.
+"""What AWS holds for a run-time target: queues, an event source mapping, a secret.
 
 Each call can be made again: what is there already is taken, what is gone already is no error.
 Lambda takes no change of a mapping that it is still making or removing, for some 15 seconds after
@@ -16,7 +16,6 @@ from botocore.exceptions import ClientError
 from bucketcast.errors import BucketcastError
 from bucketcast.lifetime import MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.runtime.model import Runtime, RuntimeTarget
-from bucketcast.store.runtime.alarms import Alarms
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -50,7 +49,6 @@ class Resources:
         sqs: "SQSClient",
         functions: "LambdaClient",
         secrets: "SecretsManagerClient",
-        alarms: Alarms,
         *,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
@@ -58,7 +56,6 @@ class Resources:
         self._sqs = sqs
         self._functions = functions
         self._secrets = secrets
-        self.alarms = alarms
         self._patience = patience
 
     def make_queues(self, target: RuntimeTarget) -> None:

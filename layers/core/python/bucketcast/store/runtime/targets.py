@@ -26,6 +26,7 @@ from bucketcast.arn import Arn
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.runtime.checked import Checked, checked, demand
 from bucketcast.runtime.model import TOKEN_LENGTH, Runtime, RuntimeTarget, State
+from bucketcast.store.runtime.alarms import Alarms
 from bucketcast.store.runtime.resources import Resources, UnsettledError
 from bucketcast.store.runtime.table import Doomed, Table, Task
 from bucketcast.targets import load
@@ -73,11 +74,12 @@ class Removed:
 class RuntimeTargets:
     """The run-time targets of one stack; `deployed` are the ARNs of those that a deploy made."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what they are made with
         self,
         runtime: Runtime,
         table: Table,
         resources: Resources,
+        alarms: Alarms,
         *,
         deployed: frozenset[str] = frozenset(),
         clock: Callable[[], float] = time.time,
@@ -86,6 +88,7 @@ class RuntimeTargets:
         self.runtime = runtime
         self._table = table
         self._resources = resources
+        self._alarms = alarms
         self._deployed = deployed
         self._clock = clock
         self._patience = patience
@@ -143,7 +146,7 @@ class RuntimeTargets:
         if there and there.state == state and held == {**wanted.shown, **wanted.secrets}:
             # One that was made by a version without alarms gets them so, and after a deploy with
             # another topic the alarms learn whom to tell.
-            self._resources.alarms.make(there)
+            self._alarms.make(there)
             self._table.end(task)
             return Put(there, "unchanged", wanted.notes)
         target = self._planned(arn, kind, id, wanted, there)
@@ -249,7 +252,7 @@ class RuntimeTargets:
                 self._resources.make_secret(target.secret, wanted.secret_text)
             if target.state == "on" and not is_mapped:
                 self._resources.map(target)
-            self._resources.alarms.make(target)
+            self._alarms.make(target)
         except Exception:
             with suppress(Exception):  # what is left then is left to the next call
                 self._take_over(made)
@@ -305,7 +308,7 @@ class RuntimeTargets:
                 if each.what == "mapping":
                     self._resources.unmap(each.name)
                 elif each.what == "alarms":
-                    self._resources.alarms.remove(each.name)
+                    self._alarms.remove(each.name)
                 elif each.what == "secret":
                     self._resources.remove_secret(each.name)
                 else:
