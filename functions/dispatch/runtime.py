@@ -117,15 +117,23 @@ class Kind:
         own, in_order = self._queue(queue), queue.endswith(".fifo")
         way = TargetQueue(arn, own, own, fifo=in_order)
         now = round(time.time() * 1000)
-        pauses, stay = {}, []
-        for one in map(message, event["Records"]):
-            _, envelope, term = read(one, now)
-            if term.worn and not in_order and context.get_remaining_time_in_millis() > _SPARE_MS:
-                body = envelope.again(term.begun, term.attempts) if envelope else one.body
-                if not way.send_again([body]):
-                    continue
-            stay.append(one.id)
-            pauses[one.receipt] = max(pause(term.receives), term.spacing if in_order else 0)
+        held = [read(message(each), now) for each in event["Records"]]
+        worn = [each for each in held if each[-1].worn and not in_order]
+        if context.get_remaining_time_in_millis() < _SPARE_MS:
+            worn = []
+        refused = way.send_again(
+            [
+                envelope.again(term.begun, term.attempts) if envelope else one.body
+                for one, envelope, term in worn
+            ]
+        )
+        gone = {one.id for place, (one, *_) in enumerate(worn) if place not in refused}
+        stay = [one.id for one, *_ in held if one.id not in gone]
+        pauses = {
+            one.receipt: max(pause(term.receives), term.spacing if in_order else 0)
+            for one, _, term in held
+            if one.id not in gone
+        }
         if pauses:
             way.postpone(pauses)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in stay]}

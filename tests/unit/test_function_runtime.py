@@ -154,6 +154,23 @@ def test_worn_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> 
     assert Fake.sent == []
 
 
+def test_worn_messages_are_sent_again_ten_a_call(runtime: Runtime) -> None:
+    queue = runtime.put("audit", enable="off")
+    event = invocation(*(body(f"key-{number}") for number in range(10)))
+    sent = str(round(time.time() * 1_000) - 60_000)
+    for each in event["Records"]:
+        each["eventSourceARN"] = RUNTIME.arn(queue)
+        each["attributes"] = {"SentTimestamp": sent, "ApproximateReceiveCount": str(WORN)}
+    calls: list[str] = []
+    events = runtime.handler._sqs.meta.events  # type: ignore[attr-defined]
+    events.register("before-call.sqs", lambda model, **_: calls.append(model.name))
+    assert runtime.handler(event, Context(60 * SECONDS)) == {"batchItemFailures": []}
+    assert calls == ["SendMessageBatch"]
+    again = received(runtime.account.sqs, RUNTIME.url(queue))
+    keys = {delivery.event.key for each in again for delivery in unpack(each["Body"])[1]}
+    assert keys == {f"key-{number}" for number in range(10)}
+
+
 def test_what_is_refused_is_buried_beside_its_own_queue(runtime: Runtime) -> None:
     from bucketcast.errors import Rejected  # noqa: PLC0415 - only here
 
