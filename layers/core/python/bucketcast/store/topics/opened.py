@@ -2,6 +2,7 @@
 
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws
+from bucketcast.store.runtime.alarms import Alarms
 from bucketcast.store.runtime.opened import NoRuntimeError
 from bucketcast.store.runtime.resources import Resources
 from bucketcast.store.runtime.table import Table
@@ -21,5 +22,6 @@ def topics_of(stack: str, table: str, aws: Aws) -> Topics:
     if runtime is None:
         raise NoRuntimeError(f"the stack {stack} is older than topics are: deploy it again")
     resources = Resources(runtime, aws.sqs, aws.mappings, aws.secretsmanager)
-    targets = RuntimeTargets(runtime, Table(table, aws.dynamodb), resources)
+    alarms = Alarms(aws.cloudwatch, runtime.topic)
+    targets = RuntimeTargets(runtime, Table(table, aws.dynamodb), resources, alarms)
     return Topics(Items(table, aws.dynamodb), runtime, targets, resources)
