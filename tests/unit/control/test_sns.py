@@ -1,6 +1,7 @@
 """The SNS API of topics: what every action answers to boto3's own client."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -201,6 +202,28 @@ def test_an_attribute_that_there_is_not_cannot_be_set(ann: Any) -> None:
     with pytest.raises(ClientError, match=r"did you mean.* OpaqueData") as caught:
         ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqeData", AttributeValue="x")
     assert code(caught) == ("InvalidArgument", 400)
+
+
+def test_a_certificate_by_its_path_is_read_once_and_its_key_is_not(
+    server: Server, ann: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "ca.pem"
+    pem = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    file.write_text(f"-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n{pem}")
+    given = {"push-endpoint": "https://h", "persistent": "true", "ca-location": str(file)}
+    ann.create_topic(Name="t1", Attributes=given)
+    file.unlink()
+    ann.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="x")
+    assert read(ann)["EndPoint"]["EndpointArgs"] == f"ca-location={file}"
+    (target,) = server.account.table.targets()
+    assert target.settings["cert_authority"] == pem.strip()
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/dev/zero", "/proc/self/environ", "/n", "x", "."])
+def test_other_files_are_answered_as_if_they_were_not_there(ann: Any, path: str) -> None:
+    given = {"push-endpoint": "https://h", "ca-location": path}
+    with pytest.raises(ClientError, match="allowed is a certificate as PEM text, or its path"):
+        ann.create_topic(Name="t1", Attributes=given)
 
 
 def test_an_action_that_ceph_does_not_have_is_refused(ann: Any) -> None:

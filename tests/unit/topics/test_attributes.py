@@ -124,6 +124,11 @@ def test_a_certificate_is_given_as_its_text() -> None:
     assert "PEM text" in refusal(push_endpoint="https://h", ca_location="/etc/ssl/ca.pem")
 
 
+def test_or_by_its_path_where_files_are_read() -> None:
+    found = checked({"push-endpoint": "https://h", "ca-location": "/ca.pem"}, lambda _: PEM)
+    assert (found.shown["ca-location"], found.authority) == ("/ca.pem", PEM)
+
+
 def test_too_much_is_refused() -> None:
     with pytest.raises(TopicError, match="at most 200,000"):
         checked({"OpaqueData": "x" * 200_001})

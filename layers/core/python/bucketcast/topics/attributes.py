@@ -5,7 +5,7 @@ Attributes that Ceph does not know are kept and shown, as it does.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,8 @@ _INHERITED: Final = ("", "none")
 _LARGEST: Final = 2**31 - 1
 _MOST_BYTES: Final = 200_000
 """An item of DynamoDB is 400 KB at most."""
+_PEM: Final = "-----BEGIN CERTIFICATE-----"
+CERTIFICATE: Final = "a certificate as PEM text, or its path on the gateway's machine"
 _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 
 
@@ -41,15 +43,22 @@ _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 class Given:
     """Attributes that are right: those that may be seen, and those with a login in them.
 
-    Both together, `hidden` last, are all that was given.
+    Both together, `hidden` last, are all that was given. `authority` is what `ca-location` leads
+    to, where that is a path.
     """
 
     shown: dict[str, str]
     hidden: dict[str, str] = field(repr=False)
+    authority: str = ""
 
 
-def checked(given: Mapping[str, str]) -> Given:
-    """The attributes of a topic.
+def no_file(path: str) -> str:
+    """The certificate at a path, where nobody could read one."""
+    raise invalid("ca-location", repr(path[:200]), CERTIFICATE)
+
+
+def checked(given: Mapping[str, str], certificate: Callable[[str], str] = no_file) -> Given:
+    """The attributes of a topic; `certificate` gives what is at the path of `ca-location`.
 
     Raises:
         TopicError: they cannot be; no password is in it.
@@ -71,7 +80,9 @@ def checked(given: Mapping[str, str]) -> Given:
     if where is not None and where.user:
         hidden[ENDPOINT] = values[ENDPOINT]
         shown[ENDPOINT] = where.without_login
-    return Given(shown, hidden)
+    authority = values.get("ca-location", "")
+    is_path = authority and _PEM not in authority
+    return Given(shown, hidden, certificate(authority) if is_path else "")
 
 
 def has_login(given: Mapping[str, str]) -> bool:
@@ -133,6 +144,3 @@ def _about_the_endpoint(where: Address, values: Mapping[str, str]) -> Iterator[T
             yield TopicError("InvalidArgument", f"{USER}: allowed is {allowed}")
         if where.path not in ("", "/"):
             yield invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")
-    authority = values.get("ca-location", "")
-    if authority and "-----BEGIN CERTIFICATE-----" not in authority:
-        yield invalid("ca-location", repr(authority[:200]), "the certificate itself, as PEM text")

@@ -39,6 +39,8 @@ def target(topic: Topic, hidden: Mapping[str, str]) -> Pushed | None:
     if not topic.endpoint:
         return None
     values = {**topic.attributes, **hidden}
+    if topic.authority:
+        values["ca-location"] = topic.authority
     where = address(values[ENDPOINT])
     settings = {"shape": "ceph", "opaque_data": topic.opaque_data}
     settings |= _BY_KIND[where.kind](topic, where, values)

@@ -4,7 +4,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from typing import Final, Self
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -67,8 +67,9 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `attributes` are as they were given, but for the login: `push-endpoint` is without it, and
     `user-name` and `password` are not there. What was left out, the attributes `hidden`, are the
-    fields of the secret `secret`, a JSON object; "" where there is no login. `number` grows with
-    every change.
+    fields of the secret `secret`, a JSON object; "" where there is no login. `authority` is the
+    certificate that was at the path `ca-location` when that was given. `number` grows with every
+    change.
     """
 
     tenant: str
@@ -78,6 +79,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attributes: dict[str, str]
     secret: str = ""
     hidden: tuple[str, ...] = ()
+    authority: str = ""
     number: int = 1
 
     @property
@@ -147,9 +149,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def args(self) -> str:
         """The arguments of its endpoint, as `EndpointArgs` shows them."""
-        return urlencode(
-            {key: text for key, text in sorted(self.attributes.items()) if key not in OWN}
-        )
+        own = {key: text for key, text in sorted(self.attributes.items()) if key not in OWN}
+        return urlencode(own, quote_via=quote, safe="/:,@")
 
     def _number(self, key: str) -> int | None:
         text = self.attributes.get(key)

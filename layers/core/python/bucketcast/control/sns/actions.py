@@ -4,9 +4,11 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from bucketcast.control.sns import replies
+from bucketcast.control.sns.certificate import certificate
 from bucketcast.control.sns.form import Form
 from bucketcast.control.users import User
 from bucketcast.errors import did_you_mean
@@ -67,7 +69,7 @@ class Actions:
         demand_name(name)
         if not asked.secure and has_login(asked.form.attributes):
             raise TopicError("InvalidArgument", _INSECURE)
-        given = checked(asked.form.attributes)
+        given = checked(asked.form.attributes, certificate)
 
         def change(there: Topic | None, _: Mapping[str, str]) -> Wanted:
             if there is None:
@@ -94,7 +96,7 @@ class Actions:
             values = {**there.attributes, **hidden, key: text}
             if not text:
                 del values[key]
-            return Wanted(there.owner, checked(values))
+            return Wanted(there.owner, checked(values, partial(_kept, there)))
 
         self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
         return replies.done("SetTopicAttributes", asked.request_id)
@@ -132,6 +134,12 @@ class Actions:
         for topic in topics:
             _demand_secure(asked, topic)
         return replies.listed(topics, _token(after), asked.request_id)
+
+
+def _kept(there: Topic, path: str) -> str:
+    """The certificate of a topic that has one from this path, whatever is there now."""
+    is_same = path == there.attributes.get("ca-location")
+    return there.authority if is_same and there.authority else certificate(path)
 
 
 def _demand_secure(asked: Asked, topic: Topic) -> None:

@@ -133,6 +133,7 @@ class Topics:
             region=arn.region,
             attributes=given.shown,
             hidden=tuple(sorted(given.hidden)),
+            authority=given.authority,
             # A topic that is made again after it was deleted is another one.
             number=there.number + 1 if there else self._now(),
         )
