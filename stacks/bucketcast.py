@@ -63,6 +63,7 @@ class Bucketcast(Stack):
                 assets=assets,
                 keep=not local,
                 table=ingest.rules,
+                keys=config.kms_keys,
             )
             for target in config.targets
         ]
@@ -106,7 +107,14 @@ class Bucketcast(Stack):
             )
         Tags.of(self).add("application", "bucketcast")
         if config.entry:
-            entry = Entry(self, "Entry", config=config.entry, ingest=ingest, assets=assets)
+            entry = Entry(
+                self,
+                "Entry",
+                config=config.entry,
+                ingest=ingest,
+                assets=assets,
+                keys=config.kms_keys,
+            )
             CfnOutput(self, "EntryUrl", value=entry.url)
         if config.control:
             control = Control(self, "Control", ingest=ingest, assets=assets)

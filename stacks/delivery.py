@@ -1,5 +1,6 @@
 """One configured target: its queue, its dead letters and the function that dispatches to it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import CfnOutput, Duration, Stack
@@ -44,10 +45,12 @@ class Delivery(Construct):
         assets: Assets,
         keep: bool,
         table: dynamodb.ITable,
+        keys: Sequence[str],
     ) -> None:
         super().__init__(scope, construct_id)
         self._target = target
         self._table = table
+        self._keys = keys
         self._fifo = sync_events
         self._bulk = target.deploy.profile == "throughput" and not sync_events
         self._name = target_name(Stack.of(self).stack_name, target.kind, target.id)
@@ -114,7 +117,7 @@ class Delivery(Construct):
         # with its reason. To back off, by visibility, is a right of the event source already.
         self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
-        secrets.let_read(role, self._target.secret_names)
+        secrets.let_read(role, self._target.secret_names, self._keys)
         role.add_to_policy(counters.right_to_add(self._table))
         role.add_to_policy(breakers.right_to_use(self._table))
 

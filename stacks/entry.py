@@ -1,5 +1,6 @@
 """The HTTP entry for those who post their notifications: MinIO and Ceph RGW."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Duration, Stack
@@ -28,6 +29,7 @@ class Entry(Construct):
         config: EntryConfig,
         ingest: Ingest,
         assets: Assets,
+        keys: Sequence[str],
     ) -> None:
         super().__init__(scope, construct_id)
         made = Function(
@@ -46,7 +48,7 @@ class Entry(Construct):
             reserved=config.reserved_concurrency or None,
         )
         ingest.queue.grant(made.role, "sqs:SendMessage")
-        secrets.let_read(made.role, config.secret_names)
+        secrets.let_read(made.role, config.secret_names, keys)
         # Lambda's own check knows Signature V4 only, which neither of the two can make.
         made_url = made.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
         self.url = made_url.url

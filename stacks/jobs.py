@@ -45,6 +45,8 @@ class Job(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{Stack.of(self).stack_name}-{construct_id}"
+        # AWS documents aws:SourceAccount for Scheduler, and not for Glue: if it does not send it, a
+        # condition on it would keep every job from its role.
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
         script = s3_assets.Asset(self, "Script", path=str(assets.script(folder)))
         options = ground.options

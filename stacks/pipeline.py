@@ -12,7 +12,7 @@ from constructs import Construct
 
 from bucketcast.config import Deployment, PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
-from stacks import jobs, nag, secrets
+from stacks import encryption, jobs, nag, secrets
 from stacks.assets import Assets
 from stacks.bundling import mirrors
 from stacks.ingest import Ingest
@@ -87,7 +87,10 @@ class Pipeline(Construct):
         for job in senders:
             self._let_send(job, queues)
         held = [target.secret_names for target in self._mirrors()]
-        secrets.let_read(self.jobs["reconcile"].role, frozenset().union(*held))
+        keys = self._config.kms_keys
+        secrets.let_read(self.jobs["reconcile"].role, frozenset().union(*held), keys)
+        for job in self.jobs.values():
+            encryption.let_decrypt(job.role, keys, encryption.OBJECTS)
 
     def runs(self, job: str) -> str:
         """The folder of a job's runs."""

@@ -183,6 +183,29 @@ def test_what_can_be_read_on_the_way_is_noted(folder: Folder) -> None:
     assert not [note for note in folder.load(here, local=True).notes if "on the way" in note]
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        '"arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"',
+        '["arn:aws:kms:eu-central-1:111122223333:alias/mine"]',
+        '["1234abcd-12ab-34cd-56ef-1234567890ab"]',
+        "[7]",
+    ],
+)
+def test_only_arns_of_keys_are_kms_keys(folder: Folder, found: str) -> None:
+    (told,) = folder.mistakes(f"kms_keys = {found}\n")
+    assert told.startswith("kms_keys: found ")
+    assert "never to its alias" in told
+
+
+def test_kms_keys_are_taken(folder: Folder) -> None:
+    keys = [
+        "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        "arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1234abcd12ab34cd56ef1234567890ab",
+    ]
+    assert folder.load(f"kms_keys = {keys}\n").kms_keys == tuple(keys)
+
+
 def test_a_webhook_that_writes_into_a_bucket_is_noted(folder: Folder) -> None:
     text = '[notify_webhook.a]\nendpoint = "https://uploads.s3.eu-central-1.amazonaws.com/in"\n'
     (note,) = (note for note in folder.load(text).notes if "writes into" in note)

@@ -34,6 +34,10 @@ _SYNC_EVENTS = (
     "MINIO_API_SYNC_EVENTS"
 )
 _CONTROL = "the S3 notification API behind a function URL, for mc and the SDKs (default off)"
+_KMS_KEYS = (
+    "ARNs of the KMS keys of your own by which secrets, Inventory reports and listed buckets are "
+    "encrypted: who reads those may decrypt by them (default none)"
+)
 _OBJECT_FACTS = (
     "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
     "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
@@ -53,6 +57,7 @@ class _WithEveryOption(click.Command):
                     ("sync_events (on|off)", _SYNC_EVENTS),
                     ("object_facts (off|on|all)", _OBJECT_FACTS),
                     ("control (on|off)", _CONTROL),
+                    ("kms_keys (list)", _KMS_KEYS),
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
@@ -137,6 +142,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "sync_events": config.sync_events,
         "object_facts": config.object_facts,
         "control": config.control,
+        "kms_keys": list(config.kms_keys),
         "buckets": {
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
@@ -183,6 +189,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     yield "", "sync_events", _shown(config.sync_events)
     yield "", "object_facts", config.object_facts
     yield "", "control", _shown(config.control)
+    if config.kms_keys:
+        yield "", "kms_keys", _shown(config.kms_keys)
     for name, bucket in config.buckets.items():
         for key in options_of(Bucket):
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))

@@ -122,7 +122,8 @@ class Deployment:
     `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
     `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
     told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
-    `control` is whether the control plane answers behind a URL.
+    `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
+    by which secrets and reports are encrypted.
     """
 
     sync_events: bool
@@ -137,6 +138,7 @@ class Deployment:
     runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
     discard: tuple[str, ...] = ()
     control: bool = False
+    kms_keys: tuple[str, ...] = ()
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

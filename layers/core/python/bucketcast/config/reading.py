@@ -9,7 +9,7 @@ from typing import Any
 from bucketcast import targets
 from bucketcast.access import PRICE
 from bucketcast.arn import Arn
-from bucketcast.config import alarms, encryption, entry, limits, pipeline, runtime, variables
+from bucketcast.config import alarms, encryption, entry, keys, limits, pipeline, runtime, variables
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import PLAIN, EntryConfig
 from bucketcast.config.model import (
@@ -58,6 +58,8 @@ class Reading:
             self._wrong("sync_events", f"found {sync!r}", f"allowed is {error}")
             sync_events = False
         control = self._switch("control")
+        kms_keys = document.get("kms_keys", [])
+        self._errors += keys.mistakes(kms_keys)
         self._object_facts = _text(document.get("object_facts", "off"))
         if self._object_facts not in OBJECT_FACTS:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
@@ -67,6 +69,7 @@ class Reading:
             "sync_events",
             "object_facts",
             "control",
+            "kms_keys",
             "bucket",
             "entry",
             "alarms",
@@ -105,6 +108,7 @@ class Reading:
             at_run_time,
             discard,
             control=control,
+            kms_keys=tuple(kms_keys),
         )
 
     def _switch(self, key: str) -> bool:
