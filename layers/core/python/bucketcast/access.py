@@ -68,6 +68,11 @@ def asked(rules: Iterable[Rule]) -> Asked:
     return Asked(tuple(sorted(calls)), tuple(few) if len(few) <= _MOST_PREFIXES else ("",))
 
 
+def is_logged_only(events: Iterable[str]) -> bool:
+    """Whether nobody but CloudTrail tells of any of these events."""
+    return {single for given in events for single in expand(given)} <= set(CALLS.values())
+
+
 def selected(found: Mapping[str, Any], name: str) -> Asked | None:
     """What our selector with this name asks for; None where there is none."""
     for selector in found.get("AdvancedEventSelectors") or ():

@@ -1,6 +1,6 @@
 """After a change of a bucket's rules: CloudTrail logs what they ask for, and that is said."""
 
-from bucketcast import access, names
+from bucketcast import access
 from bucketcast.cli.screen import Screen
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
@@ -20,7 +20,7 @@ def follow(
         said = f"the trail could not be changed, so access events are as before: {error}"
     else:
         calls = access.asked([added] if added else []).calls
-        if before is None and added and len(calls) and not _else(added):
+        if before is None and added and calls and access.is_logged_only(added.events):
             said = (
                 f"these come from CloudTrail only ({access.PRICE}): "
                 f"`bucketcast attach {bucket} --access-events` switches them on"
@@ -31,9 +31,3 @@ def follow(
     if said and not screen.json:
         screen.note(f"note: {said}")
     return [said] if said else []
-
-
-def _else(rule: Rule) -> bool:
-    """Whether it asks for anything that S3 notifies of."""
-    singles = {single for given in rule.events for single in names.expand(given)}
-    return not singles <= set(access.CALLS.values())

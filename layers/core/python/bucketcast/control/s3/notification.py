@@ -17,6 +17,7 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.gate import Admitted
 from bucketcast.control.s3 import document
 from bucketcast.control.s3 import rules as forms
+from bucketcast.control.s3.reads import demand_logged
 from bucketcast.errors import BucketcastError
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, AwsError, explained
@@ -111,13 +112,16 @@ class Notifications:
             there = deployed.find(self._stack, self._aws)
             known = [target.arn for target in there.targets]
             queues = document.read(text, known, self._region)
+            rules = Rules(there.rules_table, self._aws.dynamodb)
+            with explained():
+                held = rules.in_order(bucket)
+            logs = AccessEvents(there, self._aws)
+            demand_logged(forms.rules(bucket, queues, held), held, lambda: logs.are_on(bucket))
             buckets = Buckets(there, self._aws)
             if queues and not (wired := buckets.look(bucket)).via and not wired.by_deploy:
                 buckets.attach(bucket, "sqs")
             with explained():
-                Rules(there.rules_table, self._aws.dynamodb).change(
-                    bucket, lambda held: forms.rules(bucket, queues, held)
-                )
+                rules.change(bucket, lambda held: forms.rules(bucket, queues, held))
         self._follow(there, bucket)
 
     def clear(self, bucket: str) -> None:
