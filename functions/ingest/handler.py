@@ -13,11 +13,12 @@ from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.settings import IngestSettings
-from bucketcast.store.counters import Counters, Counts
+from bucketcast.store.counters import TOPICS, Counters, Counts, Triggered
 from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
 from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.table import Table
+from bucketcast.topics.model import is_topic
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 _NAME = "ingress"
@@ -52,11 +53,19 @@ def build(environ: Mapping[str, str]) -> Handler:
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         made.begin()
+        triggered = 0
+
+        def told(routed: Routed) -> None:
+            nonlocal triggered
+            triggered += sum(is_topic(hit.arn) for _, hits in routed.asked for hit in hits)
+            _tell(routed)
+
         taken = intake(
             map(incoming, event["Records"]),
             round(time.time() * 1000),
-            told=_tell,
+            told=told,
         )
+        counters.add(TOPICS, Triggered(triggered))
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
         telemetry.count(

@@ -355,3 +355,18 @@ def test_events_for_a_target_that_is_not_there_are_counted(
     ingest.put(HOOK)
     assert ingest(message(record("a"), record("b"))) == []
     assert Counters(rules_table, lambda: dynamodb).read() == {gone: Counts(skipped=2)}
+
+
+def test_events_are_counted_once_for_each_notification_of_a_topic(
+    ingest: Ingest, dynamodb: "DynamoDBClient", rules_table: str
+) -> None:
+    counters = Counters(rules_table, lambda: dynamodb)
+    assert counters.triggered() == 0
+    for name in ("n1", "n2"):
+        asked = ("s3:ObjectCreated:*",)
+        rule = Rule(bucket="uploads", arn="arn:aws:sns:r::t1", events=asked, name=name)
+        ingest.rules.add(rule)
+    ingest.put(HOOK)
+    assert ingest(message(record("a"), record("b"))) == []
+    assert ingest(message(record("c"))) == []
+    assert counters.triggered() == 6

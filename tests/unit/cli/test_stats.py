@@ -1,6 +1,6 @@
 """`bucketcast stats`: what was counted beside what the queues hold."""
 
-from bucketcast.store.counters import Counters, Counts
+from bucketcast.store.counters import TOPICS, Counters, Counts, Triggered
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import TABLE, FakeAws
 
@@ -36,3 +36,20 @@ def test_a_queue_that_cannot_be_asked_is_no_reason_to_fail(run: Run, aws: FakeAw
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-webhook-primary"))
     rows = {row[0]: row for row in cells(run("stats").out)}
     assert rows[HOOK][-2:] == ["?", "?"]
+
+
+def test_topics_have_ceph_s_counters(run: Run, aws: FakeAws) -> None:
+    assert "topics" not in run("stats").err
+    counters = Counters(TABLE, lambda: aws.dynamodb)
+    counters.add("arn:aws:sns:r::t1", Counts(sent=5, dead=2))
+    counters.add(TOPICS, Triggered(7))
+    ran = run("stats")
+    assert TOPICS not in ran.out
+    assert "pubsub_event_triggered 7, pubsub_event_lost 2, pubsub_push_ok 5" in ran.err
+    assert run("stats", "--json").document["topics"] == {
+        "pubsub_event_triggered": 7,
+        "pubsub_event_lost": 2,
+        "pubsub_push_ok": 5,
+        "pubsub_push_fail": 2,
+        "pubsub_push_pending": 0,
+    }

@@ -15,6 +15,8 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.users import Account, User
 from bucketcast.store.counters import Counts
 from bucketcast.store.progress import Progress
+from bucketcast.store.topics.counted import Pubsub, pubsub
+from bucketcast.topics.model import topic_id
 from tests.unit.control.requests import ACCESS, ANNA, SECRET
 
 FOUND = [
@@ -31,7 +33,7 @@ def samples(text: str) -> dict[str, int]:
 
 
 def test_the_metrics_of_v2() -> None:
-    text = metrics.cluster(FOUND, "h:9100")
+    text = metrics.cluster(FOUND, "h:9100", Pubsub())
     of = '{server="h:9100",target_id="1",target_name="webhook"}'
     found = samples(text)
     assert found[f"minio_notify_target_total_events{of}"] == 13
@@ -47,8 +49,27 @@ def test_the_metrics_of_v2() -> None:
     assert "# TYPE minio_notify_target_total_events counter" in text
 
 
+def test_ceph_s_counters_of_topics() -> None:
+    found = [
+        *FOUND,
+        Progress("arn:aws:sns:r:acme:once", Counts(sent=5, dead=2, skipped=1), 0, 0),
+        Progress(f"arn:minio:sqs::{topic_id('', 't')}:amqp", Counts(sent=7, failed=3), 4, 9),
+    ]
+    text = metrics.cluster(found, "h", pubsub(found, 20))
+    sums = {name: value for name, value in samples(text).items() if name.startswith("pubsub")}
+    assert sums == {
+        'pubsub_event_triggered{server="h"}': 19,
+        'pubsub_event_lost{server="h"}': 2,
+        'pubsub_push_ok{server="h"}': 12,
+        'pubsub_push_fail{server="h"}': 5,
+        'pubsub_push_pending{server="h"}': 4,
+    }
+    assert "# TYPE pubsub_push_pending gauge" in text
+    assert 'target_id="arn:aws:sns:r:acme:once",target_name="topic"' in text
+
+
 def test_the_metrics_of_v3_are_sums() -> None:
-    text = metrics.notification(FOUND, "h:9100")
+    text = metrics.notification(FOUND, "h:9100", Pubsub())
     assert samples(text) == {
         'minio_notification_current_send_in_progress{server="h:9100"}': 3,
         'minio_notification_events_errors_total{server="h:9100"}': 3,

@@ -5,6 +5,7 @@ import click
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.store import deployed
 from bucketcast.store.progress import Progress, progress
+from bucketcast.store.topics.counted import counted
 
 _COLUMNS = ("ARN", "SENT", "FAILED TRIES", "DEAD", "SKIPPED", "IN FLIGHT", "WAITING")
 
@@ -17,20 +18,27 @@ def command(screen: Screen) -> None:
 
     Events are counted since the stack was made. A failed try is an event that will be tried again;
     skipped are events that a rule sent to a target that is not there. In flight and waiting are
-    messages, each of which may hold many events.
+    messages, each of which may hold many events. Ceph's counters of topics stand below.
 
     \b
     Example:
       bucketcast stats --json
     """  # noqa: D301 - click reads the character
     aws = screen.aws()
-    found = progress(deployed.find(screen.stack, aws), aws)
-    document = {"targets": [_document(each) for each in found]}
+    there = deployed.find(screen.stack, aws)
+    found = progress(there, aws)
+    topics = {
+        f"pubsub_{name}": number
+        for name, number in counted(found, there.rules_table, aws)._asdict().items()
+    }
+    document = {"targets": [_document(each) for each in found], "topics": topics}
     rows = [
         (each.arn, *map(str, each.counts), _shown(each.in_flight), _shown(each.waiting))
         for each in found
     ]
     screen.table(document, _COLUMNS, rows, "there is no target, and nothing was counted")
+    if any(topics.values()) and not screen.json:
+        screen.note("topics: " + ", ".join(f"{name} {count}" for name, count in topics.items()))
 
 
 def _document(each: Progress) -> dict[str, object]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION = "#counters"
+TOPICS: Final = "#topics"
+"""In the place of an ARN."""
 CLIENT: Final = Config(
     connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}
 )
@@ -38,6 +40,12 @@ class Counts(NamedTuple):
     skipped: int = 0
 
 
+class Triggered(NamedTuple):
+    """Of all topics together: events that notifications asked for, one for each notification."""
+
+    triggered: int = 0
+
+
 class Counters:
     """The counters of a stack; `client` makes the client when it is needed first."""
 
@@ -50,8 +58,8 @@ class Counters:
     def _client(self) -> "DynamoDBClient":
         return self._make()
 
-    def add(self, arn: str, counts: Counts) -> None:
-        """Add to a target's counts; zeros alone make no call."""
+    def add(self, arn: str, counts: Counts | Triggered) -> None:
+        """Add to a target's counts, or to those of `TOPICS`; zeros alone make no call."""
         grown = {name: number for name, number in counts._asdict().items() if number}
         if not grown or time.monotonic() < self._not_before:
             return
@@ -75,7 +83,15 @@ class Counters:
             ExpressionAttributeNames={"#bucket": "bucket"},
             ExpressionAttributeValues={":bucket": {"S": PARTITION}},
         )
-        return {item["rule"]["S"]: _counts(item) for page in pages for item in page["Items"]}
+        items = {item["rule"]["S"]: item for page in pages for item in page["Items"]}
+        return {arn: _counts(item) for arn, item in items.items() if arn != TOPICS}
+
+    def triggered(self) -> int:
+        """How many events notifications of topics have asked for since the stack was made."""
+        item: Any = self._client.get_item(
+            TableName=self._table, Key={"bucket": {"S": PARTITION}, "rule": {"S": TOPICS}}
+        ).get("Item", {})
+        return int(item.get("triggered", {"N": "0"})["N"])
 
 
 def _counts(item: Mapping[str, Any]) -> Counts:

@@ -165,6 +165,11 @@ class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
     retry_sleep_duration: int = 0
 
 
+def is_topic(arn: str) -> bool:
+    """Whether an ARN is a topic's, and not a target's."""
+    return arn.startswith(_PREFIX)
+
+
 def topic_id(tenant: str, name: str) -> str:
     """The id of a topic's run-time target: names of topics are longer than those of queues."""
     return "topic-" + hashlib.sha256(f"{tenant}:{name}".encode()).hexdigest()[:16]

@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 from bucketcast.arn import Arn
 from bucketcast.store.progress import Progress
+from bucketcast.store.topics.counted import Pubsub
+from bucketcast.topics.model import is_topic
 
 
 class _Metric(NamedTuple):
@@ -34,8 +36,17 @@ _SUMS: Final = (
 )
 
 
-def cluster(found: Sequence[Progress], server: str) -> str:
-    """The notification metrics of `/minio/v2/metrics/cluster`."""
+_PUBSUB: Final = {
+    "event_triggered": "Events that have a topic, one for each notification",
+    "event_lost": "Events that have a topic and were given up",
+    "push_ok": "Events that were pushed to the endpoint of a topic",
+    "push_fail": "Tries to push an event to the endpoint of a topic that failed",
+    "push_pending": "Messages of events being pushed to the endpoints of topics",
+}
+
+
+def cluster(found: Sequence[Progress], server: str, topics: Pubsub) -> str:
+    """The notification metrics of `/minio/v2/metrics/cluster`, and Ceph's counters of topics."""
     lines: list[str] = []
     for name, about, number in _sums(found):
         kind = "gauge" if name.startswith("current") else "counter"
@@ -51,10 +62,14 @@ def cluster(found: Sequence[Progress], server: str) -> str:
             (_target(each.arn, server), number) for each, number in zip(found, numbers, strict=True)
         ]
         lines += _family(metric, labelled)
+    for name, number in topics._asdict().items():
+        kind = "gauge" if name.endswith("pending") else "counter"
+        metric = _Metric(f"pubsub_{name}", _PUBSUB[name], kind)
+        lines += _family(metric, [(_labels(server=server), number)])
     return "\n".join(lines) + "\n"
 
 
-def notification(found: Sequence[Progress], server: str) -> str:
+def notification(found: Sequence[Progress], server: str, _: Pubsub) -> str:
     """The metrics of `/minio/metrics/v3/notification`, all of them counters as in MinIO."""
     lines: list[str] = []
     for name, about, number in _sums(found):
@@ -85,6 +100,8 @@ def _family(metric: _Metric, numbers: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def _target(arn: str, server: str) -> str:
+    if is_topic(arn):
+        return _labels(server=server, target_id=arn, target_name="topic")
     named = Arn.parse(arn)
     return _labels(server=server, target_id=named.id, target_name=named.type)
 

@@ -21,6 +21,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, AwsError
 from bucketcast.store.progress import Progress, progress
+from bucketcast.store.topics.counted import Pubsub, counted
 
 PREFIX: Final = "/minio/admin/v3"
 APPLIED: Final = {"x-minio-config-applied": "true"}
@@ -31,7 +32,7 @@ _SEALING: Final = 2
 
 _METRICS_SECONDS: Final = 10.0
 
-Written = Callable[[Sequence[Progress], str], str]
+Written = Callable[[Sequence[Progress], str, Pubsub], str]
 Work = Callable[[Admitted, str], Awaitable[Response]]
 
 
@@ -48,7 +49,7 @@ class Admin:
         self._sealing = asyncio.Semaphore(_SEALING)
         self._measuring = asyncio.Lock()
         self._measured_until = 0.0
-        self._found: Sequence[Progress] = ()
+        self._found: tuple[Sequence[Progress], Pubsub] = ((), Pubsub())
         # Making a client is not safe among threads, using one is.
         _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
         _ = aws.secretsmanager, aws.cloudwatch
@@ -103,21 +104,26 @@ class Admin:
             if not user.admin:
                 raise S3Error("AccessDenied", f"{user.name} is no administrator")
             try:
-                found = await self._measures()
+                found, topics = await self._measures()
             except AwsError as error:
                 raise S3Error("ServiceUnavailable", str(error)) from error
-            text = written(found, request.headers.get("host", ""))
+            text = written(found, request.headers.get("host", ""), topics)
             return Response(text, media_type="text/plain; version=0.0.4")
 
         return answer
 
-    async def _measures(self) -> Sequence[Progress]:
+    async def _measures(self) -> tuple[Sequence[Progress], Pubsub]:
         """How the targets are doing, kept for as long as MinIO keeps it."""
         async with self._measuring:
             if time.monotonic() > self._measured_until:
-                self._found = await asyncio.to_thread(lambda: progress(self._there(), self._aws))
+                self._found = await asyncio.to_thread(self._measured_now)
                 self._measured_until = time.monotonic() + _METRICS_SECONDS
             return self._found
+
+    def _measured_now(self) -> tuple[Sequence[Progress], Pubsub]:
+        there = self._there()
+        found = progress(there, self._aws)
+        return found, counted(found, there.rules_table, self._aws)
 
     def _there(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)
