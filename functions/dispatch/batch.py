@@ -6,6 +6,7 @@ from typing import Any
 
 from bucketcast import telemetry, tracing
 from bucketcast.dispatch import Dispatcher, Message
+from bucketcast.dispatch.redaction import shortened
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.options import read
 from bucketcast.store.counters import Counters, Counts
@@ -74,7 +75,7 @@ def probe(connect: Connect) -> dict[str, Any]:
             where = target.where
             target.probe()
     except DeliveryError as error:
-        return {"online": False, "why": str(error), "where": where}
+        return {"online": False, "why": shortened(str(error)), "where": where}
     return {"online": True, "why": "", "where": where}
 
 

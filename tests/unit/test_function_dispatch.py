@@ -212,6 +212,14 @@ def test_probe_says_where_and_that_it_is_there(dispatch: Dispatch) -> None:
     assert Fake.sent == []
 
 
+def test_probe_says_no_more_than_people_read(dispatch: Dispatch) -> None:
+    Fake.answers = {"probe": NotConnected("a page: " + "x" * 5_000 + " (see endpoint)")}
+    why = probe(dispatch)["why"]
+    assert len(why) == 600
+    assert why.startswith("a page: ")
+    assert why.endswith(" (see endpoint)")
+
+
 def test_probe_says_why_not(dispatch: Dispatch) -> None:
     Fake.answers = {"probe": NotConnected("connection refused")}
     assert probe(dispatch) == {

@@ -137,7 +137,7 @@ def test_keys_that_grow_by_the_same_piece_are_warned_of(
     ingest.put()
     assert ingest(message(record("thumbs/thumbs/thumbs/cat.jpg"))) == []
     assert "a loop, which costs money" in caplog.text
-    assert "thumbs" not in caplog.text
+    assert "thumbs" not in str([vars(each) for each in caplog.records])
     assert '"LoopsSuspected":[1.0]' in capsys.readouterr().out
 
 
@@ -233,7 +233,7 @@ def test_target_is_told_what_it_wants(ingest: Ingest) -> None:
 
 
 def test_without_the_right_to_look_the_messages_stay_as_a_whole(
-    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:
         raise refusal("AccessDenied", "GetObjectTagging")
@@ -242,9 +242,12 @@ def test_without_the_right_to_look_the_messages_stay_as_a_whole(
     ingest.put(bucket="photos")
     monkeypatch.setattr("bucketcast.store.objects.Objects._look", refuse)
     other = record("b", s3__bucket__name="photos")
-    assert ingest(message(record("a"), other), message(other)) == ["0"]
+    assert ingest(message(record("payroll"), other), message(other)) == ["0"]
     assert ingest.keys("webhook-primary") == [["b"]]
     assert ingest.keys("postgres-_") == []
+    said = str([vars(each) for each in caplog.records])
+    assert "S3 could not be asked about an object of uploads" in said
+    assert "payroll" not in said
 
 
 def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(

@@ -225,7 +225,7 @@ def _ask(
         message = found[place][0]
         if known is None:
             failed[message] = NotToldError(
-                f"S3 could not be asked about {event.bucket}/{event.key}"
+                f"S3 could not be asked about an object of {event.bucket}"
             )
             continue
         try:
