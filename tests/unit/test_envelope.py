@@ -81,6 +81,16 @@ def test_one_message_unpacks_to_no_more_than_a_reader_opens() -> None:
     ]
 
 
+def test_what_was_asked_of_objects_counts_too() -> None:
+    """It stands beside the record, and may be many times longer."""
+    told = {"x-amz-meta-a": "x" * 40_000}
+    made = [Delivery("rule", event(f"k{n}", metadata=told)) for n in range(1_000)]
+    packed = list(pack(made, 1))
+    assert [one.event.key for each in packed for one in unpack(each.body)[1]] == [
+        one.event.key for one in made
+    ]
+
+
 def test_message_that_is_cut_short_is_refused() -> None:
     (packed,) = pack(deliveries(200), 1)
     body = json.loads(packed.body)

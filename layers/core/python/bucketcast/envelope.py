@@ -185,7 +185,7 @@ def _pack(
         text = b64encode(zstd.compress(listed, _LEVEL)).decode("ascii")
         packed = _encode(replace(about, count=len(part), zstd=text))
         body = packed if illegal else min(packed, body, key=len)
-    if len(body) <= MAX_BYTES:
+    if len(body) <= MAX_BYTES and len(listed) <= MAX_UNPACKED:
         yield Packed(body.decode(), start, stop)
     elif len(part) == 1:
         raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)
