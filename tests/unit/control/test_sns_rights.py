@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from bucketcast.control.sns.secure import secure
 from bucketcast.topics.access import PUBLISH, may
 from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.control.sns_calls import USERS, Server
@@ -183,3 +184,8 @@ def test_what_a_proxy_says_is_believed_only_where_told_so(
         ann.create_topic(Name="t1", Attributes=LOGIN)
     else:
         assert refused(lambda: ann.create_topic(Name="t1", Attributes=LOGIN))[1] == 400
+
+
+def test_a_function_url_is_https_whatever_its_headers_say() -> None:
+    assert secure("never")({"scheme": "https"}, {"x-forwarded-proto": "http"})
+    assert not secure("never")({"scheme": "http"}, {})

@@ -1,0 +1,65 @@
+"""A thousand topics: how long the first and the last take to make, to read, to list and to delete.
+
+Needs a running `make up`, whose `.local/env` is exported. Prints the median milliseconds of the
+calls of each tenth. Run: `python -m benchmarks.topics [NUMBER] [--persistent]`.
+"""
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+NUMBER = 1_000
+PARTS = 10
+
+
+def main() -> None:
+    numbers = [int(each) for each in sys.argv[1:] if each.isdecimal()]
+    names = [f"bench-{number:05}" for number in range(numbers[0] if numbers else NUMBER)]
+    attributes = {"push-endpoint": "http://127.0.0.1:9/"}
+    if "--persistent" in sys.argv:
+        attributes["persistent"] = "true"
+    where = os.environ
+    sns: Any = boto3.client(
+        "sns",
+        endpoint_url=where["BUCKETCAST_URL"],
+        region_name=where["AWS_REGION"],
+        aws_access_key_id=where["BUCKETCAST_ACCESS_KEY"],
+        aws_secret_access_key=where["BUCKETCAST_SECRET_KEY"],
+        config=Config(retries={"total_max_attempts": 1}, read_timeout=120),
+    )
+    arns: list[str] = []
+
+    def make(name: str) -> None:
+        arns.append(sns.create_topic(Name=name, Attributes=attributes)["TopicArn"])
+
+    told("CreateTopic", names, make)
+    told("GetTopicAttributes", arns, lambda arn: sns.get_topic_attributes(TopicArn=arn))
+    began = time.perf_counter()
+    pages = list(sns.get_paginator("list_topics").paginate())
+    listed = sum(len(page["Topics"]) for page in pages)
+    took = time.perf_counter() - began
+    print(f"ListTopics: {listed:,} topics in {len(pages)} pages, {took * 1000:,.0f} ms", flush=True)
+    told("DeleteTopic", arns, lambda arn: sns.delete_topic(TopicArn=arn))
+
+
+def told(what: str, given: list[str], call: Callable[[str], object]) -> None:
+    """Call with each, and print the median of each tenth."""
+    seconds = []
+    for each in given:
+        began = time.perf_counter()
+        call(each)
+        seconds.append(time.perf_counter() - began)
+    size = max(1, len(given) // PARTS)
+    parts = [seconds[start : start + size] for start in range(0, len(seconds), size)]
+    shown = " ".join(f"{statistics.median(part) * 1000:,.0f}" for part in parts)
+    print(f"{what}: {shown} ms", flush=True)
+
+
+if __name__ == "__main__":
+    main()
