@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TOPIC: Final = "topic#"
 _WORK: Final = "topicwork#"
+_MOST_READ: Final = 1_000
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +74,10 @@ class Items:
         """
         begin = _TOPIC if tenant is None else _topic_key(tenant, "")
         found: list[Topic] = []
-        for topic in self._after(begin, after):
+        start = _TOPIC + after if after else ""
+        # One more than asked for tells whether there is another page; no more than that is read.
+        for text in self._texts(begin, start, min(limit + 1, _MOST_READ)):
+            topic = _topic.decode(text)
             if not keep(topic):
                 continue
             if len(found) == limit:
@@ -83,7 +87,7 @@ class Items:
         return found, ""
 
     def works(self) -> list[Work]:
-        return [_work.decode(text) for text in self._texts(_WORK, "")]
+        return [_work.decode(text) for text in self._texts(_WORK)]
 
     def begin(self, work: Work, instead_of: Work | None = None) -> bool:
         """Write a work down, in the place of another; whether nobody else was quicker."""
@@ -141,10 +145,7 @@ class Items:
             return False
         return True
 
-    def _after(self, begin: str, after: str) -> Iterator[Topic]:
-        return map(_topic.decode, self._texts(begin, _TOPIC + after if after else ""))
-
-    def _texts(self, begin: str, after: str) -> Iterator[str]:
+    def _texts(self, begin: str, after: str = "", at_once: int = _MOST_READ) -> Iterator[str]:
         start: Any = _key(after) if after.startswith(begin) and after else None
         while True:
             answer = self._client.query(
@@ -153,6 +154,7 @@ class Items:
                 ExpressionAttributeNames={"#bucket": "bucket", "#rule": "rule"},
                 ExpressionAttributeValues={":bucket": {"S": PARTITION}, ":begin": {"S": begin}},
                 ConsistentRead=True,
+                Limit=at_once,
                 **({"ExclusiveStartKey": start} if start else {}),
             )
             yield from (item["text"]["S"] for item in answer["Items"])
