@@ -86,6 +86,7 @@ class AmqpServer(Server):
         super().__init__(process, tls)
         self.plain = plain
         self.tls_port = tls_port
+        self.password = PASSWORD
 
     @property
     def address(self) -> str:
@@ -103,7 +104,7 @@ class AmqpServer(Server):
                 "127.0.0.1",
                 self.plain,
                 vhost,
-                pika.PlainCredentials(USER, PASSWORD),
+                pika.PlainCredentials(USER, self.password),
                 socket_timeout=2,
                 stack_timeout=2,
                 blocked_connection_timeout=2,
@@ -267,7 +268,7 @@ def _definitions() -> dict[str, object]:
     publishing = {"configure": "", "write": r"^ev\.", "read": ""}
     return {
         "users": [
-            {"name": name, "password_hash": _hashed(password), "tags": ""}
+            {"name": name, "password_hash": hashed(password), "tags": ""}
             for name, password in users
         ],
         "vhosts": [{"name": "/"}, {"name": OTHER_VHOST}],
@@ -280,7 +281,7 @@ def _definitions() -> dict[str, object]:
     }
 
 
-def _hashed(password: str) -> str:
+def hashed(password: str) -> str:
     """RabbitMQ's own form: a salt of 32 bits, then SHA-256 of it and the password."""
     salt = b"salt"
     return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()

@@ -9,6 +9,7 @@ import http.client
 import json
 import ssl
 import subprocess
+from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
 from shutil import rmtree
@@ -62,6 +63,9 @@ location /below/ { proxy_pass http://node/; }
 location /page/ { default_type text/html; return 200 "<html>Welcome</html>"; }
 location /moved/ { return 301 https://elsewhere.example/; }
 """
+
+
+_PAGE = 10_000
 
 
 class RefusedError(Exception):
@@ -136,13 +140,11 @@ class SearchServer(Server):
     def received(self, place: str = "") -> list[Arrival]:
         """See `Server`; a document whose id is no `bucket/key` has no key."""
         index = place or self.place
-        query = {"size": 10_000, "sort": ["_seq_no"], "docvalue_fields": ["@timestamp"]}
         try:
             self.ask("POST", f"/{index}/_refresh")
-            answer = self._raw("POST", f"/{index}/_search", query)
+            hits = list(self._hits(index))
         except RefusedError:
             return []
-        hits = msgspec.json.decode(answer, type=_Answer).hits.hits
         arrivals = [
             Arrival(
                 body=bytes(each.source),
@@ -152,6 +154,17 @@ class SearchServer(Server):
             for each in hits
         ]
         return sorted(arrivals, key=lambda each: each.key)
+
+    def _hits(self, index: str) -> Iterator["_Hit"]:
+        """All documents, as many at once as a search gives."""
+        query: Any = {"size": _PAGE, "sort": ["_seq_no"], "docvalue_fields": ["@timestamp"]}
+        while True:
+            answer = self._raw("POST", f"/{index}/_search", query)
+            hits = msgspec.json.decode(answer, type=_Answer).hits.hits
+            yield from hits
+            if len(hits) < _PAGE:
+                return
+            query["search_after"] = hits[-1].sort
 
     def clear(self) -> None:
         for each in self.ask("GET", "/_cat/indices?format=json&expand_wildcards=all"):
@@ -168,6 +181,7 @@ class _Hit(msgspec.Struct):
     id: str = msgspec.field(name="_id")
     source: msgspec.Raw = msgspec.field(name="_source")  # the document byte for byte
     fields: dict[str, list[Any]] = {}
+    sort: list[Any] = []
 
 
 class _Hits(msgspec.Struct):
@@ -194,8 +208,8 @@ def start(
             cert=tls.server_cert,
             key=tls.server_key,
             ca=tls.ca,
-            basic=_authorization({"username": USER, "password": PASSWORD}),
-            api_key=_authorization({"api_key": API_KEY}),
+            basic=authorization({"username": USER, "password": PASSWORD}),
+            api_key=authorization({"api_key": API_KEY}),
         )
     )
     front = [nginx, "-c", str(folder / "nginx.conf"), "-p", str(folder)]
@@ -252,7 +266,7 @@ def _ask(settings: Settings, method: str, path: str, body: bytes | None, timeout
         connection = http.client.HTTPSConnection(host, port, timeout=timeout, context=context)
     else:
         connection = http.client.HTTPConnection(host, port, timeout=timeout)
-    headers = {"Authorization": _authorization(settings), "Content-Type": "application/json"}
+    headers = {"Authorization": authorization(settings), "Content-Type": "application/json"}
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
@@ -264,7 +278,7 @@ def _ask(settings: Settings, method: str, path: str, body: bytes | None, timeout
     return answer
 
 
-def _authorization(settings: Settings) -> str:
+def authorization(settings: Settings) -> str:
     if "api_key" in settings:
         return "ApiKey " + base64.b64encode(settings["api_key"].encode()).decode()
     login = f"{settings.get('username', '')}:{settings.get('password', '')}"

@@ -195,6 +195,15 @@ class KafkaServer(Server):
         finally:
             consumer.close()
 
+    def advertise(self, port: int) -> None:
+        """Send clients of the TLS listener to this port, which leads to that one."""
+        file = self.process.folder / "server.properties"
+        before, name, rest = file.read_text().partition("advertised.listeners=")
+        here = f"TLS://127.0.0.1:{self.chosen['tls']}"
+        file.write_text(before + name + rest.replace(here, f"TLS://127.0.0.1:{port}", 1))
+        self.process.stop()
+        self.process.start()
+
     def make(self, topic: str, partitions: int = 1, **config: str) -> None:
         """A topic, ready for use; `config` has a `_` for each dot."""
         named = {key.replace("_", "."): text for key, text in config.items()}

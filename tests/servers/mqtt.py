@@ -6,6 +6,7 @@ killed; before that the broker keeps what comes.
 """
 
 import os
+import signal
 import socket
 import ssl
 import subprocess
@@ -223,6 +224,12 @@ class MqttServer(Server):
     def log(self) -> str:
         """What the broker says of its clients, since the folder was made."""
         return (self.process.folder / "log").read_text()
+
+    def change_password(self, password: str) -> None:
+        """Let `USER` in by this one alone, from now on."""
+        users = {USER: password, OBSERVER: OBSERVER_PASSWORD}
+        _write_passwords(self.process.folder / "passwords", users)
+        self.process.send_signal(signal.SIGHUP)
 
     def clear(self) -> None:
         self.observer.arrived()

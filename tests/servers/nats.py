@@ -123,6 +123,11 @@ class NatsServer(Server):
                 self.process.stop()
                 self.process.start()
 
+    def log_in_by(self, own: Mapping[str, Any], login: str) -> None:
+        """Take `login` from now on; `own` is how nats-py connects then, with all rights."""
+        self._login = own
+        self.configure(login)
+
     @contextmanager
     def configured(
         self, login: str = LOGIN, *, encryption: str | None = "", more: str = "", **own: Any

@@ -111,6 +111,10 @@ class Process:
         """Let it go on after `pause`; nothing if it was not paused."""
         _resume(_tree(self._required()))
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the program itself."""
+        self._required().send_signal(number)
+
     def _required(self) -> psutil.Process:
         process = self._process()
         if process is None:

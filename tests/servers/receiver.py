@@ -26,19 +26,6 @@ import httptools
 import msgspec
 
 
-class Configuration(msgspec.Struct, forbid_unknown_fields=True):
-    """Ports on 127.0.0.1, accepted `Authorization` values, paths of PEM files."""
-
-    plain: int
-    tls: int
-    mtls: int
-    control: int
-    logins: list[str]
-    cert: str
-    key: str
-    ca: str
-
-
 class Request(msgspec.Struct):
     """One request as it came. `body` is base64 in the file; header names are in lower case."""
 
@@ -73,6 +60,21 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Close the connection instead."""
 
 
+class Configuration(msgspec.Struct, forbid_unknown_fields=True):
+    """Ports on 127.0.0.1, accepted `Authorization` values, paths of PEM files."""
+
+    plain: int
+    tls: int
+    mtls: int
+    control: int
+    logins: list[str]
+    cert: str
+    key: str
+    ca: str
+    answers: list[Answer] = []
+    """What it begins with, until it is given others."""
+
+
 _OK = Answer()
 _NEEDS_LOGIN = Answer(status=401, headers={"WWW-Authenticate": "Bearer"}, body="who are you?")
 _WRONG_LOGIN = Answer(status=403, body="this login is not known here")
@@ -83,7 +85,7 @@ class Receiver:
 
     def __init__(self, configuration: Configuration, folder: Path) -> None:
         self.logins = frozenset(configuration.logins)
-        self.answers: list[Answer] = []
+        self.answers = configuration.answers
         self.connections = count(1)
         self._encode = msgspec.json.Encoder().encode
         # Appending, so that a file that the tests empty meanwhile goes on at its new end.

@@ -101,6 +101,13 @@ class WebhookServer(Server):
         """Give the first of these that fits, else 200; a restart forgets them."""
         self.tell("PUT", msgspec.json.encode(answers))
 
+    def always_answer(self, *answers: Answer) -> None:
+        """As `answer`, also after a restart."""
+        file = self.process.folder / "receiver.json"
+        kept = msgspec.json.decode(file.read_bytes(), type=Configuration)
+        file.write_bytes(msgspec.json.encode(msgspec.structs.replace(kept, answers=list(answers))))
+        self.answer(*answers)
+
     def clear(self) -> None:
         self.answer()
         with self._file.open("r+b") as file:
@@ -121,8 +128,12 @@ class WebhookServer(Server):
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> WebhookServer:
     """Start the receiver with its requests in `folder`; see `servers.Module.start`."""
     folder.mkdir(parents=True, exist_ok=True)
+    chosen = ports(folder, "plain", "tls", "mtls", "control")
     listeners = Configuration(
-        **ports(folder, "plain", "tls", "mtls", "control"),
+        plain=chosen["plain"],
+        tls=chosen["tls"],
+        mtls=chosen["mtls"],
+        control=chosen["control"],
         logins=[f"Bearer {TOKEN}", BASIC],
         cert=str(tls.server_cert),
         key=str(tls.server_key),
