@@ -114,15 +114,21 @@ def _of_copy(it: Happened) -> bool:
     return it.about.how is What.COPY and it.what in (What.REMOVED, What.EXPIRED_OLDER)
 
 
-def body(dialect: Dialect, bucket: str, it: Happened, source: random.Random) -> dict[str, Any]:
-    """What the source sends of it; nothing where it says nothing."""
+def body(
+    dialect: Dialect,
+    bucket: str,
+    it: Happened,
+    source: random.Random,
+    by_eventbridge: float = 0.25,
+) -> dict[str, Any]:
+    """What the source sends of it, S3 partly by EventBridge; nothing where it says nothing."""
     if dialect == "minio":
         return _of_minio(bucket, it) if it.what in _MINIO else {}
     if dialect == "ceph":
         return _of_ceph(bucket, it) if it.what in _CEPH else {}
     if it.what in _CLOUDTRAIL:
         return _of_cloudtrail(bucket, it)
-    if it.what in _EVENTBRIDGE and source.random() < 0.25:
+    if it.what in _EVENTBRIDGE and source.random() < by_eventbridge:
         return _of_eventbridge(bucket, it)
     return _of_s3(bucket, it) if it.what in _S3 else {}
 

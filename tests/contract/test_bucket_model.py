@@ -6,10 +6,9 @@ Small here; `make model` takes many more examples (`MODEL_EXAMPLES`).
 import json
 import os
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,8 +17,9 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.errors import Retryable
 from bucketcast.event import Event
-from tests.contract.bucket import NULL, STEPS, Bucket, Happened, Step, What, perform
-from tests.contract.bucket_records import DIALECTS, Dialect, body, untold
+from tests.contract.bucket import NULL, STEPS, Bucket, Happened, Step, perform
+from tests.contract.bucket_records import DIALECTS, Dialect, body
+from tests.contract.bucket_shown import Shown, wrong
 from tests.contract.trial import Sender, Trial, recorded
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "12"))
@@ -28,24 +28,6 @@ LIKELY = {"create": 6, "change": 6, "delete": 2, "remove": 3, "expire": 1, "expi
 """How often steps are taken; a step that is not here is taken once in a hundred."""
 
 STEP = st.tuples(st.sampled_from(STEPS), st.sampled_from(("a b+%", "ä/", "c")), st.integers(0, 41))
-
-
-class Shown(NamedTuple):
-    """What of an object a mirror has to show."""
-
-    version: str
-    etag: str
-    size: int
-
-
-def listed(bucket: Bucket, dialect: Dialect) -> dict[str, Shown]:
-    """What the listing has of each key; Ceph tells the version of no copy."""
-    return {
-        key: Shown(
-            NULL if dialect == "ceph" and each.how is What.COPY else each.id, each.etag, each.size
-        )
-        for key, each in bucket.listing().items()
-    }
 
 
 def mirrored(mirror: Trial, name: str) -> dict[str, Shown]:
@@ -59,23 +41,6 @@ def mirrored(mirror: Trial, name: str) -> dict[str, Shown]:
             found[key] = Shown(held.get("versionId") or NULL, held["eTag"], held.get("size", 0))
             assert not record["eventName"].startswith("s3:ObjectAccessed:")
     return found
-
-
-def wrong(
-    rows: Mapping[str, Shown], bucket: Bucket, dialect: Dialect, history: Sequence[Happened]
-) -> dict[str, tuple[Shown | None, Shown | None]]:
-    """By key what a row shows and what the listing has, where they are not alike and should be.
-
-    What came to the surface when a version or a marker above it was removed by its id, no event
-    tells: such a key has no row, or the right one. `untold` has the few quirks beside that.
-    """
-    listing, too_little = listed(bucket, dialect), untold(dialect, history)
-    may_be_absent = bucket.surfaced | too_little.may_be_absent
-    return {
-        key: (rows.get(key), listing.get(key))
-        for key in (rows.keys() | listing.keys()) - too_little.may_be_stale
-        if rows.get(key) != listing.get(key) and (key in rows or key not in may_be_absent)
-    }
 
 
 def told(

@@ -1,0 +1,42 @@
+"""What a mirror of a bucket has to show, and where its rows are wrong."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tests.contract.bucket import NULL, Bucket, Happened, What
+from tests.contract.bucket_records import Dialect, untold
+
+
+class Shown(NamedTuple):
+    """What of an object a mirror has to show."""
+
+    version: str
+    etag: str
+    size: int
+
+
+def listed(bucket: Bucket, dialect: Dialect) -> dict[str, Shown]:
+    """What the listing has of each key; Ceph tells the version of no copy."""
+    return {
+        key: Shown(
+            NULL if dialect == "ceph" and each.how is What.COPY else each.id, each.etag, each.size
+        )
+        for key, each in bucket.listing().items()
+    }
+
+
+def wrong(
+    rows: Mapping[str, Shown], bucket: Bucket, dialect: Dialect, history: Sequence[Happened]
+) -> dict[str, tuple[Shown | None, Shown | None]]:
+    """By key what a row shows and what the listing has, where they are not alike and should be.
+
+    What came to the surface when a version or a marker above it was removed by its id, no event
+    tells: such a key has no row, or the right one. `untold` has the few quirks beside that.
+    """
+    listing, too_little = listed(bucket, dialect), untold(dialect, history)
+    may_be_absent = bucket.surfaced | too_little.may_be_absent
+    return {
+        key: (rows.get(key), listing.get(key))
+        for key in (rows.keys() | listing.keys()) - too_little.may_be_stale
+        if rows.get(key) != listing.get(key) and (key in rows or key not in may_be_absent)
+    }
