@@ -1,6 +1,8 @@
 # `make` alone prints what there is. Everything is installed into the checkout, nothing beside it.
 PYTHON ?= python3
 CONFIG ?= bucketcast.toml
+N ?= 100000
+SEED ?= 1
 RUN := .venv/bin/python
 
 # Tools of the terminal's other projects must not leak in.
@@ -9,7 +11,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test synth lock bench clean
+.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test chaos synth lock bench clean
 
 help: ## print these lines
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +66,9 @@ e2e: setup servers ## the deployed stack on the local AWS, with real servers
 
 test: setup servers ## install the servers that the tests need, then run every test
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target --keep-going e2e unit infra glue isolated
+
+chaos: setup servers ## real operations and injected events over ten targets while all around them breaks (N=100000 SEED=1)
+	@$(RUN) -m tests.chaos --events "$(N)" --seed "$(SEED)" --report .local/chaos/$(N)-$(SEED).md
 
 synth: setup ## the template for a real account, into cdk.out (needs no network and no credentials)
 	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"

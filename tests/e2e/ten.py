@@ -1,6 +1,10 @@
-"""A server of every kind behind one deployed stack, and what each holds of a bucket's events."""
+"""A server of every kind behind one deployed stack, and what each holds of a bucket's events.
+
+Before each stands a relay, by which a test breaks connections.
+"""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +16,17 @@ from bucketcast import targets
 from bucketcast.options import options_of
 from tests import servers
 from tests.e2e.arrivals import as_listed, held
-from tests.servers import Server
+from tests.servers import Server, Settings
+from tests.servers.kafka import KafkaServer
+from tests.servers.link import Link, Links
+from tests.servers.logins import login_of
 from tests.servers.tls import Tls
 
 ID = "ten"
 CHOSEN = {"nats": "nats-jetstream", "elasticsearch": "elasticsearch-opensearch"}
 """The server of a kind that has several."""
+_PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=port=)\d+")
+"""Where a setting of a server says its port."""
 
 
 class Logged(NamedTuple):
@@ -29,10 +38,14 @@ class Logged(NamedTuple):
 
 
 class Ten:
-    """A running server of each kind, by kind; kinds that can mirror a bucket do."""
+    """A running server of each kind, by kind; kinds that can mirror a bucket do.
 
-    def __init__(self, running: Mapping[str, Server]) -> None:
+    Targets reach them through the `links`, with the logins that can be changed.
+    """
+
+    def __init__(self, running: Mapping[str, Server], links: Mapping[str, Link]) -> None:
         self.running = running
+        self.links = links
         self.mirrors = [kind for kind in running if "format" in _options(kind)]
         self.logs = [kind for kind in running if kind not in self.mirrors]
 
@@ -41,7 +54,7 @@ class Ten:
         form = {"format": "namespace"}
         return {
             f"{kind}.{ID}": {
-                **server.tls_settings(cert_authority=str(server.tls.ca)),
+                **_pointed(login_of(kind).of(_encrypted(server)), self.links[kind].port),
                 **(form if kind in self.mirrors else {}),
             }
             for kind, server in self.running.items()
@@ -68,18 +81,24 @@ def all_running(folder: Path, tls: Tls) -> Iterator[Ten]:
     """Start all, and stop them in the end; raises what `servers.run` does."""
     names = {kind: CHOSEN.get(kind, kind) for kind in servers.kinds()}
     running: dict[str, Server] = {}
+    links: dict[str, Link] = {}
+    relays = Links()
 
     def begin(kind: str) -> None:
-        running[kind] = servers.run(names[kind], folder / names[kind], tls)
-        running[kind].clear()  # from then on what stands for its consumers listens
+        running[kind] = server = servers.run(names[kind], folder / names[kind], tls)
+        links[kind] = relays.open(folder / "links" / kind, _port(_encrypted(server)))
+        if isinstance(server, KafkaServer):
+            server.advertise(links[kind].port)
+        server.clear()  # from then on what stands for its consumers listens
 
     with ThreadPoolExecutor(len(names)) as pool:
         begun = [pool.submit(begin, kind) for kind in names]
     try:
         for one in begun:
             one.result()
-        yield Ten(running)
+        yield Ten(running, links)
     finally:
+        relays.close()
         for server in running.values():
             server.stop()
 
@@ -95,6 +114,20 @@ def _events(server: Server, prefix: str) -> Iterator[Logged]:
         assert record["eventName"] == document["EventName"], server.kind
         assert arrival.key in ("", document["Key"]), "a product's own key is the path"
         yield Logged(document["EventName"], document["Key"], record["s3"]["object"]["sequencer"])
+
+
+def _encrypted(server: Server) -> Settings:
+    return server.tls_settings(cert_authority=str(server.tls.ca))
+
+
+def _port(settings: Settings) -> int:
+    """The one port that these settings name."""
+    (port,) = {found for text in settings.values() for found in _PORT.findall(text)}
+    return int(port)
+
+
+def _pointed(settings: Settings, port: int) -> Settings:
+    return {name: _PORT.sub(str(port), text) for name, text in settings.items()}
 
 
 def _options(kind: str) -> Any:

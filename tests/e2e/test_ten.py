@@ -11,6 +11,8 @@ from threading import Event
 
 import pytest
 
+from tests.chaos.plan import plan
+from tests.chaos.run import bring_back_soon, prepare, run
 from tests.e2e import arrivals
 from tests.e2e.deploying import Local, write_configuration
 from tests.e2e.system import Deployed
@@ -34,6 +36,11 @@ ONLINE_SECONDS = 120.0
 COPIED_SECONDS = 90.0
 RETURN_SECONDS = 180.0
 """What was tried in vain waits up to twice as long as the outage took."""
+CHAOS_EVENTS = 300
+CHAOS_SEED = 1
+CHAOS_SECONDS = 300.0
+BACK_SECONDS = 15
+"""After so long what a killed function had is seen again."""
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +140,19 @@ def test_ten_servers_killed_during_uploads_get_everything(
     assert_complete(ten, deployed, prefix, puts=uploads.keys, deletes=uploads.deleted)
     assert deployed.depths() == {}, "an outage buries nothing"
     wait_until_online(deployed)
+
+
+def test_nothing_is_lost_and_no_row_is_wrong_while_everything_breaks(
+    ten: Ten, deployed: Deployed, prefix: str
+) -> None:
+    """`make chaos` in small; it is the last one here, as logins are others after it."""
+    prepare(deployed, ten)
+    bring_back_soon(deployed, BACK_SECONDS)
+    planned = plan(CHAOS_EVENTS, CHAOS_SEED, sorted(deployed.targets), together=5)
+    result = run(planned, deployed, ten, (BUCKET, prefix), settle=CHAOS_SECONDS)
+    assert (result.verdict.lost, result.verdict.wrong) == ({}, {})
+    assert len(result.faults) == len(planned.faults)
+    assert deployed.depths() == {}, "the poison was taken out, and there was nothing else"
 
 
 def assert_complete(

@@ -1,0 +1,59 @@
+"""Why events came more than once, from the traces that the functions write themselves.
+
+A repeat is put down, in this order, to a message that was sent twice; to the function having said
+twice that it delivered, since the queue gave it the event twice; to a try that failed although the
+server had taken the event, by its reason; and else to a try of which nobody ever told the end: the
+function was killed, or out of time.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from bucketcast import tracing
+
+SENT_TWICE = "the message was sent twice on purpose"
+GIVEN_TWICE = "the queue had it twice: ingest was killed, or a batch outlasted its visibility"
+NEVER_ENDED = "a try without an end: the function was killed in mid-batch"
+_FAILED = "tried again, though it had been taken: "
+_VARYING = re.compile(r"[0-9a-f]*\d[0-9a-f.:]*|'[^']*'|\"[^\"]*\"")
+_REASON_LENGTH = 70
+
+
+class Traces:
+    """What the functions said of each event, by target's ARN and mark."""
+
+    def __init__(self, log: Path) -> None:
+        self._delivered: dict[str, Counter[str]] = defaultdict(Counter)
+        self._retried: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for line in _lines(log):
+            self._delivered[line.target].update(line.delivered.split())
+            for reason, marks in line.retried.items():
+                for mark in marks.split():
+                    self._retried[line.target][mark].append(reason)
+
+    def causes(self, target: str, mark: str, copies: int, sent: int) -> Iterator[str]:
+        """The cause of each copy but the first; `sent` is how often its message was sent."""
+        left = copies - 1
+        said = self._delivered[target][mark]
+        reasons = self._retried[target].get(mark, [])
+        known = [SENT_TWICE] * (sent - 1)
+        known += [GIVEN_TWICE] * max(0, said - sent)
+        known += [_FAILED + _plain(each) for each in reversed(reasons)]
+        known += [NEVER_ENDED] * left
+        return iter(known[:left])
+
+
+def _lines(log: Path) -> Iterator[tracing.Dispatched]:
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        for text in lines:
+            if text.startswith('{"trace":"dispatched"'):
+                line = tracing.read(text)
+                if isinstance(line, tracing.Dispatched):
+                    yield line
+
+
+def _plain(reason: str) -> str:
+    """A reason without what is different each time."""
+    return _VARYING.sub("…", reason)[:_REASON_LENGTH]

@@ -1,0 +1,70 @@
+"""The planned operations on a real bucket."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+WORKERS = 3
+_LARGEST = 4_000
+_KINDS = {"put": 6, "overwrite": 3, "copy": 2, "multipart": 1, "delete": 2, "delete many": 0.3}
+_MANY = 5
+_NAMES = {
+    "put": "s3:ObjectCreated:Put",
+    "overwrite": "s3:ObjectCreated:Put",
+    "copy": "s3:ObjectCreated:Copy",
+    "multipart": "s3:ObjectCreated:CompleteMultipartUpload",
+    "delete": "s3:ObjectRemoved:Delete",
+    "delete many": "s3:ObjectRemoved:Delete",
+}
+
+
+class RealOperation(NamedTuple):
+    """One call of S3; `origin` is what a copy is made of, `size` is of what is written."""
+
+    kind: str
+    keys: tuple[str, ...]
+    size: int = 0
+    origin: str = ""
+
+    @property
+    def events(self) -> int:
+        return len(self.keys)
+
+    @property
+    def name(self) -> str:
+        """The name of each of its events."""
+        return _NAMES[self.kind]
+
+
+def operations(events: int, source: random.Random) -> list[list[RealOperation]]:
+    """What each worker does; each has keys of its own, so that a plan is one order of events."""
+    share = -(-events // WORKERS)
+    return [list(_of_worker(f"{worker}/", share, source)) for worker in range(WORKERS)]
+
+
+def _of_worker(prefix: str, events: int, source: random.Random) -> Iterator[RealOperation]:
+    there: list[str] = []
+    done = made = 0
+    while done < events:
+        kind = source.choices(list(_KINDS), list(_KINDS.values()))[0] if there else "put"
+        size = source.randrange(_LARGEST)
+        if kind in ("put", "multipart", "copy"):
+            made += 1
+            key = f"{prefix}{made:05} ä+%.jpg"
+            one = RealOperation(kind, (key,), size, _any(there, source) if kind == "copy" else "")
+            there.append(key)
+        elif kind == "overwrite":
+            one = RealOperation(kind, (_any(there, source),), size)
+        else:
+            count = min(len(there), events - done, _MANY if kind == "delete many" else 1)
+            one = RealOperation(kind, tuple(_take(there, source) for _ in range(count)))
+        done += one.events
+        yield one
+
+
+def _any(there: Sequence[str], source: random.Random) -> str:
+    return there[source.randrange(len(there))]
+
+
+def _take(there: list[str], source: random.Random) -> str:
+    return there.pop(source.randrange(len(there)))

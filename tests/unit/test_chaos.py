@@ -1,0 +1,156 @@
+"""What `make chaos` rests on: a plan that a seed fixes, and a judge that sees what is amiss."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.chaos.breakage import FUNCTION, INGEST, SERVERS
+from tests.chaos.causes import GIVEN_TWICE, NEVER_ENDED, SENT_TWICE, Traces
+from tests.chaos.judge import Judge, Verdict
+from tests.chaos.made import BUCKET, DIALECT, REFUSED, UNTAKEN
+from tests.chaos.plan import Plan, plan
+from tests.contract.bucket_shown import listed
+from tests.servers import Arrival
+
+TARGETS = [
+    f"{kind}.ten"
+    for kind in (
+        *("amqp", "elasticsearch", "kafka", "mqtt", "mysql"),
+        *("nats", "nsq", "postgres", "redis", "webhook"),
+    )
+]
+LOG, MIRROR = "kafka", "redis"
+
+
+@pytest.fixture(scope="module")
+def planned() -> Plan:
+    return plan(300, 1, TARGETS, together=5)
+
+
+def test_a_seed_fixes_the_plan(planned: Plan) -> None:
+    assert plan(300, 1, TARGETS, together=5) == planned
+    assert plan(300, 2, TARGETS, together=5) != planned
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_small_plan_has_something_of_everything(seed: int) -> None:
+    small = plan(300, seed, TARGETS, together=5)
+    assert {each.what for each in small.faults} == {*SERVERS, FUNCTION}
+    assert {each.whom for each in small.faults} == {*TARGETS, INGEST}
+    assert 2 in small.made.told.values(), "some messages are sent twice"
+    assert small.made.dead.keys() == {"webhook.ten", "postgres.ten"}
+    assert small.made.broken.keys() == {"", *TARGETS}
+    sent = [each.body for each in small.made.sends]
+    assert all(text in sent for texts in small.made.broken.values() for text in texts)
+
+
+def log_of(planned: Plan) -> list[Arrival]:
+    """What a log has that got each injected event once."""
+    found = []
+    for one in planned.made.told:
+        record = {
+            "eventName": "s3:ObjectCreated:Put",
+            "eventTime": "2026-01-02T03:04:05.678Z",
+            "responseElements": {"x-amz-request-id": one.request},
+            "s3": {"object": {"sequencer": ""}},
+        }
+        found.append(Arrival(json.dumps({"Key": one.path, "Records": [record]}).encode()))
+    return found
+
+
+def rows_of(planned: Plan) -> list[Arrival]:
+    """What a mirror has that shows the model."""
+    found = []
+    for key, shown in listed(planned.made.bucket, DIALECT).items():
+        held = {"versionId": shown.version, "eTag": shown.etag, "size": shown.size}
+        body = json.dumps({"Records": [{"s3": {"object": held}}]}).encode()
+        found.append(Arrival(body, f"{BUCKET}/{key}"))
+    return found
+
+
+def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verdict:
+    """What the judge says of one target that holds this, where nothing else happened."""
+    judge = Judge(
+        planned,
+        SimpleNamespace(happened=Counter()),  # type: ignore[arg-type]
+        SimpleNamespace(targets={f"{kind}.ten": {"arn": "arn"}}),  # type: ignore[arg-type]
+        SimpleNamespace(mirrors=[MIRROR]),  # type: ignore[arg-type]
+        ("uploads", "p/"),
+        Traces(traces),
+    )
+    if kind == MIRROR:
+        judge.mirror(kind, found, {})
+    else:
+        judge.log(kind, found)
+    return judge.verdict
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    file = tmp_path / "log"
+    file.touch()
+    return file
+
+
+def test_a_whole_log_and_a_right_mirror_are_good(planned: Plan, traces: Path) -> None:
+    assert judged(planned, LOG, log_of(planned), traces).good
+    assert judged(planned, MIRROR, rows_of(planned), traces).good
+
+
+def test_what_a_log_does_not_have_is_lost(planned: Plan, traces: Path) -> None:
+    missing, *others = log_of(planned)
+    verdict = judged(planned, LOG, others, traces)
+    assert verdict.lost == {"kafka.ten": [str(next(iter(planned.made.told)))]}
+    assert json.loads(missing.body)["Key"] in verdict.lost["kafka.ten"][0]
+
+
+def test_what_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
+    found = log_of(planned)
+    invented: Any = json.loads(found[0].body)
+    invented["Records"][0]["responseElements"]["x-amz-request-id"] = "invented"
+    verdict = judged(planned, LOG, [*found, Arrival(json.dumps(invented).encode())], traces)
+    assert len(verdict.wrong["kafka.ten"]) == 1
+    assert not verdict.good
+
+
+def test_rows_that_are_missing_stale_and_left_over_are_told(planned: Plan, traces: Path) -> None:
+    _, second, *others = rows_of(planned)
+    stale: Any = json.loads(second.body)
+    stale["Records"][0]["s3"]["object"]["size"] = 99
+    rows = [Arrival(json.dumps(stale).encode(), second.key), Arrival(second.body, f"{BUCKET}/gone")]
+    verdict = judged(planned, MIRROR, [*rows, *others], traces)
+    assert len(verdict.lost["redis.ten"]) == 1
+    assert len(verdict.wrong["redis.ten"]) == 2
+
+
+def test_poison_is_no_loss_where_it_is_to_be_buried_and_wrong_where_it_arrived(
+    planned: Plan, traces: Path
+) -> None:
+    found = log_of(planned)
+    poison = f"{BUCKET}/{REFUSED}"
+    taken = [each for each in found if not json.loads(each.body)["Key"].startswith(poison)]
+    assert judged(planned, "webhook", taken, traces).good
+    assert not judged(planned, "webhook", found, traces).good
+    rows = [each for each in rows_of(planned) if f"/{UNTAKEN}" not in each.key]
+    assert not judged(planned, MIRROR, rows, traces).good
+
+
+def test_a_repeat_is_put_down_to_its_cause(tmp_path: Path) -> None:
+    said = [
+        {"trace": "dispatched", "target": "arn", "delivered": "a@1 b@1"},
+        {"trace": "dispatched", "target": "arn", "delivered": "b@1"},
+        {"trace": "dispatched", "target": "arn", "retried": {"reset by 127.0.0.1:9 at 7": "a@1"}},
+    ]
+    file = tmp_path / "log"
+    lines = [json.dumps(each, separators=(",", ":")) for each in said]
+    file.write_text("\n".join(["INFO output:", *lines, "INFO"]))
+    traces = Traces(file)
+    assert list(traces.causes("arn", "a@1", 2, 2)) == [SENT_TWICE]
+    assert list(traces.causes("arn", "b@1", 2, 1)) == [GIVEN_TWICE]
+    (why,) = traces.causes("arn", "a@1", 2, 1)
+    assert "reset by … at …" in why
+    assert list(traces.causes("arn", "c@1", 3, 1)) == [NEVER_ENDED] * 2
