@@ -72,6 +72,7 @@ class Ingest(Construct):
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,
+            reserved=config.reserved or None,
         )
         name, about = f"{self._stack}-ingress", {"service": "ingest", "target": "ingress"}
         watch(queues, Watched(name, self.queue, self.dead, made.function, about))
@@ -89,6 +90,8 @@ class Ingest(Construct):
                 self.queue,
                 batch_size=1_000 if bulk else 10,
                 max_batching_window=window if bulk else None,
+                # More pollers than calls would have their messages refused, and count receives.
+                max_concurrency=config.reserved or None,
                 report_batch_item_failures=True,
             )
         )

@@ -44,6 +44,22 @@ def test_memory_timeout_and_concurrency_reach_the_function(make: Make) -> None:
     assert found.mapping(NAME)["ScalingConfig"] == {"MaximumConcurrency": 7}
 
 
+def test_a_target_that_hangs_takes_no_more_than_four_calls_at_once(make: Make) -> None:
+    found = make(WEBHOOK + REDIS)
+    for name in (NAME, "Bucketcast-redis-cache"):
+        assert found.mapping(name)["ScalingConfig"] == {"MaximumConcurrency": 4}
+    assert "ScalingConfig" not in make(WEBHOOK + "max_concurrency = 0").mapping(NAME)
+
+
+def test_calls_are_kept_free_for_ingest(make: Make) -> None:
+    found = make(WEBHOOK)
+    assert found.function("Bucketcast-ingest")["ReservedConcurrentExecutions"] == 20
+    assert found.mapping("Bucketcast-ingest")["ScalingConfig"] == {"MaximumConcurrency": 20}
+    none = make("[ingest]\nreserved_concurrency = 0" + WEBHOOK)
+    assert "ReservedConcurrentExecutions" not in none.function("Bucketcast-ingest")
+    assert "ScalingConfig" not in none.mapping("Bucketcast-ingest")
+
+
 def test_sync_events_makes_both_queues_fifo_and_nothing_batches_beyond_ten(make: Make) -> None:
     found = make('sync_events = "on"' + WEBHOOK + 'profile = "throughput"')
     for name in (f"{NAME}.fifo", f"{NAME}-dead.fifo"):

@@ -108,7 +108,7 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
     mirrors = frozenset({"arn:minio:sqs::_:redis"})
     assert made.facts == ObjectFacts(frozenset({"uploads", "photos"}), wants, mirrors)
     assert str(redis.arn) == "arn:minio:sqs::_:redis"
-    assert redis.deploy == Deploy("latency", 512, 60, None, None, (), ())
+    assert redis.deploy == Deploy("latency", 512, 60, 4, None, (), ())
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,8 @@ def test_to_check_no_certificate_has_to_be_said_twice(folder: Folder) -> None:
 
 
 def test_nothing_is_a_configuration_too(folder: Folder) -> None:
-    assert folder.load("") == Deployment(sync_events=False, buckets={}, targets=())
+    nothing = Deployment(sync_events=False, buckets={}, targets=(), reserved=20)
+    assert folder.load("") == nothing
 
 
 def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
@@ -672,13 +673,36 @@ def test_file_that_is_no_pem(folder: Folder) -> None:
 # What follows from what is said
 
 
+def test_no_kind_takes_all_calls_of_an_account(folder: Folder) -> None:
+    (target,) = folder.load(HOOK).targets
+    assert target.deploy.max_concurrency == 4
+
+
+def test_calls_are_kept_free_for_ingest_and_the_deploy_says_so(folder: Folder) -> None:
+    made = folder.load(HOOK)
+    assert made.reserved == 20
+    assert any("reserved_concurrency = 0" in note for note in made.notes)
+    none = folder.load("[ingest]\nreserved_concurrency = 0\n" + HOOK)
+    assert none.reserved == 0
+    assert any(note.startswith("ingest.reserved_concurrency is 0:") for note in none.notes)
+
+
+@pytest.mark.parametrize("number", [1, 1_001])
+def test_ingest_has_two_calls_at_least(folder: Folder, number: int) -> None:
+    text = f"[ingest]\nreserved_concurrency = {number}\n" + HOOK
+    assert folder.mistakes(text) == [
+        f"ingest.reserved_concurrency: found {number}; allowed is 0, or 2 to 1000"
+    ]
+
+
 @pytest.mark.parametrize(
     ("said", "deploy", "most"),
     [
         ("", "", 2),
         ("max_open_connections = 7", "", 7),
-        ("max_open_connections = 0", "", None),
+        ("max_open_connections = 0", "", 4),
         ("max_open_connections = 7", "max_concurrency = 3", 3),
+        ("max_open_connections = 7", "max_concurrency = 0", None),
         ("", "max_concurrency = 1000", 1000),
     ],
 )

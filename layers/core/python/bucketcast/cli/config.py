@@ -17,6 +17,7 @@ from bucketcast.config import (
     Deployment,
     DeployOptions,
     EntryOptions,
+    IngestOptions,
     PipelineOptions,
     RemovedOptions,
     RuntimeOptions,
@@ -61,6 +62,7 @@ class _WithEveryOption(click.Command):
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
+        _section(formatter, "[ingest]", options_of(IngestOptions))
         _section(formatter, "[entry]", options_of(EntryOptions))
         _section(formatter, "[entry.NAME]", options_of(Source))
         _section(formatter, "[alarms]", options_of(AlarmOptions))
@@ -143,6 +145,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "object_facts": config.object_facts,
         "control": config.control,
         "kms_keys": list(config.kms_keys),
+        "ingest": {"reserved_concurrency": config.reserved},
         "buckets": {
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
@@ -194,6 +197,7 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     for name, bucket in config.buckets.items():
         for key in options_of(Bucket):
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))
+    yield "ingest", "reserved_concurrency", _shown(config.reserved)
     yield from _entry_rows(config)
     for key, text in _alarms(config):
         yield "alarms", key, text

@@ -1,10 +1,11 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[entry]` and `[entry.NAME]`, `[alarms]`, `[removed]`, `[runtime]` for
-targets made at run time, `[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]`
-with MinIO's keys, and `[….deploy]` for what the function needs; variables are
-`MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the environment
-knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable counts as unset.
+Tables are `[bucket.NAME]`, `[ingest]`, `[entry]` and `[entry.NAME]`, `[alarms]`, `[removed]`,
+`[runtime]` for targets made at run time, `[pipeline]` and `[scan.BUCKET]` for Spark jobs,
+`[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs; variables
+are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
+environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
+counts as unset.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import EntryConfig, EntryOptions, Source
+from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     Bucket,
@@ -36,6 +38,7 @@ __all__ = [
     "Deployment",
     "EntryConfig",
     "EntryOptions",
+    "IngestOptions",
     "PipelineOptions",
     "RemovedOptions",
     "RuntimeConfig",

@@ -8,13 +8,17 @@ from bucketcast.errors import ConfigError
 from bucketcast.targets.base import SPARE
 
 
-def deploy(options: DeployOptions, connections: int) -> Deploy:
-    """What they amount to; `connections` is MinIO's `max_open_connections`, 0 for none."""
+def deploy(options: DeployOptions, connections: int, *, said: bool) -> Deploy:
+    """What they amount to; `connections` is MinIO's `max_open_connections`, 0 for none.
+
+    `said` is whether `max_concurrency` was, rather than left to its default.
+    """
+    most = options.max_concurrency if said or not connections else connections
     return Deploy(
         options.profile,
         options.memory,
         round(options.timeout),
-        options.max_concurrency or connections or None,
+        most or None,
         options.vpc or None,
         options.subnets,
         options.security_groups,
@@ -24,12 +28,13 @@ def deploy(options: DeployOptions, connections: int) -> Deploy:
 
 
 def mistakes(
-    options: DeployOptions, target: str, connections: int, object_facts: str
+    options: DeployOptions, target: str, connections: int, object_facts: str, *, said: bool
 ) -> Iterator[ConfigError]:
-    """What is wrong with them; `target` stands before each key."""
+    """What is wrong with them; `target` stands before each key, `said` is as for `deploy`."""
     where = f"{target}.deploy"
-    most = options.max_concurrency or connections
-    given = f"{where}.max_concurrency" if options.max_concurrency else ""
+    own = said or not connections
+    most = options.max_concurrency if own else connections
+    given = f"{where}.max_concurrency" if own else ""
     limits = (
         (f"{where}.memory", options.memory, 128, 10_240),
         (f"{where}.timeout", options.timeout, 1, 900),

@@ -14,6 +14,8 @@ from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
 
+MAX_CONCURRENCY = 4
+"""Batches of one target at once: one that hangs takes no more of the account's calls."""
 OBJECT_FACTS = ("off", "on", "all")
 NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
 """What the deploy reads and the function has no use for."""
@@ -53,7 +55,9 @@ class DeployOptions:
     memory: int = option("MB of the function, 128 to 10240", default="512")
     timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
     max_concurrency: int = option(
-        "how many batches at once, 2 to 1000; 0 is no limit of its own", default="0"
+        "how many batches at once, 2 to 1000; 0 is no limit of its own. MinIO's "
+        "max_open_connections counts where this is not there",
+        default=str(MAX_CONCURRENCY),
     )
     vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
     subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
@@ -123,7 +127,8 @@ class Deployment:
     `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
     told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
     `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
-    by which secrets and reports are encrypted.
+    by which secrets and reports are encrypted. `reserved` are the calls at once that are kept free
+    for ingest, 0 for none.
     """
 
     sync_events: bool
@@ -139,6 +144,7 @@ class Deployment:
     discard: tuple[str, ...] = ()
     control: bool = False
     kms_keys: tuple[str, ...] = ()
+    reserved: int = 0
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

@@ -9,9 +9,20 @@ from typing import Any
 from bucketcast import targets
 from bucketcast.access import PRICE
 from bucketcast.arn import Arn
-from bucketcast.config import alarms, encryption, entry, keys, limits, pipeline, runtime, variables
+from bucketcast.config import (
+    alarms,
+    encryption,
+    entry,
+    ingest,
+    keys,
+    limits,
+    pipeline,
+    runtime,
+    variables,
+)
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import PLAIN, EntryConfig
+from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     OBJECT_FACTS,
@@ -72,6 +83,7 @@ class Reading:
             "kms_keys",
             "bucket",
             "entry",
+            "ingest",
             "alarms",
             "pipeline",
             "removed",
@@ -90,10 +102,13 @@ class Reading:
         jobs = self._pipeline()
         scans = dict(self._scans(jobs))
         at_run_time = self._runtime()
+        reserved = self._reserved()
         if self._errors:
             raise ConfigErrors(self._errors)
         if found and told is None and not self._local:
             self._notes.append(alarms.NOBODY)
+        if found and not self._local:
+            self._notes.append(ingest.note(reserved))
         notes = tuple(dict.fromkeys(self._notes))
         return Deployment(
             sync_events,
@@ -109,6 +124,7 @@ class Reading:
             discard,
             control=control,
             kms_keys=tuple(kms_keys),
+            reserved=reserved,
         )
 
     def _switch(self, key: str) -> bool:
@@ -192,6 +208,17 @@ class Reading:
             return RuntimeConfig()
         self._errors += runtime.mistakes(options)
         return runtime.runtime(options, local=self._local)
+
+    def _reserved(self) -> int:
+        """The calls at once that are kept free for ingest."""
+        values = self._values(self._document.get("ingest", {}), "ingest")
+        options: IngestOptions | None = self._read(IngestOptions, values, "ingest")
+        if options is None:
+            return 0
+        self._errors += ingest.mistakes(options)
+        if self._local and "reserved_concurrency" not in values:
+            return 0
+        return options.reserved_concurrency
 
     def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
         there = jobs or (read(PipelineOptions, {}) if "pipeline" in self._document else None)
@@ -334,11 +361,14 @@ class Reading:
 
     def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:
         where = f"{target}.deploy"
-        options = self._read(DeployOptions, self._values(table, where), where)
+        values = self._values(table, where)
+        options = self._read(DeployOptions, values, where)
         if options is None:
             return None
-        self._errors += limits.mistakes(options, target, connections, self._object_facts)
-        return limits.deploy(options, connections)
+        said = "max_concurrency" in values
+        facts = self._object_facts
+        self._errors += limits.mistakes(options, target, connections, facts, said=said)
+        return limits.deploy(options, connections, said=said)
 
     def _read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
         errors = list(mistakes(declared, values, f"{where}."))

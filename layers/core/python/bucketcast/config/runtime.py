@@ -25,7 +25,7 @@ class RuntimeOptions:
     memory: int = option("MB of each function, 128 to 10240", default="512")
     timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
     max_concurrency: int = option(
-        "how many batches of a target at once, 2 to 1000; 0 is no limit of its own", default="0"
+        "how many batches of a target at once, 2 to 1000; 0 is no limit of its own", default="4"
     )
     tls_skip_verify: OnOff = option(
         "let targets that are made at run time on AWS skip the check of certificates", default="off"
@@ -39,7 +39,7 @@ class RuntimeConfig:
     kinds: tuple[str, ...] = ON_AWS
     memory: int = 512
     timeout: int = 60
-    max_concurrency: int | None = None
+    max_concurrency: int | None = 4
     tls_skip_verify: bool = False
 
 
