@@ -76,6 +76,16 @@ def test_a_login_that_is_refused_for_the_first_may_be_taken_for_the_others() -> 
     assert bench.book.read() is None
 
 
+def test_what_comes_after_the_first_is_sent_in_the_least_time_that_a_function_may_have() -> None:
+    """Else each invocation would send one event."""
+    bench = First(only({}))
+    assert bench(message("1", "abc"), left=[45.0, 44.9, 43.1]).delivered == 3
+    late = First(only({}))
+    assert late(message("1", "abc"), left=[45.0, 44.9, 42.9]).delivered == 1
+    short = First(only({}))
+    assert short(message("1", "abc"), left=[9.0, 8.9, 8.8]).delivered == 3
+
+
 # While it does not answer
 
 

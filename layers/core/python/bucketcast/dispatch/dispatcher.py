@@ -20,6 +20,8 @@ from bucketcast.targets.base import Target
 from bucketcast.tracing import Fates
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
+_FOR_THE_FIRST = 2.0
+"""Seconds that an event which goes before the others may take of what is left to say of them."""
 _Place = tuple[Open, int]
 
 
@@ -117,14 +119,14 @@ class Dispatcher:
             chosen = random.randrange(len(places))  # noqa: S311 - any other one, not a secret
             places[0], places[chosen] = places[chosen], places[0]
         gone: DeliveryError | None = None
-        for part in self._parts(places, alone=alone):
-            if gone is None and self._is_late(batch, begun=begun):
+        for number, part in enumerate(self._parts(places, alone=alone)):
+            first = alone and number == 0
+            if gone is None and self._is_late(batch, begun=begun or number > int(alone)):
                 gone = NoTurn(NO_TURN)
             if gone is not None:
                 for one, place in part:
                     one.failures[place] = gone
                 continue
-            first, begun = alone and not begun, True
             gone = self._noted(part, self._send(part, batch), first=first)
         return gone
 
@@ -138,11 +140,13 @@ class Dispatcher:
     def _is_late(self, batch: Batch, *, begun: bool) -> bool:
         """Whether there is no time for another send.
 
-        What had all of the function's time is sent however little that is: it would never be.
+        What had all of the function's time, but for an event that went before it, is sent however
+        little that is: it would never be.
         """
-        if not self._sender.short_of(batch.remaining()):
-            return False
-        return begun or not self._sender.short_of(batch.whole)
+        if begun:
+            return self._sender.short_of(batch.remaining())
+        late = self._sender.short_of(batch.remaining() + _FOR_THE_FIRST)
+        return late and not self._sender.short_of(batch.whole)
 
     def _noted(
         self, part: Sequence[_Place], failures: Mapping[int, DeliveryError], *, first: bool
