@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from bucketcast.topics.model import topic_id
 from tests.e2e.system import System
 
 _LOCAL = "arn:aws:sns:us-east-1::"
@@ -61,15 +62,20 @@ def test_a_topic_is_made_read_changed_listed_and_deleted(
     shown = json.loads(found["EndPoint"])
     assert (shown["EndpointAddress"], shown["MaxRetries"]) == (endpoint, "3")
     assert arn in listed(sns)
-    # Its queue is there, is read, and answers for its endpoint.
-    fares = [each for each in system.fares().values() if each["where"] == endpoint]
-    assert [(each["online"], each["made"]) for each in fares] == [(True, "at run time")]
+    target = f"webhook.{topic_id('', name)}"
+    fares = system.until(
+        "its own target online",
+        lambda: system.fares().get(target, {}),
+        lambda seen: seen.get("online") is True,
+        within=120,
+    )
+    assert (fares["where"], fares["made"]) == (endpoint, "at run time")
     sns.delete_topic(TopicArn=arn)
     sns.delete_topic(TopicArn=arn)
     assert arn not in listed(sns)
     with pytest.raises(ClientError, match="NotFound"):
         sns.get_topic_attributes(TopicArn=arn)
-    assert not [each for each in system.fares().values() if each["where"] == endpoint]
+    assert target not in system.fares()
 
 
 @pytest.mark.parametrize("service", ["sns", "s3"])
