@@ -50,7 +50,7 @@ class Control(Construct):
             "dynamodb:UpdateItem",
         )
         ingest.queue.grant(made.role, "sqs:GetQueueAttributes")
-        self._let_look_and_attach(made.role)
+        self._let_look_and_attach(made.role, ingest.listeners)
         # The application checks the signature: Lambda's own check knows users of AWS only.
         self.url = made.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE).url
 
@@ -60,8 +60,8 @@ class Control(Construct):
         statement = iam.PolicyStatement(actions=actions, resources=[trail.trail_arn])
         self.role.add_to_principal_policy(statement)
 
-    def _let_look_and_attach(self, role: iam.IRole) -> None:
-        """The deployment's outputs, the users' secrets, and any bucket's notifications."""
+    def _let_look_and_attach(self, role: iam.IRole, listeners: str) -> None:
+        """The deployment's outputs, the users' secrets, listeners, any bucket's notifications."""
         name, partition = self._stack.stack_name, self._stack.partition
         here = f"{self._stack.region}:{self._stack.account}"
         buckets = f"arn:{partition}:s3:::*"
@@ -72,6 +72,13 @@ class Control(Construct):
             stack: ["cloudformation:DescribeStacks"],
             secrets: ["secretsmanager:GetSecretValue"],
             rules: ["events:DescribeRule", "events:RemoveTargets", "events:DeleteRule"],
+            listeners: [
+                "sqs:ChangeMessageVisibility",
+                "sqs:CreateQueue",
+                "sqs:DeleteMessage",
+                "sqs:DeleteQueue",
+                "sqs:ReceiveMessage",
+            ],
             buckets: [
                 "s3:GetBucketLocation",
                 "s3:GetBucketNotification",

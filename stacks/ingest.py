@@ -12,6 +12,7 @@ from constructs import Construct
 
 from bucketcast.config import Deployment
 from bucketcast.lifetime import MAX_RECEIVES
+from bucketcast.listening import queue_prefix
 from bucketcast.settings import DeployedTargets
 from stacks import counters, nag
 from stacks.alarms import Watched, watch
@@ -84,6 +85,8 @@ class Ingest(Construct):
         # What a target's queue did not take goes back, addressed; what SQS would move is renewed.
         self.queue.grant(made.role, "sqs:SendMessage")
         made.may_loop()
+        # Listeners come and go: their queues are known by how their names begin.
+        self.feeds_all(self.listeners)
         self._let_look_at_objects(sorted(config.facts.buckets))
         made.function.add_event_source(
             sources.SqsEventSource(
@@ -105,6 +108,13 @@ class Ingest(Construct):
     def queues(self) -> str:
         """The URL of every queue but for its name: `https://sqs.…/123456789012`."""
         return Fn.select(0, Fn.split(f"/{self._stack}-ingress", self.queue.queue_url))
+
+    @property
+    def listeners(self) -> str:
+        """The ARN of all listeners' queues, with a `*`."""
+        stack = Stack.of(self)
+        here = f"arn:{stack.partition}:sqs:{stack.region}:{stack.account}"
+        return f"{here}:{queue_prefix(self._stack)}*"
 
     def feeds(self, queues: Sequence[sqs.IQueue]) -> None:
         """Let ingest write to the targets' queues, and to no other."""

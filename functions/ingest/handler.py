@@ -14,6 +14,8 @@ from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.settings import IngestSettings
 from bucketcast.store.counters import TOPICS, Counters, Counts, Triggered
+from bucketcast.store.heard import Heard
+from bucketcast.store.listeners import Table as Listeners
 from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
 from bucketcast.store.runtime.book import TargetBook
@@ -30,7 +32,8 @@ def build(environ: Mapping[str, str]) -> Handler:
     settings = IngestSettings.from_environ(environ)
     sqs = boto3.client("sqs")
     dynamodb = boto3.client("dynamodb")
-    rulebook = Rulebook(Rules(settings.rules_table, dynamodb))
+    heard = Heard(Listeners(settings.rules_table, dynamodb))
+    rulebook = Rulebook(Rules(settings.rules_table, dynamodb), heard)
     made = TargetBook(Table(settings.rules_table, dynamodb))
     counters = Counters(settings.rules_table, lambda: dynamodb)
     dead = Queue(settings.ingress_dead_queue_url, sqs)
@@ -47,6 +50,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         fifo=settings.sync_events,
         deployed=settings.targets.__contains__,
         made=made.queue,
+        heard=heard.queue,
     )
     way = Ingress(Queue(settings.ingress_queue_url, sqs), dead, fanout)
     intake = Intake(rulebook, objects, way)

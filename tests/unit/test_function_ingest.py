@@ -12,9 +12,12 @@ import pytest
 from bucketcast import sources
 from bucketcast.conditions import Condition
 from bucketcast.envelope import unpack
+from bucketcast.listening import Asked
 from bucketcast.rules import Rule
 from bucketcast.settings import DeployedTargets, ObjectFacts
 from bucketcast.store.counters import Counters, Counts
+from bucketcast.store.listeners import Listeners
+from bucketcast.store.listeners import Table as ListenerTable
 from bucketcast.store.rules import Rules
 from tests.unit.fake_aws import refusal
 from tests.unit.made import message, received, record, recorded
@@ -373,3 +376,32 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     assert ingest(message(record("a"), record("b"))) == []
     assert ingest(message(record("c"))) == []
     assert counters.triggered() == 6
+
+
+def test_a_listener_hears_beside_the_rules_and_one_that_is_gone_harms_nobody(
+    ingest: Ingest, rules_table: str, dynamodb: "DynamoDBClient"
+) -> None:
+    ingest.put()
+    prefix = ingest.urls["ingress"].rpartition("/")[0]
+    listeners = Listeners(
+        "Bucketcast", ListenerTable(rules_table, dynamodb), ingest.sqs, lambda: prefix
+    )
+    listeners.renew()
+    stays, goes = (
+        listeners.take(Asked("anna", "uploads", ("s3:ObjectCreated:*",), key)) for key in ("", "a")
+    )
+    assert ingest(message(record("a"))) == []
+    # Its client went away, and ingest does not know it yet.
+    ingest.sqs.delete_queue(QueueUrl=listeners.url(goes))
+    assert ingest(message(record("ab"))) == []
+    ingest.urls["heard"] = listeners.url(stays)
+    assert ingest.keys("heard") == [["a"], ["ab"]]
+    assert ingest.keys("webhook-primary") == [["a"], ["ab"]]
+    # SQS may show a queue late to others: what it did not take comes again, for it alone.
+    (back,) = ingest.waiting()
+    listeners.remove(goes)
+    assert ingest(message(record("c"))) == []
+    assert ingest.handle(back) == []
+    assert not ingest.any_waiting()
+    assert ingest.keys("heard") == [["c"]]
+    assert ingest.keys("webhook-primary") == [["c"]]

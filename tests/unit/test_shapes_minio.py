@@ -167,3 +167,25 @@ def test_a_relays_blanks_are_left_out_of_minios_own_record() -> None:
     for raw in (told, loose):
         made = event(dialect="minio", record=msgspec.Raw(raw))
         assert minio.records(made) == b'{"Records":[' + told + b"]}"
+
+
+def test_a_line_of_the_listen_stream_has_the_key_as_it_is() -> None:
+    line = minio.heard(event("a b/ü+.jpg", size=5))
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    (heard,) = json.loads(line)["Records"]
+    (told,) = json.loads(minio.records(event("a b/ü+.jpg", size=5)))["Records"]
+    assert heard["s3"]["object"].pop("key") == "a b/ü+.jpg"
+    assert told["s3"]["object"].pop("key") == "a+b%2F%C3%BC%2B.jpg"
+    assert heard == told
+
+
+def test_a_record_of_minios_own_is_heard_as_it_came_but_for_its_key() -> None:
+    body = json.loads(recorded("minio/object-created-put-key-space"))
+    (own,) = sources.events(json.dumps(body, indent=1))
+    (heard,) = json.loads(minio.heard(own))["Records"]
+    (came,) = body["Records"]
+    assert heard["s3"]["object"]["key"] == own.key
+    came["s3"]["object"]["key"] = own.key
+    assert heard == came
+    assert b"\n" not in minio.heard(own)[:-1]

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from bucketcast.control.errors import S3Error
 from bucketcast.control.gate import Admitted, Gate
+from bucketcast.control.signature import canonical
 from tests.unit.control.requests import (
     ACCESS,
     ANNA,
     HOST,
+    REGION,
     SECRET,
     Wire,
     gate,
@@ -91,6 +93,23 @@ def test_whatever_stands_in_a_call_is_computed_as_botocore_does(
     more = {"x-amz-meta-note": quote(header, safe=" ;=,")}
     request = signed("PUT", f"{target}?{asked}", b"x", more)
     assert admit(scope_of(request), b"x").call.key == "/".join(path)
+
+
+def test_values_of_one_name_may_be_signed_in_their_order() -> None:
+    """As minio-go signs a listen call; Amazon's clients sort them."""
+    query = "events=s3%3AObjectRemoved%3A%2A&events=s3%3AObjectCreated%3A%2A&ping=10&prefix="
+    request = signed("GET", "/?" + query)
+    timestamp = request.headers["X-Amz-Date"]
+    scope = canonical.scope(timestamp, REGION, "s3")
+    names = ["host", "x-amz-content-sha256", "x-amz-date"]
+    headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
+    asked = canonical.request("GET", "/", query, headers, names, headers["x-amz-content-sha256"])
+    signature = canonical.signature(
+        canonical.key(SECRET, scope), canonical.text(timestamp, scope, asked)
+    )
+    begin, _, _ = request.headers["Authorization"].rpartition("Signature=")
+    scope_ = scope_of(request, authorization=f"{begin}Signature={signature}")
+    assert admit(scope_).user == ANNA
 
 
 def test_headers_that_botocore_never_signs_may_be_signed() -> None:

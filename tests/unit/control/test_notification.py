@@ -42,9 +42,3 @@ def test_a_method_that_it_does_not_have_never_reaches_s3(method: str) -> None:
 )
 def test_all_else_goes_on_to_s3(method: str, path: str, query: str) -> None:
     assert ANSWERS(call(method, path, query)) is None
-
-
-@pytest.mark.parametrize("path", ["/", "/images"])
-def test_who_listens_is_told_that_nobody_speaks(path: str) -> None:
-    with pytest.raises(S3Error, match="NotImplemented: listening is not served yet"):
-        ANSWERS(call("GET", path, "prefix=&suffix=&events=s3%3AObjectCreated%3A%2A&ping=10"))

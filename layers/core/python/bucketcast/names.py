@@ -86,7 +86,17 @@ SINGLES = frozenset(
 }
 BUCKET_CREATED, BUCKET_REMOVED = "s3:BucketCreated:*", "s3:BucketRemoved:*"
 """Single names, star and all, as MinIO spells them; only listeners see these events."""
-LISTENERS_ONLY = frozenset({BUCKET_CREATED, BUCKET_REMOVED, "s3:BucketCreated", "s3:BucketRemoved"})
+_SHORT = MappingProxyType(
+    {
+        "s3:BucketCreated": BUCKET_CREATED,
+        "s3:BucketRemoved": BUCKET_REMOVED,
+        "BucketCreated": BUCKET_CREATED,
+        "BucketRemoved": BUCKET_REMOVED,
+        "bucket-creation": BUCKET_CREATED,
+        "bucket-removal": BUCKET_REMOVED,
+    }
+)
+LISTENERS_ONLY = frozenset({*_SHORT, *_SHORT.values()})
 WORDS = MappingProxyType(
     {
         "put": ("s3:ObjectCreated:*",),
@@ -218,8 +228,10 @@ def spellings(event: "Named") -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, every)))
 
 
-def from_words(words: str) -> tuple[str, ...]:
+def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
     """The names that a list like `put,delete` or `s3:ObjectCreated:Put` asks for, as given.
+
+    Who is `listening` may also ask for buckets that are made and removed.
 
     Raises:
         ValueError: a word is neither one of `mc`'s nor an event name.
@@ -232,9 +244,12 @@ def from_words(words: str) -> tuple[str, ...]:
             names[word] = None
         elif word in _IN_CEPHS_TEXT:
             names[_IN_CEPHS_TEXT[word]] = None
+        elif word in LISTENERS_ONLY and listening:
+            names[_SHORT.get(word, word)] = None
         elif word in LISTENERS_ONLY:
             raise ValueError(
-                f"'{word}' reaches listeners only, as in MinIO: no rule can ask for it"
+                f"'{word}' reaches listeners only, as in MinIO: no rule can ask for it; "
+                "`bucketcast listen --event bucket-creation,bucket-removal` shows them"
             )
         else:
             known = (*WORDS, *FAMILIES, *SINGLES)

@@ -1,6 +1,7 @@
 // The calls of minio-go's own functional tests about bucket notifications, against BUCKETCAST_URL.
 //
-//	minio-go BUCKET ARN    set, get and remove the configuration; a line for each
+//	minio-go BUCKET ARN       set, get and remove the configuration; a line for each
+//	minio-go listen BUCKET N  the first N events of *.jpg below photos/ ("" is all buckets); a line for each
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -16,11 +18,15 @@ import (
 )
 
 func main() {
-	bucket, text := os.Args[1], os.Args[2]
 	keys := credentials.NewStaticV4(os.Getenv("BUCKETCAST_ACCESS_KEY"), os.Getenv("BUCKETCAST_SECRET_KEY"), "")
 	client, err := minio.New(strings.TrimPrefix(os.Getenv("BUCKETCAST_URL"), "http://"), &minio.Options{Creds: keys})
 	check(err)
 	ctx := context.Background()
+	if os.Args[1] == "listen" {
+		listen(ctx, client, os.Args[2], os.Args[3])
+		return
+	}
+	bucket, text := os.Args[1], os.Args[2]
 
 	arn, err := notification.NewArnFromString(text)
 	check(err)
@@ -36,6 +42,25 @@ func main() {
 	show(client, bucket)
 	check(client.RemoveAllBucketNotification(ctx, bucket))
 	show(client, bucket)
+}
+
+func listen(ctx context.Context, client *minio.Client, bucket, count string) {
+	left, err := strconv.Atoi(count)
+	check(err)
+	events := []string{"s3:ObjectCreated:*", "s3:ObjectRemoved:*"}
+	told := client.ListenBucketNotification(ctx, bucket, "photos/", ".jpg", events)
+	if bucket == "" {
+		told = client.ListenNotification(ctx, "", "", append(events, "s3:BucketCreated:*", "s3:BucketRemoved:*"))
+	}
+	for info := range told {
+		check(info.Err)
+		for _, record := range info.Records {
+			fmt.Println(record.EventName, record.S3.Bucket.Name, record.S3.Object.Key)
+			if left--; left == 0 {
+				return
+			}
+		}
+	}
 }
 
 func show(client *minio.Client, bucket string) {

@@ -32,6 +32,7 @@ _COMMANDS: Final = {
     "explain": "Why an event goes where it goes, and what would be sent.",
     "gateway": "One address for mc, minio-py and boto3: S3, notifications, topics.",
     "import": "Turn what a MinIO server is configured with into bucketcast.toml.",
+    "listen": "A bucket's events as they happen.",
     "reconcile": "Compare a mirror with its bucket, and mend it.",
     "scan": "Find what in a bucket asks for attention: versions, folders.",
     "stats": "How many events went to each target, and how many did not.",

@@ -6,9 +6,13 @@ from typing import Final
 from starlette.applications import Starlette
 
 from bucketcast.control.admin.routes import Admin
+from bucketcast.control.answer import Answer
 from bucketcast.control.app import S3, build
+from bucketcast.control.call import Call
 from bucketcast.control.forward import Forward
 from bucketcast.control.gate import Gate
+from bucketcast.control.listen.buckets import BucketEvents
+from bucketcast.control.listen.place import Place
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.sns.actions import Actions
 from bucketcast.control.sns.routes import Sns
@@ -51,9 +55,18 @@ def assemble(
     # Clients are made one after the other: making one is not safe among threads, using one is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     forward = Forward(endpoint, region, logins)
-    s3 = S3(gate, notifications.answers, forward, objects="" if objects else endpoint)
+    place = Place(stack, table, aws)
+    listen = place.listen(notifications, logins, region, known, endless=objects)
+
+    def answers(call: Call) -> Answer | None:
+        return listen.answers(call) or notifications.answers(call)
+
+    on = BucketEvents(forward, place.tell_of_bucket, region)
+    s3 = S3(gate, answers, on, objects="" if objects else endpoint)
     actions = Actions(Items(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region)
-    return build(
+    app = build(
         Sns(gate, actions, secure(secure_calls), s3),
         Admin(gate, known, stack, aws).routes(),
     )
+    app.state.listen = listen
+    return app

@@ -18,6 +18,7 @@ _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "AccessDenied": (_FORBIDDEN, "Access Denied."),
     "AuthorizationHeaderMalformed": (_BAD, "The authorization header is malformed."),
     "AuthorizationQueryParametersError": (_BAD, "Error parsing the X-Amz-Credential parameter."),
+    "EventsLost": (HTTPStatus.GONE, "The listener did not read, and events were lost."),
     "EntityTooLarge": (_BAD, "Your proposed upload exceeds the maximum allowed object size."),
     "IncompleteBody": (
         _BAD,
@@ -77,6 +78,7 @@ _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
             "your key and signing method."
         ),
     ),
+    "TooManyListeners": (_BAD, "There are as many listeners as there may be."),
     "UnsupportedNotification": (
         _BAD,
         "MinIO server does not support Topic or Cloud Function based notifications.",

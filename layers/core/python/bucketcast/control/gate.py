@@ -18,16 +18,23 @@ Find = Callable[[str], Awaitable[Account | None]]
 S3: Final = ("s3",)
 _ANYWHERE: Final = "us-east-1"
 _ADMIN: Final = "/minio/admin/"
+ABORT: Final = "bucketcast.abort"
+"""Where a scope says how to hang up, if its server can."""
 _LARGEST_HASHED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A call that was let in: what it asks, who asks, and what it sends."""
+    """A call that was let in: what it asks, who asks, and what it sends.
+
+    `peer` is the address that it came from; `abort` hangs up, whatever is not sent yet.
+    """
 
     call: Call
     user: User
     body: Body
+    peer: str = ""
+    abort: Callable[[], None] = lambda: None
 
     def need_admin(self) -> None:
         """Let no other user go on.
@@ -80,7 +87,9 @@ class Gate:
                 )
             return await self._hashed(call, claim, account, receive)
         key = check.signature(call, claim, account.secret)
-        return Admitted(call, account.user, Body(receive, payload.of(call, claim, key)))
+        body = Body(receive, payload.of(call, claim, key))
+        peer, _ = scope.get("client") or ("", 0)
+        return Admitted(call, account.user, body, peer, scope.get(ABORT, lambda: None))
 
     def read(self, scope: Scope) -> Call:
         """The call of an ASGI scope, as it was sent.

@@ -1,16 +1,19 @@
 """The gateway of one deployment, put together and served by uvicorn."""
 
 import socket
+import threading
 from collections.abc import Sequence
 from typing import Final
 
 import uvicorn
 
 from bucketcast.control.assembly import assemble
+from bucketcast.control.listen.api import Listen
 from bucketcast.control.serving import Protocol
 from bucketcast.control.sns.secure import SecureCalls
 from bucketcast.store.access import Aws
 from bucketcast.store.deployed import Deployed
+from bucketcast.telemetry import logger
 
 _BACKLOG: Final = 1_024
 _AT_ONCE: Final = 2_000
@@ -46,4 +49,21 @@ def serve(
         backlog=_BACKLOG,
     )
     with socket.create_server((host, port), backlog=_BACKLOG) as listening:
-        uvicorn.Server(config).run(sockets=[listening])
+        threading.Thread(target=_sweep, args=(app.state.listen,), daemon=True).start()
+        _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that does not wait for streams without end before it ends."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.config.app.state.listen.close()  # type: ignore[union-attr]
+        await super().shutdown(sockets)
+
+
+def _sweep(listen: Listen) -> None:
+    """Remove the listeners that were left when the gateway ended last."""
+    try:
+        listen.clean()
+    except Exception as error:  # noqa: BLE001 - whoever listens next tries again
+        logger.warning("listeners that ended are not removed", reason=str(error))

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bucketcast.control.gate import ABORT
+
 MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 takes 8 KB of headers, presigned URLs more."""
 HEADERS_SECONDS: Final = 10.0
@@ -41,6 +43,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._within_headers = True
         super().on_message_begin()
+        self.scope[ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
         self._within_headers = False

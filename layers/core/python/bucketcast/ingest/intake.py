@@ -1,18 +1,21 @@
 """One batch of the ingress queue: what comes before it is read, its way on, and what failed."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import force_setattr
 
 from bucketcast.ingest.routing import Facts, Outbox, Routed, Rulebook, route
+from bucketcast.listening import is_listener
 from bucketcast.retries import Term, pause
 from bucketcast.telemetry import logger
 
 PORTION_CHARACTERS: Final = 1_048_576
 """So much of messages is read and sent on before the next is. What it becomes in memory depends on
 how many rules send each event on; a batch of Lambda's may have six times as much."""
+_AT_ONCE: Final = 8
 _NO_ANSWER = "no try came to an end: the function ended before it could say why"
 
 
@@ -101,6 +104,7 @@ class Intake:
         self._rulebook = rulebook
         self._facts = facts
         self._way = way
+        self._pool: ThreadPoolExecutor | None = None
 
     def __call__(
         self,
@@ -134,11 +138,12 @@ class Intake:
         plain = {one.id: one for one in messages}
         routed = route(((one.id, one.body) for one in plain.values()), self._rulebook, self._facts)
         failed: dict[str, Exception | str] = {**routed.failed}
-        for arn, outbox in routed.outboxes.items():
+        for outbox in routed.outboxes.values():
             for delivery, origin in zip(outbox.deliveries, outbox.origins, strict=True):
                 force_setattr(delivery, "created", plain[origin].came)
-            failed |= self._sent(arn, outbox, plain, now)
             taken.matched += len(outbox.deliveries)
+        for arn, left in self._sent(routed.outboxes):
+            failed |= self._returned(arn, left, plain, now)
         broken = [Dead(plain[key], "BadEvent", str(why)) for key, why in routed.broken.items()]
         self._bury(broken, taken)
         taken.events += routed.events
@@ -174,15 +179,26 @@ class Intake:
         gone |= {one.id for place, one in enumerate(worn) if place not in refused}
         return [one for one in messages if one.id not in gone]
 
-    def _sent(
-        self, arn: str, outbox: Outbox, plain: dict[str, Incoming], now: int
+    def _sent(self, outboxes: Mapping[str, Outbox]) -> Iterator[tuple[str, Sequence[Unsent]]]:
+        """Send each what is for it: the targets first, then all listeners at the same time."""
+        listeners = [arn for arn in outboxes if is_listener(arn)]
+        for arn, outbox in outboxes.items():
+            if not is_listener(arn):
+                yield arn, self._way.send(arn, outbox)
+        if listeners:
+            self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE)
+            sent = self._pool.map(lambda arn: self._way.send(arn, outboxes[arn]), listeners)
+            yield from zip(listeners, sent, strict=True)
+
+    def _returned(
+        self, arn: str, left: Sequence[Unsent], plain: dict[str, Incoming], now: int
     ) -> dict[str, str]:
-        """Send a target what is for it; what its queue does not take goes back to ours, addressed.
+        """What a target's queue did not take goes back to ours, addressed.
 
         The answer are the messages for which that is not possible either.
         """
         failed: dict[str, str] = {}
-        for unsent in self._way.send(arn, outbox):
+        for unsent in left:
             came = min(plain[origin].came for origin in unsent.origins)
             addressed = Incoming("", "", unsent.body, now, 0, now, 1, came, arn)
             if not unsent.body or self._again([addressed], delay=pause(1)):

@@ -13,6 +13,7 @@ from bucketcast.conditions import Fact
 from bucketcast.envelope import Delivery
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
+from bucketcast.listening import is_listener
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.telemetry import logger
 
@@ -119,11 +120,16 @@ def route(
     for message, event, hits in matched:
         if event is None or message in routed.failed:
             continue
-        routed.asked.append((event, hits))
+        routed.asked.append((event, _by_rules(hits)))
         _deliver(routed, message, event, hits)
     if facts and not facts.mirrors.isdisjoint(routed.outboxes):
         _uncover(routed, [each for each in matched if each[0] not in routed.failed], rules, facts)
     return routed
+
+
+def _by_rules(hits: Collection[Hit]) -> Collection[Hit]:
+    """Without listeners, who come and go and leave no trace."""
+    return [hit for hit in hits if not is_listener(hit.arn)]
 
 
 def _deliver(routed: Routed, message: str, event: Event, hits: Iterable[Hit]) -> None:

@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from bucketcast.arn import Arn
 from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack, unpack
 from bucketcast.ingest import Outbox, Unsent
+from bucketcast.listening import is_listener
 from bucketcast.queues import Outgoing, Queue, buried, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.telemetry import logger
@@ -20,17 +21,19 @@ if TYPE_CHECKING:
 _NO_QUEUE = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "AccessDenied")
 """How SQS refuses a queue that is not there: by its name, or because the role has no right to it.
 Codes may go on, as `AccessDeniedException` does."""
+_HEARD_EVENTS = 100
+"""Events in a message for a listener: whoever streams them holds a few messages of each."""
 
 
 class Fanout:
     """Sends outboxes; `prefix` is the URL of every target's queue up to its kind.
 
     `deployed` tells by an ARN whether there is such a target, whatever its queue says; `made` gives
-    the name of the queue of one that was made at run time. An event that no message can hold is
-    buried in `dead`, for each target that wants it.
+    the name of the queue of one that was made at run time, `heard` that of a listener. An event
+    that no message can hold is buried in `dead`, for each target that wants it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it takes to find every queue
         self,
         prefix: str,
         client: "SQSClient",
@@ -39,6 +42,7 @@ class Fanout:
         fifo: bool,
         deployed: Callable[[str], bool],
         made: Callable[[str], str | None] = lambda _: None,
+        heard: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self._prefix = prefix
         self._client = client
@@ -46,6 +50,7 @@ class Fanout:
         self._fifo = fifo
         self._deployed = deployed
         self._made = made
+        self._heard = heard
         self._skipped: Counter[str] = Counter()
 
     def send(self, arn: str, outbox: Outbox) -> list[Unsent]:
@@ -57,7 +62,7 @@ class Fanout:
         if not outbox.deliveries:
             return []
         where = self._place(arn)
-        most = 1 if where.fifo else MAX_EVENTS
+        most = 1 if where.fifo else _HEARD_EVENTS if is_listener(arn) else MAX_EVENTS
         try:
             packed = list(pack(outbox.deliveries, round(time.time() * 1000), most=most))
         except TooLarge as error:
@@ -104,6 +109,8 @@ class Fanout:
             refused = None if gone else dict.fromkeys(range(len(messages)), str(error))
         except BotoCoreError as error:
             refused = dict.fromkeys(range(len(messages)), str(error))
+        if refused is None and is_listener(arn):
+            return {}  # its client went away
         if refused is None:
             logger.warning("a rule names a target that is not deployed", target=arn)
             self._skipped[arn] += sum(_events(each.body) for each in messages)
@@ -126,11 +133,14 @@ class Fanout:
         return left if taken else [*left, Unsent("", {outbox.origins[place]}, str(error))]
 
     def _place(self, arn: str) -> "_Place":
+        listens = is_listener(arn)
         try:
-            name = None if self._deployed(arn) else self._made(arn)
+            name = self._heard(arn) if listens else self._known(arn)
         except Exception:  # noqa: BLE001 - only this target waits for it
-            logger.exception("run-time targets cannot be read", target=arn)
-            return _Place(arn, None, fifo=self._fifo, certain=True)
+            logger.exception("run-time targets or listeners cannot be read", target=arn)
+            return _Place(arn, None, fifo=self._fifo and not listens, certain=True)
+        if listens and not name:
+            return _Place(arn, None, fifo=False, certain=False)
         if name:
             queue = Queue(f"{self._prefix.rpartition('/')[0]}/{name}", self._client)
             return _Place(arn, queue, fifo=name.endswith(".fifo"), certain=True)
@@ -139,6 +149,9 @@ class Fanout:
         except ValueError:
             return _Place(arn, None, fifo=self._fifo, certain=False)
         return _Place(arn, Queue(url, self._client), fifo=self._fifo, certain=self._deployed(arn))
+
+    def _known(self, arn: str) -> str | None:
+        return None if self._deployed(arn) else self._made(arn)
 
 
 class _Place(NamedTuple):

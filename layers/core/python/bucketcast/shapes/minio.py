@@ -19,6 +19,7 @@ from bucketcast.names import NOTHING_HAPPENED
 from bucketcast.shapes.parts import S3, Bucket, Identity, Record
 
 encode = msgspec.json.Encoder().encode
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _WITHOUT_OBJECT = frozenset(
     {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
 )
@@ -74,8 +75,14 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
     """The event as MinIO would have recorded it, or did."""
     if event.dialect == "minio":
         return msgspec.Raw(msgspec.json.format(event.record, indent=-1))
-    key, name, principal = event.key, event.name, event.principal
+    key = event.key
     escaped = key.replace("/", "%2F") if _needs_only_slashes(key) else quote_plus(key, safe="")
+    return _record(event, escaped)
+
+
+def _record(event: Event, key: str) -> MinioRecord:
+    """The record with the key as it is to be written."""
+    name, principal = event.name, event.principal
     size, etag, kind, metadata = 0, "", "", None
     if name not in _WITHOUT_OBJECT:
         size, etag = event.size or 0, event.etag or ""
@@ -94,7 +101,7 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
             "1.0",
             "Config",
             Bucket(event.bucket, Identity(event.owner), "arn:aws:s3:::" + event.bucket),
-            _Object(escaped, size, etag, kind, metadata, event.version_id or None, event.sequencer),
+            _Object(key, size, etag, kind, metadata, event.version_id or None, event.sequencer),
         ),
         _Source(host, "", event.user_agent),
     )
@@ -130,6 +137,20 @@ def path(event: Event) -> str:
 def log(event: Event) -> bytes:
     """`{"EventName", "Key", "Records": [one]}`: what brokers and webhooks get."""
     return encode(_Log(event.name, path(event), (record(event),)))
+
+
+def heard(event: Event) -> bytes:
+    """A line of the listen stream: as `records`, with the key as it is."""
+    if event.dialect != "minio":
+        return encode(_Records((_record(event, event.key),))) + b"\n"
+    # Only what stands round the key is taken apart: the rest stays as it came.
+    record_ = _fields(msgspec.json.format(event.record, indent=-1))
+    about = _fields(record_["s3"])
+    held = _fields(about["object"])
+    held["key"] = msgspec.Raw(encode(event.key))
+    about["object"] = msgspec.Raw(encode(held))
+    record_["s3"] = msgspec.Raw(encode(about))
+    return encode(_Records((msgspec.Raw(encode(record_)),))) + b"\n"
 
 
 def records(event: Event) -> bytes:

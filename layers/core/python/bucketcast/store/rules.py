@@ -12,7 +12,7 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,6 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from bucketcast.conditions import Condition, Fact
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
+from bucketcast.listening import PARTITION as LISTENERS
 from bucketcast.rules import Hit, Rule, RuleIndex
 from bucketcast.store import pages
 
@@ -215,11 +216,20 @@ class UnreadableRules(RuleIndex):
         raise UnreadableRulesError(self._reason)
 
 
+class Listening(Protocol):
+    """What listens beside the rules; its change number is read with theirs."""
+
+    def beside(
+        self, rules: Mapping[str, RuleIndex], buckets: Collection[str], version: int
+    ) -> Mapping[str, RuleIndex]: ...
+
+
 class Rulebook:
     """The indexes of the rules in force, kept while they do not change."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, listening: Listening | None = None) -> None:
         self._rules = rules
+        self._listening = listening
         self._kept: dict[str, tuple[int, RuleIndex]] = {}
 
     def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
@@ -228,7 +238,9 @@ class Rulebook:
         Those that cannot be read say so when they are asked.
         """
         indexes: dict[str, RuleIndex] = {}
-        for bucket, version in (self._rules.versions(buckets) if buckets else {}).items():
+        versions = self._rules.versions(buckets | {LISTENERS}) if buckets else {}
+        heard = versions.pop(LISTENERS, 0)
+        for bucket, version in versions.items():
             kept = self._kept.get(bucket)
             if kept is None or kept[0] != version:
                 try:
@@ -240,7 +252,7 @@ class Rulebook:
                     continue
                 self._kept[bucket] = kept
             indexes[bucket] = kept[1]
-        return indexes
+        return self._listening.beside(indexes, buckets, heard) if self._listening else indexes
 
 
 def codes(error: ClientError) -> set[str]:

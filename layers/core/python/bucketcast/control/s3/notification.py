@@ -27,7 +27,6 @@ from bucketcast.store.wired import Buckets
 from bucketcast.telemetry import logger
 
 QUERY: Final = "notification"
-_LISTEN: Final = "events"
 _MISSING: Final = ("404", "NoSuchBucket")
 
 
@@ -45,11 +44,6 @@ class Notifications:
         Raises:
             S3Error: it is, and there is no such method.
         """
-        if _LISTEN in call.asked and call.method == "GET" and not call.key:
-            # At S3 it would be a listing, which a listener reads as a broken event, for ever.
-            raise S3Error(
-                "NotImplemented", "listening is not served yet: make a rule, `mc event add`"
-            )
         if not call.bucket or call.key or QUERY not in call.asked:
             return None
         answer = {"GET": self._get, "PUT": self._put, "DELETE": self._delete}.get(call.method)
@@ -117,12 +111,26 @@ class Notifications:
                 held = rules.in_order(bucket)
             logs = AccessEvents(there, self._aws)
             demand_logged(forms.rules(bucket, queues, held), held, lambda: logs.are_on(bucket))
-            buckets = Buckets(there, self._aws)
-            if queues and not (wired := buckets.look(bucket)).via and not wired.by_deploy:
-                buckets.attach(bucket, "sqs")
+            if queues:
+                self._let_come(there, bucket)
             with explained():
                 rules.change(bucket, lambda held: forms.rules(bucket, queues, held))
         self._follow(there, bucket)
+
+    def let_come(self, bucket: str) -> None:
+        """Attach a bucket whose events do not come yet.
+
+        Raises:
+            S3Error: there is no such bucket, or its events cannot be let come.
+        """
+        self.exists(bucket)
+        with _answered():
+            self._let_come(deployed.find(self._stack, self._aws), bucket)
+
+    def _let_come(self, there: deployed.Deployed, bucket: str) -> None:
+        buckets = Buckets(there, self._aws)
+        if not (wired := buckets.look(bucket)).via and not wired.by_deploy:
+            buckets.attach(bucket, "sqs")
 
     def clear(self, bucket: str) -> None:
         """Take all rules of the bucket away.

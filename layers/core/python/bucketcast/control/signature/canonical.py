@@ -9,6 +9,7 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -24,9 +25,13 @@ def path(sent: str) -> str:
     return quote(unquote_to_bytes(sent), safe="/-_.~")
 
 
-def query(pairs: Iterable[tuple[str, str]]) -> str:
-    """A query as S3 encodes and sorts it; a `+` is a blank."""
-    encoded = sorted((_query_part(name), _query_part(value)) for name, value in pairs)
+def query(pairs: Iterable[tuple[str, str]], *, by_value: bool = True) -> str:
+    """A query as S3 encodes and sorts it; a `+` is a blank.
+
+    Without `by_value` the values of a name keep their order, as minio-go signs them.
+    """
+    encoded = [(_query_part(name), _query_part(value)) for name, value in pairs]
+    encoded.sort(key=None if by_value else itemgetter(0))
     return "&".join(f"{name}={value}" for name, value in encoded)
 
 

@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Final
 
 from bucketcast.control.call import Call
@@ -70,10 +71,13 @@ def signature(call: Call, claim: Claim, secret: str) -> bytes:
     """
     key = canonical.key(secret, claim.scope)
     pairs = [(name, value) for name, value in call.pairs if name != _SIGNATURE]
-    query = canonical.query(pairs)
+    queries = [canonical.query(pairs)]
+    if len({name for name, _ in pairs}) < len(pairs):
+        queries.append(canonical.query(pairs, by_value=False))
     # A client that signs its path as sent means the same bytes as one that signs it normalised.
     holds = False
-    for path in dict.fromkeys((canonical.path(call.path), call.path)):
+    paths = (canonical.path(call.path), call.path)
+    for path, query in dict.fromkeys(product(paths, queries)):
         asked = canonical.request(
             call.method, path, query, call.headers, claim.signed, claim.payload
         )

@@ -1,4 +1,4 @@
-"""Signing a call to S3 by hand: the path goes as it is, and a body need not be there yet."""
+"""Signing a call to AWS by hand: the path goes as it is, and a body need not be there yet."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -16,13 +16,15 @@ class Login:
     token: str = field(default="", repr=False)
 
 
-def sign(
+def sign(  # noqa: PLR0913 - what a signature is made of
     method: str,
     path: str,
     query: str,
     headers: MutableMapping[str, str],
     login: Login,
     region: str,
+    *,
+    service: str = "s3",
 ) -> None:
     """Add the date and the authorization; `host` and `x-amz-content-sha256` must be there."""
     timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -32,7 +34,7 @@ def sign(
     signed = sorted(
         name for name in headers if name in ("host", "content-md5") or name.startswith("x-amz-")
     )
-    scope = canonical.scope(timestamp, region, "s3")
+    scope = canonical.scope(timestamp, region, service)
     pairs = (part.partition("=") for part in query.split("&") if part)
     asked = canonical.request(
         method,

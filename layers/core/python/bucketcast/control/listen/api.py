@@ -1,0 +1,231 @@
+"""Answering listen calls: a stream without end, or on Lambda what comes within some seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, ParamSpec, TypeVar
+
+from bucketcast.control.answer import Answer, Send
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.gate import Admitted, Find
+from bucketcast.control.listen import request
+from bucketcast.control.listen.queue import Queue, QueueGoneError
+from bucketcast.control.listen.quiet import Quiet
+from bucketcast.control.listen.stream import Pulse, Stream
+from bucketcast.listening import (
+    LEASE_SECONDS,
+    RENEWED_SECONDS,
+    Asked,
+    EventsLostError,
+    Listener,
+    TooManyListenersError,
+)
+from bucketcast.store.access import explained
+from bucketcast.store.listeners import Listeners
+from bucketcast.telemetry import logger
+
+P = ParamSpec("P")
+T = TypeVar("T")
+POLL_SECONDS: Final = 15.0
+_LEASE_OF_POLL: Final = POLL_SECONDS + 15.0
+_SWEPT_SECONDS: Final = 30.0
+_PREPARED_SECONDS: Final = 5.0
+_HEADERS: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+    (b"server", b"Bucketcast"),
+)
+
+
+class Listen:
+    """The listen calls of one deployment; `prepare` lets the events of a bucket come.
+
+    With `endless` streams end when the client goes, else after `POLL_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        listeners: Listeners,
+        queue: Callable[[Listener], Queue],
+        prepare: Callable[[str], None],
+        quiet: Quiet,
+        known: Find,
+        *,
+        endless: bool,
+    ) -> None:
+        self._listeners = listeners
+        self._queue = queue
+        self._prepare = prepare
+        self._quiet = quiet
+        self._known = known
+        self._endless = endless
+        self._taking: asyncio.Lock | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._renewed_at = -LEASE_SECONDS
+        self._swept_at = time.monotonic()
+        self._prepared: dict[str, tuple[float, asyncio.Future[None]]] = {}
+        self._streams: dict[Stream, str] = {}
+        self._closed = False
+
+    def answers(self, call: Call) -> Answer | None:
+        """Who answers a call; None where it is no listen call."""
+        return self._answer if request.is_listening(call) else None
+
+    def close(self) -> None:
+        """End all streams: who listened may go on elsewhere within a minute."""
+        self._closed = True
+        for stream in self._streams:
+            stream.end()
+
+    def clean(self) -> int:
+        """Remove the listeners that nobody came back for; how many are left."""
+        return _explained(self._listeners.sweep)
+
+    async def _answer(self, admitted: Admitted, send: Send) -> None:
+        wanted = request.read(admitted.call).of(admitted.user.name, admitted.call.bucket)
+        if wanted.bucket:
+            await self._let_come(wanted.bucket)
+        ping = request.ping(admitted.call)
+        self._taking = self._taking or asyncio.Lock()
+        async with self._taking:
+            listener = await self._take(wanted)
+        if self._endless:
+            await self._stream(admitted, send, listener, ping)
+        else:
+            await self._poll(send, listener, ping)
+
+    async def _take(self, asked: Asked) -> Listener:
+        try:
+            if self._endless:
+                await self._hold()
+            else:
+                await asyncio.to_thread(_explained, self._listeners.renew, _LEASE_OF_POLL)
+                await self._sweep_now_and_then()
+            return await asyncio.to_thread(_explained, self._listeners.take, asked)
+        except TooManyListenersError as error:
+            raise S3Error("TooManyListeners", str(error)) from None
+        except EventsLostError as error:
+            raise S3Error("EventsLost", str(error)) from None
+
+    async def _let_come(self, bucket: str) -> None:
+        """Once for those that listen at the same moment."""
+        fresh = time.monotonic() - _PREPARED_SECONDS
+        self._prepared = {name: one for name, one in self._prepared.items() if one[0] > fresh}
+        if bucket not in self._prepared:
+            done = asyncio.ensure_future(asyncio.to_thread(self._prepare, bucket))
+            self._prepared[bucket] = (time.monotonic(), done)
+        try:
+            await asyncio.shield(self._prepared[bucket][1])
+        except Exception:
+            self._prepared.pop(bucket, None)
+            raise
+
+    async def _hold(self) -> None:
+        """Renew the lease, now and from now on."""
+        if time.monotonic() - self._renewed_at > RENEWED_SECONDS:
+            await self._renew_now()
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self._renew())
+
+    async def _renew_now(self) -> None:
+        at = time.monotonic()
+        await asyncio.to_thread(_explained, self._listeners.renew)
+        self._renewed_at = at
+
+    async def _renew(self) -> None:
+        """Go on while there are streams, and until the last listener that was left is gone."""
+        left = 1
+        while left or self._streams:
+            await asyncio.sleep(RENEWED_SECONDS)
+            try:
+                if self._streams:
+                    await self._renew_now()
+                    await self._end_those_of_nobody()
+                left = await self._sweep_now_and_then()
+            except Exception as error:  # noqa: BLE001 - it goes on when AWS answers again
+                logger.warning("listeners cannot be kept now", reason=str(error))
+
+    async def _end_those_of_nobody(self) -> None:
+        """A user who was removed hears nothing more."""
+        for access_key in set(self._streams.values()):
+            if await self._known(access_key) is None:
+                for stream, its in self._streams.items():
+                    if its == access_key:
+                        stream.end()
+
+    async def _sweep_now_and_then(self) -> int:
+        if time.monotonic() - self._swept_at < _SWEPT_SECONDS:
+            return 1
+        self._swept_at = time.monotonic()
+        return await asyncio.to_thread(self.clean)
+
+    async def _stream(self, admitted: Admitted, send: Send, listener: Listener, ping: int) -> None:
+        stream = Stream(self._queue(listener), self._quiet, _writing(send), Pulse(ping))
+        self._streams[stream] = admitted.user.access_key
+        if self._closed:
+            stream.end()
+        watching = asyncio.ensure_future(admitted.body.gone())
+        watching.add_done_callback(lambda _: stream.end())
+        try:
+            await send(_start())
+            await stream.run()
+        except EventsLostError as error:
+            logger.warning("a listener lost events", listener=listener.id, reason=str(error))
+            await self._change(self._listeners.lose, listener, str(error))
+            admitted.abort()
+            return
+        except QueueGoneError:
+            await self._change(self._listeners.remove, listener)
+        else:
+            await self._change(self._listeners.release, listener)
+        finally:
+            self._streams.pop(stream, None)
+            watching.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _poll(self, send: Send, listener: Listener, ping: int) -> None:
+        """What comes within some seconds, after which the client asks again."""
+        written = bytearray()
+
+        async def write(text: bytes) -> None:
+            written.extend(text)
+
+        stream = Stream(self._queue(listener), self._quiet, write, Pulse(ping))
+        try:
+            await stream.once(POLL_SECONDS)
+        except EventsLostError as error:
+            await self._change(self._listeners.lose, listener, str(error))
+            raise S3Error("EventsLost", str(error)) from None
+        except QueueGoneError:
+            await self._change(self._listeners.remove, listener)
+        else:
+            await self._change(self._listeners.release, listener)
+        await send(_start())
+        body = bytes(written) or Pulse(ping).text
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def _change(self, change: Callable[..., None], *given: object) -> None:
+        """What cannot be changed now ends by itself: the lease does."""
+        with suppress(Exception):
+            await asyncio.to_thread(_explained, change, *given)
+
+
+def _start() -> dict[str, object]:
+    return {"type": "http.response.start", "status": 200, "headers": list(_HEADERS)}
+
+
+def _writing(send: Send) -> Callable[[bytes], Awaitable[None]]:
+    async def write(text: bytes) -> None:
+        await send({"type": "http.response.body", "body": text, "more_body": True})
+
+    return write
+
+
+def _explained(call: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
+    with explained():
+        return call(*given, **more)

@@ -1,0 +1,167 @@
+"""A listener's queue, read without a thread: a hundred of them wait for SQS at the same time."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from bucketcast.control.signature.sign import Login, sign
+from bucketcast.errors import BucketcastError
+
+WAIT_SECONDS: Final = 10
+_MOST: Final = 10
+_BATCH: Final = 10
+_SILENT_SECONDS: Final = 30.0
+_COUNTS: Final = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+_NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
+
+
+class Message(NamedTuple):
+    """A message that was received; `sent` is Unix ms."""
+
+    id: str
+    receipt: str
+    body: str
+    sent: int
+
+
+class QueueGoneError(BucketcastError):
+    """There is no such queue any more."""
+
+
+class SilentError(BucketcastError):
+    """SQS does not answer, or refuses for now."""
+
+
+class Queue(Protocol):
+    """Where a listener's events wait; what is received is seen by nobody else for a while."""
+
+    async def receive(self, seconds: float) -> Sequence[Message]:
+        """Wait so long for messages.
+
+        Raises:
+            QueueGoneError: there is no such queue any more.
+            SilentError: SQS cannot be asked now.
+        """
+
+    async def delete(self, receipts: Sequence[str]) -> None: ...
+
+    async def release(self, receipts: Sequence[str]) -> None:
+        """Let messages be seen again at once."""
+
+
+class Sqs:
+    """Calls SQS by kept connections; `endpoint` is where it is."""
+
+    def __init__(self, endpoint: str, region: str, login: Callable[[], Awaitable[Login]]) -> None:
+        self._endpoint = endpoint.rstrip("/") + "/"
+        self._region = region
+        self._login = login
+        self._session: aiohttp.ClientSession | None = None
+
+    async def call(self, operation: str, asked: dict[str, Any]) -> dict[str, Any]:
+        """One call of SQS's JSON protocol.
+
+        Raises:
+            QueueGoneError: there is no such queue any more.
+            SilentError: SQS cannot be asked now.
+        """
+        body = json.dumps(asked).encode()
+        parts = urlsplit(self._endpoint)
+        headers = {
+            "host": parts.netloc,
+            "content-type": "application/x-amz-json-1.0",
+            "x-amz-target": f"AmazonSQS.{operation}",
+            "x-amz-content-sha256": hashlib.sha256(body).hexdigest(),
+        }
+        try:
+            login = await self._login()
+            sign("POST", parts.path, "", headers, login, self._region, service="sqs")
+            try:
+                status, text = await self._post(body, headers)
+            except aiohttp.ServerDisconnectedError:  # it closed a kept connection just now
+                status, text = await self._post(body, headers)
+        except (aiohttp.ClientError, BucketcastError, TimeoutError) as error:
+            raise SilentError(f"SQS does not answer: {error or type(error).__name__}") from None
+        if status == HTTPStatus.OK:
+            found: dict[str, Any] = json.loads(text) if text else {}
+            return found
+        if any(name in text for name in _NO_QUEUE):
+            raise QueueGoneError("there is no such queue")
+        raise SilentError(f"SQS answers {status}: {text[:300]}")
+
+    async def depth(self, url: str) -> int:
+        """How many messages a queue has, those in flight and delayed too."""
+        answer = await self.call("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": _COUNTS})
+        return sum(int(number) for number in answer.get("Attributes", {}).values())
+
+    async def close(self) -> None:
+        if self._session:
+            await self._session.close()
+
+    async def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
+        async with self._open().post(self._endpoint, data=body, headers=headers) as answer:
+            return answer.status, await answer.text()
+
+    def _open(self) -> aiohttp.ClientSession:
+        """The session, made where an event loop runs."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
+                timeout=aiohttp.ClientTimeout(total=WAIT_SECONDS + _SILENT_SECONDS, sock_connect=5),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+
+class SqsQueue:
+    """One queue by its URL."""
+
+    def __init__(self, url: str, sqs: Sqs) -> None:
+        self._url = url
+        self._sqs = sqs
+
+    async def receive(self, seconds: float) -> Sequence[Message]:
+        asked = {
+            "QueueUrl": self._url,
+            "MaxNumberOfMessages": _MOST,
+            "WaitTimeSeconds": max(0, min(20, round(seconds))),
+            "MessageSystemAttributeNames": ["SentTimestamp"],
+            "AttributeNames": ["SentTimestamp"],
+        }
+        found = await self._sqs.call("ReceiveMessage", asked)
+        return [
+            Message(
+                each["MessageId"],
+                each["ReceiptHandle"],
+                each["Body"],
+                int(each["Attributes"]["SentTimestamp"]),
+            )
+            for each in found.get("Messages") or ()
+        ]
+
+    async def delete(self, receipts: Sequence[str]) -> None:
+        await self._each("DeleteMessageBatch", receipts)
+
+    async def release(self, receipts: Sequence[str]) -> None:
+        await self._each("ChangeMessageVisibilityBatch", receipts, VisibilityTimeout=0)
+
+    async def _each(self, operation: str, receipts: Sequence[str], **more: int) -> None:
+        batches = []
+        for start in range(0, len(receipts), _BATCH):
+            entries = [
+                {"Id": str(place), "ReceiptHandle": receipt, **more}
+                for place, receipt in enumerate(receipts[start : start + _BATCH])
+            ]
+            asked = {"QueueUrl": self._url, "Entries": entries}
+            batches.append(self._sqs.call(operation, asked))
+        await asyncio.gather(*batches)

@@ -1,0 +1,340 @@
+"""Listening: every client's own calls, through the gateway and by the command."""
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from minio import Minio
+
+from tests.e2e.deploying import ROOT, STACK
+from tests.e2e.mc import Mc
+from tests.e2e.system import COMMAND, System
+from tests.e2e.test_gateway import call
+
+PUTS = "s3:ObjectCreated:*"
+REMOVED = "s3:ObjectRemoved:*"
+BATCH = 10
+"""Events that one call of ingest may have. One that takes longer than an event is held for the sake
+of order, as where its function is only starting on a busy machine, makes these late."""
+HEADERS_END = b"\r\n\r\n"
+
+
+class Listener:
+    """One listen call on a socket of its own, read by a thread unless it is told not to."""
+
+    def __init__(self, system: System, path: str, *, reads: bool = True) -> None:
+        url = system.environment["BUCKETCAST_URL"] + path
+        keys = Credentials(
+            system.environment["BUCKETCAST_ACCESS_KEY"], system.environment["BUCKETCAST_SECRET_KEY"]
+        )
+        request = AWSRequest("GET", url)
+        S3SigV4Auth(keys, "s3", system.environment["AWS_REGION"]).add_auth(request)
+        where = urlsplit(url)
+        lines = [f"GET {path} HTTP/1.1", f"Host: {where.netloc}"]
+        lines += [f"{name}: {value}" for name, value in request.headers.items()]
+        self._socket = socket.create_connection((where.hostname or "", where.port or 0), 60)
+        self._socket.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        self.text = b""
+        while HEADERS_END not in self.text:
+            part = self._socket.recv(4_096)
+            assert part, self.text
+            self.text += part
+        self.head, _, self.text = self.text.partition(HEADERS_END)
+        if reads:
+            threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        with suppress(OSError):
+            while part := self._socket.recv(65_536):
+                self.text += part
+
+    def lines(self) -> list[str]:
+        """The lines that came whole; what frames the pieces is left out."""
+        rows = self.text.replace(b"\r\n", b"\n").split(b"\n")[:-1]
+        return [row.decode().strip() for row in rows if row.strip().startswith(b"{")]
+
+    def keys(self) -> list[str]:
+        found = [json.loads(line)["Records"] or [] for line in self.lines()]
+        return [one["s3"]["object"]["key"] for records in found for one in records]
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+Listen = Callable[..., Listener]
+
+
+@pytest.fixture
+def listen(system: System) -> Iterator[Listen]:
+    """Open listen calls: `listen("uploads", prefix="a/")`; all end with the test."""
+    opened: list[Listener] = []
+
+    def begin(bucket: str = "", *, reads: bool = True, **query: str) -> Listener:
+        asked = {"prefix": "", "suffix": "", "events": PUTS, **query}
+        text = "&".join(f"{name}={quote(value, safe='')}" for name, value in sorted(asked.items()))
+        opened.append(Listener(system, f"/{bucket}?{text}", reads=reads))
+        return opened[-1]
+
+    yield begin
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def bucket(system: System, prefix: str) -> str:
+    """A bucket that nobody attached."""
+    name = prefix.strip("/")[-40:].strip("-")
+    system.s3.create_bucket(Bucket=name)
+    return name
+
+
+@contextmanager
+def running(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def listeners(system: System) -> list[str]:
+    """The queues of listeners that there are."""
+    found = system.sqs.list_queues(QueueNamePrefix=f"{STACK}-listen-").get("QueueUrls", [])
+    return sorted(found)
+
+
+def late(keys: list[str]) -> int:
+    """How many keys come after a greater one; repeats do not count."""
+    once = list(dict.fromkeys(keys))
+    return sum(key < max(once[: place + 1]) for place, key in enumerate(once))
+
+
+def until_listening(system: System, before: list[str], count: int = 1) -> None:
+    """Wait for the queues of those that began since; each hears what is put from then on."""
+    system.until(
+        "listeners", lambda: set(listeners(system)) - set(before), lambda seen: len(seen) >= count
+    )
+
+
+def test_a_bucket_that_nobody_attached_is_heard_at_once(
+    system: System, listen: Listen, bucket: str
+) -> None:
+    one = listen(bucket, ping="1")
+    assert b"200 OK" in one.head
+    assert b"content-type: text/event-stream" in one.head
+    system.put(bucket, "a b/ü+.jpg", b"12345")
+    system.until("the put", one.keys, lambda seen: seen == ["a b/ü+.jpg"])
+    (line,) = [each for each in one.lines() if "eventName" in each]
+    (record,) = json.loads(line)["Records"]
+    assert (record["eventName"], record["eventSource"]) == ("s3:ObjectCreated:Put", "minio:s3")
+    assert (record["s3"]["bucket"]["name"], record["s3"]["object"]["size"]) == (bucket, 5)
+    system.until("a ping", one.lines, lambda seen: '{"Records":null}' in seen)
+
+
+def test_without_ping_blanks_keep_it_alive(system: System, listen: Listen) -> None:
+    one = listen("uploads", prefix="nothing-is-put-here/")
+    system.until("blanks", lambda: one.text.count(b" "), lambda seen: seen >= 2)
+    assert one.lines() == []
+
+
+def test_who_comes_back_within_a_minute_has_missed_nothing(
+    system: System, listen: Listen, prefix: str
+) -> None:
+    one = listen("uploads", prefix=prefix)
+    system.put("uploads", f"{prefix}1")
+    system.until("the first", one.keys, lambda seen: seen == [f"{prefix}1"])
+    one.close()
+    missed = [f"{prefix}{number}" for number in range(2, 12)]
+    for key in missed:
+        system.put("uploads", key)
+    again = listen("uploads", prefix=prefix)
+    system.until(
+        "what was put meanwhile",
+        again.keys,
+        lambda seen: set(seen) >= set(missed),
+    )
+
+
+def test_many_listeners_hear_what_they_ask_for_in_order(
+    system: System, listen: Listen, prefix: str
+) -> None:
+    """A hundred and a thousand: benchmarks/listen.py."""
+    heard = {suffix: listen("uploads", prefix=prefix, suffix=suffix) for suffix in "0123456789"}
+    everything = listen("uploads", prefix=prefix)
+    same = listen("uploads", prefix=prefix)
+    silent = listen("uploads", prefix=prefix, reads=False)
+    keys = [f"{prefix}{number:03}" for number in range(100)]
+    for key in keys:
+        system.put("uploads", key)
+    for one in (everything, same):
+        system.until("all", one.keys, lambda seen: set(seen) >= set(keys))
+        assert late(one.keys()) <= BATCH
+    for suffix, one in heard.items():
+        wanted = [key for key in keys if key.endswith(suffix)]
+        system.until("its own", one.keys, lambda seen, wanted=wanted: set(seen) >= set(wanted))  # type: ignore[misc]
+        assert set(one.keys()) == set(wanted)
+        assert late(one.keys()) <= BATCH
+    assert silent.text == b""
+
+
+def test_mc_watches_a_bucket_and_all_buckets(
+    system: System, servers_folder: Path, bucket: str, tmp_path: Path
+) -> None:
+    mc = Mc(system, servers_folder / "mc-watch")
+    photo = tmp_path / "photo.jpg"
+    photo.write_bytes(b"a picture")
+    files = [tmp_path / "one", tmp_path / "all"]
+    words = ["bucket-creation", "bucket-removal"]
+    with files[0].open("w") as one, files[1].open("w") as all_:
+        before = listeners(system)
+        first = mc.popen("watch", "--json", "--suffix", ".jpg", f"local/{bucket}", stdout=one)
+        second = mc.popen("watch", "--json", "--events", ",".join(words), "local", stdout=all_)
+        with running(first), running(second):
+            until_listening(system, before, 2)
+            mc("cp", str(photo), f"local/{bucket}/a b.jpg")
+            mc("cp", str(photo), f"local/{bucket}/other.png")
+            mc("rm", f"local/{bucket}/a b.jpg")
+            mc("mb", f"local/{bucket}-new")
+            mc("rb", f"local/{bucket}-new")
+
+            def seen(file: Path) -> list[tuple[str, str]]:
+                found = [json.loads(line) for line in file.read_text().splitlines()]
+                return [
+                    (each["events"]["type"], urlsplit(each["events"]["path"]).path)
+                    for each in found
+                ]
+
+            system.until_equal(
+                "the bucket's",
+                lambda: seen(files[0]),
+                [
+                    ("s3:ObjectCreated:Put", f"/{bucket}/a b.jpg"),
+                    ("s3:ObjectRemoved:Delete", f"/{bucket}/a b.jpg"),
+                ],
+            )
+            system.until_equal(
+                "buckets made and removed",
+                lambda: [each for each in seen(files[1]) if bucket in each[1]],
+                [
+                    ("s3:BucketCreated:*", f"/{bucket}-new"),
+                    ("s3:BucketRemoved:*", f"/{bucket}-new"),
+                ],
+            )
+
+
+def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:
+    where = system.environment
+    client = Minio(
+        endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
+        access_key=where["BUCKETCAST_ACCESS_KEY"],
+        secret_key=where["BUCKETCAST_SECRET_KEY"],
+        secure=False,
+    )
+    heard: list[dict[str, Any]] = []
+
+    def read() -> None:
+        with client.listen_bucket_notification(
+            bucket_name="uploads", prefix=prefix, suffix=".jpg", events=(PUTS, REMOVED)
+        ) as events:
+            for event in events:
+                heard.append(event)
+                if len(heard) == 2:
+                    return
+
+    before = listeners(system)
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    until_listening(system, before)
+    for key in ("a.png", "a b.jpg"):
+        system.put("uploads", prefix + key)
+    system.s3.delete_object(Bucket="uploads", Key=f"{prefix}a b.jpg")
+    system.until("both", lambda: heard, lambda seen: len(seen) == 2)
+    reading.join(timeout=30)
+    found = [each["Records"][0] for each in heard]
+    assert [each["eventName"] for each in found] == [
+        "s3:ObjectCreated:Put",
+        "s3:ObjectRemoved:Delete",
+    ]
+    assert {each["s3"]["object"]["key"] for each in found} == {f"{prefix}a b.jpg"}
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_minio_go_listens(system: System, bucket: str, *, everywhere: bool) -> None:
+    program = ROOT / ".local" / "servers" / "minio-go" / "minio-go"
+    before = listeners(system)
+    with running(
+        subprocess.Popen(
+            [str(program), "listen", "" if everywhere else bucket, "1"],
+            env=system.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    ) as process:
+        until_listening(system, before)
+        if everywhere:
+            name = f"{bucket}-new"[-60:].strip("-")
+            system.through("s3").create_bucket(Bucket=name)
+            wanted = f"s3:BucketCreated:* {name} \n"
+        else:
+            system.put(bucket, "photos/a.png")
+            system.put(bucket, "photos/a.jpg")
+            wanted = f"s3:ObjectCreated:Put {bucket} photos/a.jpg\n"
+        out, _ = process.communicate(timeout=60)
+        assert out == wanted
+
+
+def test_the_command_shows_lines_and_ends_well(system: System, prefix: str) -> None:
+    before = listeners(system)
+    arguments = [str(COMMAND), "listen", f"s3://uploads/{prefix}", "--event", "put"]
+
+    def begin(*more: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*arguments, *more],
+            env=system.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    with running(begin()) as people, running(begin("--json")) as programs:
+        until_listening(system, before, 2)
+        system.put("uploads", f"{prefix}a.jpg", b"12345")
+        assert people.stdout
+        assert programs.stdout
+        words = people.stdout.readline().split()
+        assert words[1:] == ["s3:ObjectCreated:Put", f"uploads/{prefix}a.jpg", "5"]
+        document = json.loads(programs.stdout.readline())
+        assert document["Records"][0]["s3"]["object"]["key"] == f"{prefix}a.jpg"
+        for process in (people, programs):
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("/uploads?events=s3%3ANothing", 400, "InvalidArgument"),
+        ("/uploads?events=s3%3AObjectCreated%3A%2A&prefix=a&prefix=b", 400, "InvalidArgument"),
+        (f"/uploads?events={quote(PUTS)}&ping=0", 400, "AuthorizationQueryParametersError"),
+        (f"/never-made?events={quote(PUTS)}&ping=0", 404, "NoSuchBucket"),
+    ],
+)
+def test_a_mistake_is_refused_with_minios_code(
+    system: System, path: str, status: int, code: str
+) -> None:
+    before = listeners(system)
+    answered, _, body = call(system, "GET", path)
+    assert (answered, f"<Code>{code}</Code>".encode() in body) == (status, True), body
+    assert set(listeners(system)) <= set(before)

@@ -1,0 +1,76 @@
+"""What a listen call may ask, and in whose words it is refused."""
+
+import pytest
+
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.listen import request
+
+PUTS = "events=s3%3AObjectCreated%3A%2A"
+VALUE = "Size of filter rule value cannot exceed 1024 bytes in UTF-8 representation"
+
+
+def call(path: str, query: str, method: str = "GET") -> Call:
+    return Call.of(method, path, query, {"host": "gateway"}.items())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "listens"),
+    [
+        ("GET", "/images", PUTS, True),
+        ("GET", "/images/", f"{PUTS}&ping=10", True),
+        ("GET", "/", f"prefix=&suffix=&{PUTS}", True),
+        ("GET", "/images", "events", True),
+        ("GET", "/images", "list-type=2", False),
+        ("GET", "/images/a", PUTS, False),
+        ("PUT", "/images", PUTS, False),
+        ("HEAD", "/images", PUTS, False),
+    ],
+)
+def test_the_query_tells_a_listener(method: str, path: str, query: str, listens: bool) -> None:  # noqa: FBT001
+    assert request.is_listening(call(path, query, method)) == listens
+
+
+def test_events_and_ends_are_as_they_were_given() -> None:
+    query = f"prefix=photos%2F&suffix=.jpg&{PUTS}&events=s3%3ABucketRemoved%3A%2A"
+    found = request.read(call("/", query))
+    assert found.events == ("s3:ObjectCreated:*", "s3:BucketRemoved:*")
+    assert (found.prefix, found.suffix) == ("photos/", ".jpg")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (f"prefix=a&prefix=b&{PUTS}", "Cannot specify more than one prefix rule in a filter."),
+        (f"suffix=a&suffix=b&{PUTS}", "Cannot specify more than one suffix rule in a filter."),
+        (f"prefix=..%2Fx&{PUTS}", VALUE),
+        (f"suffix=.%2Fa&{PUTS}", VALUE),
+        (f"prefix=a%5Cb&{PUTS}", VALUE),
+        (f"prefix=%ff&{PUTS}", VALUE),
+        (f"suffix={'a' * 1_025}&{PUTS}", VALUE),
+        ("events=", "A specified event is not supported for notifications."),
+        (f"{PUTS}&events=put", "A specified event is not supported for notifications."),
+        ("events=s3:BucketCreated", "A specified event is not supported for notifications."),
+        # The first mistake in MinIO's order is the one that is said.
+        ("events=x&suffix=.%2Fa&prefix=a&prefix=a", "Cannot specify more than one prefix rule"),
+    ],
+)
+def test_mistakes_are_said_in_minios_order_and_words(query: str, message: str) -> None:
+    with pytest.raises(S3Error, match="InvalidArgument") as refused:
+        request.read(call("/images", query))
+    assert message in refused.value.message
+
+
+def test_a_value_of_1024_bytes_is_not_too_long() -> None:
+    assert request.read(call("/", f"prefix={'%C3%BC' * 512}&{PUTS}")).prefix == "ü" * 512
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("ping=10", 10), ("ping=1", 1), ("", 0)])
+def test_ping_is_in_seconds(text: str, seconds: int) -> None:
+    assert request.ping(call("/", f"{PUTS}&{text}")) == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "x", "-1", "1.5", "²", "9" * 400])
+def test_any_other_ping_is_refused_with_minios_code(text: str) -> None:
+    with pytest.raises(S3Error, match="AuthorizationQueryParametersError: ping is the number"):
+        request.ping(call("/", f"{PUTS}&ping={text}"))

@@ -1,0 +1,196 @@
+"""Listen calls from the request to the last line, with a queue in memory."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, MutableMapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bucketcast.control.errors import S3Error
+from bucketcast.control.gate import Admitted
+from bucketcast.control.listen import api
+from bucketcast.control.listen.api import Listen
+from bucketcast.control.listen.quiet import Quiet
+from bucketcast.control.users import Account
+from bucketcast.listening import Asked
+from bucketcast.store.listeners import Listeners, Table
+from tests.unit.control.requests import ANNA, gate, scope_of, signed
+from tests.unit.control.test_listen_stream import Shelf, until
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+TARGET = "/uploads?events=s3%3AObjectCreated%3A%2A&prefix=&suffix="
+ASKED = Asked("anna", "uploads", ("s3:ObjectCreated:*",))
+PING = b'{"Records":null}\n'
+
+
+class Client:
+    """One that listens: what it was sent, and a way to go away."""
+
+    def __init__(self) -> None:
+        self.sent: list[MutableMapping[str, Any]] = []
+        self.gone = asyncio.Event()
+        self.aborted = False
+        self._asked = False
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        self.sent.append(message)
+
+    async def admitted(self, target: str = TARGET) -> Admitted:
+        def abort() -> None:
+            self.aborted = True
+
+        found = await gate().admit(scope_of(signed("GET", target)), self.receive)
+        return replace(found, abort=abort)
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(each.get("body", b"") for each in self.sent)
+
+
+class Deployment:
+    """Listeners in a table, and a queue in memory."""
+
+    def __init__(self, table: Table, sqs: "SQSClient") -> None:
+        prefix = sqs.create_queue(QueueName="any")["QueueUrl"].rpartition("/")[0]
+        self.listeners = Listeners("Bucketcast", table, sqs, lambda: prefix)
+        self.table = table
+        self.shelf = Shelf()
+        self.account: Account | None = Account(ANNA, "")
+        self.prepared: list[str] = []
+
+    def listen(self, *, endless: bool = True) -> Listen:
+        async def depth() -> int:
+            return 0
+
+        async def known(_: str) -> Account | None:
+            return self.account
+
+        prepare = self.prepared.append
+        return Listen(
+            self.listeners, lambda _: self.shelf, prepare, Quiet(depth), known, endless=endless
+        )
+
+    def holders(self) -> list[bool]:
+        return [bool(one.holder) for one in self.table.seen().listeners]
+
+
+@pytest.fixture
+def there(dynamodb: "DynamoDBClient", sqs: "SQSClient", rules_table: str) -> Deployment:
+    return Deployment(Table(rules_table, dynamodb), sqs)
+
+
+Call = Callable[[Listen, Client], Coroutine[Any, Any, None]]
+
+
+async def answer(listen: Listen, client: Client, target: str = TARGET) -> None:
+    admitted = await client.admitted(target)
+    answers = listen.answers(admitted.call)
+    assert answers
+    await answers(admitted, client.send)
+
+
+def test_a_stream_begins_at_once_and_ends_when_the_client_goes(there: Deployment) -> None:
+    async def test() -> None:
+        client, listen = Client(), there.listen()
+        running = asyncio.create_task(answer(listen, client))
+        await until(lambda: client.sent)
+        assert client.sent[0]["status"] == 200
+        assert (b"content-type", b"text/event-stream") in client.sent[0]["headers"]
+        assert there.holders() == [True]
+        there.shelf.put("a")
+        await until(lambda: b'"key":"a"' in client.text)
+        client.gone.set()
+        await running
+        assert there.holders() == [False]
+        assert there.prepared == ["uploads"]
+
+    asyncio.run(test())
+
+
+def test_the_gateway_ends_all_streams_when_it_ends(there: Deployment) -> None:
+    async def test() -> None:
+        client, listen = Client(), there.listen()
+        running = asyncio.create_task(answer(listen, client))
+        await until(lambda: client.sent)
+        listen.close()
+        await running
+        assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+        assert there.holders() == [False]
+        await answer(listen, Client())
+
+    asyncio.run(test())
+
+
+def test_a_user_who_was_removed_hears_nothing_more(
+    there: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)
+
+    async def test() -> None:
+        client, listen = Client(), there.listen()
+        running = asyncio.create_task(answer(listen, client))
+        await until(lambda: client.sent)
+        there.account = None
+        await running
+        assert there.holders() == [False]
+
+    asyncio.run(test())
+
+
+def test_one_that_read_too_slowly_is_cut_off_and_told_once(there: Deployment) -> None:
+    async def test() -> None:
+        client, listen = Client(), there.listen()
+        there.shelf.put("a", age=1e9)
+        running = asyncio.create_task(answer(listen, client))
+        await running
+        assert client.aborted
+        with pytest.raises(S3Error, match="EventsLost: events were not read for 10 minutes"):
+            await answer(listen, Client())
+        again = Client()
+        running = asyncio.create_task(answer(listen, again))
+        await until(lambda: again.sent)
+        again.gone.set()
+        await running
+
+    asyncio.run(test())
+
+
+def test_on_lambda_it_is_one_answer(there: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "POLL_SECONDS", 0.05)
+
+    async def test() -> None:
+        listen, first, second = there.listen(endless=False), Client(), Client()
+        for client in (first, second):
+            client.gone.set()  # a function's client looks gone as soon as its request is read
+        there.shelf.put("a", "b")
+        await answer(listen, first)
+        assert first.text.count(b'{"Records":[{') == 2
+        await answer(listen, second, f"{TARGET}&ping=10")
+        assert second.text == PING
+        assert there.holders() == [False]
+        assert there.shelf.taken == {}
+
+    asyncio.run(test())
+
+
+def test_too_many_are_refused_in_words(there: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bucketcast.listening.A_USER", 1)
+    there.listeners.renew()
+    there.listeners.take(ASKED)
+
+    async def test() -> None:
+        with pytest.raises(S3Error, match="TooManyListeners: anna has 1 listeners; a user may"):
+            await answer(there.listen(), Client())
+
+    asyncio.run(test())
