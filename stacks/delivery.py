@@ -5,7 +5,6 @@ from typing import Final
 
 from aws_cdk import CfnOutput, Duration, Stack
 from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
@@ -15,21 +14,14 @@ from bucketcast import loops
 from bucketcast.config import TargetConfig
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.queues import target_name
-from stacks import breakers, counters, limits, nag, secrets
+from stacks import breakers, counters, limits, secrets
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
+from stacks.network import Network, join
 from stacks.queues import QueuePair
 
 _WINDOW: Final = Duration.seconds(1)  # below that Lambda takes no more than 10 messages a call
-_NETWORK: Final = (
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:CreateNetworkInterface",
-    "ec2:DeleteNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:UnassignPrivateIpAddresses",
-)
 
 
 class Delivery(Construct):
@@ -88,8 +80,9 @@ class Delivery(Construct):
         self._grant(made.role)
         self._listen(made.function)
         made.may_loop()
-        if target.deploy.subnets:
-            self._join_network(made)
+        deploy = target.deploy
+        where = Network(deploy.vpc, deploy.subnets, deploy.security_groups)
+        join(self, made, self._name, where)
         CfnOutput(self, "Output", value=self._summary())
 
     @property
@@ -132,26 +125,6 @@ class Delivery(Construct):
                 enabled=self._target.enabled,
             )
         )
-
-    def _join_network(self, made: Function) -> None:
-        """Use the ids as given: to look a VPC up would need AWS at synth."""
-        made.role.add_to_policy(iam.PolicyStatement(actions=list(_NETWORK), resources=["*"]))
-        nag.accept_network_interfaces(made.role)
-        deploy = self._target.deploy
-        groups = list(deploy.security_groups)
-        if not groups and deploy.vpc:
-            group = ec2.CfnSecurityGroup(
-                self,
-                "SecurityGroup",
-                vpc_id=deploy.vpc,
-                group_description=f"{self._name}: may connect to anything, is connected to by none",
-            )
-            groups = [group.attr_group_id]
-        cfn = made.function.node.default_child
-        if isinstance(cfn, lambda_.CfnFunction):
-            cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-                subnet_ids=list(deploy.subnets), security_group_ids=groups
-            )
 
     def _summary(self) -> str:
         bucket = loops.bucket_in(self._target.settings.get("endpoint", ""))

@@ -21,6 +21,7 @@ from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.function import Function
 from stacks.ingest import Ingest
+from stacks.network import Network, join
 
 _RECEIVE: Final = (
     "sqs:ChangeMessageVisibility",
@@ -125,6 +126,9 @@ class Runtime(Construct):
         for statement in statements:
             made.role.add_to_policy(statement)
         nag.accept_names_made_later(made.role, [*statements[0].resources, *statements[1].resources])
+        runtime = self._config.runtime
+        where = Network(runtime.vpc, runtime.subnets, runtime.security_groups)
+        join(made, made, target_name(stack.stack_name, "runtime", kind), where)
         watch_function(made, target_name(stack.stack_name, "runtime", kind), made.function)
         # As for a deployed target: a long outage looks like an endless loop.
         cfn = made.function.node.default_child

@@ -82,6 +82,21 @@ def test_a_function_of_a_kind_has_an_alarm_that_tells_the_topic(make: Make) -> N
     assert made.json["Outputs"]["AlarmTopic"]["Value"] == topic
 
 
+def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
+    vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
+    made = make(TWO + vpc)
+    groups = made.of_type("AWS::EC2::SecurityGroup")
+    for kind in ("redis", "webhook"):
+        config = made.function(f"Bucketcast-runtime-{kind}")["VpcConfig"]
+        assert config["SubnetIds"] == ["subnet-0123456789abcdef0"]
+        ((group, _),) = [each["Fn::GetAtt"] for each in config["SecurityGroupIds"]]
+        assert group in groups
+        assert _statements(made, f"Runtime{kind}", "ec2:CreateNetworkInterface")
+    assert "VpcConfig" not in made.function("Bucketcast-ingest")
+    named = make(TWO + vpc + 'security_groups = ["sg-0123456789abcdef0"]\n')
+    assert not named.of_type("AWS::EC2::SecurityGroup")
+
+
 def test_ingest_may_send_to_them(two: Synthesised) -> None:
     ends = [_end(each["Resource"]) for each in _statements(two, "Ingest", "sqs:SendMessage")]
     assert ":Bucketcast-runtime-*" in ends

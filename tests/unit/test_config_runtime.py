@@ -36,6 +36,20 @@ def test_what_a_function_gets(tmp_path: Path) -> None:
     assert allowed == RuntimeConfig(("nsq",), 256, 120, 3, tls_skip_verify=True)
 
 
+def test_the_functions_may_run_in_a_vpc(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        '[runtime]\nvpc = "vpc-1"\nsubnets = ["subnet-1", "subnet-2"]\nsecurity_groups = "sg-1"',
+    )
+    assert (found.vpc, found.subnets, found.security_groups) == (
+        "vpc-1",
+        ("subnet-1", "subnet-2"),
+        ("sg-1",),
+    )
+    with pytest.raises(ConfigErrors, match=r"runtime\.subnets: missing; a function in a VPC needs"):
+        read(tmp_path, '[runtime]\nvpc = "vpc-1"')
+
+
 def test_every_mistake_is_said(tmp_path: Path) -> None:
     text = '[runtime]\nkinds = ["webhok", "all"]\nmemory = 1\ntimeout = "1h"\nmax_concurrency = 1'
     with pytest.raises(ConfigErrors) as wrong:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from bucketcast.conditions import FACTS
 from bucketcast.config.model import Deploy, DeployOptions
+from bucketcast.config.network import network
 from bucketcast.errors import ConfigError
 from bucketcast.targets.base import SPARE
 
@@ -44,10 +45,7 @@ def mistakes(
         if not low <= found <= high:
             yield ConfigError(key, f"found {found:g}", f"allowed is {low} to {high}")
     yield from _facts(options.facts, f"{where}.facts", object_facts)
-    if bool(options.subnets) != bool(options.vpc):
-        key, other = ("vpc", "subnets") if options.subnets else ("subnets", "vpc")
-        needed = f"a function in a VPC needs it beside {other}"
-        yield ConfigError(f"{where}.{key}", "missing", needed)
+    yield from network(options, where)
 
 
 def time(longest_send: float, made: Deploy, target: str) -> Iterator[ConfigError]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bucketcast import targets
+from bucketcast.config.network import network
 from bucketcast.errors import ConfigError, did_you_mean
 from bucketcast.options import Csv, Duration, OnOff, option
 
@@ -27,6 +28,9 @@ class RuntimeOptions:
     max_concurrency: int = option(
         "how many batches of a target at once, 2 to 1000; 0 is no limit of its own", default="4"
     )
+    vpc: str = option("id of the VPC that the functions run in", default="", example="vpc-0abc")
+    subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
+    security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
     tls_skip_verify: OnOff = option(
         "let targets that are made at run time on AWS skip the check of certificates", default="off"
     )
@@ -34,12 +38,15 @@ class RuntimeOptions:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeConfig:
-    """`RuntimeOptions`, checked: MB, seconds, and None where there is no limit."""
+    """`RuntimeOptions`, checked: MB, seconds, and None where there is no limit or VPC."""
 
     kinds: tuple[str, ...] = ON_AWS
     memory: int = 512
     timeout: int = 60
     max_concurrency: int | None = 4
+    vpc: str | None = None
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
     tls_skip_verify: bool = False
 
 
@@ -62,6 +69,7 @@ def mistakes(options: RuntimeOptions) -> Iterator[ConfigError]:
     for key, found, low, high in limits:
         if not low <= found <= high:
             yield ConfigError(f"runtime.{key}", f"found {found:g}", f"allowed is {low} to {high}")
+    yield from network(options, "runtime")
 
 
 def runtime(options: RuntimeOptions, *, local: bool) -> RuntimeConfig:
@@ -76,5 +84,8 @@ def runtime(options: RuntimeOptions, *, local: bool) -> RuntimeConfig:
         options.memory,
         round(options.timeout),
         options.max_concurrency or None,
+        options.vpc or None,
+        options.subnets,
+        options.security_groups,
         bool(options.tls_skip_verify),
     )
