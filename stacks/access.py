@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from aws_cdk import Duration, RemovalPolicy, Stack
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from bucketcast import access
 from stacks import nag
+from stacks.keeping import kept
 
 _KEPT: Final = Duration.days(7)
 
@@ -37,7 +38,7 @@ class Access(Construct):
                 s3.LifecycleRule(expiration=_KEPT, abort_incomplete_multipart_upload_after=_KEPT)
             ],
             # Not empty, it could not be deleted; it empties itself within a week.
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=kept(keep=True),
         )
         nag.accept_log_bucket(log)
         self.trail = cloudtrail.Trail(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from aws_cdk import Duration, Fn, RemovalPolicy, Stack
+from aws_cdk import Duration, Fn, Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
@@ -18,6 +18,7 @@ from stacks import counters, nag
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
+from stacks.keeping import kept
 from stacks.queues import QueuePair
 
 _MEMORY: Final = 512
@@ -177,6 +178,7 @@ class Ingest(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=not local,
-            removal_policy=RemovalPolicy.DESTROY if local else RemovalPolicy.RETAIN,
+            # Not protected from deletion, or its making could not be rolled back. When it is
+            # deleted by hand DynamoDB keeps a backup for 35 days, as it does with recovery on.
+            removal_policy=kept(keep=not local),
         )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, Duration, Stack
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
@@ -17,6 +17,7 @@ from stacks.assets import Assets
 from stacks.bundling import mirrors
 from stacks.ingest import Ingest
 from stacks.jobs import Ground, Job
+from stacks.keeping import kept
 from stacks.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
@@ -110,7 +111,7 @@ class Pipeline(Construct):
                     abort_incomplete_multipart_upload_after=_ABANDONED,
                 )
             ],
-            removal_policy=RemovalPolicy.DESTROY if local else RemovalPolicy.RETAIN,
+            removal_policy=kept(keep=not local),
         )
         nag.accept_no_access_log(made)
         return made

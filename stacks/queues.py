@@ -1,11 +1,12 @@
 """A queue with a dead-letter queue."""
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.lifetime import DEAD_DAYS, RETENTION_DAYS
 from bucketcast.queues import queue_names
+from stacks.keeping import kept
 
 
 class QueuePair(Construct):
@@ -26,8 +27,7 @@ class QueuePair(Construct):
         keep: bool,
     ) -> None:
         super().__init__(scope, construct_id)
-        # Of a deploy that fails nothing is left, or the next one would find the names taken.
-        policy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if keep else RemovalPolicy.DESTROY
+        policy = kept(keep=keep)
         names = queue_names(name, fifo=fifo)
         # SQS lets only a FIFO queue carry the property, so it is absent from a standard one.
         order = True if fifo else None

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final
 
-from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
+from aws_cdk import CfnOutput, CustomResource, Duration, Stack
 from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
@@ -21,6 +21,7 @@ from stacks.access import trail_name
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.ingest import Ingest
+from stacks.keeping import kept
 
 _TIMEOUT: Final = Duration.minutes(4)
 # Should the function not even start, CloudFormation gives up then; its own default is an hour.
@@ -258,7 +259,7 @@ class WiredBucket(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            removal_policy=RemovalPolicy.RETAIN if keep else RemovalPolicy.DESTROY,
+            removal_policy=kept(keep=keep),
         )
         nag.accept_no_access_log(made)
         return made

@@ -34,7 +34,7 @@ def test_its_log_empties_itself(found: Synthesised) -> None:
     (log,) = [each for each in buckets if "BucketName" not in each["Properties"]]
     (rule,) = log["Properties"]["LifecycleConfiguration"]["Rules"]
     assert (rule["ExpirationInDays"], rule["Status"]) == (7, "Enabled")
-    assert log["DeletionPolicy"] == "Retain"
+    assert log["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
 def test_a_rule_takes_the_calls_of_this_bucket_that_succeeded(found: Synthesised) -> None:

@@ -111,8 +111,6 @@ def test_a_local_stack_leaves_nothing_behind(make: Make) -> None:
     for kind in ("AWS::S3::Bucket", "AWS::DynamoDB::Table"):
         (resource,) = found.of_type(kind).values()
         assert resource["DeletionPolicy"] == "Delete"
-    (table,) = found.of_type("AWS::DynamoDB::Table").values()
-    assert table["Properties"]["DeletionProtectionEnabled"] is False
 
 
 def test_the_stack_name_is_in_every_physical_name(make: Make) -> None:

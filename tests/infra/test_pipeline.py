@@ -143,7 +143,7 @@ def test_the_bucket_keeps_alerts_and_lets_runs_go(pipeline: Synthesised) -> None
     ]
     (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
     assert (rule["Prefix"], rule["ExpirationInDays"]) == ("runs/", 30)
-    assert bucket["DeletionPolicy"] == "Retain"
+    assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     assert "BucketEncryption" in bucket["Properties"]
 
 

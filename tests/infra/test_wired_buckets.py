@@ -21,7 +21,7 @@ def test_a_bucket_that_is_made_is_closed_encrypted_and_kept(typical: Synthesised
     assert properties["BucketEncryption"]["ServerSideEncryptionConfiguration"] == [
         {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
     ]
-    assert bucket["DeletionPolicy"] == "Retain"
+    assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"
     # What others write into the bucket's notifications is not CloudFormation's to reset.
     assert "NotificationConfiguration" not in properties
 

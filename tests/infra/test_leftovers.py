@@ -1,0 +1,45 @@
+"""A first deploy that fails leaves nothing behind that would be in the way of the next."""
+
+import pytest
+
+from tests.infra.conftest import TYPICAL, Make
+
+WHOLE = (
+    TYPICAL
+    + """
+[alarms]
+email = "ops@example.org"
+[bucket.reads]
+access_events = "on"
+[pipeline]
+[scan.uploads]
+schedule = "rate(1 day)"
+[scan.archive]
+source = "s3://inventories/archive/weekly"
+on = "inventory"
+"""
+)
+
+
+def test_what_outlives_its_stack_does_not_outlive_the_roll_back_of_its_making(make: Make) -> None:
+    """`Retain` keeps it there too: its name is taken, or nobody knows whose it is."""
+    found = make(WHOLE).json["Resources"]
+    kept = {
+        name: (each["Type"], each["DeletionPolicy"])
+        for name, each in found.items()
+        if each.get("DeletionPolicy", "Delete") != "Delete"
+    }
+    assert {policy for _, policy in kept.values()} == {"RetainExceptOnCreate"}
+    assert {kind for kind, _ in kept.values()} == {
+        "AWS::DynamoDB::Table",
+        "AWS::S3::Bucket",
+        "AWS::SQS::Queue",
+    }
+    # One that is replaced has been used.
+    assert {found[name]["UpdateReplacePolicy"] for name in kept} == {"Retain"}
+
+
+@pytest.mark.parametrize("kind", ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SQS::Queue"])
+def test_all_that_holds_something_outlives_the_stack(make: Make, kind: str) -> None:
+    found = make(WHOLE).of_type(kind).values()
+    assert {each["DeletionPolicy"] for each in found} == {"RetainExceptOnCreate"}
