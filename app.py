@@ -14,6 +14,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from bucketcast.config import load
 from bucketcast.errors import ConfigErrors
+from stacks import quotas
 from stacks.bucketcast import Bucketcast
 
 ROOT = Path(__file__).resolve().parent
@@ -57,12 +58,15 @@ def main() -> int:
         sys.stderr.write(f"{errors}\n")
         return MISUSE
     try:
-        app.synth()
+        assembly = app.synth()
     except RuntimeError as error:
         # CDK has printed what it found, so its own traceback would only push that away.
         if "ValidationFailed" not in str(error):
             raise
         return FAILED
+    if wrong := quotas.mistakes(quotas.templates(Path(assembly.directory))):
+        sys.stderr.write(f"{ConfigErrors(wrong)}\n")
+        return MISUSE
     return 0
 
 

@@ -9,7 +9,7 @@ from constructs import Construct
 
 from bucketcast.config import Deployment
 from bucketcast.errors import ConfigErrors
-from stacks import limits
+from stacks import limits, rules
 from stacks.access import Access
 from stacks.alarms import page
 from stacks.assets import Assets
@@ -17,10 +17,11 @@ from stacks.control import Control
 from stacks.delivery import Delivery
 from stacks.entry import Entry
 from stacks.ingest import Ingest
+from stacks.nesting import Nesting
 from stacks.pipeline import Pipeline
 from stacks.platform import LAMBDA, local_platform
 from stacks.runtime import Runtime, let_look
-from stacks.scans import Scans
+from stacks.scans import Scans, report_buckets
 from stacks.wiring import Wiring
 
 
@@ -53,6 +54,7 @@ class Bucketcast(Stack):
                 f"no python{assets.platform.python} on this machine to compile the layers with: "
                 "cold starts take two to three times as long",
             )
+        nesting = Nesting(self, on=config.nested)
         ingest = Ingest(self, "Ingest", config=config, assets=assets, local=local)
         deliveries = [
             Delivery(
@@ -64,12 +66,22 @@ class Bucketcast(Stack):
                 keep=not local,
                 table=ingest.rules,
                 keys=config.kms_keys,
+                nesting=nesting,
             )
             for target in config.targets
         ]
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
-        runtime = Runtime(self, "Runtime", config=config, ingest=ingest, assets=assets, local=local)
+        ingest.let_write(rules.of_stack(self))
+        runtime = Runtime(
+            self,
+            "Runtime",
+            config=config,
+            ingest=ingest,
+            assets=assets,
+            nesting=nesting,
+            local=local,
+        )
         trail = None
         if not local and any(bucket.access_events for bucket in config.buckets.values()):
             trail = Access(self, "Access").trail
@@ -81,6 +93,8 @@ class Bucketcast(Stack):
             buckets=config.buckets,
             ingest=ingest,
             assets=assets,
+            nesting=nesting,
+            reports=report_buckets(config.scans),
             local=local,
         )
         waiting = {each.arn: each.queues for each in deliveries}
@@ -103,7 +117,8 @@ class Bucketcast(Stack):
                 job=pipeline.jobs["scan"].name,
                 runs=pipeline.runs("scan"),
                 assets=assets,
-                wiring=wiring,
+                entries=wiring,
+                nesting=nesting,
             )
         Tags.of(self).add("application", "bucketcast")
         if config.entry:

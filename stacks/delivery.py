@@ -18,6 +18,7 @@ from stacks import breakers, counters, limits, secrets
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
+from stacks.nesting import Nesting
 from stacks.network import Network, join
 from stacks.queues import QueuePair
 
@@ -38,14 +39,17 @@ class Delivery(Construct):
         keep: bool,
         table: dynamodb.ITable,
         keys: Sequence[str],
+        nesting: Nesting,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._place = nesting.of_target(target.kind, target.id, self)
         self._target = target
         self._table = table
         self._keys = keys
         self._fifo = sync_events
         self._bulk = target.deploy.profile == "throughput" and not sync_events
         self._name = target_name(Stack.of(self).stack_name, target.kind, target.id)
+        self._function = f"{nesting.prefix}{target.kind}-{target.id}"
         timeout = Duration.seconds(target.deploy.timeout)
         window = _WINDOW.to_seconds() if self._bulk else 0
         queues = QueuePair(
@@ -56,13 +60,14 @@ class Delivery(Construct):
             visibility=Duration.seconds(6 * timeout.to_seconds() + window),
             max_receive_count=MAX_RECEIVES,
             keep=keep,
+            policies=nesting.of_target(target.kind, target.id, self) if nesting.is_on else None,
         )
         self.queue, self.dead = queues.queue, queues.dead
         client = assets.client(target.kind)
         made = Function(
-            self,
+            self._place,
             "Dispatch",
-            name=self._name,
+            name=self._function,
             folder="dispatch",
             assets=assets,
             layers=[assets.core(), assets.runtime(), *([client] if client else [])],
@@ -72,8 +77,8 @@ class Delivery(Construct):
         )
         about = {"service": "dispatch", "target": str(target.arn)}
         watch(
-            queues,
-            Watched(self._name, self.queue, self.dead, made.function, about),
+            queues if self._place is self else self._place,
+            Watched(self._function, self.queue, self.dead, made.function, about),
             paused=not target.enabled,
         )
         self.function = made.function
@@ -82,7 +87,7 @@ class Delivery(Construct):
         made.may_loop()
         deploy = target.deploy
         where = Network(deploy.vpc, deploy.subnets, deploy.security_groups)
-        join(self, made, self._name, where)
+        join(self._place, made, self._name, where)
         CfnOutput(self, "Output", value=self._summary())
 
     @property
@@ -133,7 +138,7 @@ class Delivery(Construct):
                 "arn": str(self._target.arn),
                 "kind": self._target.kind,
                 "id": self._target.id,
-                "function": self._name,
+                "function": self._function,
                 "queue": self.queue.queue_url,
                 "dead": self.dead.queue_url,
                 "enabled": self._target.enabled,

@@ -1,6 +1,7 @@
 """From the ingress queue to the targets' queues: the queues, the rules' table and the function."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from aws_cdk import Duration, Fn, Stack
@@ -14,7 +15,7 @@ from bucketcast.config import Deployment
 from bucketcast.lifetime import MAX_RECEIVES
 from bucketcast.listening import queue_prefix
 from bucketcast.settings import DeployedTargets
-from stacks import counters, nag
+from stacks import counters, nag, statements
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
@@ -135,21 +136,18 @@ class Ingest(Construct):
             return
         names = [f"arn:{Stack.of(self).partition}:s3:::{bucket}" for bucket in buckets]
         objects = [f"{name}/*" for name in names]
-        self._role.add_to_policy(iam.PolicyStatement(actions=["s3:ListBucket"], resources=names))
-        self._role.add_to_policy(
-            iam.PolicyStatement(
-                actions=[
-                    "s3:GetObject",
-                    # Without these two a HeadObject leaves lock and hold out of its answer.
-                    "s3:GetObjectLegalHold",
-                    "s3:GetObjectRetention",
-                    "s3:GetObjectTagging",
-                    "s3:GetObjectVersion",
-                    "s3:GetObjectVersionTagging",
-                ],
-                resources=objects,
-            )
-        )
+        looks = [
+            "s3:GetObject",
+            # Without these two a HeadObject leaves lock and hold out of its answer.
+            "s3:GetObjectLegalHold",
+            "s3:GetObjectRetention",
+            "s3:GetObjectTagging",
+            "s3:GetObjectVersion",
+            "s3:GetObjectVersionTagging",
+        ]
+        allowed = statements.allow(["s3:ListBucket"], names), statements.allow(looks, objects)
+        for statement in chain(*allowed):
+            self._role.add_to_policy(statement)
         nag.accept_looking_at_objects(self._role, [*names, *objects])
 
     def _let_s3_write(self) -> None:
@@ -166,6 +164,19 @@ class Ingest(Construct):
                 },
             )
         )
+
+    def let_write(self, rules: str) -> None:
+        """Let rules of EventBridge write; their ARNs may have a `*`."""
+        for queue in (self.queue, self.dead):
+            queue.add_to_resource_policy(
+                iam.PolicyStatement(
+                    sid="RulesOfThisStack",
+                    principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                    actions=["sqs:SendMessage"],
+                    resources=[queue.queue_arn],
+                    conditions={"ArnLike": {"aws:SourceArn": rules}},
+                )
+            )
 
     def _table(self, *, local: bool) -> dynamodb.Table:
         return dynamodb.Table(

@@ -12,7 +12,7 @@ from constructs import Construct
 
 from bucketcast.config import PipelineOptions
 from bucketcast.jobs import arguments
-from stacks import nag
+from stacks import nag, statements
 from stacks.assets import Assets
 from stacks.platform import Platform
 
@@ -103,11 +103,8 @@ class Job(Construct):
         conditions: Mapping[str, Any] | None = None,
     ) -> None:
         """Give the job a right."""
-        self.role.add_to_policy(
-            iam.PolicyStatement(
-                actions=list(actions), resources=list(resources), conditions=conditions
-            )
-        )
+        for statement in statements.allow(actions, resources, conditions):
+            self.role.add_to_policy(statement)
         nag.accept_wildcards(self.role, resources)
 
 

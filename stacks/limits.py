@@ -7,16 +7,12 @@ from typing import Final
 from bucketcast.config import Deployment, TargetConfig
 from bucketcast.errors import ConfigError
 from bucketcast.queues import queue_names, target_name
+from stacks.nesting import MARK
 
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
 # Lambda takes 4,096 bytes of variables; names, two queue URLs and Powertools' share need the rest.
 _ROOM: Final = 4_096 - 1_024
-# IAM takes so many characters of all inline policies of a role, blanks not counted. Of wiring's,
-# what is there without buckets comes to 1,550 at most, and a bucket to 156 and its name.
-_INLINE: Final = 10_240
-_WITHOUT_BUCKETS: Final = 1_550
-_BUCKET: Final = 156
 
 
 def settings_text(target: TargetConfig) -> str:
@@ -36,11 +32,12 @@ def mistakes(config: Deployment, stack: str) -> list[ConfigError]:
                 f'Lambda has room for {_ROOM:,}: object_facts = "all" names no bucket',
             )
         )
-    found += _rights(config)
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
         name = target_name(stack, target.kind, target.id)
-        found += _names(key, name, name, fifo=config.sync_events)
+        prefix = f"{stack}-{MARK if config.nested else ''}"
+        function = f"{prefix}{target.kind}-{target.id}"
+        found += _names(key, name, function, fifo=config.sync_events)
         size = len(settings_text(target).encode())
         if size > _ROOM:
             found.append(
@@ -51,20 +48,6 @@ def mistakes(config: Deployment, stack: str) -> list[ConfigError]:
                 )
             )
     return found
-
-
-def _rights(config: Deployment) -> Iterator[ConfigError]:
-    """Find whether the rights to wire all buckets are more than a role can have."""
-    scans = config.scans.values()
-    reports = {each.report[0] for each in scans if each.on_inventory and each.report}
-    names = [*config.buckets, *reports]
-    size = _WITHOUT_BUCKETS + sum(_BUCKET + len(name) for name in names)
-    if size > _INLINE:
-        yield ConfigError(
-            "bucket",
-            f"the rights to wire {len(names)} buckets make {size:,} characters",
-            f"IAM takes {_INLINE:,} of a role: wire the others by `bucketcast attach`",
-        )
 
 
 def _names(key: str, queue: str, function: str, *, fifo: bool) -> Iterator[ConfigError]:

@@ -13,14 +13,14 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.config import Deployment
-from bucketcast.queues import target_name
 from bucketcast.store.runtime.table import PARTITION
-from stacks import breakers, counters, nag
+from stacks import breakers, counters, nag, statements
 from stacks.alarms import watch_function
 from stacks.assets import Assets
 from stacks.delivery import Delivery
 from stacks.function import Function
 from stacks.ingest import Ingest
+from stacks.nesting import Nesting
 from stacks.network import Network, join
 
 _RECEIVE: Final = (
@@ -58,8 +58,10 @@ class Runtime(Construct):
         ingest: Ingest,
         assets: Assets,
         local: bool,
+        nesting: Nesting,
     ) -> None:
         super().__init__(scope, construct_id)
+        self._nesting = nesting
         self._stack = Stack.of(self)
         self._config = config
         self._local = local
@@ -94,11 +96,11 @@ class Runtime(Construct):
         nag.accept_names_made_later(role, [*named, "*"])
 
     def _function(self, kind: str) -> Function:
-        stack, client = self._stack, self._assets.client(kind)
+        client = self._assets.client(kind)
         made = Function(
-            self,
+            self._nesting.place("Runtime", "Functions", self),
             kind,
-            name=target_name(stack.stack_name, "runtime", kind),
+            name=self._name(kind),
             folder="dispatch",
             entry="runtime",
             assets=self._assets,
@@ -136,6 +138,9 @@ class Runtime(Construct):
             cfn.recursive_loop = "Allow"
         return made
 
+    def _name(self, kind: str) -> str:
+        return f"{self._nesting.prefix}runtime-{kind}"
+
     def _table_statement(self, actions: Sequence[str]) -> iam.PolicyStatement:
         """Of the rules' table only the run-time targets."""
         only = {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [PARTITION]}}
@@ -163,10 +168,7 @@ class Runtime(Construct):
         runtime = self._config.runtime
         return self._stack.to_json_string(
             {
-                "functions": {
-                    kind: target_name(self._stack.stack_name, "runtime", kind)
-                    for kind in runtime.kinds
-                },
+                "functions": {kind: self._name(kind) for kind in runtime.kinds},
                 "queues": self._ingest.queues,
                 "queue_arns": self._arns("sqs"),
                 "prefix": self._prefix,
@@ -188,8 +190,11 @@ def let_look(role: iam.Role, deliveries: Sequence[Delivery]) -> None:
     functions = [each.function.function_arn for each in deliveries]
     queues = [queue.queue_arn for each in deliveries for queue in (each.queue, each.dead)]
     look = ["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"]
-    role.add_to_policy(_allow(look, functions))
-    role.add_to_policy(_allow(["sqs:GetQueueAttributes"], queues))
+    for statement in (
+        *statements.allow(look, functions),
+        *statements.allow(["sqs:GetQueueAttributes"], queues),
+    ):
+        role.add_to_policy(statement)
 
 
 def _allow(

@@ -6,15 +6,17 @@ from typing import Final
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
+from bucketcast import wiring
 from bucketcast.config import ScanConfig
 from bucketcast.jobs import arguments
+from stacks import rules
 from stacks.assets import Assets
 from stacks.function import Function
+from stacks.nesting import Nesting
 from stacks.wiring import Wiring
 
 _EXECUTION: Final = "<aws.scheduler.execution-id>"
@@ -36,10 +38,12 @@ class Scans(Construct):
         job: str,
         runs: str,
         assets: Assets,
-        wiring: Wiring,
+        entries: Wiring,
+        nesting: Nesting,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
+        self._nesting = nesting
         self._job = job
         self._runs = runs
         self._may_start = iam.PolicyStatement(
@@ -52,8 +56,8 @@ class Scans(Construct):
         waiting = {bucket: scan for bucket, scan in scans.items() if scan.on_inventory}
         if waiting:
             self._wait(waiting, assets)
-            for bucket in sorted({scan.report[0] for scan in waiting.values() if scan.report}):
-                wiring.tell_eventbridge(bucket)
+            for bucket in report_buckets(scans):
+                entries.tell_eventbridge(bucket)
 
     def _schedule(self, scans: Mapping[str, ScanConfig]) -> None:
         """EventBridge Scheduler starts the job itself; a run is called by the execution's id."""
@@ -66,7 +70,7 @@ class Scans(Construct):
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
             asked = {"JobName": self._job, "Arguments": {**_arguments(bucket, scan), **run}}
             scheduler.CfnSchedule(
-                self,
+                self._nesting.place("Starts", bucket, self),
                 f"On-{bucket}",
                 schedule_expression=scan.schedule,
                 flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
@@ -81,11 +85,6 @@ class Scans(Construct):
             )
 
     def _wait(self, scans: Mapping[str, ScanConfig], assets: Assets) -> None:
-        by_folder = {
-            "s3://" + "/".join(scan.report): _arguments(bucket, scan)
-            for bucket, scan in scans.items()
-            if scan.report
-        }
         made = Function(
             self,
             "Start",
@@ -96,31 +95,61 @@ class Scans(Construct):
             environment={
                 "BUCKETCAST_JOB": self._job,
                 "BUCKETCAST_RUNS": self._runs,
-                "BUCKETCAST_SCANS": json.dumps(by_folder),
             },
             memory=256,
             timeout=Duration.seconds(30),
         )
         made.role.add_to_policy(self._may_start)
+        stack = Stack.of(self)
+        # One for all rules: a function's policy has 20 KB.
+        made.function.add_permission(
+            "Rules",
+            principal=iam.ServicePrincipal("events.amazonaws.com"),
+            source_account=stack.account,
+            source_arn=rules.of_stack(stack),
+        )
         for bucket, scan in scans.items():
             if scan.report:
-                where, folder = scan.report
-                self._rule(f"Report-{bucket}", where, folder, made)
+                self._rule(bucket, scan, *scan.report, made)
 
-    def _rule(self, construct_id: str, bucket: str, folder: str, start: Function) -> None:
+    def _rule(
+        self, bucket: str, scan: ScanConfig, where: str, folder: str, start: Function
+    ) -> None:
+        """Let a report of the scan start it; the rule hands the scan's arguments over."""
         detail = {
-            "bucket": {"name": [bucket]},
+            "bucket": {"name": [where]},
             "object": {"key": [{"wildcard": f"{folder}/*/manifest.checksum".lstrip("/")}]},
         }
-        events.Rule(
-            self,
-            construct_id,
-            description=f"Inventory reports in {bucket}/{folder}",
-            event_pattern=events.EventPattern(
-                source=["aws.s3"], detail_type=["Object Created"], detail=detail
+        rules.make(
+            self._nesting.place("Starts", bucket, self),
+            f"Report-{bucket}",
+            name=wiring.within_rule_name(f"{self._nesting.prefix}report-", bucket),
+            description=f"Inventory reports in {where}/{folder}",
+            pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
+            target=events.CfnRule.TargetProperty(
+                id="start",
+                arn=start.function.function_arn,
+                input_transformer=events.CfnRule.InputTransformerProperty(
+                    input_paths_map={
+                        "id": "$.id",
+                        "bucket": "$.detail.bucket.name",
+                        "key": "$.detail.object.key",
+                    },
+                    input_template=_handed(bucket, scan),
+                ),
             ),
-            targets=[targets.LambdaFunction(start.function)],
         )
+
+
+def report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
+    """The buckets whose reports start a scan."""
+    return sorted({each.report[0] for each in scans.values() if each.on_inventory and each.report})
+
+
+def _handed(bucket: str, scan: ScanConfig) -> str:
+    """What the function is called with; EventBridge puts quotes around what it fills in."""
+    arguments = json.dumps(_arguments(bucket, scan))
+    return f'{{"id": <id>, "bucket": <bucket>, "key": <key>, "arguments": {arguments}}}'
 
 
 def _arguments(bucket: str, scan: ScanConfig) -> dict[str, str]:

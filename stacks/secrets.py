@@ -5,16 +5,16 @@ from collections.abc import Iterable, Sequence
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
+from stacks import statements
 from stacks.encryption import SECRETS, let_decrypt
 
 
 def let_read(role: iam.Role, names: Iterable[str], keys: Sequence[str]) -> None:
     """Let a role read the secrets with these names or ARNs, which may be under any of the keys."""
     arns = [_arn(Stack.of(role), name) for name in sorted(names)]
+    for statement in statements.allow(["secretsmanager:GetSecretValue"], arns):
+        role.add_to_policy(statement)
     if arns:
-        role.add_to_policy(
-            iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=arns)
-        )
         let_decrypt(role, keys, SECRETS)
 
 

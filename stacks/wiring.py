@@ -1,27 +1,27 @@
 """The configured buckets, tied to the ingress queue; what else their notifications hold stays."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from aws_cdk import CfnOutput, CustomResource, Duration, Stack
 from aws_cdk import aws_cloudtrail as cloudtrail
-from aws_cdk import aws_events as events
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from bucketcast import access, wiring
 from bucketcast.config import Bucket
 from bucketcast.store import lock, switches
 from bucketcast.store.switches import TAKES_EFFECT
-from stacks import nag
+from stacks import nag, rules
 from stacks.access import trail_name
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.ingest import Ingest
 from stacks.keeping import kept
+from stacks.nesting import Nesting
 
 _TIMEOUT: Final = Duration.minutes(4)
 # Should the function not even start, CloudFormation gives up then; its own default is an hour.
@@ -30,6 +30,10 @@ _AT_ONCE: Final = Duration.seconds(0)
 # SQS's counts are right a minute after the last message came, here at once.
 _SETTLE: Final = 60
 _SETTLE_HERE: Final = 5
+# Of the 6,144 characters of a managed policy, what is left for the ARNs of buckets; and an ARN
+# without its name, in the partition that is called longest.
+_POLICY: Final = 5_900
+_ARN: Final = len('"arn:aws-us-gov:s3:::",')
 
 
 TARGETS: Final = "Custom::Targets"
@@ -47,8 +51,11 @@ class Wiring(Construct):
         trail: cloudtrail.Trail | None,
         ingest: Ingest,
         assets: Assets,
+        nesting: Nesting,
+        reports: Collection[str],
         local: bool,
     ) -> None:
+        """Wire the `buckets`; of those with `reports` EventBridge alone is to be told."""
         super().__init__(scope, construct_id)
         self._ingest = ingest
         self._assets = assets
@@ -57,7 +64,7 @@ class Wiring(Construct):
         self._overlap = _AT_ONCE if local else Duration.seconds(TAKES_EFFECT)
         effect = CfnOutput(self, "Effect", value=str(self._overlap.to_seconds()))
         effect.override_logical_id("TakesEffect")
-        self._let_rules_write(ingest)
+        self._policies = dict(self._groups({*buckets, *reports}))
         for name, bucket in buckets.items():
             followed = trail if bucket.access_events else None
             WiredBucket(
@@ -68,8 +75,9 @@ class Wiring(Construct):
                 wire=self._wire,
                 ingest=ingest,
                 overlap=self._overlap,
-                rights=self._rights,
+                rights=(self._rights, self._policies[name]),
                 keep=not local,
+                nesting=nesting,
             )
 
     def tell_eventbridge(self, bucket: str) -> None:
@@ -77,6 +85,7 @@ class Wiring(Construct):
         ours = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
         scope = Construct(self, f"Reports-{bucket}")
         entry = _entry(scope, bucket, ours, wire=self._wire, ingest=self._ingest)
+        entry.node.add_dependency(self._policies[bucket])
         if wired := self.node.try_find_child(bucket):
             entry.node.add_dependency(wired)  # each reads the whole document and writes it back
 
@@ -184,24 +193,30 @@ class Wiring(Construct):
             timeout=_TIMEOUT.plus(self._overlap),
         )
 
-    def _let_rules_write(self, ingest: Ingest) -> None:
-        """The EventBridge rules of buckets that `bucketcast attach` will attach later on."""
-        stack = Stack.of(self)
-        where = f"arn:{stack.partition}:events:{stack.region}:{stack.account}:rule"
-        for queue in (ingest.queue, ingest.dead):
-            queue.add_to_resource_policy(
-                iam.PolicyStatement(
-                    sid="RulesOfAttachedBuckets",
-                    principals=[iam.ServicePrincipal("events.amazonaws.com")],
-                    actions=["sqs:SendMessage"],
-                    resources=[queue.queue_arn],
-                    conditions={
-                        "ArnLike": {
-                            "aws:SourceArn": f"{where}/{wiring.rule_prefix(stack.stack_name)}*"
-                        }
-                    },
-                )
+    def _groups(self, buckets: Collection[str]) -> Iterator[tuple[str, iam.ManagedPolicy]]:
+        """The rights to wire, by bucket: as many buckets in a policy as IAM takes.
+
+        A policy is called by what is in it. So when a bucket leaves the configuration there is a
+        new policy, and CloudFormation takes the old one away only after the bucket's entry, which
+        depends on it, has come out.
+        """
+        partition = Stack.of(self).partition
+        for names in _filled(sorted(buckets)):
+            digest = hashlib.blake2b("/".join(names).encode(), digest_size=4).hexdigest()
+            policy = iam.ManagedPolicy(
+                self,
+                f"Buckets-{digest}",
+                roles=[self._wire.role],
+                description="The notifications of the buckets of a configuration",
+                statements=[
+                    iam.PolicyStatement(
+                        actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
+                        resources=[f"arn:{partition}:s3:::{name}" for name in names],
+                    )
+                ],
             )
+            for name in names:
+                yield name, policy
 
 
 class WiredBucket(Construct):
@@ -217,8 +232,9 @@ class WiredBucket(Construct):
         wire: Function,
         ingest: Ingest,
         overlap: Duration,
-        rights: iam.Policy,
+        rights: Sequence[IDependable],
         keep: bool,
+        nesting: Nesting,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
@@ -237,16 +253,30 @@ class WiredBucket(Construct):
             ingest=ingest,
             patience=_PATIENCE.plus(overlap),
         )
-        entry.node.add_dependency(rights)
+        entry.node.add_dependency(*rights)
         if bucket.create:
             entry.node.add_dependency(self._create(name, keep=keep))
+        place = nesting.place("Rules", name, self)
         if bucket.via == "eventbridge":
-            about = f"Events of bucket {name}"
+            rule = rules.to_queue(
+                place,
+                "Rule",
+                name=wiring.within_rule_name(f"{nesting.prefix}bucket-", name),
+                description=f"Events of bucket {name}",
+                pattern=wiring.pattern(name),
+                ingest=ingest,
+            )
             # S3 may tell EventBridge only when somebody there listens.
-            entry.node.add_dependency(self._rule("Rule", about, wiring.pattern(name), ingest))
+            entry.node.add_dependency(rule)
         if bucket.access_events:
-            about = f"Access events of bucket {name}"
-            self._rule("AccessRule", about, access.pattern(name), ingest)
+            rules.to_queue(
+                place,
+                "AccessRule",
+                name=wiring.within_rule_name(f"{nesting.prefix}access-", name),
+                description=f"Access events of bucket {name}",
+                pattern=access.pattern(name),
+                ingest=ingest,
+            )
         told = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}
         summary = stack.to_json_string(told)
         CfnOutput(self, "Output", value=summary)
@@ -264,26 +294,6 @@ class WiredBucket(Construct):
         nag.accept_no_access_log(made)
         return made
 
-    def _rule(
-        self, construct_id: str, description: str, pattern: Mapping[str, Any], ingest: Ingest
-    ) -> events.Rule:
-        named = {key.replace("-", "_"): held for key, held in pattern.items()}
-        return events.Rule(
-            self,
-            construct_id,
-            description=description,
-            event_pattern=events.EventPattern(**named),
-            targets=[
-                targets.SqsQueue(
-                    ingest.queue,
-                    # EventBridge's own last resort: the same place to look, the same bodies.
-                    dead_letter_queue=ingest.dead,
-                    max_event_age=Duration.hours(24),
-                    retry_attempts=185,
-                )
-            ],
-        )
-
 
 def _entry(
     scope: Construct,
@@ -296,19 +306,6 @@ def _entry(
 ) -> CustomResource:
     """The custom resource that keeps our entry in a bucket's notifications."""
     stack = Stack.of(scope)
-    # A policy a bucket, not a list in the function's own: when a bucket leaves the
-    # configuration its entry must come out before the right to do so goes.
-    policy = iam.Policy(
-        scope,
-        "Policy",
-        roles=[wire.role],
-        statements=[
-            iam.PolicyStatement(
-                actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
-                resources=[f"arn:{stack.partition}:s3:::{bucket}"],
-            ),
-        ],
-    )
     entry = CustomResource(
         scope,
         "Notification",
@@ -323,5 +320,17 @@ def _entry(
         },
     )
     # S3 tries the queue before it takes the entry, so its policy must stand.
-    entry.node.add_dependency(policy, ingest.queue)
+    entry.node.add_dependency(ingest.queue)
     return entry
+
+
+def _filled(names: Sequence[str]) -> Iterator[list[str]]:
+    """The names in groups, each as large as a policy may be."""
+    group: list[str] = []
+    for name in names:
+        if sum(map(len, group)) + len(name) + _ARN * (len(group) + 1) > _POLICY:
+            yield group
+            group = []
+        group.append(name)
+    if group:
+        yield group

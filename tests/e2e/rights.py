@@ -138,8 +138,16 @@ def roles_of(functions: Any, iam: Any, prefix: str) -> dict[str, list[Statement]
 
 
 def _statements(iam: Any, role: str) -> Iterator[Statement]:
-    for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
-        document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
+    documents = [
+        iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
+        for name in iam.list_role_policies(RoleName=role)["PolicyNames"]
+    ]
+    for each in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
+        arn = each["PolicyArn"]
+        version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+        found = iam.get_policy_version(PolicyArn=arn, VersionId=version)
+        documents.append(found["PolicyVersion"]["Document"])
+    for document in documents:
         statements = document["Statement"]
         yield from statements if isinstance(statements, list) else [statements]
 

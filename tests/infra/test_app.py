@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,22 @@ subnets = ["subnet-0123456789abcdef0"]
     assert "my-vpc" in (tmp_path / "out" / "validation-report.json").read_text()
 
 
+def test_more_than_aws_takes_is_refused_with_the_cure(tmp_path: Path) -> None:
+    lower = "from stacks import quotas; quotas.MOST = {**quotas.MOST, 'resources': 10}; "
+    run = f"{lower}import app, sys; sys.exit(app.main())"
+    done = _run(tmp_path, TYPICAL, command=["-c", run])
+    assert done.returncode == 2
+    assert "Bucketcast: it comes to" in done.stderr
+    assert 'AWS takes 10: nested = "on"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def _run(
-    folder: Path, text: str | None, environ: dict[str, str] | None = None, **context: Any
+    folder: Path,
+    text: str | None,
+    environ: dict[str, str] | None = None,
+    command: Sequence[str] = ("-O", "app.py"),
+    **context: Any,
 ) -> subprocess.CompletedProcess[str]:
     config = folder / "bucketcast.toml"
     if text is not None:
@@ -73,7 +88,7 @@ def _run(
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MINIO_")}
     kept |= {"CDK_CONTEXT_JSON": json.dumps(words), "CDK_OUTDIR": str(folder / "out")}
     return subprocess.run(
-        [sys.executable, "-O", "app.py"],
+        [sys.executable, *command],
         cwd=ROOT,
         env={**kept, **(environ or {})},
         capture_output=True,

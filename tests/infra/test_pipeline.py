@@ -176,15 +176,44 @@ def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised
     detail = rule["EventPattern"]["detail"]
     assert detail["bucket"] == {"name": ["inventories"]}
     assert detail["object"] == {"key": [{"wildcard": "archive/weekly/*/manifest.checksum"}]}
-    variables = pipeline.function("Bucketcast-start")["Environment"]["Variables"]
-    assert json.loads(variables["BUCKETCAST_SCANS"]) == {
-        "s3://inventories/archive/weekly": {
-            "--bucket": "archive",
-            "--source": "s3://inventories/archive/weekly",
-        }
+    (target,) = rule["Targets"]
+    handed = target["InputTransformer"]["InputTemplate"]
+    for name, path in target["InputTransformer"]["InputPathsMap"].items():
+        assert path.startswith("$.")
+        handed = handed.replace(f"<{name}>", json.dumps(name))  # EventBridge quotes what is text
+    assert json.loads(handed) == {
+        "id": "id",
+        "bucket": "bucket",
+        "key": "key",
+        "arguments": {"--bucket": "archive", "--source": "s3://inventories/archive/weekly"},
+    }
+    assert target["InputTransformer"]["InputPathsMap"] == {
+        "id": "$.id",
+        "bucket": "$.detail.bucket.name",
+        "key": "$.detail.object.key",
     }
     told = pipeline.properties("Custom::BucketNotification", Bucket="inventories")
     assert told["Via"] == "eventbridge"
+
+
+def test_one_permission_lets_the_rules_of_all_scans_start(make: Make) -> None:
+    """A function's policy has 20 KB, and each rule of its own would take 400 bytes of it."""
+    scans = "".join(
+        f'[scan.bucket{number}]\non = "inventory"\nsource = "s3://reports/bucket{number}"\n'
+        for number in range(3)
+    )
+    made = make(f"[pipeline]\n{scans}")
+    (permission,) = made.of_type("AWS::Lambda::Permission").values()
+    properties = permission["Properties"]
+    assert (properties["Action"], properties["Principal"]) == (
+        "lambda:InvokeFunction",
+        "events.amazonaws.com",
+    )
+    assert properties["SourceArn"]["Fn::Join"][1][-1] == ":rule/Bucketcast-*"
+    rules = made.of_type("AWS::Events::Rule").values()
+    assert {each["Properties"]["Name"] for each in rules} == {
+        f"Bucketcast-report-bucket{number}" for number in range(3)
+    }
 
 
 def test_jobs_for_a_target_in_a_vpc_run_there(make: Make) -> None:

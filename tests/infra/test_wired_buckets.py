@@ -1,13 +1,10 @@
 """Buckets that are made, buckets that are found, and the two ways from them to the queue."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from bucketcast.config import load
-from stacks.limits import mistakes
+from stacks import quotas
 from tests.infra.conftest import Make, Synthesised
 
 CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
@@ -83,69 +80,6 @@ def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
         assert common in found["DependsOn"]
 
 
-def _inline(made: Synthesised) -> int:
-    """Count the characters that IAM counts of the inline policies of wiring's role."""
-    (role,) = [name for name in made.of_type("AWS::IAM::Role") if name.startswith("WiringWire")]
-    policies = [
-        found["Properties"]["PolicyDocument"]
-        for found in made.of_type("AWS::IAM::Policy").values()
-        if {"Ref": role} in found["Properties"]["Roles"]
-    ]
-    values = {
-        "AWS::Partition": "aws-us-gov",
-        "AWS::Region": "ap-southeast-1",
-        "AWS::StackId": "arn:aws-us-gov:cloudformation:ap-southeast-1:111122223333:stack/"
-        + "x" * 77,
-    }
-
-    def text(value: Any) -> Any:
-        """Put long values in place of what only the deploy knows."""
-        if isinstance(value, list):
-            return [text(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        if "Fn::Join" in value:
-            return "".join(text(each) for each in value["Fn::Join"][1])
-        if "Fn::GetAtt" in value:
-            return "arn:aws-us-gov:dynamodb:ap-southeast-1:111122223333:table/" + "x" * 90
-        if "Ref" in value:
-            return values.get(value["Ref"], "x" * 12)
-        return {key: text(each) for key, each in value.items()}
-
-    return sum(len(json.dumps(text(each), separators=(",", ":"))) for each in policies)
-
-
-ACCESS = 'access_events = "on"\n'
-
-
-@pytest.mark.parametrize("more", ["", ACCESS])
-def test_forty_buckets_are_within_what_iam_takes_of_one_role(make: Make, more: str) -> None:
-    names = [f"uploads-of-customer-{number:02}" for number in range(40)]
-    made = make("".join(f"[bucket.{name}]\n{more}" for name in names))
-    assert len(made.of_type("Custom::BucketNotification")) == 40
-    assert _inline(made) <= 10_240
-
-
-@pytest.mark.parametrize("stack", ["B", "B" * 40])
-def test_as_many_buckets_as_are_accepted_fit_and_one_more_is_refused(
-    make: Make, tmp_path: Path, stack: str
-) -> None:
-    config = tmp_path / "bucketcast.toml"
-
-    def refused(count: int) -> str:
-        config.write_text(text(count))
-        return "; ".join(map(str, mistakes(load(config, {}, local=False), stack)))
-
-    def text(count: int) -> str:
-        return "".join(f"[bucket.{number:063}]\n" for number in range(count))
-
-    most = next(count for count in range(100) if refused(count + 1))
-    assert most >= 35
-    assert "bucket: " in refused(most + 1)
-    assert "IAM takes 10,240" in refused(most + 1)
-    assert _inline(make(text(most), stack=stack)) <= 10_240
-
-
 def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesised) -> None:
     outputs = typical.json["Outputs"]
     told = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
@@ -166,13 +100,47 @@ def test_an_entry_waits_for_queue_policy_and_rights_and_leaves_before_them(
         assert ("AWS::S3::Bucket" in types) == (bucket == "uploads")
 
 
-def test_each_bucket_has_a_policy_of_its_own(typical: Synthesised) -> None:
-    granted = [
-        statement["Resource"]["Fn::Join"][1][-1]
-        for _, statement in typical.statements()
+def _wiring_rights(made: Synthesised) -> dict[str, list[str]]:
+    """The buckets of each policy that lets wiring write notifications."""
+    return {
+        policy: [
+            each["Fn::Join"][1][-1].rpartition(":")[2]
+            for each in (
+                statement["Resource"]
+                if isinstance(statement["Resource"], list)
+                else [statement["Resource"]]
+            )
+        ]
+        for policy, statement in made.statements("AWS::IAM::ManagedPolicy")
         if "s3:PutBucketNotification" in statement["Action"]
+    }
+
+
+def test_wiring_may_write_to_the_configured_buckets_and_no_other(typical: Synthesised) -> None:
+    assert list(_wiring_rights(typical).values()) == [["archive", "uploads"]]
+
+
+def test_a_bucket_that_leaves_is_detached_before_the_right_to_it_goes(make: Make) -> None:
+    """A policy with another list is another policy: the old one goes after what depends on it."""
+    (before,) = _wiring_rights(make("[bucket.a1a]\n[bucket.b2b]\n"))
+    (after,) = _wiring_rights(make("[bucket.a1a]\n"))
+    assert before != after
+    for text, policy in (("[bucket.a1a]\n[bucket.b2b]\n", before), ("[bucket.a1a]\n", after)):
+        for entry in make(text).of_type("Custom::BucketNotification").values():
+            assert policy in entry["DependsOn"]
+
+
+def test_many_buckets_share_policies_as_large_as_iam_takes(make: Make) -> None:
+    names = [f"{number:063}" for number in range(120)]
+    made = make("".join(f"[bucket.{name}]\ncreate = false\n" for name in names))
+    found = _wiring_rights(made)
+    assert sorted(name for each in found.values() for name in each) == names
+    assert len(found) == 2
+    sizes = [
+        quotas.size_of(each["Properties"]["PolicyDocument"])
+        for each in made.of_type("AWS::IAM::ManagedPolicy").values()
     ]
-    assert sorted(granted) == [":s3:::archive", ":s3:::uploads"]
+    assert 5_000 < max(sizes) <= 6_144
 
 
 def test_eventbridge_has_a_rule_for_the_bucket_with_retries_and_dead_letters(

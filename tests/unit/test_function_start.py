@@ -1,6 +1,5 @@
 """The function that starts a scan when an Inventory report is there."""
 
-import json
 from types import ModuleType
 from typing import Any
 
@@ -24,8 +23,6 @@ def start(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("BUCKETCAST_JOB", "Bucketcast-scan")
     monkeypatch.setenv("BUCKETCAST_RUNS", "s3://pipeline/runs/scan")
-    scans = {FOLDER: {"--bucket": "uploads", "--source": FOLDER}}
-    monkeypatch.setenv("BUCKETCAST_SCANS", json.dumps(scans))
     from functions.start import handler  # noqa: PLC0415 - reads its environment
 
     monkeypatch.setattr(handler, "_glue", Glue())
@@ -33,8 +30,8 @@ def start(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def _event(key: str) -> dict[str, Any]:
-    detail = {"bucket": {"name": "inventories"}, "object": {"key": key}}
-    return {"id": "event-1", "source": "aws.s3", "detail": detail}
+    arguments = {"--bucket": "uploads", "--source": FOLDER}
+    return {"id": "event-1", "bucket": "inventories", "key": key, "arguments": arguments}
 
 
 def test_a_finished_report_is_scanned(start: ModuleType) -> None:
@@ -48,9 +45,6 @@ def test_a_finished_report_is_scanned(start: ModuleType) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "key", ["uploads/daily/2026-11-22T01-00Z/manifest.json", "other/x/manifest.checksum"]
-)
-def test_nothing_else_starts_one(start: ModuleType, key: str) -> None:
-    start.handler(_event(key), None)
+def test_nothing_else_starts_one(start: ModuleType) -> None:
+    start.handler(_event("uploads/daily/2026-11-22T01-00Z/manifest.json"), None)
     assert start._glue.started == []

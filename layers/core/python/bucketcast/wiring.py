@@ -160,10 +160,15 @@ def rule_prefix(stack: str) -> str:
 
 def rule_name(stack: str, bucket: str) -> str:
     """The name of an attached bucket's rule, in the 64 characters that EventBridge takes."""
-    name = rule_prefix(stack) + bucket
+    return within_rule_name(rule_prefix(stack), bucket)
+
+
+def within_rule_name(prefix: str, bucket: str) -> str:
+    """A rule's name that begins so; where the bucket's does not fit, a digest stands for it."""
+    name = prefix + bucket
     if len(name) <= _RULE_NAME:
         return name
-    return rule_prefix(stack) + hashlib.blake2b(bucket.encode(), digest_size=8).hexdigest()
+    return prefix + hashlib.blake2b(bucket.encode(), digest_size=8).hexdigest()
 
 
 def pattern(bucket: str) -> dict[str, Any]:

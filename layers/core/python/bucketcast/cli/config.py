@@ -39,6 +39,10 @@ _KMS_KEYS = (
     "ARNs of the KMS keys of your own by which secrets, Inventory reports and listed buckets are "
     "encrypted: who reads those may decrypt by them (default none)"
 )
+_NESTED = (
+    "functions, alarms, rules and schedules in stacks of their own, for what is too large for one: "
+    "about 30 targets, or 90 buckets (default off)"
+)
 _OBJECT_FACTS = (
     "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
     "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
@@ -59,6 +63,7 @@ class _WithEveryOption(click.Command):
                     ("object_facts (off|on|all)", _OBJECT_FACTS),
                     ("control (on|off)", _CONTROL),
                     ("kms_keys (list)", _KMS_KEYS),
+                    ("nested (on|off)", _NESTED),
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
@@ -146,6 +151,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "control": config.control,
         "kms_keys": list(config.kms_keys),
         "ingest": {"reserved_concurrency": config.reserved},
+        "nested": config.nested,
         "buckets": {
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
@@ -194,6 +200,7 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     yield "", "control", _shown(config.control)
     if config.kms_keys:
         yield "", "kms_keys", _shown(config.kms_keys)
+    yield "", "nested", _shown(config.nested)
     for name, bucket in config.buckets.items():
         for key in options_of(Bucket):
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))

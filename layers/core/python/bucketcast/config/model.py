@@ -129,6 +129,8 @@ class Deployment:
     `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
     by which secrets and reports are encrypted. `reserved` are the calls at once that are kept free
     for ingest, 0 for none.
+    by which secrets and reports are encrypted. `nested` is whether what holds nothing stands in
+    stacks of its own.
     """
 
     sync_events: bool
@@ -145,6 +147,7 @@ class Deployment:
     control: bool = False
     kms_keys: tuple[str, ...] = ()
     reserved: int = 0
+    nested: bool = False
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

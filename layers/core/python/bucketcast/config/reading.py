@@ -71,6 +71,7 @@ class Reading:
         control = self._switch("control")
         kms_keys = document.get("kms_keys", [])
         self._errors += keys.mistakes(kms_keys)
+        nested = self._switch("nested")
         self._object_facts = _text(document.get("object_facts", "off"))
         if self._object_facts not in OBJECT_FACTS:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
@@ -81,6 +82,7 @@ class Reading:
             "object_facts",
             "control",
             "kms_keys",
+            "nested",
             "bucket",
             "entry",
             "ingest",
@@ -125,6 +127,7 @@ class Reading:
             control=control,
             kms_keys=tuple(kms_keys),
             reserved=reserved,
+            nested=nested,
         )
 
     def _switch(self, key: str) -> bool:
