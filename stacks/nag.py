@@ -52,7 +52,7 @@ def accept_policy_elsewhere(queue: IConstruct) -> None:
     _accept(
         queue,
         "AwsSolutions-SQS4",
-        "Its policy, which refuses plain HTTP, is in a nested stack: the check does not look there.",
+        "Its policy, which refuses plain HTTP, is in a nested stack, and the check looks here.",
     )
 
 
