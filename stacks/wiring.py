@@ -180,8 +180,12 @@ class Wiring(Construct):
 
     @cached_property
     def _wire(self) -> Function:
-        """The function behind the custom resources."""
-        return Function(
+        """The function behind the custom resources.
+
+        A request is given to it once: tried again minutes later, as Lambda does by default, it
+        would write what a deploy wanted that is rolled back meanwhile.
+        """
+        made = Function(
             self,
             "Wire",
             name=f"{Stack.of(self).stack_name}-wiring",
@@ -192,6 +196,8 @@ class Wiring(Construct):
             memory=256,
             timeout=_TIMEOUT.plus(self._overlap),
         )
+        made.function.configure_async_invoke(retry_attempts=0, max_event_age=_PATIENCE)
+        return made
 
     def _groups(self, buckets: Collection[str]) -> Iterator[tuple[str, iam.ManagedPolicy]]:
         """The rights to wire, by bucket: as many buckets in a policy as IAM takes.

@@ -14,7 +14,7 @@ notifications stays, and so does what `bucketcast attach` had made where a deplo
 `Kinds` (for which run-time targets have a function) and `RulesTable`, in which they are.
 
 CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
-every error is answered, with its reason.
+every error is answered, with its reason, and all waiting ends while there is time to answer in.
 """
 
 import json
@@ -37,6 +37,7 @@ from bucketcast.store.switches import Switch, Switches
 from bucketcast.store.switching import Wirer
 from bucketcast.store.trail import Trail
 from bucketcast.wiring import Overlap
+from functions.wiring.deadline import Deadline
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -55,12 +56,13 @@ _s3: "S3Client" = boto3.client("s3", config=_PATIENT)
 
 def handler(event: Mapping[str, Any], context: Any) -> None:
     status, reason = "SUCCESS", ""
+    sleep = Deadline(context.get_remaining_time_in_millis() / 1_000).sleep
     try:
         if event["ResourceType"] == TARGETS:
-            keep(event)
+            keep(event, sleep=sleep)
         else:
-            apply(event, _s3)
-            follow(event)
+            apply(event, _s3, sleep=sleep)
+            follow(event, sleep=sleep)
     except Exception as error:  # unanswered, it would block the deploy
         log.exception("wiring failed")
         status, reason = "FAILED", f"{type(error).__name__}: {error}"
@@ -130,11 +132,12 @@ def follow(
     before = event.get("OldResourceProperties", {})
     if "Trail" in properties and event["RequestType"] != DELETE:
         rules = Rules(properties["RulesTable"], client("dynamodb"))
-        trail = _trail(properties, client)
+        trail = _trail(properties, client, sleep)
         _patiently(lambda: trail.follow(properties["Bucket"], rules), sleep)
     elif "Trail" in (was := {**before, **properties}):
         cloudtrail = client("cloudtrail")
-        trail = _trail(was, lambda name: cloudtrail if name == "cloudtrail" else client(name))
+        own = {"cloudtrail": cloudtrail}
+        trail = _trail(was, lambda name: own.get(name) or client(name), sleep)
         try:
             _patiently(lambda: trail.forget(was["Bucket"]), sleep)
         except cloudtrail.exceptions.TrailNotFoundException:
@@ -175,9 +178,11 @@ def _is_rolled_back(event: Mapping[str, Any], client: Callable[[str], Any]) -> b
     return "ROLLBACK" in stack["StackStatus"]
 
 
-def _trail(properties: Mapping[str, str], client: Callable[[str], Any]) -> Trail:
+def _trail(
+    properties: Mapping[str, str], client: Callable[[str], Any], sleep: Callable[[float], None]
+) -> Trail:
     partition = properties["Trail"].split(":")[1]
-    lock = Lock(properties["RulesTable"], client("dynamodb"))
+    lock = Lock(properties["RulesTable"], client("dynamodb"), sleep=sleep)
     return Trail(properties["Trail"], properties["Stack"], client("cloudtrail"), lock, partition)
 
 

@@ -39,6 +39,14 @@ def test_made_and_found_buckets_are_wired_by_the_same_resource(typical: Synthesi
     assert {each["Overlap"] for each in wired} == {"600"}
 
 
+def test_a_request_is_not_tried_again_when_its_deploy_is_long_over(typical: Synthesised) -> None:
+    (config,) = typical.of_type("AWS::Lambda::EventInvokeConfig").values()
+    properties = config["Properties"]
+    assert properties["FunctionName"]["Ref"].startswith("WiringWire")
+    assert properties["MaximumRetryAttempts"] == 0
+    assert properties["MaximumEventAgeInSeconds"] <= 900
+
+
 def test_here_s3_heeds_at_once_and_nobody_waits(make: Make) -> None:
     local = make(CREATED.format(name="uploads", via="eventbridge"), local=True)
     (wired,) = local.of_type("Custom::BucketNotification").values()

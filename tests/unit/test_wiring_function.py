@@ -15,6 +15,7 @@ from bucketcast.rules import Rule
 from bucketcast.store.rules import Rules
 from bucketcast.store.switches import Switch, Switches
 from bucketcast.wiring import Overlap
+from functions.wiring.deadline import RESERVE, Deadline, OutOfTimeError
 from tests.unit.fake_buckets import Trails
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
@@ -23,7 +24,9 @@ OTHERS = {
         {"Id": "theirs", "TopicArn": "arn:aws:sns:::t", "Events": ["s3:ObjectRestore:*"]}
     ]
 }
-CONTEXT = SimpleNamespace(log_stream_name="2026/11/21/[$LATEST]abc")
+CONTEXT = SimpleNamespace(
+    log_stream_name="2026/11/21/[$LATEST]abc", get_remaining_time_in_millis=lambda: 240_000
+)
 
 
 class Bucket:
@@ -363,6 +366,31 @@ def test_even_a_malformed_request_is_answered(function: Any, answers: Answers) -
     (answer,) = answers.taken
     assert answer["Status"] == "FAILED"
     assert "Via" in answer["Reason"]
+
+
+def test_what_does_not_come_is_answered_while_there_is_time(
+    function: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each wait of a request has its own end, and their sum is longer than the function runs."""
+    busy = [error("OperationAborted") for _ in range(100)]
+    monkeypatch.setattr(function, "_s3", Bucket({}, *busy))
+    nearly_over = SimpleNamespace(
+        log_stream_name="log", get_remaining_time_in_millis=lambda: 75_001
+    )
+    function.handler(event(answers, "Create"), nearly_over)
+    (answer,) = answers.taken
+    assert answer["Status"] == "FAILED"
+    assert "OutOfTimeError" in answer["Reason"]
+
+
+def test_all_waits_of_a_request_share_its_time() -> None:
+    slept: list[float] = []
+    deadline = Deadline(RESERVE + 100, clock=lambda: sum(slept), sleep=slept.append)
+    deadline.sleep(60)
+    deadline.sleep(40)
+    with pytest.raises(OutOfTimeError, match="deploy again"):
+        deadline.sleep(1)
+    assert slept == [60, 40]
 
 
 def test_an_answer_that_is_not_taken_is_given_again(
