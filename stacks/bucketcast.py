@@ -55,7 +55,7 @@ class Bucketcast(Stack):
                 "cold starts take two to three times as long",
             )
         nesting = Nesting(self, on=config.nested)
-        ingest = Ingest(self, "Ingest", config=config, assets=assets, local=local)
+        ingest = Ingest(self, "Ingest", config=config, assets=assets, nesting=nesting, local=local)
         deliveries = [
             Delivery(
                 self,

@@ -20,6 +20,7 @@ from stacks.alarms import Watched, watch
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.keeping import kept
+from stacks.nesting import Nesting
 from stacks.queues import QueuePair
 
 _MEMORY: Final = 512
@@ -36,6 +37,7 @@ class Ingest(Construct):
         *,
         config: Deployment,
         assets: Assets,
+        nesting: Nesting,
         local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -77,8 +79,9 @@ class Ingest(Construct):
             timeout=_TIMEOUT,
             reserved=config.reserved or None,
         )
-        name, about = f"{self._stack}-ingress", {"service": "ingest", "target": "ingress"}
-        watch(queues, Watched(name, self.queue, self.dead, made.function, about))
+        name, about = f"{nesting.prefix}ingress", {"service": "ingest", "target": "ingress"}
+        place = nesting.place("Alarms", "Ingress", queues)
+        watch(place, Watched(name, self.queue, self.dead, made.function, about))
         self._role = made.role
         self.writer = made
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")

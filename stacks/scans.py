@@ -64,7 +64,8 @@ class Scans(Construct):
         # A schedule of another account must not become this role through the service they share.
         ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         scheduler_itself = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=ours)
-        role = iam.Role(self, "Role", assumed_by=scheduler_itself)
+        place = self._nesting.place("Starts", "Schedules", self)
+        role = iam.Role(place, "Role", assumed_by=scheduler_itself)
         role.add_to_policy(self._may_start)
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
@@ -86,9 +87,9 @@ class Scans(Construct):
 
     def _wait(self, scans: Mapping[str, ScanConfig], assets: Assets) -> None:
         made = Function(
-            self,
+            self._nesting.place("Starts", "Reports", self),
             "Start",
-            name=f"{Stack.of(self).stack_name}-start",
+            name=f"{self._nesting.prefix}start",
             folder="start",
             assets=assets,
             layers=[assets.runtime()],
