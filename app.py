@@ -57,17 +57,18 @@ def main() -> int:
     except ConfigErrors as errors:
         sys.stderr.write(f"{errors}\n")
         return MISUSE
+    status = 0
     try:
-        assembly = app.synth()
+        app.synth()
     except RuntimeError as error:
         # CDK has printed what it found, so its own traceback would only push that away.
         if "ValidationFailed" not in str(error):
             raise
-        return FAILED
-    if wrong := quotas.mistakes(quotas.templates(Path(assembly.directory))):
+        status = FAILED
+    if wrong := quotas.mistakes(quotas.templates(Path(app.outdir))):
         sys.stderr.write(f"{ConfigErrors(wrong)}\n")
         return MISUSE
-    return 0
+    return status
 
 
 if __name__ == "__main__":

@@ -108,6 +108,7 @@ class Bucketcast(Stack):
                 ingest=ingest,
                 queues=queues,
                 assets=assets,
+                nesting=nesting,
                 local=local,
             )
             Scans(

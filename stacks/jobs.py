@@ -14,6 +14,7 @@ from bucketcast.config import PipelineOptions
 from bucketcast.jobs import arguments
 from stacks import nag, statements
 from stacks.assets import Assets
+from stacks.nesting import Nesting
 from stacks.platform import Platform
 
 _CATALOG: Final = "spark.sql.catalog.s3md"
@@ -28,6 +29,7 @@ class Ground:
     package: s3_assets.Asset
     conf: str
     connection: str
+    nesting: Nesting
 
 
 class Job(Construct):
@@ -47,7 +49,8 @@ class Job(Construct):
         self.name = f"{Stack.of(self).stack_name}-{construct_id}"
         # AWS documents aws:SourceAccount for Scheduler, and not for Glue: if it does not send it, a
         # condition on it would keep every job from its role.
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
+        place = ground.nesting.place("Jobs", construct_id, self)
+        self.role = iam.Role(place, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
         script = s3_assets.Asset(self, "Script", path=str(assets.script(folder)))
         options = ground.options
         made = glue.CfnJob(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import Acknowledgment, Names, Stack, Validations
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import IConstruct
@@ -76,7 +76,7 @@ def accept_availability_zone(connection: IConstruct) -> None:
 
 def accept_wildcards(role: IConstruct, resources: Sequence[str]) -> None:
     for resource in resources:
-        if "*" in (shown := _shown(Stack.of(role).resolve(resource))):
+        if "*" in (shown := _shown_in(Stack.of(role), resource)):
             _accept(
                 role,
                 f"AwsSolutions-IAM5[Resource::{shown}]",
@@ -107,6 +107,20 @@ def accept_control(role: IConstruct, resources: Sequence[str]) -> None:
             "Users and attached buckets come and go without a deploy: their names are not known "
             "before. Listing one's buckets takes no resource.",
         )
+
+
+def _shown_in(stack: Stack, resource: str) -> str:
+    """A resource as findings in a stack show it: in a nested one, what comes from the first."""
+    shown = _shown(stack.resolve(resource))
+    first = stack.nested_stack_parent
+    named = re.search(r"<(\w+)\.(\w+)>", shown)
+    if first is None or named is None:
+        return shown
+    for each in first.node.find_all():
+        if isinstance(each, s3.CfnBucket) and stack.resolve(each.logical_id) == named[1]:
+            name = f"<referenceto{Names.node_unique_id(each.node)}{named[2]}>"
+            return shown.replace(named[0], name)
+    return shown
 
 
 def _shown(resolved: Any) -> str:

@@ -18,6 +18,7 @@ from stacks.bundling import mirrors
 from stacks.ingest import Ingest
 from stacks.jobs import Ground, Job
 from stacks.keeping import kept
+from stacks.nesting import Nesting
 from stacks.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
@@ -39,6 +40,7 @@ class Pipeline(Construct):
         ingest: Ingest,
         queues: Sequence[sqs.IQueue],
         assets: Assets,
+        nesting: Nesting,
         local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
@@ -52,6 +54,7 @@ class Pipeline(Construct):
             jobs.package(self, assets, platform),
             jobs.conf(Stack.of(self), name, metadata=bool(options.metadata)),
             self._connection(),
+            nesting,
         )
         given = self._given(ingest)
         self.jobs = {

@@ -13,6 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.config import Deployment
+from bucketcast.queues import target_name
 from bucketcast.store.runtime.table import PARTITION
 from stacks import breakers, counters, nag, statements
 from stacks.alarms import watch_function
@@ -49,7 +50,7 @@ _MAKE_ALARMS: Final = ("cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm")
 class Runtime(Construct):
     """One function a kind, which is called for the queues of all run-time targets of the kind."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the functions are made of
         self,
         scope: Construct,
         construct_id: str,
@@ -98,7 +99,7 @@ class Runtime(Construct):
     def _function(self, kind: str) -> Function:
         client = self._assets.client(kind)
         made = Function(
-            self._nesting.place("Runtime", "Functions", self),
+            self,
             kind,
             name=self._name(kind),
             folder="dispatch",
@@ -130,8 +131,9 @@ class Runtime(Construct):
         nag.accept_names_made_later(made.role, [*statements[0].resources, *statements[1].resources])
         runtime = self._config.runtime
         where = Network(runtime.vpc, runtime.subnets, runtime.security_groups)
-        join(made, made, target_name(stack.stack_name, "runtime", kind), where)
-        watch_function(made, target_name(stack.stack_name, "runtime", kind), made.function)
+        join(made, made, self._name(kind), where)
+        place = self._nesting.place("Alarms", f"Runtime-{kind}", made)
+        watch_function(place, f"{self._nesting.prefix}runtime-{kind}", made.function)
         # As for a deployed target: a long outage looks like an endless loop.
         cfn = made.function.node.default_child
         if isinstance(cfn, lambda_.CfnFunction):
@@ -139,7 +141,8 @@ class Runtime(Construct):
         return made
 
     def _name(self, kind: str) -> str:
-        return f"{self._nesting.prefix}runtime-{kind}"
+        """The same whether it is nested or not: mappings made at run time hang on the function."""
+        return target_name(self._stack.stack_name, "runtime", kind)
 
     def _table_statement(self, actions: Sequence[str]) -> iam.PolicyStatement:
         """Of the rules' table only the run-time targets."""

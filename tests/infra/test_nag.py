@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aws_cdk import App, Validations
 from aws_cdk import aws_sqs as sqs
 from cdk_nag import AwsSolutionsChecks
@@ -41,8 +42,10 @@ on = "inventory"
 """
 
 
-def test_the_stack_is_clean(tmp_path: Path) -> None:
-    assert not _findings(_app(tmp_path), tmp_path)
+@pytest.mark.parametrize("nested", ["off", "on"])
+def test_the_stack_is_clean(tmp_path: Path, nested: str) -> None:
+    found = _findings(_app(tmp_path, f'nested = "{nested}"\n'), tmp_path)
+    assert not [(each["ruleName"], each["violatingConstructs"]) for each in found]
 
 
 def test_the_check_is_awake(tmp_path: Path) -> None:
@@ -52,10 +55,10 @@ def test_the_check_is_awake(tmp_path: Path) -> None:
     assert found == {"AwsSolutions-SQS3", "AwsSolutions-SQS4"}
 
 
-def _app(folder: Path) -> App:
+def _app(folder: Path, top: str = "") -> App:
     config = folder / "bucketcast.toml"
     typical = TYPICAL.replace('kinds = "off"', 'kinds = "webhook"')
-    config.write_text('object_facts = "on"\ncontrol = "on"\n' + typical + IN_VPC + MORE)
+    config.write_text(top + 'object_facts = "on"\ncontrol = "on"\n' + typical + IN_VPC + MORE)
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
