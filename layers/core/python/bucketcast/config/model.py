@@ -128,9 +128,7 @@ class Deployment:
     told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
     `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
     by which secrets and reports are encrypted. `reserved` are the calls at once that are kept free
-    for ingest, 0 for none.
-    by which secrets and reports are encrypted. `nested` is whether what holds nothing stands in
-    stacks of its own.
+    for ingest, 0 for none. `nested` is whether what holds nothing stands in stacks of its own.
     """
 
     sync_events: bool
