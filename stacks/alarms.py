@@ -24,6 +24,7 @@ _IDS: Final = {
     "unread": "Unread",
     "in-flight": "InFlight",
     "failing": "Failing",
+    "throttled": "Throttled",
 }
 
 
@@ -51,6 +52,17 @@ def watch(scope: Construct, it: Watched, *, paused: bool = False) -> None:
 def watch_function(scope: Construct, name: str, function: lambda_.Function) -> None:
     """Make the alarm of a function that breaks off, `<name>-failing`."""
     _make(scope, name, alarms.of_function(name, function.function_name))
+
+
+def watch_called(scope: Construct, name: str, function: lambda_.Function) -> None:
+    """Make the alarms of a function that is called without a queue, `<name>-…`."""
+    watch_function(scope, name, function)
+    _make(scope, name, alarms.of_calls(name, function.function_name))
+
+
+def watch_lost(scope: Construct, name: str, queue: sqs.Queue) -> None:
+    """Make the alarm of a queue of what could not be done, `<name>-dead`."""
+    _make(scope, name, alarms.of_lost(queue.queue_name, queue.queue_name))
 
 
 def _make(scope: Construct, name: str, it: alarms.Alarm) -> None:

@@ -5,18 +5,20 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags
+from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.config import Deployment
 from bucketcast.errors import ConfigErrors
 from stacks import limits, rules
 from stacks.access import Access
-from stacks.alarms import page
+from stacks.alarms import page, watch_called
 from stacks.assets import Assets
 from stacks.control import Control
 from stacks.delivery import Delivery
 from stacks.entry import Entry
 from stacks.ingest import Ingest
+from stacks.lost import Lost
 from stacks.nesting import Nesting
 from stacks.pipeline import Pipeline
 from stacks.platform import LAMBDA, local_platform
@@ -111,6 +113,8 @@ class Bucketcast(Stack):
                 nesting=nesting,
                 local=local,
             )
+            names = [job.name for job in pipeline.jobs.values()]
+            lost = Lost(self, "Lost", jobs=names, nesting=nesting)
             Scans(
                 self,
                 "Scans",
@@ -119,6 +123,7 @@ class Bucketcast(Stack):
                 runs=pipeline.runs("scan"),
                 assets=assets,
                 entries=wiring,
+                lost=lost.queue,
                 nesting=nesting,
             )
         Tags.of(self).add("application", "bucketcast")
@@ -131,6 +136,7 @@ class Bucketcast(Stack):
                 assets=assets,
                 keys=config.kms_keys,
             )
+            self._watch(nesting, entry, "entry", entry.function)
             CfnOutput(self, "EntryUrl", value=entry.url)
         if config.control:
             control = Control(self, "Control", ingest=ingest, assets=assets)
@@ -138,9 +144,15 @@ class Bucketcast(Stack):
             let_look(control.role, deliveries)
             if trail:
                 control.let_follow(trail)
+            self._watch(nesting, control, "control", control.function)
             CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config)
         page(self, config.alarms, local=local)
+
+    @staticmethod
+    def _watch(nesting: Nesting, own: Construct, name: str, function: lambda_.Function) -> None:
+        place = nesting.place("Alarms", name, own)
+        watch_called(place, f"{nesting.prefix}{name}", function)
 
     def _outputs(self, ingest: Ingest, config: Deployment) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)

@@ -52,6 +52,7 @@ class Control(Construct):
         ingest.queue.grant(made.role, "sqs:GetQueueAttributes")
         self._let_look_and_attach(made.role, ingest.listeners)
         # The application checks the signature: Lambda's own check knows users of AWS only.
+        self.function = made.function
         self.url = made.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE).url
 
     def let_follow(self, trail: cloudtrail.Trail) -> None:

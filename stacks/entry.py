@@ -50,5 +50,6 @@ class Entry(Construct):
         ingest.queue.grant(made.role, "sqs:SendMessage")
         secrets.let_read(made.role, config.secret_names, keys)
         # Lambda's own check knows Signature V4 only, which neither of the two can make.
+        self.function = made.function
         made_url = made.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
         self.url = made_url.url

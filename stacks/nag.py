@@ -56,6 +56,14 @@ def accept_policy_elsewhere(queue: IConstruct) -> None:
     )
 
 
+def accept_no_dead_letters(queue: IConstruct) -> None:
+    _accept(
+        queue,
+        "AwsSolutions-SQS3",
+        "It is a dead-letter queue itself, of services that are not queues; no function reads it.",
+    )
+
+
 def accept_plain_glue(job: IConstruct) -> None:
     for finding in ("AwsSolutions-GL1", "AwsSolutions-GL3"):
         _accept(

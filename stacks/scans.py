@@ -7,13 +7,16 @@ from typing import Final
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_scheduler as scheduler
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast import wiring
 from bucketcast.config import ScanConfig
 from bucketcast.jobs import arguments
 from stacks import rules
+from stacks.alarms import watch_called
 from stacks.assets import Assets
 from stacks.function import Function
 from stacks.nesting import Nesting
@@ -39,11 +42,13 @@ class Scans(Construct):
         runs: str,
         assets: Assets,
         entries: Wiring,
+        lost: sqs.Queue,
         nesting: Nesting,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         self._nesting = nesting
+        self._lost = lost
         self._job = job
         self._runs = runs
         self._may_start = iam.PolicyStatement(
@@ -67,6 +72,7 @@ class Scans(Construct):
         place = self._nesting.place("Starts", "Schedules", self)
         role = iam.Role(place, "Role", assumed_by=scheduler_itself)
         role.add_to_policy(self._may_start)
+        self._lost.grant(role, "sqs:SendMessage")
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
             asked = {"JobName": self._job, "Arguments": {**_arguments(bucket, scan), **run}}
@@ -79,6 +85,9 @@ class Scans(Construct):
                     arn=f"arn:{Stack.of(self).partition}:scheduler:::aws-sdk:glue:startJobRun",
                     role_arn=role.role_arn,
                     input=Stack.of(self).to_json_string(asked),
+                    dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(
+                        arn=self._lost.queue_arn
+                    ),
                     retry_policy=scheduler.CfnSchedule.RetryPolicyProperty(
                         maximum_event_age_in_seconds=_PATIENCE
                     ),
@@ -101,6 +110,9 @@ class Scans(Construct):
             timeout=Duration.seconds(30),
         )
         made.role.add_to_policy(self._may_start)
+        made.function.configure_async_invoke(on_failure=destinations.SqsDestination(self._lost))
+        place = self._nesting.place("Alarms", "Start", made)
+        watch_called(place, f"{self._nesting.prefix}start", made.function)
         stack = Stack.of(self)
         # One for all rules: a function's policy has 20 KB.
         made.function.add_permission(
@@ -130,6 +142,9 @@ class Scans(Construct):
             target=events.CfnRule.TargetProperty(
                 id="start",
                 arn=start.function.function_arn,
+                dead_letter_config=events.CfnRule.DeadLetterConfigProperty(
+                    arn=self._lost.queue_arn
+                ),
                 input_transformer=events.CfnRule.InputTransformerProperty(
                     input_paths_map={
                         "id": "$.id",

@@ -154,3 +154,56 @@ def test_nobody_is_woken_by_a_laptop(make: Make) -> None:
 
 def _policies(found: Synthesised) -> list[dict[str, Any]]:
     return list(found.of_type("AWS::SNS::TopicPolicy").values())
+
+
+PIPELINE = """
+[pipeline]
+[scan.uploads]
+schedule = "rate(1 day)"
+[scan.archive]
+source = "s3://inventories/archive/weekly"
+on = "inventory"
+"""
+
+
+def test_a_run_that_fails_and_a_start_that_is_lost_are_told(make: Make) -> None:
+    found = make(HOOK + PIPELINE)
+    ((queue, made),) = [
+        (name, each["Properties"])
+        for name, each in found.of_type("AWS::SQS::Queue").items()
+        if each["Properties"]["QueueName"] == "Bucketcast-pipeline-dead"
+    ]
+    assert made["MessageRetentionPeriod"] == 14 * 24 * 3600
+    arn = {"Fn::GetAtt": [queue, "Arn"]}
+    (dimension,) = alarms(found)["Bucketcast-pipeline-dead"]["Dimensions"]
+    assert dimension == {"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}
+    runs = found.properties("AWS::Events::Rule", Name="Bucketcast-runs")
+    assert runs["EventPattern"]["detail-type"] == ["Glue Job State Change"]
+    assert runs["EventPattern"]["detail"] == {
+        "jobName": ["Bucketcast-scan", "Bucketcast-backfill", "Bucketcast-reconcile"],
+        "state": ["FAILED", "TIMEOUT", "ERROR"],
+    }
+    assert [each["Arn"] for each in runs["Targets"]] == [arn]
+    (schedule,) = found.of_type("AWS::Scheduler::Schedule").values()
+    assert schedule["Properties"]["Target"]["DeadLetterConfig"] == {"Arn": arn}
+    report = found.properties("AWS::Events::Rule", Name="Bucketcast-report-archive")
+    assert report["Targets"][0]["DeadLetterConfig"] == {"Arn": arn}
+    failures = [
+        each["Properties"].get("DestinationConfig")
+        for each in found.of_type("AWS::Lambda::EventInvokeConfig").values()
+    ]
+    assert {"OnFailure": {"Destination": arn}} in failures
+    writers = [name for name, each in found.statements() if each["Resource"] == arn]
+    assert len(writers) == 2
+
+
+def test_a_function_without_a_queue_tells_of_errors_and_of_calls_it_turned_away(
+    make: Make,
+) -> None:
+    source = '[entry.a]\ntoken = "secret:t"\ndialect = "minio"\nbuckets = ["photos"]\n'
+    found = alarms(make('control = "on"\n' + HOOK + PIPELINE + source))
+    for name in ("start", "entry", "control"):
+        failing = found[f"Bucketcast-{name}-failing"]
+        throttled = found[f"Bucketcast-{name}-throttled"]
+        assert (failing["MetricName"], throttled["MetricName"]) == ("Errors", "Throttles")
+        assert failing["Dimensions"] == throttled["Dimensions"]

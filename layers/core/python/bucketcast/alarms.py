@@ -111,3 +111,36 @@ def of_function(name: str, function: str) -> Alarm:
         among=_HOUR,
         at_least=2,
     )
+
+
+def of_calls(name: str, function: str) -> Alarm:
+    """The alarm of calls that the function of this name was too busy for.
+
+    For one that no queue waits for; to what a queue holds nothing happens.
+    """
+    return Alarm(
+        "throttled",
+        _FUNCTIONS,
+        "Throttles",
+        {"FunctionName": function},
+        0,
+        f"Calls of {name} were turned away in two of the last twelve five minutes: the account, or "
+        "its reserved_concurrency, has no more calls at once.",
+        statistic="Sum",
+        period=300,
+        among=_HOUR,
+        at_least=2,
+    )
+
+
+def of_lost(name: str, queue: str) -> Alarm:
+    """The alarm of a queue that holds what could not be done."""
+    return Alarm(
+        "dead",
+        _QUEUES,
+        "ApproximateNumberOfMessagesVisible",
+        {"QueueName": queue},
+        0,
+        f"A run of a job failed, or a scan could not be started: {name} says which. Delete the "
+        "message when it is dealt with.",
+    )
