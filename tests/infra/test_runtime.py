@@ -98,8 +98,14 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
 
 
 def test_ingest_may_send_to_them(two: Synthesised) -> None:
-    ends = [_end(each["Resource"]) for each in _statements(two, "Ingest", "sqs:SendMessage")]
-    assert ":Bucketcast-runtime-*" in ends
+    resources = [
+        resource
+        for each in _statements(two, "Ingest", "sqs:SendMessage")
+        for resource in (
+            each["Resource"] if isinstance(each["Resource"], list) else [each["Resource"]]
+        )
+    ]
+    assert ":Bucketcast-runtime-*" in [_end(each) for each in resources]
 
 
 def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:

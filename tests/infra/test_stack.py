@@ -195,6 +195,10 @@ def test_no_role_may_do_everything_or_to_everything(typical: Synthesised) -> Non
             (resource,) = resources
             assert resource["Fn::Join"][1][-1] == ":Bucketcast-*"
             continue
+        if actions == ["sqs:SendMessage"] and len(resources) == 1 and "Join" in str(resources):
+            # Of listeners, which come and go by calls.
+            assert resources[0]["Fn::Join"][1][-1] == ":Bucketcast-listen-*"
+            continue
         assert not [resource for resource in resources if "*" in json.dumps(resource)], logical_id
 
 
