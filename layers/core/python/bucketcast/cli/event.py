@@ -21,8 +21,8 @@ from bucketcast.rules import Rule, patterns
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.access_events import AccessEvents
+from bucketcast.store.looks import blind
 from bucketcast.store.rules import RuleExistsError, Rules
-from bucketcast.wording import texts
 
 _COLUMNS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
 _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
@@ -91,7 +91,8 @@ def add(
     there = deployed.find(screen.stack, aws)
     target = there.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    _refuse_blind(rule, there)
+    if why_blind := blind(rule, there):
+        raise NotLookedAtError(why_blind)
     _refuse_unasked_costs(rule, there, aws)
     with explained():
         _refuse_large(rule, Rules(there.rules_table, aws.dynamodb))
@@ -250,23 +251,6 @@ def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any
         and rule.suffix == fields["suffix"]
         and set(rule.conditions) == set(fields["conditions"])
         and rule.name == fields["name"]
-    )
-
-
-def _refuse_blind(rule: Rule, there: deployed.Deployed) -> None:
-    """What nobody may look at would count as met, and the rule would match everything."""
-    blind = next((one for one in rule.conditions if one.about_object), None)
-    if blind is None or there.looks_into(rule.bucket):
-        return
-    cure = (
-        f"[bucket.{rule.bucket}]"
-        if there.object_facts
-        else f'object_facts = "on" and [bucket.{rule.bucket}]'
-    )
-    raise NotLookedAtError(
-        f"{texts(blind)[0]} is about what only the object knows, and ingest may not look at "
-        f"objects of {rule.bucket}: put {cure} into bucketcast.toml and deploy; "
-        'object_facts = "all" is for every bucket of the account'
     )
 
 
