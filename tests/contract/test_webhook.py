@@ -418,6 +418,14 @@ def test_an_unknown_authority_is_refused(webhook: WebhookServer, make: Make, tls
     assert webhook.requests() == []
 
 
+def test_any_certificate_is_taken_if_so_configured(webhook: WebhookServer, make: Make) -> None:
+    settings = webhook.tls_settings(cert_authority="", tls_skip_verify="on")
+    target = make(settings)
+    target.probe()
+    assert target.send(events(2)) == {}
+    assert len(webhook.requests()) == 2
+
+
 def test_without_cert_authority_the_machine_is_asked(
     webhook: WebhookServer, make: Make, tls: Tls, monkeypatch: pytest.MonkeyPatch
 ) -> None:

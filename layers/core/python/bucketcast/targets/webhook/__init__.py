@@ -37,7 +37,7 @@ from typing import Any
 from bucketcast import loops
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
-from bucketcast.options import REFERENCE, Duration, Secret, Url, option, options_of
+from bucketcast.options import REFERENCE, Duration, OnOff, Secret, Url, option, options_of
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.webhook import curl
@@ -57,6 +57,9 @@ class WebhookSettings(base.Common, base.Tls):
         default="",
     )
     timeout: Duration = option("how long one request may take, from 1ms to 5m", default="10s")
+    tls_skip_verify: OnOff = option(
+        "take whatever certificate the endpoint shows; for tests only", default="off"
+    )
     in_flight: int = option(
         f"how many requests are under way at once, 1 to {MOST_IN_FLIGHT}; 1 sends one after the "
         "other",
