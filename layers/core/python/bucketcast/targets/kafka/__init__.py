@@ -6,9 +6,9 @@ every delivery of the same event, so that a reader can drop repeats, and `conten
 that MinIO would choose, so that all events of an object stay in one and in their order, also beside
 what MinIO wrote.
 
-An event counts as delivered when all replicas in sync have it (`acks=all`), or with `ack = none`, as
-with Ceph's `kafka-ack-level`, when it was sent (`acks=0`). The producer is
-idempotent: what it sends again by itself, because a leader moved or a connection broke, is written
+An event counts as delivered when all replicas in sync have it (`acks=all`), or with `ack = none`,
+as with Ceph's `kafka-ack-level`, when it was sent (`acks=0`). The producer is idempotent, but not
+with `none`: what it sends again by itself, because a leader moved or a connection broke, is written
 once. What was not confirmed within 30 s is taken back from the client and comes again from the
 queue; it may have been written all the same, and is then there twice with the same `event-id`.
 After four minutes without events, and after any failure, the next batch opens a new connection.

@@ -1,8 +1,9 @@
 """HTTP by libcurl: handles with their options, what its errors mean, and a look at the endpoint.
 
 TLS is verified, the host name too, unless `tls_skip_verify` is on: against the CA given, else
-against what OpenSSL's `SSL_CERT_FILE` names, else against the machine's own bundle. Proxies are those of `https_proxy`,
-`http_proxy` and `no_proxy`. pycurl is imported where it is used, as only one function carries it.
+against what OpenSSL's `SSL_CERT_FILE` names, else against the machine's own bundle. Proxies are
+those of `https_proxy`, `http_proxy` and `no_proxy`. pycurl is imported where it is used, as only
+one function carries it.
 """
 
 import os
