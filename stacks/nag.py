@@ -48,6 +48,15 @@ def accept_looking_at_queues(policy: IConstruct, resource: str) -> None:
     )
 
 
+def accept_no_dead_letters(queue: IConstruct) -> None:
+    _accept(
+        queue,
+        "AwsSolutions-SQS3",
+        "It is for topics that are not persistent: an event has one attempt, and what fails is "
+        "counted as lost, as their owners chose.",
+    )
+
+
 def accept_plain_glue(job: IConstruct) -> None:
     for finding in ("AwsSolutions-GL1", "AwsSolutions-GL3"):
         _accept(

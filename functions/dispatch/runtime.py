@@ -22,14 +22,16 @@ from bucketcast.dispatch.history import read
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.retries import pause
-from bucketcast.runtime.model import RuntimeTarget, id_of
+from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings import RuntimeSettings
 from bucketcast.store import secrets
 from bucketcast.store.breakers import Breakers
 from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.store.runtime.table import Table
+from bucketcast.store.topics.items import Items
 from bucketcast.targets.base import SPARE, Target
 from functions.dispatch.batch import Connect, Handler, connector, deliver, message, probe
+from functions.dispatch.once import Once
 
 KEPT = 64
 """How many targets one function keeps connections to; the one not used for longest goes first."""
@@ -56,12 +58,17 @@ class Kind:
         self._counters = Counters(settings.table, client)
         self._breakers = Breakers(settings.table, client)
         self._served: OrderedDict[str, Served] = OrderedDict()
+        shared = self._queue(f"{settings.prefix}{ONCE}")
+        topics = Items(settings.table, boto3.client("dynamodb"))
+        self._once = Once(kind, shared, topics, self._counters)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         """Deliver a batch, or answer a probe of the target that it names."""
         if event.get("probe"):
             return self._probe(event["target"])
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        if queue == f"{self._settings.prefix}{ONCE}":
+            return self._once(event, context)
         arn = str(Arn(id=id_of(queue, self._settings.prefix), type=self._kind.arn_type))
         target = self._table.target(arn)
         if target is None or target.queue != queue or target.state != "on":

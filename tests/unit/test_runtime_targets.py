@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from bucketcast.arn import Arn
 from bucketcast.errors import ConfigErrors
 from bucketcast.runtime.model import RuntimeTarget
-from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.table import LostTaskError
 from bucketcast.store.runtime.targets import (
     GRACE_SECONDS,
@@ -61,7 +60,7 @@ def only_this_is_there(account: Account, token: str) -> None:
 
 
 def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: Account) -> None:
-    book = TargetBook(account.table)
+    book = account.book()
     assert book.queue(str(HOOK)) is None
     assert put(account.targets()) == "made"
     only_this_is_there(account, "hunter2")
@@ -151,7 +150,7 @@ def test_switched_off_it_keeps_its_settings_and_its_events_wait(account: Account
     (target,) = account.table.targets()
     assert target.state == "off"
     assert account.mapped() == set()
-    assert TargetBook(account.table).queue(str(HOOK)) == target.queue
+    assert account.book().queue(str(HOOK)) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     only_this_is_there(account, "hunter2")
 
@@ -205,7 +204,7 @@ def test_what_waits_stays_until_the_target_is_made_again(account: Account) -> No
     (kept,) = account.table.targets()
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
     assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
-    assert TargetBook(account.table).queue(str(HOOK)) is None
+    assert account.book().queue(str(HOOK)) is None
     with pytest.raises(NoRuntimeTargetError):
         account.targets().remove(HOOK)
     account.now += GRACE_SECONDS + 1

@@ -15,8 +15,8 @@ from bucketcast import names
 from bucketcast.conditions import METADATA, TAG, Condition, How, check
 from bucketcast.regexes import check_total
 from bucketcast.rules import Rule, patterns
+from bucketcast.topics.model import is_topic
 
-TOPIC: Final = "arn:aws:sns:"
 KEY_FILTERS: Final[tuple[How, ...]] = ("prefix", "suffix", "regex")
 DEFAULT_EVENTS: Final = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
 """What RGW stores where no event is named."""
@@ -87,7 +87,7 @@ def rule(bucket: str, given: Notification) -> Rule:
 
 def is_notification(held: Rule) -> bool:
     """Whether a rule is about a topic."""
-    return held.arn.startswith(TOPIC)
+    return is_topic(held.arn)
 
 
 def notification(held: Rule) -> Notification:

@@ -25,6 +25,7 @@ from bucketcast.config import (
     ScanOptions,
     Source,
     TargetConfig,
+    TopicOptions,
     load,
 )
 from bucketcast.options import REFERENCE, Option, options_of
@@ -73,6 +74,7 @@ class _WithEveryOption(click.Command):
             _section(formatter, f"[notify_{kind}.ID]", page.own_first(declared), variables)
         _section(formatter, "[notify_KIND.ID.deploy]", options_of(DeployOptions))
         _section(formatter, "[runtime]", options_of(RuntimeOptions))
+        _section(formatter, "[topics]", options_of(TopicOptions))
         _section(formatter, "[pipeline]", options_of(PipelineOptions))
         _section(formatter, "[scan.BUCKET]", options_of(ScanOptions))
 
@@ -165,6 +167,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             for target in chosen
         ],
         "runtime": dict(_runtime(config)),
+        "topics": dict(_topics(config)),
         "pipeline": dict(_pipeline(config)) or None,
         "scans": {bucket: dict(_scan(scan)) for bucket, scan in config.scans.items()},
         "notes": list(config.notes),
@@ -203,6 +206,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
         yield "alarms", key, text
     for key, value in _runtime(config):
         yield "runtime", key, _shown(value)
+    for key, value in _topics(config):
+        yield "topics", key, _shown(value)
     if config.discard:
         yield "removed", "discard", _shown(config.discard)
     for key, value in _pipeline(config):
@@ -232,6 +237,11 @@ def _alarms(config: Deployment) -> Iterator[tuple[str, str]]:
 def _runtime(config: Deployment) -> Iterator[tuple[str, Any]]:
     for key in options_of(RuntimeOptions):
         yield key, getattr(config.runtime, key)
+
+
+def _topics(config: Deployment) -> Iterator[tuple[str, Any]]:
+    for key in options_of(TopicOptions):
+        yield key, getattr(config.topics, key)
 
 
 def _pipeline(config: Deployment) -> Iterator[tuple[str, Any]]:

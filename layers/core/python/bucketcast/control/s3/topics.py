@@ -7,11 +7,12 @@ from xml.sax.saxutils import escape
 from bucketcast import notification
 from bucketcast.control.errors import S3Error
 from bucketcast.notification import Notification, WrongFilterError
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import TopicArn
 
 ELEMENT: Final = "TopicConfiguration"
 _FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
 _RULE: Final = "FilterRule"
-_FIELDS: Final = 6
 
 
 class Reading:
@@ -100,8 +101,7 @@ def _rules(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _topic(text: str) -> str:
-    fields = text.split(":")
-    if len(fields) != _FIELDS or not text.startswith(notification.TOPIC) or not fields[-1]:
-        allowed = f"the ARN of a topic, {notification.TOPIC}REGION:TENANT:NAME"
-        raise S3Error("InvalidArgument", f"Topic: found {text!r}; allowed is {allowed}")
-    return text
+    try:
+        return str(TopicArn.parse(text))
+    except TopicError as error:
+        raise S3Error("InvalidArgument", str(error)) from None
