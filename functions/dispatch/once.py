@@ -64,8 +64,10 @@ class Once:
                 continue
             sender = self._sender(topic)
             for part in _parts(opened, self._kind.batch_size):
-                seconds = context.get_remaining_time_in_millis() / 1000
-                failures = sender.once([one.event for one in part.deliveries], seconds)
+                events = [one.event for one in part.deliveries]
+                failures = sender.once(
+                    events, lambda: context.get_remaining_time_in_millis() / 1000
+                )
                 if failures is None:
                     late += part.messages
                 else:

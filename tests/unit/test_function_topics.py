@@ -41,10 +41,12 @@ class Stack:
         arn = TopicArn(REGION, "acme", name)
         return self.topics.put(arn, lambda *_: Wanted("ann", checked({**URL, **values})))
 
-    def __call__(self, *bodies: str, receives: int = 1, seconds: int = 60) -> list[str]:
+    def __call__(
+        self, *bodies: str, queue: str = SHARED, receives: int = 1, seconds: int = 60
+    ) -> list[str]:
         call = invocation(*bodies)
         for record in call["Records"]:
-            record["eventSourceARN"] = RUNTIME.arn(SHARED)
+            record["eventSourceARN"] = RUNTIME.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
         answer = self.handler(call, Context(seconds * SECONDS))
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
@@ -169,3 +171,40 @@ def test_an_event_over_which_the_function_ends_is_given_up(stack: Stack) -> None
     assert stack(body(topic.arn, "x"), receives=4) == []
     assert Fake.sent == []
     assert stack.counts() == {topic.arn: Counts(failed=1, dead=1)}
+
+
+def test_a_persistent_topic_is_given_up_as_its_limits_say(stack: Stack) -> None:
+    topic = stack.topics.put(
+        TopicArn(REGION, "acme", "kept"),
+        lambda *_: Wanted(
+            "ann",
+            checked({**URL, "persistent": "true", "max_retries": "1", "retry_sleep_duration": "0"}),
+        ),
+    )
+    queue = stack.account.book().queue(topic.arn)
+    assert queue
+    Fake.answers = {"x": Retryable("busy")}
+    given = body(topic.arn, "x", "y")
+    stack.account.fill(queue)  # moto calls no function for it from now on
+    received(stack.account.sqs, RUNTIME.url(queue))
+    for _ in range(2):
+        assert stack(given, queue=queue) == []
+        left = received(stack.account.sqs, RUNTIME.url(queue))
+        given = left[0]["Body"] if left else ""
+    assert [keys for _, keys in Fake.sent] == [["x", "y"], ["x"]]
+    (target,) = stack.account.table.targets()
+    (dead,) = received(stack.account.sqs, RUNTIME.url(target.dead))
+    reason = dead["MessageAttributes"]["reason"]["StringValue"]
+    assert reason == "busy (max_retries of 1: 2 tries failed)"
+    assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
+
+
+def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stack) -> None:
+    topic = stack.put("kept", persistent="true")
+    queue = stack.account.book().queue(topic.arn)
+    assert queue
+    Fake.answers = {"x": Retryable("busy")}
+    stack.account.fill(queue)
+    received(stack.account.sqs, RUNTIME.url(queue))
+    assert stack(body(topic.arn, "x"), queue=queue) == []
+    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
