@@ -5,11 +5,9 @@ from bucketcast.control.users import User
 from bucketcast.store.access import Aws
 from bucketcast.store.deployed import Deployed
 from bucketcast.store.topics.items import Items
+from bucketcast.topics.access import PUBLISH, may
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
-from bucketcast.topics.policy import Policy
-
-_PUBLISH = "sns:Publish"
+from bucketcast.topics.model import TopicArn
 
 
 class Binding:
@@ -31,23 +29,6 @@ class Binding:
         found = Items(there.rules_table, self._aws.dynamodb).topic(asked)
         if found is None:
             raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
-        if not may_publish(found, user):
-            raise S3Error(
-                "AccessDenied", f"{user.name} may not use {arn}: its Policy allows it not"
-            )
+        if not may(user, PUBLISH, found):
+            raise S3Error("AccessDenied", f"{arn} is another's, and no policy allows {PUBLISH}")
         return found.arn
-
-
-def may_publish(topic: Topic, user: User) -> bool:
-    """Whether the user may let events go to the topic: its owner, and whom its Policy allows.
-
-    Administrators may. What the Policy denies not even the owner may.
-    """
-    if user.admin:
-        return True
-    said = ""
-    if topic.policy:
-        policy = Policy.parse(topic.policy)
-        said = policy.verdict(user.tenant, user.name, _PUBLISH, topic.arn)
-    is_owner = (topic.tenant, topic.owner) == (user.tenant, user.name)
-    return said == "Allow" or (is_owner and said != "Deny")
