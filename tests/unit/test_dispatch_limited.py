@@ -41,9 +41,6 @@ class Queue:
         self.whole.append(reason)
         return True
 
-    def go_back(self, *_: Any) -> bool:
-        raise AssertionError
-
     def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
         if self.full:
             return set(range(len(bodies)))

@@ -16,11 +16,11 @@ reason, and counts as dead. A topic without any of the three is served as every 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from msgspec.structs import force_setattr, replace
 
-from bucketcast.dispatch.messages import Dead, Message, Way
+from bucketcast.dispatch.messages import Dead, Message
 from bucketcast.dispatch.outcome import GivenUp, Outcome
 from bucketcast.dispatch.sending import Sender
 from bucketcast.envelope import Delivery, Envelope, Sealed, TooLarge, pack, seal
@@ -36,6 +36,18 @@ _LONGEST_HIDDEN: Final = 43_200
 _NO_TURN: Final = "the function's time was up before its turn came"
 _NO_ANSWER: Final = "no try came to an end: the function ended before it could say why"
 _FINAL: Final = (Rejected, GivenUp)
+
+
+class Way(Protocol):
+    """How events leave a batch other than by being delivered, as for `bucketcast.dispatch.Way`."""
+
+    def bury(self, dead: Sequence[Dead]) -> set[int]: ...
+
+    def bury_message(self, message: Message, reason: str, error: str = "") -> bool: ...
+
+    def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]: ...
+
+    def postpone(self, pauses: dict[str, int]) -> None: ...
 
 
 class Limits(NamedTuple):
