@@ -129,7 +129,7 @@ class Once:
             else:
                 fates.delivered.append(one.event)
         telemetry.trace(tracing.dispatched(arn, fates))
-        self._counters.add(arn, Counts(sent=sent, failed=lost, dead=lost))
+        self._counters.add(arn, Counts(sent=sent, dead=lost))
 
 
 def _parts(opened: _Opened, most: int) -> Iterator[_Part]:

@@ -137,7 +137,7 @@ def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> Non
     assert stack(body(topic.arn, "a", "b", "c")) == []
     assert stack(body(topic.arn, "d")) == []
     assert [keys for _, keys in Fake.sent] == [["a", "b", "c"], ["d"]]
-    assert stack.counts() == {topic.arn: Counts(sent=1, failed=3, dead=3)}
+    assert stack.counts() == {topic.arn: Counts(sent=1, dead=3)}
     assert received(stack.account.sqs, RUNTIME.url(SHARED)) == []
 
 
@@ -154,7 +154,7 @@ def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
     assert stack(body(topic.arn, "x"), "no envelope", body("", "y")) == []
     assert Fake.sent == []
-    assert stack.counts() == {topic.arn: Counts(failed=1, dead=1)}
+    assert stack.counts() == {topic.arn: Counts(dead=1)}
 
 
 def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
@@ -170,7 +170,7 @@ def test_an_event_over_which_the_function_ends_is_given_up(stack: Stack) -> None
     topic = stack.put("once")
     assert stack(body(topic.arn, "x"), receives=4) == []
     assert Fake.sent == []
-    assert stack.counts() == {topic.arn: Counts(failed=1, dead=1)}
+    assert stack.counts() == {topic.arn: Counts(dead=1)}
 
 
 def test_a_persistent_topic_is_given_up_as_its_limits_say(stack: Stack) -> None:
