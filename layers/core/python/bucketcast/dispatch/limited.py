@@ -21,10 +21,10 @@ from typing import Final, NamedTuple, Protocol, Self
 from msgspec.structs import force_setattr, replace
 
 from bucketcast.dispatch.messages import Dead, Message
-from bucketcast.dispatch.outcome import GivenUp, Outcome
-from bucketcast.dispatch.sending import Sender
+from bucketcast.dispatch.outcome import GivenUp, NoTurn, Outcome
+from bucketcast.dispatch.sending import NO_TURN, Sender
 from bucketcast.envelope import Delivery, Envelope, Sealed, TooLarge, pack, seal
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Rejected
 from bucketcast.retries import WORN, Term, pause
 from bucketcast.targets.base import Target
 from bucketcast.topics.model import Topic, TopicDefaults
@@ -33,7 +33,6 @@ from bucketcast.tracing import Fates
 LONGEST_DELAY: Final = 900
 """Seconds that SQS keeps a new message back; the rest of a longer pause is in the envelope."""
 _LONGEST_HIDDEN: Final = 43_200
-_NO_TURN: Final = "the function's time was up before its turn came"
 _NO_ANSWER: Final = "no try came to an end: the function ended before it could say why"
 _FINAL: Final = (Rejected, GivenUp)
 
@@ -197,11 +196,13 @@ class Limited:
             if failures is None:
                 for one, place in part:
                     one.untried.add(place)
-                    one.failures[place] = Retryable(_NO_TURN)
+                    one.failures[place] = NoTurn(NO_TURN)
                 continue
             for index, error in failures.items():
                 one, place = part[index]
                 one.failures[place] = _counted(one, error)
+                if isinstance(error, NoTurn):
+                    one.untried.add(place)
             gone = any(isinstance(error, NotConnected) for error in failures.values())
 
     def _settle(self, one: _Open, now: int, outcome: Outcome) -> None:
@@ -271,7 +272,7 @@ class Limited:
 def _counted(one: _Open, error: DeliveryError) -> DeliveryError:
     """The failure, or that it was the last one that is allowed."""
     most, tries = one.limits.retries, one.tries + 1
-    if isinstance(error, Rejected):
+    if isinstance(error, Rejected | NoTurn):
         return error
     if most and tries > most:
         text = f"{error} (max_retries of {most}: {tries} tries failed)"
