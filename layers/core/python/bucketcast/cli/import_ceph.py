@@ -21,7 +21,7 @@ from bucketcast.store import deployed
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.deployed import Deployed
 from bucketcast.store.topics.opened import topics_of
-from bucketcast.store.topics.topics import Wanted
+from bucketcast.store.topics.topics import Change, Wanted
 from bucketcast.topics.attributes import Given, checked
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn, demand_name
@@ -66,7 +66,7 @@ def command(screen: Screen, paths: tuple[Path, ...], *, bucket: str | None, appl
       bucketcast import ceph uploads.json --bucket uploads --apply
     """  # noqa: D301 - click reads the character
     found = moving.read([_text(path) for path in paths], bucket=bucket or "")
-    topics = [(each, _attributes(each)) for each in found.topics]
+    topics = list(zip(found.topics, _checked(found.topics), strict=True))
     if applied:
         aws = screen.aws()
         there = deployed.find(screen.stack, aws)
@@ -89,13 +89,18 @@ def _text(path: Path) -> tuple[str, str]:
         raise click.UsageError(f"{path} cannot be read: {why}") from None
 
 
-def _attributes(topic: moving.FoundTopic) -> Given:
-    """What a topic is made with, checked as CreateTopic checks it."""
-    try:
-        demand_name(topic.arn.name)
-        return checked(topic.attributes)
-    except TopicError as error:
-        raise NotTakenOverError(f"{topic.arn}: {error}") from None
+def _checked(topics: Sequence[moving.FoundTopic]) -> list[Given]:
+    """What each is made with, checked as CreateTopic checks it; all mistakes at once."""
+    given, wrong = [], []
+    for topic in topics:
+        try:
+            demand_name(topic.arn.name)
+            given.append(checked(topic.attributes))
+        except TopicError as error:
+            wrong.append(f"{topic.arn}: {error}")
+    if wrong:
+        raise NotTakenOverError("\n".join(wrong))
+    return given
 
 
 def _make_topics(
@@ -107,9 +112,12 @@ def _make_topics(
     region = aws.dynamodb.meta.region_name
     for topic, given in topics:
         arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
-        wanted = Wanted(topic.owner, given)
         with explained():
-            opened.put(arn, lambda *_, wanted=wanted: wanted)  # type: ignore[misc]
+            opened.put(arn, _always(Wanted(topic.owner, given)))
+
+
+def _always(wanted: Wanted) -> Change:
+    return lambda *_: wanted
 
 
 def _make_notifications(

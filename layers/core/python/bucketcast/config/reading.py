@@ -74,7 +74,7 @@ class Reading:
         control = self._switch("control")
         kms_keys = document.get("kms_keys", [])
         self._errors += keys.mistakes(kms_keys)
-        self._object_facts = _text(document.get("object_facts", "off"))
+        self._object_facts = _text(document.get("object_facts", "all" if self._local else "off"))
         if self._object_facts not in OBJECT_FACTS:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
             self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
