@@ -43,7 +43,7 @@ _KMS_KEYS = (
 _OBJECT_FACTS = (
     "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
     "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
-    "all (default off)"
+    "all (default off; all for a local deploy)"
 )
 _PEM_BEGIN = "-----BEGIN "
 
@@ -204,10 +204,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     yield from _entry_rows(config)
     for key, text in _alarms(config):
         yield "alarms", key, text
-    for key, value in _runtime(config):
-        yield "runtime", key, _shown(value)
-    for key, value in _topics(config):
-        yield "topics", key, _shown(value)
+    yield from (("runtime", key, _shown(value)) for key, value in _runtime(config))
+    yield from (("topics", key, _shown(value)) for key, value in _topics(config))
     if config.discard:
         yield "removed", "discard", _shown(config.discard)
     for key, value in _pipeline(config):

@@ -13,6 +13,7 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import document
 from bucketcast.control.s3.binding import Binding
 from bucketcast.control.s3.notification import Notifications
+from bucketcast.control.sns.certificate import certificate
 from bucketcast.control.users import User
 from bucketcast.errors import BucketcastError
 from bucketcast.moving import ceph as moving
@@ -95,7 +96,7 @@ def _checked(topics: Sequence[moving.FoundTopic]) -> list[Given]:
     for topic in topics:
         try:
             demand_name(topic.arn.name)
-            given.append(checked(topic.attributes))
+            given.append(checked(topic.attributes, certificate))
         except TopicError as error:
             wrong.append(f"{topic.arn}: {error}")
     if wrong:
