@@ -44,7 +44,11 @@ EXTRAS = {
             "DeleteBucketNotificationConfigurationRequest": {
                 "type": "structure",
                 "required": ["Bucket"],
-                "members": {"Bucket": _BUCKET, "Notification": _ONE},
+                "members": {
+                    # Ceph's has no contextParam, and boto3 then leaves the bucket out of the call.
+                    "Bucket": {**_BUCKET, "contextParam": {"name": "Bucket"}},
+                    "Notification": _ONE,
+                },
             },
             "GetBucketNotificationConfigurationRequest": {"members": {"Notification": _ONE}},
             "NotificationConfigurationFilter": {

@@ -15,6 +15,7 @@ from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.users import User
 from bucketcast.store.deployed import Deployed
 from bucketcast.store.rules import Rules
+from bucketcast.topics.model import topic_id
 from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.fake_buckets import Buckets, EventRules
 
@@ -105,6 +106,16 @@ def test_one_is_read_and_deleted_by_its_id(there: Notifications) -> None:
 def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_: str) -> None:
     call = Call.of("DELETE", "/bucket", query, {"host": "gateway"}.items())
     assert api.asked_id(call) == id_
+
+
+def test_a_topics_own_target_is_bound_through_the_topic_only(
+    there: Notifications, aws: FakeAws
+) -> None:
+    arn = f"arn:minio:sqs::{topic_id('', 'photos')}:webhook"
+    text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
+    aws.outputs["Target1"] = text
+    with pytest.raises(S3Error, match=r"InvalidArgument: .*ARN does not exist"):
+        there.put("b", config(QUEUE.replace(HOOK, arn)), ANN)
 
 
 def test_a_mistake_in_one_leaves_all_as_it_is(there: Notifications) -> None:

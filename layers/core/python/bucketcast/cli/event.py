@@ -23,6 +23,8 @@ from bucketcast.store.access import Aws, explained
 from bucketcast.store.access_events import AccessEvents
 from bucketcast.store.looks import blind
 from bucketcast.store.rules import RuleExistsError, Rules
+from bucketcast.store.topics.items import Items
+from bucketcast.topics.model import TopicArn, is_topic
 
 _COLUMNS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
 _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
@@ -133,8 +135,8 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
     """  # noqa: D301 - click reads the character
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
-    known = {target.arn for target in there.targets}
     rules = _of(there, bucket, arn, aws)
+    known = {target.arn for target in there.targets} | _topics(rules, there, aws)
     rows = [
         (
             rule.arn if rule.arn in known else f"{rule.arn} (not deployed)",
@@ -233,6 +235,14 @@ def rm(
     follow(screen, bucket, there, aws)
     document = {"bucket": bucket, "removed": [_document(rule) for rule in rules]}
     screen.answer(document, *(f"Successfully removed {_line(rule)}" for rule in rules))
+
+
+def _topics(rules: Sequence[Rule], there: deployed.Deployed, aws: Aws) -> set[str]:
+    """The ARNs of topics that rules name and that are there."""
+    items = Items(there.rules_table, aws.dynamodb)
+    named = {rule.arn for rule in rules if is_topic(rule.arn)}
+    with explained():
+        return {arn for arn in named if items.topic(TopicArn.parse(arn))}
 
 
 def _of(there: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:

@@ -36,6 +36,7 @@ from bucketcast.store.looks import blind
 from bucketcast.store.rules import Rules
 from bucketcast.store.wired import Buckets
 from bucketcast.telemetry import logger
+from bucketcast.topics.model import is_topics_target
 
 QUERY: Final = "notification"
 _ONE: Final = "notification-id"
@@ -123,7 +124,7 @@ class Notifications:
         self.exists(bucket)
         with _answered(), explained():
             there = deployed.find(self._stack, self._aws)
-            known = {target.arn for target in there.targets}
+            known = set(_for_queues(there))
             held = Rules(there.rules_table, self._aws.dynamodb).in_order(bucket)
         if id:
             held = [rule for rule in held if forms.shown_id(rule) == id]
@@ -146,8 +147,7 @@ class Notifications:
         """
         with _answered():
             there = deployed.find(self._stack, self._aws)
-            known = [target.arn for target in there.targets]
-            given = document.read(text, known, self._region)
+            given = document.read(text, _for_queues(there), self._region)
             rules = Rules(there.rules_table, self._aws.dynamodb)
             logs = AccessEvents(there, self._aws)
 
@@ -225,6 +225,11 @@ class Notifications:
             AccessEvents(there, self._aws).follow(bucket)
         except BucketcastError as error:
             logger.error("the trail could not be changed", bucket=bucket, reason=str(error))
+
+
+def _for_queues(there: Deployed) -> list[str]:
+    """The targets that a `QueueConfiguration` may name; a topic's own takes `sns:Publish`."""
+    return [target.arn for target in there.targets if not is_topics_target(target.arn)]
 
 
 def asked_id(call: Call) -> str:
