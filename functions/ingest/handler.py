@@ -20,8 +20,8 @@ from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
 from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.table import Table
-from bucketcast.topics.model import is_topic
 from bucketcast.store.topics.items import Items
+from bucketcast.topics.model import is_topic
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 _NAME = "ingress"

@@ -125,17 +125,3 @@ def test_any_other_token_is_refused(authorization: str) -> None:
     with pytest.raises(S3Error) as refused:
         asked(authorization)
     assert refused.value.code == "AccessDenied"
-
-
-def test_what_is_counted_of_a_topic_itself_has_its_name() -> None:
-    counted = [
-        Progress("arn:aws:sns:eu-1:acme:t", Counts(sent=2, dead=1), 0, 0),
-        Progress("arn:aws:sns:eu-1::t", Counts(skipped=1), 0, 0),
-    ]
-    found = samples(metrics.cluster(counted, "h:9100"))
-    of = '{server="h:9100",target_id="acme:t",target_name="topic"}'
-    assert found[f"minio_notify_target_total_events{of}"] == 3
-    assert (
-        found['minio_notify_target_total_events{server="h:9100",target_id="t",target_name="topic"}']
-        == 0
-    )
