@@ -23,7 +23,7 @@ class Once(Construct):
     It has no dead letters: what has failed is lost, and is counted.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a queue and its reader are made of
         self,
         scope: Construct,
         construct_id: str,
@@ -32,6 +32,7 @@ class Once(Construct):
         kind: str,
         function: Function,
         timeout: int,
+        max_concurrency: int | None,
     ) -> None:
         super().__init__(scope, construct_id)
         self.queue = sqs.Queue(
@@ -46,5 +47,10 @@ class Once(Construct):
         )
         nag.accept_no_dead_letters(self.queue)
         function.function.add_event_source(
-            sources.SqsEventSource(self.queue, batch_size=10, report_batch_item_failures=True)
+            sources.SqsEventSource(
+                self.queue,
+                batch_size=10,
+                max_concurrency=max_concurrency,
+                report_batch_item_failures=True,
+            )
         )

@@ -139,9 +139,15 @@ class Runtime(Construct):
         if isinstance(cfn, lambda_.CfnFunction):
             cfn.recursive_loop = "Allow"
         if kind in TOPIC_KINDS:
-            timeout = self._config.runtime.timeout
-            named = f"{kind}-{ONCE}"
-            Once(self, named, prefix=self._prefix, kind=kind, function=made, timeout=timeout)
+            Once(
+                self,
+                f"{kind}-{ONCE}",
+                prefix=self._prefix,
+                kind=kind,
+                function=made,
+                timeout=self._config.runtime.timeout,
+                max_concurrency=self._config.runtime.max_concurrency,
+            )
         return made
 
     def _table_statement(self, actions: Sequence[str]) -> iam.PolicyStatement:

@@ -225,6 +225,7 @@ class Reading:
         if self._local and "reserved_concurrency" not in values:
             return 0
         return options.reserved_concurrency
+
     def _topics(self) -> TopicDefaults:
         values = self._values(self._document.get("topics", {}), "topics")
         options: TopicOptions | None = self._read(TopicOptions, values, "topics")
