@@ -114,6 +114,22 @@ def test_alarms_that_somebody_removed_come_back_and_harm_no_removal(account: Acc
     nothing_is_left(account)
 
 
+def test_alarms_that_cannot_be_made_again_hold_up_nobody(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(account.targets())
+    targets = account.targets()
+
+    def refused(_: object) -> None:
+        raise RuntimeError("CloudWatch said no")
+
+    monkeypatch.setattr(targets._alarms, "make", refused)
+    with pytest.raises(RuntimeError, match="CloudWatch said no"):
+        put(targets)
+    assert account.table.tasks() == []
+    assert put(account.targets()) == "unchanged"
+
+
 def test_the_same_again_changes_nothing(account: Account) -> None:
     put(account.targets())
     before = account.table.version(), account.table.targets()
