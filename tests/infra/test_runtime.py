@@ -100,8 +100,26 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
 
 
 def test_ingest_may_send_to_them(two: Synthesised) -> None:
-    ends = [_end(each["Resource"]) for each in _statements(two, "Ingest", "sqs:SendMessage")]
+    ends = [
+        _end(resource)
+        for each in _statements(two, "Ingest", "sqs:SendMessage")
+        for resource in _list(each["Resource"])
+    ]
     assert ":Bucketcast-runtime-*" in ends
+
+
+def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Synthesised) -> None:
+    named = {
+        each["Properties"].get("QueueName"): each["Properties"]
+        for each in two.of_type("AWS::SQS::Queue").values()
+    }
+    shared = named["Bucketcast-runtime-webhook-once"]
+    assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 86_400)
+    assert "RedrivePolicy" not in shared
+    assert "Bucketcast-runtime-redis-once" not in named, "no topic goes there"
+    called = two.of_type("AWS::Lambda::EventSourceMapping").values()
+    (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
+    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 5}
 
 
 def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:
