@@ -65,7 +65,8 @@ class Progress:
             self._changed.notify_all()
 
     def _part(self, stream: str) -> float:
-        return self._done[stream] / max(1, self._totals[stream])
+        total = self._totals[stream]
+        return self._done[stream] / total if total else 1.0
 
     def _least(self) -> float:
         return min(map(self._part, self._totals))
