@@ -28,7 +28,7 @@ class Progress:
         self._totals = totals
         self._done = dict.fromkeys(totals, 0)
         self._changed = threading.Condition()
-        self._failed = False
+        self.failed = False
 
     @property
     def part(self) -> float:
@@ -45,13 +45,13 @@ class Progress:
             self._done[stream] += events
             self._changed.notify_all()
             mine = self._part(stream) - AHEAD
-            self._changed.wait_for(lambda: self._failed or self._least() >= mine)
+            self._changed.wait_for(lambda: self.failed or self._least() >= mine)
 
     def wait_for(self, part: float) -> bool:
         """Wait until this part has happened; whether it ever will."""
         with self._changed:
-            self._changed.wait_for(lambda: self._failed or self.part >= part)
-            return not self._failed
+            self._changed.wait_for(lambda: self.failed or self.part >= part)
+            return not self.failed
 
     def end(self, stream: str) -> None:
         """Nothing more comes of this stream."""
@@ -62,7 +62,7 @@ class Progress:
     def fail(self) -> None:
         """Let nobody wait any more."""
         with self._changed:
-            self._failed = True
+            self.failed = True
             self._changed.notify_all()
 
     def _part(self, stream: str) -> float:
@@ -95,13 +95,19 @@ class Load:
         with ThreadPoolExecutor(len(self._plan.real) + 1) as pool:
             begun = [pool.submit(self._inject)]
             begun += [pool.submit(self._work, *one) for one in enumerate(self._plan.real)]
-            for each in begun:
-                each.result()
+            try:
+                for each in begun:
+                    each.result()
+            except BaseException:
+                self.progress.fail()
+                raise
 
     def _work(self, number: int, operations: Sequence[RealOperation]) -> None:
         stream = f"worker {number}"
         try:
             for one in operations:
+                if self.progress.failed:
+                    return
                 self._perform(one)
                 for key in one.keys:
                     self.happened[one.name, f"{self._bucket}/{self._prefix}{key}"] += 1
@@ -140,6 +146,8 @@ class Load:
         try:
             for target, sends in _batches(self._plan.made.sends):
                 self._hold_back()
+                if self.progress.failed:
+                    return
                 queue = self._system.targets[target]["queue"] if target else self._system.ingress
                 self._system.send(queue, [each.body for each in sends])
                 self.progress.add("injected", sum(each.events for each in sends))
@@ -154,7 +162,10 @@ class Load:
         What a killed function had in hand does not count, or all would wait for it.
         """
         most = min(MOST_WAITING, _WAITING_PART * len(self._plan.made.sends))
-        while functions.count(self._system, self._system.ingress, functions.VISIBLE) > most:
+        ingress = self._system.ingress
+        while functions.count(self._system, ingress, functions.VISIBLE) > most:
+            if self.progress.failed:
+                return
             time.sleep(_PAUSE)
 
 
