@@ -39,7 +39,7 @@ class Lost(Construct):
             # Its messages are copies of what the logs say too.
             removal_policy=RemovalPolicy.DESTROY,
         )
-        nag.accept_no_dead_letters(self.queue)
+        nag.accept_dead_letters_of_services(self.queue)
         self.queue.add_to_resource_policy(
             iam.PolicyStatement(
                 sid="RulesOfThisStack",

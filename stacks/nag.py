@@ -56,11 +56,20 @@ def accept_policy_elsewhere(queue: IConstruct) -> None:
     )
 
 
-def accept_no_dead_letters(queue: IConstruct) -> None:
+def accept_dead_letters_of_services(queue: IConstruct) -> None:
     _accept(
         queue,
         "AwsSolutions-SQS3",
         "It is a dead-letter queue itself, of services that are not queues; no function reads it.",
+    )
+
+
+def accept_no_dead_letters(queue: IConstruct) -> None:
+    _accept(
+        queue,
+        "AwsSolutions-SQS3",
+        "It is for topics that are not persistent: an event has one attempt, and what fails is "
+        "counted as lost, as their owners chose.",
     )
 
 

@@ -7,6 +7,7 @@ them, is held to names that begin with this stack's own.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 from aws_cdk import CfnOutput, Duration, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -14,6 +15,7 @@ from constructs import Construct
 
 from bucketcast.config import Deployment
 from bucketcast.queues import target_name
+from bucketcast.runtime.model import ONCE
 from bucketcast.store.runtime.table import PARTITION
 from stacks import breakers, counters, nag, statements
 from stacks.alarms import watch_function
@@ -23,6 +25,7 @@ from stacks.function import Function
 from stacks.ingest import Ingest
 from stacks.nesting import Nesting
 from stacks.network import Network, join
+from stacks.once import TOPIC_KINDS, Once
 
 _RECEIVE: Final = (
     "sqs:ChangeMessageVisibility",
@@ -115,6 +118,7 @@ class Runtime(Construct):
                 "BUCKETCAST_RULES_TABLE": self._ingest.rules.table_name,
                 "BUCKETCAST_QUEUES": self._ingest.queues,
                 "BUCKETCAST_QUEUE_PREFIX": f"{self._prefix}{kind}-",
+                "BUCKETCAST_TOPICS": msgspec.json.encode(self._config.topics).decode(),
             },
             memory=self._config.runtime.memory,
             timeout=Duration.seconds(self._config.runtime.timeout),
@@ -138,6 +142,16 @@ class Runtime(Construct):
         cfn = made.function.node.default_child
         if isinstance(cfn, lambda_.CfnFunction):
             cfn.recursive_loop = "Allow"
+        if kind in TOPIC_KINDS:
+            Once(
+                self,
+                f"{kind}-{ONCE}",
+                prefix=self._prefix,
+                kind=kind,
+                function=made,
+                timeout=self._config.runtime.timeout,
+                max_concurrency=self._config.runtime.max_concurrency,
+            )
         return made
 
     def _name(self, kind: str) -> str:

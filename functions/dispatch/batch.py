@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bucketcast import telemetry, tracing
-from bucketcast.dispatch import Dispatcher, Message
+from bucketcast.dispatch import Message, Outcome
 from bucketcast.dispatch.redaction import shortened
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.options import read
@@ -32,7 +32,7 @@ def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]])
 
 def deliver(
     arn: str,
-    dispatcher: Dispatcher,
+    dispatcher: Callable[..., Outcome],
     event: Mapping[str, Any],
     context: Any,
     counters: Counters | None = None,

@@ -9,6 +9,7 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -19,17 +20,23 @@ from bucketcast.arn import Arn
 from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker
 from bucketcast.dispatch.history import read
+from bucketcast.dispatch.limited import Limited, Limits
+from bucketcast.envelope import seal
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.retries import pause
-from bucketcast.runtime.model import RuntimeTarget, id_of
+from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings import RuntimeSettings
 from bucketcast.store import secrets
 from bucketcast.store.breakers import Breakers
 from bucketcast.store.counters import CLIENT, Counters
 from bucketcast.store.runtime.table import Table
+from bucketcast.store.topics.items import Items
 from bucketcast.targets.base import SPARE, Target
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import TopicArn
 from functions.dispatch.batch import Connect, Handler, connector, deliver, message, probe
+from functions.dispatch.once import Once
 
 KEPT = 64
 """How many targets one function keeps connections to; the one not used for longest goes first."""
@@ -41,6 +48,11 @@ class Served(NamedTuple):
 
     number: int
     dispatcher: Dispatcher
+    limited: Limited
+
+    def close(self) -> None:
+        self.dispatcher.close()
+        self.limited.close()
 
 
 class Kind:
@@ -56,40 +68,57 @@ class Kind:
         self._counters = Counters(settings.table, client)
         self._breakers = Breakers(settings.table, client)
         self._served: OrderedDict[str, Served] = OrderedDict()
+        shared = self._queue(f"{settings.prefix}{ONCE}")
+        self._topics = Items(settings.table, boto3.client("dynamodb"))
+        self._once = Once(kind, shared, self._topics, self._counters)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         """Deliver a batch, or answer a probe of the target that it names."""
         if event.get("probe"):
             return self._probe(event["target"])
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+        if queue == f"{self._settings.prefix}{ONCE}":
+            return self._once(event, context)
         arn = str(Arn(id=id_of(queue, self._settings.prefix), type=self._kind.arn_type))
         target = self._table.target(arn)
         if target is None or target.queue != queue or target.state != "on":
             return self._later(arn, queue, event, context)
-        return deliver(arn, self._dispatcher(target), event, context, self._counters)
+        served = self._serve(target)
+        limits = self._limits(event) if not queue.endswith(".fifo") else Limits()
+        if limits.any:
+            served.limited.limits = limits
+            return deliver(arn, served.limited, event, context, self._counters)
+        return deliver(arn, served.dispatcher, event, context, self._counters)
 
-    def _dispatcher(self, target: RuntimeTarget) -> Dispatcher:
+    def _limits(self, event: Mapping[str, Any]) -> Limits:
+        """What limits the events of a batch: of one topic, if they are of any."""
+        for record in event["Records"]:
+            with suppress(ValueError, TopicError):
+                topic = self._topics.topic(TopicArn.parse(seal(record["body"]).topic))
+                return Limits.of(topic, self._settings.topics) if topic else Limits()
+        return Limits()
+
+    def _serve(self, target: RuntimeTarget) -> Served:
         found = self._served.pop(target.queue, None)
         if found is None or found.number != target.number:
             if found:
-                found.dispatcher.close()
-            found = Served(target.number, self._connected(target))
+                found.close()
+            found = Served(target.number, *self._connected(target))
         self._served[target.queue] = found
         while len(self._served) > KEPT:
             _, oldest = self._served.popitem(last=False)
-            oldest.dispatcher.close()
-        return found.dispatcher
+            oldest.close()
+        return found
 
-    def _connected(self, target: RuntimeTarget) -> Dispatcher:
+    def _connected(self, target: RuntimeTarget) -> tuple[Dispatcher, Limited]:
         fifo = target.queue.endswith(".fifo")
         queue, dead = self._queue(target.queue), self._queue(target.dead)
         way = TargetQueue(target.arn, queue, dead, fifo=fifo)
-        return Dispatcher(
-            self._connector(target),
-            way,
-            batch_size=self._kind.batch_size,
-            in_order=fifo,
-            breaker=Breaker(self._breakers.of(target.arn)),
+        size, connect = self._kind.batch_size, self._connector(target)
+        breaker = Breaker(self._breakers.of(target.arn))
+        return (
+            Dispatcher(connect, way, batch_size=size, in_order=fifo, breaker=breaker),
+            Limited(connect, way, batch_size=size, limits=Limits()),
         )
 
     def _connector(self, target: RuntimeTarget) -> Connect:

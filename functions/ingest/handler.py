@@ -20,6 +20,7 @@ from bucketcast.store.objects import CLIENT, Objects
 from bucketcast.store.rules import Rulebook, Rules
 from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.table import Table
+from bucketcast.store.topics.items import Items
 from bucketcast.topics.model import is_topic
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -32,9 +33,10 @@ def build(environ: Mapping[str, str]) -> Handler:
     settings = IngestSettings.from_environ(environ)
     sqs = boto3.client("sqs")
     dynamodb = boto3.client("dynamodb")
-    heard = Heard(Listeners(settings.rules_table, dynamodb))
-    rulebook = Rulebook(Rules(settings.rules_table, dynamodb), heard)
-    made = TargetBook(Table(settings.rules_table, dynamodb))
+    table = settings.rules_table
+    heard = Heard(Listeners(table, dynamodb))
+    rulebook = Rulebook(Rules(table, dynamodb), heard)
+    made = TargetBook(Table(table, dynamodb), Items(table, dynamodb), settings.runtime_prefix)
     counters = Counters(settings.rules_table, lambda: dynamodb)
     dead = Queue(settings.ingress_dead_queue_url, sqs)
     looked_at = settings.object_facts

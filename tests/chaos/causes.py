@@ -1,7 +1,8 @@
 """Why events came more than once, from the traces that the functions write themselves.
 
 A repeat is put down, in this order, to a message that was sent twice; to the function having said
-twice that it delivered, since the queue gave it the event twice; to a try that failed although the
+twice that it delivered, since the queue gave it the event twice (ingest wrote it twice, or the
+function was killed after it had delivered, or took too long); to a try that failed although the
 server had taken the event, by its reason; and else to a try of which nobody ever told the end: the
 function was killed, or out of time.
 """
@@ -14,7 +15,9 @@ from pathlib import Path
 from bucketcast import tracing
 
 SENT_TWICE = "the message was sent twice on purpose"
-GIVEN_TWICE = "the queue had it twice: ingest was killed, or a batch outlasted its visibility"
+GIVEN_TWICE = (
+    "delivered twice: ingest or the function was killed late, or a batch outlasted its visibility"
+)
 NEVER_ENDED = "a try without an end: the function was killed in mid-batch"
 _FAILED = "tried again, though it had been taken: "
 _VARYING = re.compile(r"[0-9a-f]*\d[0-9a-f.:]*|'[^']*'|\"[^\"]*\"")

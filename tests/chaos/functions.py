@@ -8,9 +8,10 @@ import psutil
 from tests.e2e.system import Deployed
 
 _NAME = "AWS_LAMBDA_FUNCTION_NAME"
-_IN_FLIGHT: Literal["ApproximateNumberOfMessagesNotVisible"] = (
-    "ApproximateNumberOfMessagesNotVisible"
-)
+_Count = Literal["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+VISIBLE: _Count = "ApproximateNumberOfMessages"
+IN_HAND: _Count = "ApproximateNumberOfMessagesNotVisible"
+"""What functions were given and have not said the end of."""
 _BUSY_WITHIN = 10.0
 
 
@@ -26,6 +27,12 @@ def processes(system: Deployed, function: str) -> list[psutil.Process]:
     return [each for each in children if _function_of(each) == function]
 
 
+def count(system: Deployed, queue: str, which: _Count) -> int:
+    """How many messages of a queue are visible, or in hand."""
+    answer = system.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=[which])
+    return int(answer["Attributes"][which])
+
+
 def kill_when_busy(system: Deployed, function: str, queue: str) -> tuple[int, int]:
     """Kill a function, as `kill -9` does, when it has messages in hand.
 
@@ -34,7 +41,7 @@ def kill_when_busy(system: Deployed, function: str, queue: str) -> tuple[int, in
     """
     deadline = time.monotonic() + _BUSY_WITHIN
     while True:
-        held = _held(system, queue)
+        held = count(system, queue, IN_HAND)
         found = processes(system, function) if held else []
         if found or time.monotonic() > deadline:
             break
@@ -42,11 +49,6 @@ def kill_when_busy(system: Deployed, function: str, queue: str) -> tuple[int, in
     for each in found:
         _kill(each)
     return len(found), held
-
-
-def _held(system: Deployed, queue: str) -> int:
-    answer = system.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=[_IN_FLIGHT])
-    return int(answer["Attributes"][_IN_FLIGHT])
 
 
 def _function_of(process: psutil.Process) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bucketcast.queues import BATCH
+from tests.chaos import functions
 from tests.chaos.made import Send
 from tests.chaos.plan import Plan
 from tests.chaos.real import RealOperation
@@ -27,7 +28,7 @@ class Progress:
         self._totals = totals
         self._done = dict.fromkeys(totals, 0)
         self._changed = threading.Condition()
-        self._failed = False
+        self.failed = False
 
     @property
     def part(self) -> float:
@@ -44,13 +45,13 @@ class Progress:
             self._done[stream] += events
             self._changed.notify_all()
             mine = self._part(stream) - AHEAD
-            self._changed.wait_for(lambda: self._failed or self._least() >= mine)
+            self._changed.wait_for(lambda: self.failed or self._least() >= mine)
 
     def wait_for(self, part: float) -> bool:
         """Wait until this part has happened; whether it ever will."""
         with self._changed:
-            self._changed.wait_for(lambda: self._failed or self.part >= part)
-            return not self._failed
+            self._changed.wait_for(lambda: self.failed or self.part >= part)
+            return not self.failed
 
     def end(self, stream: str) -> None:
         """Nothing more comes of this stream."""
@@ -61,11 +62,12 @@ class Progress:
     def fail(self) -> None:
         """Let nobody wait any more."""
         with self._changed:
-            self._failed = True
+            self.failed = True
             self._changed.notify_all()
 
     def _part(self, stream: str) -> float:
-        return self._done[stream] / max(1, self._totals[stream])
+        total = self._totals[stream]
+        return self._done[stream] / total if total else 1.0
 
     def _least(self) -> float:
         return min(map(self._part, self._totals))
@@ -93,13 +95,19 @@ class Load:
         with ThreadPoolExecutor(len(self._plan.real) + 1) as pool:
             begun = [pool.submit(self._inject)]
             begun += [pool.submit(self._work, *one) for one in enumerate(self._plan.real)]
-            for each in begun:
-                each.result()
+            try:
+                for each in begun:
+                    each.result()
+            except BaseException:
+                self.progress.fail()
+                raise
 
     def _work(self, number: int, operations: Sequence[RealOperation]) -> None:
         stream = f"worker {number}"
         try:
             for one in operations:
+                if self.progress.failed:
+                    return
                 self._perform(one)
                 for key in one.keys:
                     self.happened[one.name, f"{self._bucket}/{self._prefix}{key}"] += 1
@@ -138,6 +146,8 @@ class Load:
         try:
             for target, sends in _batches(self._plan.made.sends):
                 self._hold_back()
+                if self.progress.failed:
+                    return
                 queue = self._system.targets[target]["queue"] if target else self._system.ingress
                 self._system.send(queue, [each.body for each in sends])
                 self.progress.add("injected", sum(each.events for each in sends))
@@ -147,9 +157,15 @@ class Load:
         self.progress.end("injected")
 
     def _hold_back(self) -> None:
-        """Wait until the ingress queue is short: what breaks is to break while events come."""
+        """Wait until the ingress queue is short: what breaks is to break while events come.
+
+        What a killed function had in hand does not count, or all would wait for it.
+        """
         most = min(MOST_WAITING, _WAITING_PART * len(self._plan.made.sends))
-        while self._system.depth(self._system.ingress) > most:
+        ingress = self._system.ingress
+        while functions.count(self._system, ingress, functions.VISIBLE) > most:
+            if self.progress.failed:
+                return
             time.sleep(_PAUSE)
 
 

@@ -1,7 +1,9 @@
 """One run against a deployed stack with ten servers."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,7 @@ from tests.chaos import functions
 from tests.chaos.causes import Traces
 from tests.chaos.faults import Done, Faults
 from tests.chaos.judge import Judge, Verdict
-from tests.chaos.load import Load
+from tests.chaos.load import Load, Progress
 from tests.chaos.made import BUCKET, REFUSED
 from tests.chaos.plan import Plan
 from tests.e2e.system import Deployed
@@ -20,6 +22,7 @@ from tests.servers.webhook import WebhookServer
 
 _EVENTS = ["s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:ObjectTransition:*"]
 _READS = ["s3:ObjectAccessed:*"]
+SAID_EVERY = 60.0
 
 
 @dataclass(frozen=True)
@@ -84,18 +87,47 @@ def run(
     faults = Faults(plan.faults, system, ten)
     began, used = time.monotonic(), _used(system)
     say(f"{plan.events:,} events, {len(plan.faults)} faults, seed {plan.seed}")
-    with faults.during(load.progress):
+    with faults.during(load.progress), _beside(_tell_tenths, load.progress, faults, say):
         load.run()
     loaded = time.monotonic()
     say(f"all sent after {loaded - began:.0f} s; {system.depths()}")
     ten.each(_whole)
-    system.until_settled(within=settle)
+    over = threading.Event()
+    with _beside(_tell_what_waits, over, system, say):
+        try:
+            system.until_settled(within=settle)
+        finally:
+            over.set()
     settled, used = time.monotonic(), _used(system) - used
     say(f"nothing waits any more after {settled - began:.0f} s")
     verdict = Judge(plan, load, system, ten, real, Traces(system.local.log))()
     judged = time.monotonic()
     spent = (loaded - began, settled - loaded, judged - settled, used)
     return Result(plan, faults.done, verdict, *spent)
+
+
+def _tell_tenths(progress: Progress, faults: Faults, say: Callable[[str], None]) -> None:
+    """Say each tenth of the way."""
+    for tenth in range(1, 10):
+        if progress.wait_for(tenth / 10):
+            say(f"{progress.events:,} events sent, {len(faults.done)} faults over")
+
+
+def _tell_what_waits(over: threading.Event, system: Deployed, say: Callable[[str], None]) -> None:
+    """Say now and then what is still on its way."""
+    while not over.wait(SAID_EVERY):
+        say(f"still waiting: {system.depths()}")
+
+
+@contextmanager
+def _beside(tell: Callable[..., None], *told: object) -> Iterator[None]:
+    """Let something be told by a thread while something is done; the thread ends with it."""
+    thread = threading.Thread(target=tell, args=told, name=tell.__name__)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 def _used(system: Deployed) -> float:

@@ -300,6 +300,27 @@ def test_what_no_queue_takes_is_let_go_if_so_configured(make: Callable[..., Targ
     assert make(exchange=MADE, mandatory="off").send(events(3)) == {}
 
 
+def test_with_ack_none_what_was_sent_counts_as_delivered(
+    amqp: AmqpServer, make: Callable[..., Target]
+) -> None:
+    with amqp.channel() as channel:
+        full = {"x-max-length": 1, "x-overflow": "reject-publish"}
+        channel.queue_declare(OTHER_QUEUE, arguments=full)
+        channel.exchange_declare(MADE, "fanout", durable=True)
+        channel.queue_bind(OTHER_QUEUE, MADE)
+    target = make(exchange=MADE, ack="none", mandatory="off")
+    for _ in range(3):
+        assert target.send(events(3)) == {}
+    target.close()
+    # The broker refused all but the first, and nobody asked.
+    with amqp.channel() as channel:
+        assert channel.basic_get(OTHER_QUEUE, auto_ack=True)[2] is not None
+        assert channel.basic_get(OTHER_QUEUE, auto_ack=True)[2] is None
+    dead = make(exchange=MADE, ack="none", url="amqp://guest:guest@127.0.0.1:1")
+    with pytest.raises(NotConnected):
+        dead.send(events(1))
+
+
 @pytest.mark.parametrize("confirms", ["on", "off"])
 def test_what_a_full_queue_refuses_is_not_delivered(
     amqp: AmqpServer, make: Callable[..., Target], confirms: str

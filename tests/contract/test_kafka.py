@@ -252,6 +252,20 @@ def test_a_broker_that_confirms_nothing_is_named(
     assert "not confirmed within 1 s" in str(error)
 
 
+def test_with_ack_none_what_was_sent_counts_as_delivered(
+    kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "patience", 5.0)
+    target = make(ack="none")
+    assert target.send(events(1)) == {}
+    kafka.pause()
+    try:
+        assert target.send(events(2)) == {}
+    finally:
+        kafka.resume()
+    assert len(kafka.received()) == 3
+
+
 def test_a_missing_topic_keeps_its_events_waiting_until_it_is_made(
     kafka: KafkaServer, make: Make
 ) -> None:

@@ -115,6 +115,23 @@ def test_a_cloud_event_has_its_attributes_in_headers(make: Make, webhook: Webhoo
     }
 
 
+def test_a_record_of_cephs_has_a_cloud_events_attributes_in_headers(
+    make: Make, webhook: WebhookServer
+) -> None:
+    one = event("ä b.txt", region="eu-1", request_id="R1", host_id="H1")
+    assert make(shape="ceph", cloudevents="on", opaque_data="mine").send([one]) == {}
+    (arrival,) = webhook.received()
+    found = arrival.headers
+    assert found["ce-specversion"] == "1.0"
+    assert found["ce-source"] == f"ceph:s3.eu-1.{one.bucket}"
+    assert found["ce-type"] == "com.amazonaws.s3.ObjectCreated:Put"
+    assert found["ce-subject"] == "%C3%A4%20b.txt"
+    assert found["ce-id"].startswith("R1.H1.")
+    assert found["content-type"] == "application/json"
+    (record,) = msgspec.json.decode(arrival.body)["Records"]
+    assert (record["opaqueData"], record["s3"]["object"]["key"]) == ("mine", "ä b.txt")
+
+
 def test_a_structured_cloud_event_is_told_by_its_content_type(
     make: Make, webhook: WebhookServer
 ) -> None:
@@ -416,6 +433,14 @@ def test_an_unknown_authority_is_refused(webhook: WebhookServer, make: Make, tls
         for error in refusals(make(webhook.tls_settings(**texts))):
             assert "see cert_authority" in str(error)
     assert webhook.requests() == []
+
+
+def test_any_certificate_is_taken_if_so_configured(webhook: WebhookServer, make: Make) -> None:
+    settings = webhook.tls_settings(cert_authority="", tls_skip_verify="on")
+    target = make(settings)
+    target.probe()
+    assert target.send(events(2)) == {}
+    assert len(webhook.requests()) == 2
 
 
 def test_without_cert_authority_the_machine_is_asked(

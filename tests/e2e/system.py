@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 from botocore.config import Config
+from minio import Minio
 
 from bucketcast.queues import BATCH
 from tests.e2e import rights
@@ -81,6 +82,16 @@ class Deployed:
             config=Config(
                 signature_version="s3v4", read_timeout=60, retries={"total_max_attempts": 1}
             ),
+        )
+
+    def minio(self) -> Minio:
+        """MinIO's own client, likewise."""
+        where = self.environment
+        return Minio(
+            endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
+            access_key=where["BUCKETCAST_ACCESS_KEY"],
+            secret_key=where["BUCKETCAST_SECRET_KEY"],
+            secure=False,
         )
 
     def close(self) -> None:

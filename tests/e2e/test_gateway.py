@@ -39,13 +39,7 @@ def through(system: System) -> Iterator["S3Client"]:
 
 @pytest.fixture(scope="module")
 def minio(system: System) -> Minio:
-    where = system.environment
-    return Minio(
-        endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
-        access_key=where["BUCKETCAST_ACCESS_KEY"],
-        secret_key=where["BUCKETCAST_SECRET_KEY"],
-        secure=False,
-    )
+    return system.minio()
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from botocore.exceptions import ClientError
-from minio import Minio
 from minio.notificationconfig import (
     NotificationConfig,
     PrefixFilterRule,
@@ -178,13 +177,7 @@ def test_boto3_writes_and_reads_it(through: "S3Client", bucket: str) -> None:
 
 
 def test_minio_py_writes_reads_and_deletes_it(system: System, bucket: str) -> None:
-    where = system.environment
-    client = Minio(
-        endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
-        access_key=where["BUCKETCAST_ACCESS_KEY"],
-        secret_key=where["BUCKETCAST_SECRET_KEY"],
-        secure=False,
-    )
+    client = system.minio()
     queue = QueueConfig(
         queue=HOOK,
         events=["s3:ObjectCreated:*"],
@@ -238,12 +231,17 @@ def test_delete_of_the_configuration_never_deletes_the_bucket(system: System, bu
         (config("s3:ObjectCreated:Nothing"), 400, "InvalidArgument"),
         (config("s3:ObjectCreated:*", arn=HOOK.replace("::", ":mars-1:")), 400, "InvalidArgument"),
         (
-            "<NotificationConfiguration><TopicConfiguration/></NotificationConfiguration>",
+            "<NotificationConfiguration><CloudFunctionConfiguration/></NotificationConfiguration>",
             400,
             "UnsupportedNotification",
         ),
         # Here no trail logs reads, so nothing would ever come.
         (config("s3:ObjectAccessed:Get"), 400, "InvalidArgument"),
+        (
+            "<NotificationConfiguration><TopicConfiguration/></NotificationConfiguration>",
+            400,
+            "MalformedXML",
+        ),
     ],
 )
 def test_a_mistake_changes_nothing(

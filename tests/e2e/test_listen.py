@@ -15,7 +15,6 @@ import pytest
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from minio import Minio
 
 from tests.e2e.deploying import ROOT, STACK
 from tests.e2e.mc import Mc
@@ -236,13 +235,7 @@ def test_mc_watches_a_bucket_and_all_buckets(
 
 
 def test_minio_py_listens_with_filters(system: System, prefix: str) -> None:
-    where = system.environment
-    client = Minio(
-        endpoint=where["BUCKETCAST_URL"].removeprefix("http://"),
-        access_key=where["BUCKETCAST_ACCESS_KEY"],
-        secret_key=where["BUCKETCAST_SECRET_KEY"],
-        secure=False,
-    )
+    client = system.minio()
     heard: list[dict[str, Any]] = []
 
     def read() -> None:

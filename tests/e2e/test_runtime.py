@@ -70,7 +70,10 @@ def left(system: System, begin: str) -> dict[str, Any]:
     mapped = [each["EventSourceArn"] for page in pages for each in page["EventSourceMappings"]]
     named = system.client("secretsmanager").get_paginator("list_secrets").paginate()
     secrets = [each["Name"] for page in named for each in page["SecretList"]]
+    watched = system.client("cloudwatch").get_paginator("describe_alarms").paginate()
+    alarms = [each["AlarmName"] for page in watched for each in page["MetricAlarms"]]
     return {
+        "alarms": [each for each in alarms if f"-runtime-webhook-{begin}" in each],
         "queues": queues.get("QueueUrls", []),
         "mappings": [each for each in mapped if f"-runtime-webhook-{begin}" in each],
         "secrets": [each for each in secrets if f"/runtime/webhook-{begin}" in each],
@@ -102,7 +105,7 @@ def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
     assert webhook.TOKEN not in json.dumps([msgspec.to_builtins(t) for t in targets.listed()])
     system.bucketcast("event", "rm", "uploads", arn(id_))
     targets.remove(Arn(id_, "webhook"), discard=True)
-    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": []}
+    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
 def test_what_waited_for_a_removed_target_is_sent_when_it_is_made_again(
@@ -124,7 +127,7 @@ def test_what_waited_for_a_removed_target_is_sent_when_it_is_made_again(
     system.until_equal("both", lambda: arrived(system, "/again", prefix), expected, within=300)
     system.bucketcast("event", "rm", "uploads", arn(id_))
     system.bucketcast("target", "rm", arn(id_), "--discard")
-    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": []}
+    assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
 def test_two_hundred_are_made_used_and_removed(
@@ -161,7 +164,7 @@ def test_two_hundred_are_made_used_and_removed(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda id_: targets.remove(Arn(id_, "webhook"), discard=True), ids))
     begin = f"many-{prefix[-7:-1]}-"
-    assert left(system, begin) == {"queues": [], "mappings": [], "secrets": []}
+    assert left(system, begin) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
     assert [each for each in targets.listed() if each.id in ids] == []
 
 

@@ -51,7 +51,9 @@ def test_a_function_carries_its_kind_alone_and_is_called_for_nothing_yet(two: Sy
     variables = function["Environment"]["Variables"]
     assert variables["BUCKETCAST_KIND"] == "redis"
     assert variables["BUCKETCAST_QUEUE_PREFIX"] == "Bucketcast-runtime-redis-"
-    assert len(two.of_type("AWS::Lambda::EventSourceMapping")) == 1, "ingest's"
+    called = two.of_type("AWS::Lambda::EventSourceMapping").values()
+    redis = [each for each in called if "redis" in str(each["Properties"]["FunctionName"])]
+    assert redis == []
 
 
 def test_a_function_may_touch_what_is_named_for_it_and_no_more(two: Synthesised) -> None:
@@ -98,14 +100,26 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
 
 
 def test_ingest_may_send_to_them(two: Synthesised) -> None:
-    resources = [
-        resource
+    ends = [
+        _end(resource)
         for each in _statements(two, "Ingest", "sqs:SendMessage")
-        for resource in (
-            each["Resource"] if isinstance(each["Resource"], list) else [each["Resource"]]
-        )
+        for resource in _list(each["Resource"])
     ]
-    assert ":Bucketcast-runtime-*" in [_end(each) for each in resources]
+    assert ":Bucketcast-runtime-*" in ends
+
+
+def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Synthesised) -> None:
+    named = {
+        each["Properties"].get("QueueName"): each["Properties"]
+        for each in two.of_type("AWS::SQS::Queue").values()
+    }
+    shared = named["Bucketcast-runtime-webhook-once"]
+    assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 86_400)
+    assert "RedrivePolicy" not in shared
+    assert "Bucketcast-runtime-redis-once" not in named, "no topic goes there"
+    called = two.of_type("AWS::Lambda::EventSourceMapping").values()
+    (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
+    assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 5}
 
 
 def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:

@@ -11,9 +11,11 @@ from moto.sqs.models import sqs_backends
 
 from bucketcast.runtime.model import Runtime
 from bucketcast.store.runtime.alarms import Alarms
+from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.resources import Resources
 from bucketcast.store.runtime.table import Table
 from bucketcast.store.runtime.targets import RuntimeTargets
+from bucketcast.store.topics.items import Items
 
 ACCOUNT = "123456789012"
 REGION = "eu-central-1"
@@ -70,6 +72,7 @@ class Account:
         self.functions, self.secrets = clients["lambda"], clients["secretsmanager"]
         self.cloudwatch = clients["cloudwatch"]
         self.now = 1_800_000_000.0
+        self.table_name = table
         self.table = Table(table, self.dynamodb)
         make_functions(clients["iam"], self.functions)
 
@@ -82,6 +85,11 @@ class Account:
         alarms = Alarms(self.cloudwatch, TOPIC)
         more = {"patience": 0.0, "clock": lambda: self.now, **more}
         return RuntimeTargets(runtime, self.table, resources, alarms, **more)
+
+    def book(self) -> TargetBook:
+        """What ingest asks for queues."""
+        items = Items(self.table_name, self.dynamodb)
+        return TargetBook(self.table, items, RUNTIME.prefix)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:

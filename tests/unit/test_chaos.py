@@ -11,6 +11,7 @@ import pytest
 from tests.chaos.breakage import FUNCTION, INGEST, SERVERS
 from tests.chaos.causes import GIVEN_TWICE, NEVER_ENDED, SENT_TWICE, Traces
 from tests.chaos.judge import Judge, Verdict
+from tests.chaos.load import Progress
 from tests.chaos.made import BUCKET, DIALECT, REFUSED, UNTAKEN
 from tests.chaos.plan import Plan, plan
 from tests.contract.bucket_shown import listed
@@ -46,6 +47,21 @@ def test_a_small_plan_has_something_of_everything(seed: int) -> None:
     assert small.made.broken.keys() == {"", *TARGETS}
     sent = [each.body for each in small.made.sends]
     assert all(text in sent for texts in small.made.broken.values() for text in texts)
+
+
+def test_a_stream_without_events_and_one_that_ended_hold_nobody_up() -> None:
+    progress = Progress({"one": 10, "none": 0, "other": 10})
+    progress.end("other")
+    progress.add("one", 10)
+    assert progress.wait_for(1.0)
+
+
+def test_where_one_fails_nobody_waits() -> None:
+    progress = Progress({"one": 10, "other": 10})
+    progress.fail()
+    progress.add("one", 10)
+    assert not progress.wait_for(1.0)
+    assert progress.failed
 
 
 def log_of(planned: Plan) -> list[Arrival]:

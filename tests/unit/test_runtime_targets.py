@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from bucketcast.arn import Arn
 from bucketcast.errors import ConfigErrors
 from bucketcast.runtime.model import RuntimeTarget
-from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.table import LostTaskError
 from bucketcast.store.runtime.targets import (
     GRACE_SECONDS,
@@ -61,7 +60,7 @@ def only_this_is_there(account: Account, token: str) -> None:
 
 
 def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: Account) -> None:
-    book = TargetBook(account.table)
+    book = account.book()
     assert book.queue(str(HOOK)) is None
     assert put(account.targets()) == "made"
     only_this_is_there(account, "hunter2")
@@ -115,6 +114,22 @@ def test_alarms_that_somebody_removed_come_back_and_harm_no_removal(account: Acc
     nothing_is_left(account)
 
 
+def test_alarms_that_cannot_be_made_again_hold_up_nobody(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(account.targets())
+    targets = account.targets()
+
+    def refused(_: object) -> None:
+        raise RuntimeError("CloudWatch said no")
+
+    monkeypatch.setattr(targets._alarms, "make", refused)
+    with pytest.raises(RuntimeError, match="CloudWatch said no"):
+        put(targets)
+    assert account.table.tasks() == []
+    assert put(account.targets()) == "unchanged"
+
+
 def test_the_same_again_changes_nothing(account: Account) -> None:
     put(account.targets())
     before = account.table.version(), account.table.targets()
@@ -151,7 +166,7 @@ def test_switched_off_it_keeps_its_settings_and_its_events_wait(account: Account
     (target,) = account.table.targets()
     assert target.state == "off"
     assert account.mapped() == set()
-    assert TargetBook(account.table).queue(str(HOOK)) == target.queue
+    assert account.book().queue(str(HOOK)) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     only_this_is_there(account, "hunter2")
 
@@ -205,7 +220,7 @@ def test_what_waits_stays_until_the_target_is_made_again(account: Account) -> No
     (kept,) = account.table.targets()
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
     assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
-    assert TargetBook(account.table).queue(str(HOOK)) is None
+    assert account.book().queue(str(HOOK)) is None
     with pytest.raises(NoRuntimeTargetError):
         account.targets().remove(HOOK)
     account.now += GRACE_SECONDS + 1

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.store.runtime.book import TargetBook
 from bucketcast.store.runtime.resources import Resources
 from bucketcast.store.topics.items import Items
 from bucketcast.store.topics.topics import LEASE_SECONDS, Topics, Wanted
@@ -76,7 +75,7 @@ def it_is_whole(account: Account) -> Topic:
 
 
 def test_a_persistent_topic_has_a_queue_that_its_arn_leads_to(account: Account) -> None:
-    book = TargetBook(account.table)
+    book = account.book()
     made = put(account, LOGIN)
     assert it_is_whole(account) == made
     assert str(made.arn) == "arn:aws:sns:eu-central-1:acme:t1"

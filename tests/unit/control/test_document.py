@@ -20,7 +20,8 @@ EMPTY = (
 
 
 def read(text: str | bytes) -> list[Queue]:
-    return document.read(text.encode() if isinstance(text, str) else text, [HOOK, REDIS], "eu-1")
+    given = text.encode() if isinstance(text, str) else text
+    return document.read(given, [HOOK, REDIS], "eu-1").queues
 
 
 def config(*queues: str) -> str:
@@ -112,7 +113,7 @@ ARN = (
 )
 NAME = "filter rule name must be either prefix or suffix"
 TWICE = "An object key name filtering rule defined with overlapping prefixes, overlapping suffixes"
-TOPIC = "<TopicConfiguration><Topic>t</Topic></TopicConfiguration>"
+FUNCTION = "<CloudFunctionConfiguration><Id>f</Id></CloudFunctionConfiguration>"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ TOPIC = "<TopicConfiguration><Topic>t</Topic></TopicConfiguration>"
         (config(queue(id_="a"), queue(), queue(id_="a")), "InvalidArgument", TWICE),
         (config(queue(), queue(arn=HOOK.replace("::", ":eu-1:"))), "InvalidArgument", TWICE),
         (config(queue(events=())), "MalformedXML", "The XML you provided was not well-formed"),
-        (config(TOPIC), "UnsupportedNotification", "MinIO server does not support Topic or Cloud"),
+        (config(FUNCTION), "UnsupportedNotification", "MinIO server does not support Topic or"),
         (config("<CloudFunctionConfiguration/>"), "UnsupportedNotification", "MinIO server"),
         ("<Other/>", "MalformedXML", "The XML"),
         ("<NotificationConfiguration>", "MalformedXML", "The XML"),
@@ -175,8 +176,8 @@ def test_a_mistake_is_answered_as_minio_answers_it(text: str, code: str, message
         (config(queue(events=("y",)), "</broken>"), EVENT),
         # Then repeats, topics, and last whether the targets are there.
         (config(queue(arn=BAD) * 2), TWICE),
-        (config(queue() * 2, TOPIC), TWICE),
-        (config(queue(arn=BAD), TOPIC), "MinIO server does not support"),
+        (config(queue() * 2, FUNCTION), TWICE),
+        (config(queue(arn=BAD), FUNCTION), "MinIO server does not support"),
         (config(queue(arn=BAD), queue(events=(PUT, PUT))), "Configurations overlap."),
     ],
 )

@@ -64,6 +64,13 @@ def test_amqp_goes_to_its_exchange_by_the_topic_s_name(
     assert made.settings["routing_key"] == "t1"
     assert made.settings["mandatory"] == mandatory
     assert made.settings["delivery_mode"] == mode
+    assert made.settings.get("ack") == ("none" if level == "none" else None)
+
+
+def test_http_s_own_attributes_reach_the_webhook() -> None:
+    made = pushed(push_endpoint="https://h/", verify_ssl="false", cloudevents="true")
+    assert made.settings["tls_skip_verify"] == "on"
+    assert made.settings["cloudevents"] == "on"
 
 
 def test_amqp_confirms_unless_told_otherwise() -> None:
@@ -87,6 +94,7 @@ def test_kafka_has_the_topic_s_name_and_the_login_of_the_attributes_first() -> N
     assert made.settings == {
         "brokers": "b1:9093,b2:9093,b3",
         "topic": "t1",
+        "ack": "none",
         "tls": "on",
         "cert_authority": PEM,
         "sasl": "on",

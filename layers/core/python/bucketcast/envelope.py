@@ -13,7 +13,9 @@ What an event has behind it survives when it goes back as a new message: `since`
 (Unix ms), how often its messages were received (`attempts`), and why the last try that it can tell
 of failed (`reason`, and `error`, its class). A message with no `attempts` is the first of its term,
 and the term begins when that message was sent: so what was buried and is redriven has all of it.
-`created` is when the event came to us, for ever.
+`created` is when the event came to us, for ever. `topic` is the ARN of the topic that the events
+are for, if they are for one: its limits hold for them, and many topics may share a queue.
+`not_before` (Unix ms) is when they may be tried, where SQS cannot keep a message back so long.
 """
 
 import sys
@@ -81,6 +83,8 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 0
     reason: str = ""
     error: str = ""
+    topic: str = ""
+    not_before: int = 0
     events: list[Delivery] | None = None
     count: int = 0
     zstd: str = ""
@@ -94,6 +98,8 @@ class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 0
     reason: str = ""
     error: str = ""
+    topic: str = ""
+    not_before: int = 0
     events: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     count: int = 0
     zstd: str = ""

@@ -240,10 +240,8 @@ def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
     for word in filter(None, (part.strip() for part in words.split(","))):
         if word in WORDS:
             names.update(dict.fromkeys(WORDS[word]))
-        elif word in SINGLES or word in FAMILIES:
-            names[word] = None
-        elif word in _IN_CEPHS_TEXT:
-            names[_IN_CEPHS_TEXT[word]] = None
+        elif name := asked(word):
+            names[name] = None
         elif word in LISTENERS_ONLY and listening:
             names[_SHORT.get(word, word)] = None
         elif word in LISTENERS_ONLY:
@@ -260,6 +258,12 @@ def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
     if not names:
         raise ValueError(f"no event in '{words}': name at least one of {', '.join(WORDS)}")
     return tuple(names)
+
+
+def asked(name: str) -> str | None:
+    """The name of an event or a family as rules hold it; None where no rule can ask for it."""
+    known = _IN_CEPHS_TEXT.get(name, name)
+    return known if known in SINGLES or known in FAMILIES else None
 
 
 def expand(name: str) -> tuple[str, ...]:

@@ -6,7 +6,10 @@ from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Self
 
+import msgspec
+
 from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.topics.model import TopicDefaults
 
 ANY_BUCKET = "*"
 _NONE = "none"
@@ -73,6 +76,11 @@ class IngestSettings:
     @property
     def ingress_queue_url(self) -> str:
         return f"{self.queue_prefix}ingress"
+
+    @property
+    def runtime_prefix(self) -> str:
+        """How the names of the queues of run-time targets begin."""
+        return f"{self.queue_prefix.rpartition('/')[2]}runtime-"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
@@ -157,19 +165,22 @@ class DispatchSettings:
 class RuntimeSettings:
     """Of a function for run-time targets: `queues` is the URL of any queue but for its name.
 
-    `table` holds the targets, `prefix` begins the names of this kind's queues.
+    `table` holds the targets, `prefix` begins the names of this kind's queues, and `topics` is what
+    holds where a topic says nothing.
     """
 
     kind: str
     table: str
     queues: str
     prefix: str
+    topics: TopicDefaults = field(default_factory=TopicDefaults)
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> Self:
         names = ("KIND", "RULES_TABLE", "QUEUES", "QUEUE_PREFIX")
         kind, table, queues, prefix = _variables(environ, names)
-        return cls(kind, table, queues, prefix)
+        given = environ.get("BUCKETCAST_TOPICS", "{}")
+        return cls(kind, table, queues, prefix, msgspec.json.decode(given, type=TopicDefaults))
 
 
 def _digest(arn: str) -> str:

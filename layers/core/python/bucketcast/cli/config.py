@@ -25,6 +25,7 @@ from bucketcast.config import (
     ScanOptions,
     Source,
     TargetConfig,
+    TopicOptions,
     load,
 )
 from bucketcast.options import REFERENCE, Option, options_of
@@ -46,7 +47,7 @@ _NESTED = (
 _OBJECT_FACTS = (
     "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
     "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
-    "all (default off)"
+    "all (default off; all for a local deploy)"
 )
 _PEM_BEGIN = "-----BEGIN "
 
@@ -78,6 +79,7 @@ class _WithEveryOption(click.Command):
             _section(formatter, f"[notify_{kind}.ID]", page.own_first(declared), variables)
         _section(formatter, "[notify_KIND.ID.deploy]", options_of(DeployOptions))
         _section(formatter, "[runtime]", options_of(RuntimeOptions))
+        _section(formatter, "[topics]", options_of(TopicOptions))
         _section(formatter, "[pipeline]", options_of(PipelineOptions))
         _section(formatter, "[scan.BUCKET]", options_of(ScanOptions))
 
@@ -171,6 +173,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             for target in chosen
         ],
         "runtime": dict(_runtime(config)),
+        "topics": dict(_topics(config)),
         "pipeline": dict(_pipeline(config)) or None,
         "scans": {bucket: dict(_scan(scan)) for bucket, scan in config.scans.items()},
         "notes": list(config.notes),
@@ -208,8 +211,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     yield from _entry_rows(config)
     for key, text in _alarms(config):
         yield "alarms", key, text
-    for key, value in _runtime(config):
-        yield "runtime", key, _shown(value)
+    yield from (("runtime", key, _shown(value)) for key, value in _runtime(config))
+    yield from (("topics", key, _shown(value)) for key, value in _topics(config))
     if config.discard:
         yield "removed", "discard", _shown(config.discard)
     for key, value in _pipeline(config):
@@ -239,6 +242,11 @@ def _alarms(config: Deployment) -> Iterator[tuple[str, str]]:
 def _runtime(config: Deployment) -> Iterator[tuple[str, Any]]:
     for key in options_of(RuntimeOptions):
         yield key, getattr(config.runtime, key)
+
+
+def _topics(config: Deployment) -> Iterator[tuple[str, Any]]:
+    for key in options_of(TopicOptions):
+        yield key, getattr(config.topics, key)
 
 
 def _pipeline(config: Deployment) -> Iterator[tuple[str, Any]]:

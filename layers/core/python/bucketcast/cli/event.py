@@ -21,8 +21,10 @@ from bucketcast.rules import Rule, patterns
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.access_events import AccessEvents
+from bucketcast.store.looks import blind
 from bucketcast.store.rules import RuleExistsError, Rules
-from bucketcast.wording import texts
+from bucketcast.store.topics.items import Items
+from bucketcast.topics.model import TopicArn, is_topic
 
 _COLUMNS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
 _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
@@ -91,7 +93,8 @@ def add(
     there = deployed.find(screen.stack, aws)
     target = there.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    _refuse_blind(rule, there)
+    if why_blind := blind(rule, there):
+        raise NotLookedAtError(why_blind)
     _refuse_unasked_costs(rule, there, aws)
     with explained():
         _refuse_large(rule, Rules(there.rules_table, aws.dynamodb))
@@ -132,8 +135,8 @@ def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
     """  # noqa: D301 - click reads the character
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
-    known = {target.arn for target in there.targets}
     rules = _of(there, bucket, arn, aws)
+    known = {target.arn for target in there.targets} | _topics(rules, there, aws)
     rows = [
         (
             rule.arn if rule.arn in known else f"{rule.arn} (not deployed)",
@@ -234,6 +237,14 @@ def rm(
     screen.answer(document, *(f"Successfully removed {_line(rule)}" for rule in rules))
 
 
+def _topics(rules: Sequence[Rule], there: deployed.Deployed, aws: Aws) -> set[str]:
+    """The ARNs of topics that rules name and that are there."""
+    items = Items(there.rules_table, aws.dynamodb)
+    named = {rule.arn for rule in rules if is_topic(rule.arn)}
+    with explained():
+        return {arn for arn in named if items.topic(TopicArn.parse(arn))}
+
+
 def _of(there: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
     """The bucket's rules, ordered by ARN and what they ask for."""
     with explained():
@@ -250,23 +261,6 @@ def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any
         and rule.suffix == fields["suffix"]
         and set(rule.conditions) == set(fields["conditions"])
         and rule.name == fields["name"]
-    )
-
-
-def _refuse_blind(rule: Rule, there: deployed.Deployed) -> None:
-    """What nobody may look at would count as met, and the rule would match everything."""
-    blind = next((one for one in rule.conditions if one.about_object), None)
-    if blind is None or there.looks_into(rule.bucket):
-        return
-    cure = (
-        f"[bucket.{rule.bucket}]"
-        if there.object_facts
-        else f'object_facts = "on" and [bucket.{rule.bucket}]'
-    )
-    raise NotLookedAtError(
-        f"{texts(blind)[0]} is about what only the object knows, and ingest may not look at "
-        f"objects of {rule.bucket}: put {cure} into bucketcast.toml and deploy; "
-        'object_facts = "all" is for every bucket of the account'
     )
 
 

@@ -18,8 +18,12 @@ from bucketcast.options import read
 from bucketcast.rules import Rule
 from bucketcast.shapes import aws as s3_record
 from bucketcast.store import access, deployed
+from bucketcast.store.access import Aws
 from bucketcast.store.rules import Rules
+from bucketcast.store.topics.items import Items
 from bucketcast.targets.base import Target
+from bucketcast.topics import endpoint
+from bucketcast.topics.model import TopicArn, is_topic
 from bucketcast.wording import metadata_name
 
 _COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
@@ -77,6 +81,8 @@ def command(screen: Screen, /, what: str, **said: Any) -> None:
             return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
 
     def target(arn: str) -> Target | None:
+        if is_topic(arn):
+            return _of_topic(arn, there.rules_table, aws)
         found = next((each for each in there.targets if each.arn == arn), None)
         if found is None:
             return None
@@ -89,6 +95,17 @@ def command(screen: Screen, /, what: str, **said: Any) -> None:
         return
     for event in events:
         _show(screen, event, explanation)
+
+
+def _of_topic(arn: str, table: str, aws: Aws) -> Target | None:
+    """What a topic's events are sent by, without its login; None where they are sent nowhere."""
+    with access.explained():
+        topic = Items(table, aws.dynamodb).topic(TopicArn.parse(arn))
+    pushed = endpoint.target(topic, {}) if topic else None
+    if pushed is None:
+        return None
+    kind = targets.load(pushed.kind)
+    return kind(read(kind.Settings, pushed.settings))
 
 
 def _of_file(path: str, said: dict[str, Any]) -> list[Event]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bucketcast.cli import words
+from bucketcast.cli import import_ceph, words
 from bucketcast.cli.screen import Screen, shared
 from bucketcast.errors import BucketcastError
 from bucketcast.moving import files, settled, written
@@ -111,6 +111,9 @@ def minio(  # noqa: PLR0913 - one parameter an option
     document = {"output": str(output) if output and made.toml else None}
     document |= _document(found, made, notes)
     screen.answer(document, *toml, *map(written.command, found.rules), exact=True)
+
+
+command.add_command(import_ceph.command)
 
 
 def _read(path: Path) -> files.File:

@@ -1,9 +1,9 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
 Tables are `[bucket.NAME]`, `[ingest]`, `[entry]` and `[entry.NAME]`, `[alarms]`, `[removed]`,
-`[runtime]` for targets made at run time, `[pipeline]` and `[scan.BUCKET]` for Spark jobs,
-`[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs; variables
-are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
+`[runtime]` for targets made at run time, `[topics]`, `[pipeline]` and `[scan.BUCKET]` for Spark
+jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs.
+Variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
 environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
 counts as unset.
 """
@@ -26,6 +26,7 @@ from bucketcast.config.model import (
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.reading import Reading
 from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
+from bucketcast.config.topics import TopicOptions
 from bucketcast.errors import ConfigErrors
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "ScanOptions",
     "Source",
     "TargetConfig",
+    "TopicOptions",
     "load",
 ]
 

@@ -13,6 +13,7 @@ from bucketcast.config.runtime import RuntimeConfig
 from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
 from bucketcast.settings import ANY_BUCKET, ObjectFacts
 from bucketcast.targets.base import Common, Shaped
+from bucketcast.topics.model import TopicDefaults
 
 MAX_CONCURRENCY = 4
 """Batches of one target at once: one that hangs takes no more of the account's calls."""
@@ -146,6 +147,7 @@ class Deployment:
     kms_keys: tuple[str, ...] = ()
     reserved: int = 0
     nested: bool = False
+    topics: TopicDefaults = field(default_factory=TopicDefaults)
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

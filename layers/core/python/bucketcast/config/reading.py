@@ -18,6 +18,7 @@ from bucketcast.config import (
     limits,
     pipeline,
     runtime,
+    topics,
     variables,
 )
 from bucketcast.config.alarms import AlarmOptions
@@ -35,9 +36,11 @@ from bucketcast.config.model import (
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
+from bucketcast.config.topics import TopicOptions
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.lifetime import RETENTION_DAYS
 from bucketcast.options import REFERENCE, mistakes, on_off, options_of, read
+from bucketcast.topics.model import TopicDefaults
 
 _WORDS = {dict: "a table", float: "a number with decimals"}
 TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -72,7 +75,7 @@ class Reading:
         kms_keys = document.get("kms_keys", [])
         self._errors += keys.mistakes(kms_keys)
         nested = self._switch("nested")
-        self._object_facts = _text(document.get("object_facts", "off"))
+        self._object_facts = _text(document.get("object_facts", "all" if self._local else "off"))
         if self._object_facts not in OBJECT_FACTS:
             allowed = f"allowed is one of {', '.join(OBJECT_FACTS)}"
             self._wrong("object_facts", f"found {self._object_facts!r}", allowed)
@@ -91,6 +94,7 @@ class Reading:
             "removed",
             "runtime",
             "scan",
+            "topics",
         }
         known = sorted(own | tables)
         for key in (key for key in document if key not in known):
@@ -105,6 +109,7 @@ class Reading:
         scans = dict(self._scans(jobs))
         at_run_time = self._runtime()
         reserved = self._reserved()
+        about_topics = self._topics()
         if self._errors:
             raise ConfigErrors(self._errors)
         if found and told is None and not self._local:
@@ -128,6 +133,7 @@ class Reading:
             kms_keys=tuple(kms_keys),
             reserved=reserved,
             nested=nested,
+            topics=about_topics,
         )
 
     def _switch(self, key: str) -> bool:
@@ -222,6 +228,14 @@ class Reading:
         if self._local and "reserved_concurrency" not in values:
             return 0
         return options.reserved_concurrency
+
+    def _topics(self) -> TopicDefaults:
+        values = self._values(self._document.get("topics", {}), "topics")
+        options: TopicOptions | None = self._read(TopicOptions, values, "topics")
+        if options is None:
+            return TopicDefaults()
+        self._errors += topics.mistakes(options)
+        return topics.defaults(options)
 
     def _scans(self, jobs: PipelineOptions | None) -> Iterator[tuple[str, ScanConfig]]:
         there = jobs or (read(PipelineOptions, {}) if "pipeline" in self._document else None)

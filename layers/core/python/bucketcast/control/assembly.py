@@ -13,6 +13,7 @@ from bucketcast.control.forward import Forward
 from bucketcast.control.gate import Gate
 from bucketcast.control.listen.buckets import BucketEvents
 from bucketcast.control.listen.place import Place
+from bucketcast.control.s3.binding import Binding
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.sns.actions import Actions
 from bucketcast.control.sns.routes import Sns
@@ -51,7 +52,7 @@ def assemble(
     known = Known(find)
     gate = Gate(known, region, domains=tuple(name.lower() for name in domains))
     endpoint = logins.endpoint(region)
-    notifications = Notifications(stack, aws, region)
+    notifications = Notifications(stack, aws, region, Binding(aws))
     # Clients are made one after the other: making one is not safe among threads, using one is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     forward = Forward(endpoint, region, logins)

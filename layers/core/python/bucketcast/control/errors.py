@@ -52,6 +52,7 @@ _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
         "You must provide the Content-Length HTTP header.",
     ),
     "NoSuchBucket": (HTTPStatus.NOT_FOUND, "The specified bucket does not exist"),
+    "NoSuchKey": (HTTPStatus.NOT_FOUND, "The specified key does not exist."),
     "NotImplemented": (
         HTTPStatus.NOT_IMPLEMENTED,
         "A header you provided implies functionality that is not implemented",

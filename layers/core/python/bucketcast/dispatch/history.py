@@ -36,7 +36,8 @@ def told(envelope: Sealed, term: Term, error: DeliveryError) -> str:
 def history(envelope: Sealed, term: Term, error: DeliveryError | None = None) -> Envelope:
     """What the next message of these events is to have behind it."""
     reason, name = (str(error), name_of(error)) if error else (envelope.reason, envelope.error)
-    return Envelope(term.begun, attempts=term.tries, reason=reason, error=name)
+    topic = envelope.topic
+    return Envelope(term.begun, attempts=term.tries, reason=reason, error=name, topic=topic)
 
 
 def together(parts: Iterable[Open], error: DeliveryError) -> Envelope:
@@ -47,6 +48,7 @@ def together(parts: Iterable[Open], error: DeliveryError) -> Envelope:
         attempts=max(1, *(one.term.tries if one.tried else one.term.attempts for one in parts)),
         reason=str(error),
         error=name_of(error),
+        topic=next((one.envelope.topic for one in parts if one.envelope.topic), ""),
     )
 
 

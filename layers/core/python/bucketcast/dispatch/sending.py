@@ -66,6 +66,21 @@ class Sender:
         redact(events, failures)
         return failures
 
+    def once(self, events: Sequence[Event], remaining: Callable[[], float]) -> Failures | None:
+        """One batch, of which nothing is tried a second time; None: too few seconds for it."""
+        try:
+            if self._target is None:
+                self._target = self._connect(False)  # noqa: FBT003 - by place, as its type says
+        except DeliveryError as error:
+            return dict.fromkeys(range(len(events)), error)
+        if self.short_of(remaining()):
+            return None
+        failures = self._narrow(events, remaining, fresh=False)
+        if any(isinstance(error, NotConnected) for error in failures.values()):
+            self.close()
+        redact(events, failures)
+        return failures
+
     def _made(self) -> Target | None:
         """The target, made now if need be; None where it cannot be, as sending says of each."""
         if self._target is None:

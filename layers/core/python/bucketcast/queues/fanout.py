@@ -2,18 +2,19 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.arn import Arn
-from bucketcast.envelope import MAX_EVENTS, Packed, TooLarge, pack, unpack
+from bucketcast.envelope import MAX_EVENTS, Envelope, Packed, TooLarge, pack, unpack
 from bucketcast.ingest import Outbox, Unsent
 from bucketcast.listening import is_listener
 from bucketcast.queues import Outgoing, Queue, buried, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.telemetry import logger
+from bucketcast.topics.model import is_topic
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -64,7 +65,7 @@ class Fanout:
         where = self._place(arn)
         most = 1 if where.fifo else _HEARD_EVENTS if is_listener(arn) else MAX_EVENTS
         try:
-            packed = list(pack(outbox.deliveries, round(time.time() * 1000), most=most))
+            packed = list(_packed(arn, outbox, most))
         except TooLarge as error:
             return self._without(arn, outbox, error.place, error)
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
@@ -164,6 +165,12 @@ class _Place(NamedTuple):
     queue: Queue | None
     fifo: bool
     certain: bool
+
+
+def _packed(arn: str, outbox: Outbox, most: int) -> Iterator[Packed]:
+    now = round(time.time() * 1000)
+    topic = Envelope(now, topic=arn) if is_topic(arn) else None
+    return pack(outbox.deliveries, now, history=topic, most=most)
 
 
 def _message(where: _Place, outbox: Outbox, one: Packed) -> Outgoing:

@@ -76,6 +76,15 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.queue_arns}:{queue}"
 
 
+ONCE = "once"
+"""How the queue's name ends that all topics of a kind share whose events have one attempt each."""
+
+
+def once_queue(prefix: str, kind: str) -> str:
+    """The name of that queue; `prefix` begins the names of all queues of run-time targets."""
+    return f"{prefix}{kind}-{ONCE}"
+
+
 def id_of(queue: str, prefix: str) -> str:
     """The id of the target behind a queue's name; `prefix` is its name's part before the id."""
     return queue.removeprefix(prefix).removesuffix(".fifo")[: -TOKEN_LENGTH - 1]

@@ -14,6 +14,7 @@ import msgspec
 
 from bucketcast.event import Event, padded
 from bucketcast.names import in_ceph
+from bucketcast.shapes import cloudevents
 from bucketcast.shapes.parts import S3, Bucket, Identity, Record, Request, Response
 from bucketcast.sources.ceph import swapped
 
@@ -90,6 +91,19 @@ def record(event: Event, opaque_data: str = "") -> _Record | msgspec.Raw:
     )
 
 
+def attributes(event: Event) -> dict[str, str]:
+    """What CloudEvents' adapter for S3 says of the record, to stand beside it in headers.
+
+    The key is as in the record, and the source begins with the record's own `eventSource`.
+    """
+    said = in_ceph(event).removeprefix("s3:")
+    return cloudevents.attributes(event) | {
+        "source": f"ceph:s3.{event.region}.{event.bucket}",
+        "type": f"com.amazonaws.s3.{said}",
+        "subject": event.key,
+    }
+
+
 def _sequencer(event: Event) -> str:
     """RGW's 16 digits, or all of them where they do not fit."""
     digits = padded(event.sequencer)
@@ -98,7 +112,7 @@ def _sequencer(event: Event) -> str:
 
 
 def _id(event: Event) -> str:
-    """The event's time and its own id.
+    """The event's time and the id of its copy: each notification sends one of its own.
 
     RGW has an ETag behind its time, of six decimals. Others have three and leave the ETag out of
     removals: all objects of one DeleteObjects would have the same.
@@ -106,5 +120,5 @@ def _id(event: Event) -> str:
     try:
         moment = datetime.fromisoformat(event.time)
     except ValueError:  # a leap second, or what no calendar has
-        return f"{event.time}.{event.id}"
-    return f"{int(moment.timestamp()):010}.{moment.microsecond:06}.{event.id}"
+        return f"{event.time}.{event.copy_id}"
+    return f"{int(moment.timestamp()):010}.{moment.microsecond:06}.{event.copy_id}"

@@ -56,8 +56,10 @@ def _webhook(_: Topic, where: Address, values: Mapping[str, str]) -> dict[str, s
     secure = where.scheme == "https"
     return {
         "endpoint": where.without_login,
+        "cloudevents": "on" if values.get("cloudevents") == "true" else "",
         "auth_token": token,
         "cert_authority": values.get("ca-location", "") if secure else "",
+        "tls_skip_verify": _off(values) if secure else "",
     }
 
 
@@ -72,7 +74,7 @@ def _amqp(topic: Topic, where: Address, values: Mapping[str, str]) -> dict[str, 
         "routing_key": topic.name,
         "mandatory": "on" if ack == "routable" else "off",
         "delivery_mode": "1" if ack == "none" else "2",
-        "publisher_confirms": "off" if ack == "none" else "on",
+        "ack": "none" if ack == "none" else "",
         "cert_authority": values.get("ca-location", "") if secure else "",
         "tls_skip_verify": _off(values) if secure else "",
     }
@@ -84,6 +86,7 @@ def _kafka(topic: Topic, where: Address, values: Mapping[str, str]) -> dict[str,
     found = {
         "brokers": ",".join(filter(None, (where.place, values.get("kafka-brokers", "")))),
         "topic": topic.name,
+        "ack": "none" if values.get("kafka-ack-level") == "none" else "",
         "tls": "on" if secure else "off",
         "cert_authority": values.get("ca-location", "") if secure else "",
         "tls_skip_verify": _off(values) if secure else "",

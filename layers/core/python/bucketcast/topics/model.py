@@ -36,6 +36,7 @@ OWN: Final = frozenset(
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _PREFIX: Final = "arn:aws:sns:"
 _FIELDS: Final = 6
+_TARGET: Final = re.compile(r"arn:minio:sqs:[^:]*:topic-[0-9a-f]{16}:[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +169,11 @@ class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
 def is_topic(arn: str) -> bool:
     """Whether an ARN is a topic's, and not a target's."""
     return arn.startswith(_PREFIX)
+
+
+def is_topics_target(arn: str) -> bool:
+    """Whether an ARN is that of the run-time target of some topic, which only the topic may use."""
+    return bool(_TARGET.fullmatch(arn))
 
 
 def topic_id(tenant: str, name: str) -> str:

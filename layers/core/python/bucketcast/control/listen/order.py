@@ -3,8 +3,8 @@
 S3 delivers in no order, and ingest works on several batches at once, one of which may wait for a
 function that is only starting. So an event is held until nothing is on its way any more that could
 be earlier, which is mostly seen at once; and where it cannot be seen, because there is always
-something on its way, for three seconds at first and then for twice as long as events of this bucket
-are late. Nothing is held for more than five seconds: one that is later than that is told late.
+something on its way, for five seconds at first and then for twice as long as events of this bucket
+are late. Nothing is held for more than ten seconds: one that is later than that is told late.
 """
 
 from bisect import bisect_right
@@ -16,8 +16,8 @@ from bucketcast.event import Event, padded
 
 Payload = TypeVar("Payload")
 SHORTEST_SECONDS: Final = 0.05
-FIRST_SECONDS: Final = 3.0
-LONGEST_SECONDS: Final = 5.0
+FIRST_SECONDS: Final = 5.0
+LONGEST_SECONDS: Final = 10.0
 LEARNED_SECONDS: Final = 10.0
 _MARGIN: Final = 2.0
 _LOOKED_BACK: Final = 1_000

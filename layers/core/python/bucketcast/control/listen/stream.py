@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bucketcast.control.listen.order import Window
-from bucketcast.control.listen.queue import WAIT_SECONDS, Message, Queue, SilentError
+from bucketcast.control.listen.queue import (
+    WAIT_SECONDS,
+    Message,
+    Queue,
+    QueueGoneError,
+    SilentError,
+)
 from bucketcast.control.listen.quiet import Quiet
 from bucketcast.envelope import unpack
 from bucketcast.listening import BOUND_SECONDS, EventsLostError
@@ -80,6 +86,7 @@ class Stream:
         self._window: Window[_Line] = Window()
         self._open: dict[str, _Open] = {}
         self._bytes = 0
+        self._quiet = float("-inf")
         self._room = asyncio.Event()
         self._room.set()
         self._stirred = asyncio.Event()
@@ -113,6 +120,7 @@ class Stream:
         with suppress(SilentError):
             self._take(await self.queue.receive(seconds))
         while self._window:
+            await self._see_quiet()
             await self._write(self._taken())
             await self._rest(self.now() + seconds)
         self.quiet.leave(self._stirred)
@@ -123,6 +131,7 @@ class Stream:
         while not self._ended:
             if self._failure:
                 raise self._failure
+            await self._see_quiet()
             lines = self._taken()
             if lines:
                 await self._write(lines)
@@ -145,7 +154,22 @@ class Stream:
                 await self._stirred.wait()
 
     def _taken(self) -> list[_Line]:
-        return self._window.take(self.now(), self.quiet.since)
+        return self._window.take(self.now(), self._quiet)
+
+    async def _see_quiet(self) -> None:
+        """Where nothing is on its way to the queue, see that nothing lies there either."""
+        since = self.quiet.since
+        if not self._window or since <= self._quiet:
+            return
+        found: Sequence[Message] = ()
+        if self._room.is_set():
+            try:
+                found = await self.queue.receive(0)
+            except (QueueGoneError, SilentError):
+                return  # whoever fetches meets it too
+            self._take(found)
+        if not found:
+            self._quiet = since
 
     async def _write(self, lines: Sequence[_Line]) -> None:
         piece: list[_Line] = []

@@ -1,7 +1,8 @@
 """A bucket's notification configuration as S3's XML, read with MinIO's checks in MinIO's order.
 
 What is wrong in an element is said when the element ends, so the first mistake of a document wins;
-what is wrong between elements is said after it is read: repeats, topics, then targets.
+what is wrong between elements is said after it is read: repeats, functions, then targets. Ceph's
+`TopicConfiguration` is read by `control.s3.topics`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,12 +14,15 @@ from bucketcast import names
 from bucketcast.arn import Arn
 from bucketcast.control import xml
 from bucketcast.control.errors import S3Error
+from bucketcast.control.s3 import topics
+from bucketcast.notification import Notification
 
 ROOT: Final = "NotificationConfiguration"
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
 _QUEUE: Final = (ROOT, "QueueConfiguration")
+_TOPIC: Final = (ROOT, topics.ELEMENT)
 _RULE: Final = ("Filter", "S3Key", "FilterRule")
-_REFUSED: Final = ("TopicConfiguration", "CloudFunctionConfiguration")
+_REFUSED: Final = (ROOT, "CloudFunctionConfiguration")
 # MinIO's sentences: `mc` knows some of them by their words.
 _EVENT: Final = "A specified event is not supported for notifications."
 _ARN: Final = (
@@ -49,20 +53,32 @@ class Queue:
     id: str = ""
 
 
-def read(document: bytes, targets: Iterable[str], region: str) -> list[Queue]:
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a document asks for, of targets and of topics; neither means: of nothing."""
+
+    queues: list[Queue]
+    notifications: list[Notification]
+
+    @property
+    def empty(self) -> bool:
+        return not self.queues and not self.notifications
+
+
+def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     """Read a document; `targets` are the ARNs that there are, without a region.
 
     Raises:
-        S3Error: the first of its mistakes, as MinIO says it.
+        S3Error: the first of its mistakes, as MinIO says it, or Ceph where it is about a topic.
     """
     reading = _Reading(region)
     xml.read(document, reading.start, reading.end)
-    return reading.checked(frozenset(targets))
+    return Document(reading.checked(frozenset(targets)), reading.notifications)
 
 
-def written(queues: Sequence[Queue]) -> bytes:
-    """The document of these configurations, as MinIO writes it."""
-    inner = "".join(map(_written, queues))
+def written(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
+    """The document of these configurations, as MinIO writes it, then those of topics, as Ceph."""
+    inner = "".join([*map(_written, queues), *map(topics.written, notifications)])
     return f'<{ROOT} xmlns="{NAMESPACE}">{inner}</{ROOT}>'.encode()
 
 
@@ -99,6 +115,8 @@ class _Reading:
         self._open = _Open()
         self._queues: list[_Open] = []
         self._unsupported = False
+        self._topic = topics.Reading()
+        self.notifications: list[Notification] = []
 
     def start(self, path: tuple[str, ...], _: dict[str, str]) -> None:
         if len(path) == 1 and path[0] != ROOT:
@@ -107,13 +125,21 @@ class _Reading:
             self._open = _Open()
         elif path[:2] == _QUEUE and path[2:] == _RULE:
             self._open.name = self._open.value = ""
+        elif path == _TOPIC:
+            self._topic = topics.Reading()
+        elif path[:2] == _TOPIC:
+            self._topic.start(path[2:])
 
     def end(self, path: tuple[str, ...], text: str) -> None:
         if path == _QUEUE:
             self._end_queue()
         elif path[:2] == _QUEUE:
             self._end_part(path[2:], text)
-        elif len(path) == 2 and path[1] in _REFUSED:  # noqa: PLR2004 - root and child
+        elif path == _TOPIC:
+            self.notifications.append(self._topic.ended())
+        elif path[:2] == _TOPIC:
+            self._topic.end(path[2:], text)
+        elif path == _REFUSED:
             self._unsupported = True
 
     def checked(self, targets: frozenset[str]) -> list[Queue]:

@@ -7,7 +7,11 @@ reads, changes and writes a document, as `mc event add` does, gives it back and 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from bucketcast.control.s3.document import Queue
+from msgspec.structs import replace
+
+from bucketcast import notification
+from bucketcast.control.s3.document import Document, Queue
+from bucketcast.notification import Notification
 from bucketcast.rules import Rule
 
 OURS: Final = "bucketcast:"
@@ -29,6 +33,53 @@ def rules(bucket: str, queues: Sequence[Queue], held: Iterable[Rule]) -> list[Ru
     made = (_rule(bucket, queue, beyond.get(queue.id)) for queue in queues)
     # With and without a region is twice the same.
     return list(dict.fromkeys(made))
+
+
+def exchanged(bucket: str, given: Document, held: Sequence[Rule], *, whole: bool) -> list[Rule]:
+    """A bucket's rules after a document was put.
+
+    Targets are exchanged as with MinIO, topics are merged as with Ceph, and a document about topics
+    alone leaves the targets. With `whole` the document is all that there is to be, as a client of
+    MinIO's means it, which reads, changes and writes it; but it can say nothing of metadata, tags
+    and regular expressions, so that what a notification asks of these stays.
+    """
+    topics = [rule for rule in held if notification.is_notification(rule)]
+    targets = [rule for rule in held if not notification.is_notification(rule)]
+    if given.empty:
+        return []
+    if whole:
+        before = {(each.id, each.topic): each for each in map(notification.notification, topics)}
+        wanted = [_whole(each, before.get((each.id, each.topic))) for each in given.notifications]
+        wanted = notification.merged([], wanted)
+    else:
+        before_all = [notification.notification(rule) for rule in topics]
+        wanted = notification.merged(before_all, given.notifications)
+    if given.queues or whole:
+        targets = rules(bucket, given.queues, held)
+    return [*targets, *(notification.rule(bucket, each) for each in wanted)]
+
+
+def without(held: Iterable[Rule], id: str) -> list[Rule]:  # noqa: A002 - Ceph's word
+    """The rules without those that the API shows by this `Id`."""
+    return [rule for rule in held if shown_id(rule) != id]
+
+
+def shown_id(rule: Rule) -> str:
+    """The `Id` by which the API shows a rule."""
+    return rule.name if notification.is_notification(rule) else configuration(rule).id
+
+
+def _whole(given: Notification, before: Notification | None) -> Notification:
+    if before is None:
+        return given
+    said = {name for name, _ in given.key}
+    expressions = tuple(pair for pair in before.key if pair[0] == "regex" and pair[0] not in said)
+    return replace(
+        given,
+        key=(*given.key, *expressions),
+        metadata=given.metadata or before.metadata,
+        tags=given.tags or before.tags,
+    )
 
 
 def _rule(bucket: str, queue: Queue, kept: Rule | None) -> Rule:

@@ -146,8 +146,10 @@ class RuntimeTargets:
         if there and there.state == state and held == {**wanted.shown, **wanted.secrets}:
             # One that was made by a version without alarms gets them so, and after a deploy with
             # another topic the alarms learn whom to tell.
-            self._alarms.make(there)
-            self._table.end(task)
+            try:
+                self._alarms.make(there)
+            finally:
+                self._table.end(task)
             return Put(there, "unchanged", wanted.notes)
         target = self._planned(arn, kind, id, wanted, there)
         self._make(task, target, wanted, there)

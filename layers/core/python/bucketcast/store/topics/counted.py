@@ -1,16 +1,12 @@
 """Ceph's counters of topics, from what is counted of each target."""
 
-import re
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from bucketcast.store.access import Aws, explained
 from bucketcast.store.counters import Counters
 from bucketcast.store.progress import Progress
-from bucketcast.topics.model import is_topic
-
-# A topic has the counts of its own target, or, where it is not persistent, those of its ARN.
-_TARGET: Final = re.compile(r"arn:minio:sqs::topic-[0-9a-f]{16}:[a-z]+")
+from bucketcast.topics.model import is_topic, is_topics_target
 
 
 class Pubsub(NamedTuple):
@@ -52,5 +48,8 @@ def counted(found: Iterable[Progress], table: str, aws: Aws) -> Pubsub:
 
 
 def of_topic(arn: str) -> bool:
-    """Whether what is counted under this ARN is a topic's."""
-    return is_topic(arn) or _TARGET.fullmatch(arn) is not None
+    """Whether what is counted under this ARN is a topic's.
+
+    A persistent one has the counts of its own target, another those of its ARN.
+    """
+    return is_topic(arn) or is_topics_target(arn)

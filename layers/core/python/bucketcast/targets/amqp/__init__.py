@@ -7,7 +7,8 @@ headers `cloudEvents_…`, named as for AMQP 1.0: CloudEvents has no rules for A
 bind queues to the exchange: none is made here.
 
 An event counts as delivered when the broker has confirmed its message, and not before: hundreds are
-under way at once. What the broker answers decides:
+under way at once. With `ack = none` it counts as soon as it was sent, as with Ceph's
+`amqp-ack-level`: what the broker answers then is not waited for. Else its answer decides:
 
 =======================  =======================================================================
 confirmed                delivered
@@ -47,7 +48,7 @@ The user needs to `write` to the exchange and, where `exchange_type` is set, to 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from bucketcast.errors import DeliveryError, NotAuthorized, Rejected
 from bucketcast.event import Event
@@ -108,6 +109,11 @@ class AmqpSettings(base.Common, base.Tls):
         default="on",
         variable="PUBLISHING_CONFIRMS",
     )
+    ack: Literal["broker", "none"] = option(
+        "when an event counts as delivered: when the broker has confirmed it, or (none) when it "
+        "was sent, whatever becomes of it",
+        default="broker",
+    )
     immediate: OnOff = option(
         "only off: RabbitMQ has no immediate delivery since version 3.0", default="off"
     )
@@ -142,6 +148,10 @@ class Target(base.Target):
         return notes
 
     @property
+    def _waits(self) -> bool:
+        return self.settings.ack != "none"
+
+    @property
     def longest_send(self) -> float:
         return GOODBYE_SECONDS + 2 * CONNECT_SECONDS + self.patience + GOODBYE_SECONDS
 
@@ -162,7 +172,8 @@ class Target(base.Target):
             session = self._opened()
             confirms = Confirms(self.where, failures)
             try:
-                session.publish(self._messages(events, failures), confirms, self.patience)
+                messages = self._messages(events, failures)
+                session.publish(messages, confirms, self.patience, wait=self._waits)
             except (BlockedError, *_BROKEN) as error:
                 if not isinstance(error, BlockedError):
                     self._drop()

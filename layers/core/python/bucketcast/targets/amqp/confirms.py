@@ -29,6 +29,11 @@ class Confirms:
         self._waiting[tag] = place
         self._places.setdefault(message_id, []).append(place)
 
+    def forget(self) -> None:
+        """Whatever the broker will say of them, they are settled."""
+        self._waiting.clear()
+        self._places.clear()
+
     def returned(self, message_id: str, said: str) -> None:
         """An id of an earlier batch, whose answers came late, may be one of this batch too."""
         for place in self._places.get(message_id, ()):

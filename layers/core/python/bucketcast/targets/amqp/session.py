@@ -70,8 +70,17 @@ class Session:
             return False
         return True
 
-    def publish(self, messages: Iterable[Message], confirms: Confirms, patience: float) -> None:
+    def publish(
+        self,
+        messages: Iterable[Message],
+        confirms: Confirms,
+        patience: float,
+        *,
+        wait: bool = True,
+    ) -> None:
         """Send all, and wait until each is confirmed or refused; for so many seconds at most.
+
+        Without `wait` all count as confirmed once they were sent.
 
         Raises:
             BlockedError: the broker takes no messages for now.
@@ -88,6 +97,8 @@ class Session:
                 part = b""
                 self._listen()
         self._write(part, until)
+        if not wait:
+            confirms.forget()
         while confirms:
             self._take(self._wire.frame(until))
             self._not_blocked()

@@ -6,8 +6,9 @@ every delivery of the same event, so that a reader can drop repeats, and `conten
 that MinIO would choose, so that all events of an object stay in one and in their order, also beside
 what MinIO wrote.
 
-An event counts as delivered when all replicas in sync have it (`acks=all`). The producer is
-idempotent: what it sends again by itself, because a leader moved or a connection broke, is written
+An event counts as delivered when all replicas in sync have it (`acks=all`), or with `ack = none`,
+as with Ceph's `kafka-ack-level`, when it was sent (`acks=0`). The producer is idempotent, but not
+with `none`: what it sends again by itself, because a leader moved or a connection broke, is written
 once. What was not confirmed within 30 s is taken back from the client and comes again from the
 queue; it may have been written all the same, and is then there twice with the same `event-id`.
 After four minutes without events, and after any failure, the next batch opens a new connection.
@@ -86,6 +87,11 @@ class KafkaSettings(base.Common):
         "gzip 0 to 9, lz4 and zstd 0 to 12; the codec's own choice unless given",
         default="",
         variable="PRODUCER_COMPRESSION_LEVEL",
+    )
+    ack: Literal["broker", "none"] = option(
+        "when an event counts as delivered: when all replicas in sync have it, or (none) when it "
+        "was sent, whatever becomes of it",
+        default="broker",
     )
     batch_size: int = unused("all events that came together are sent together", default="0")
     batch_commit_timeout: Duration = unused("the target's SQS queue keeps what waits", default="0s")

@@ -37,7 +37,8 @@ from typing import Any
 from bucketcast import loops
 from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
-from bucketcast.options import REFERENCE, Duration, Secret, Url, option, options_of
+from bucketcast.options import REFERENCE, Duration, OnOff, Secret, Url, option, options_of
+from bucketcast.shapes import ceph
 from bucketcast.shapes.cloudevents import in_header
 from bucketcast.targets import base
 from bucketcast.targets.webhook import curl
@@ -57,6 +58,14 @@ class WebhookSettings(base.Common, base.Tls):
         default="",
     )
     timeout: Duration = option("how long one request may take, from 1ms to 5m", default="10s")
+    tls_skip_verify: OnOff = option(
+        "take whatever certificate the endpoint shows; for tests only", default="off"
+    )
+    cloudevents: OnOff = option(
+        "with shape = ceph: CloudEvents' attributes beside the record, in headers, as a topic's "
+        "cloudevents asks",
+        default="off",
+    )
     in_flight: int = option(
         f"how many requests are under way at once, 1 to {MOST_IN_FLIGHT}; 1 sends one after the "
         "other",
@@ -111,10 +120,10 @@ class Target(base.Target):
 
     def headers(self, event: Event) -> dict[str, str]:
         found = {"Content-Type": self.shape.content_type, "webhook-id": event.id}
-        if self.shape.attributes:
-            for name, text in super().headers(event).items():
-                found[name] = in_header(text)
-        return found
+        beside = super().headers(event)
+        if self.settings.cloudevents:
+            beside = {f"{self.attributes_prefix}{k}": v for k, v in ceph.attributes(event).items()}
+        return found | {name: in_header(text) for name, text in beside.items()}
 
     def probe(self) -> None:
         _login(self.settings)
@@ -223,6 +232,8 @@ def _mistakes(settings: WebhookSettings) -> Iterator[tuple[str, str, str]]:
             _authorization(token)
         except ValueError as error:
             yield "auth_token", "found ***", f"allowed is {error}"
+    if settings.cloudevents and settings.shape != "ceph":
+        yield "cloudevents", f"found beside shape = {settings.shape}", "allowed is shape = ceph"
     if not settings.endpoint.isascii():
         allowed = "allowed is ASCII: %-encoded, and the host in its xn-- form"
         yield "endpoint", f"found {settings.endpoint!r}", allowed

@@ -1,8 +1,9 @@
 """HTTP by libcurl: handles with their options, what its errors mean, and a look at the endpoint.
 
-TLS is always verified, the host name too: against the CA given, else against what OpenSSL's
-`SSL_CERT_FILE` names, else against the machine's own bundle. Proxies are those of `https_proxy`,
-`http_proxy` and `no_proxy`. pycurl is imported where it is used, as only one function carries it.
+TLS is verified, the host name too, unless `tls_skip_verify` is on: against the CA given, else
+against what OpenSSL's `SSL_CERT_FILE` names, else against the machine's own bundle. Proxies are
+those of `https_proxy`, `http_proxy` and `no_proxy`. pycurl is imported where it is used, as only
+one function carries it.
 """
 
 import os
@@ -29,6 +30,8 @@ class Endpoint(Protocol):
     def auth_token(self) -> Secret: ...
     @property
     def timeout(self) -> Duration: ...
+    @property
+    def tls_skip_verify(self) -> bool: ...
     @property
     def cert_authority(self) -> Pem: ...
     @property
@@ -57,8 +60,8 @@ def handle(settings: Endpoint) -> Any:
         pycurl.CONNECTTIMEOUT_MS: milliseconds,
         pycurl.NOSIGNAL: 1,
         pycurl.TCP_NODELAY: 1,
-        pycurl.SSL_VERIFYPEER: 1,
-        pycurl.SSL_VERIFYHOST: 2,
+        pycurl.SSL_VERIFYPEER: 0 if settings.tls_skip_verify else 1,
+        pycurl.SSL_VERIFYHOST: 0 if settings.tls_skip_verify else 2,
     }
     if not any(name.lower().endswith("_proxy") for name in os.environ):
         options[pycurl.PROXY] = ""  # or curl would search the environment for every request

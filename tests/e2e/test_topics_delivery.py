@@ -1,0 +1,282 @@
+"""Notifications of topics: from boto3 with Ceph's model to the endpoint, and when it fails."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from bucketcast.arn import Arn
+from bucketcast.topics.model import topic_id
+from tests.e2e.system import System
+from tests.servers.receiver import Answer, Request
+
+BUCKET = "uploads"
+PUT = "s3:ObjectCreated:*"
+REGION_ARN = "arn:aws:sns:us-east-1::"
+_FILTER = {
+    "type": "structure",
+    "members": {"FilterRules": {"shape": "FilterRuleList", "locationName": "FilterRule"}},
+}
+_ONE = {"shape": "NotificationId", "location": "querystring", "locationName": "notification-id"}
+_BUCKET = {"shape": "BucketName", "location": "uri", "locationName": "Bucket"}
+# What Ceph's extension of boto3's model adds for notifications.
+EXTRAS = {
+    "version": 1.0,
+    "merge": {
+        "operations": {
+            "DeleteBucketNotificationConfiguration": {
+                "name": "DeleteBucketNotificationConfiguration",
+                "http": {
+                    "method": "DELETE",
+                    "requestUri": "/{Bucket}?notification",
+                    "responseCode": 204,
+                },
+                "input": {"shape": "DeleteBucketNotificationConfigurationRequest"},
+            }
+        },
+        "shapes": {
+            "DeleteBucketNotificationConfigurationRequest": {
+                "type": "structure",
+                "required": ["Bucket"],
+                "members": {
+                    # Ceph's has no contextParam, and boto3 then leaves the bucket out of the call.
+                    "Bucket": {**_BUCKET, "contextParam": {"name": "Bucket"}},
+                    "Notification": _ONE,
+                },
+            },
+            "GetBucketNotificationConfigurationRequest": {"members": {"Notification": _ONE}},
+            "NotificationConfigurationFilter": {
+                "members": {
+                    "Metadata": {"shape": "S3MetadataFilter", "locationName": "S3Metadata"},
+                    "Tags": {"shape": "S3TagsFilter", "locationName": "S3Tags"},
+                }
+            },
+            "S3MetadataFilter": _FILTER,
+            "S3TagsFilter": _FILTER,
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def s3(system: System, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """boto3 with Ceph's model, before the gateway."""
+    models: Path = tmp_path_factory.mktemp("models")
+    folder = models / "s3" / "2006-03-01"
+    folder.mkdir(parents=True)
+    (folder / "service-2.sdk-extras.json").write_text(json.dumps(EXTRAS))
+    session = botocore.session.Session()
+    # As the folder ~/.aws/models, which goes before botocore's own.
+    session.get_component("data_loader").search_paths.insert(0, str(models))
+    where = system.environment
+    client = session.create_client(
+        "s3",
+        region_name=where["AWS_REGION"],
+        endpoint_url=where["BUCKETCAST_URL"],
+        aws_access_key_id=where["BUCKETCAST_ACCESS_KEY"],
+        aws_secret_access_key=where["BUCKETCAST_SECRET_KEY"],
+        config=Config(signature_version="s3v4", retries={"total_max_attempts": 1}),
+    )
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def topic(system: System, prefix: str) -> Iterator[Callable[..., str]]:
+    """Make topics that post to a path of the flaky webhook; they are deleted in the end."""
+    sns = system.through("sns")
+    made: list[str] = []
+
+    def make(name: str, **attributes: str) -> str:
+        endpoint = f"http://{system.consumers.flaky.address}/open/{prefix}{name}"
+        given = {key.replace("__", "-"): text for key, text in attributes.items()}
+        name = f"{prefix.strip('/')}-{name}"
+        answer = sns.create_topic(Name=name, Attributes={"push-endpoint": endpoint, **given})
+        made.append(str(answer["TopicArn"]))
+        return made[-1]
+
+    yield make
+    for arn in made:
+        sns.delete_topic(TopicArn=arn)
+    sns.close()
+
+
+def notify(s3: Any, id_: str, arn: str, **filters: list[tuple[str, str]]) -> None:
+    rules = {
+        kind: {"FilterRules": [{"Name": name, "Value": value} for name, value in pairs]}
+        for kind, pairs in filters.items()
+    }
+    wanted = {"Id": id_, "TopicArn": arn, "Events": [PUT], "Filter": rules}
+    s3.put_bucket_notification_configuration(
+        Bucket=BUCKET, NotificationConfiguration={"TopicConfigurations": [wanted]}
+    )
+
+
+def seen(system: System, prefix: str, name: str) -> list[Request]:
+    path = f"/open/{prefix}{name}"
+    return [each for each in system.consumers.flaky.requests() if each.path == path]
+
+
+def keys(system: System, prefix: str, name: str) -> list[str]:
+    """The keys of the records that were taken, without the prefix."""
+    records = [json.loads(each.body) for each in seen(system, prefix, name) if each.status == 200]
+    found = [each["Records"][0]["s3"]["object"]["key"] for each in records]
+    return [key.removeprefix(prefix) for key in found]
+
+
+def test_boto3_with_cephs_model_and_every_filter(
+    system: System, s3: Any, topic: Callable[..., str], prefix: str
+) -> None:
+    arn = topic("t", OpaqueData="me@example.com", cloudevents="true")
+    below = ("prefix", prefix)
+    ids = {name: f"{prefix}{name}" for name in ("regex", "metadata", "tags", "all")}
+    notify(s3, ids["regex"], arn, Key=[below, ("regex", f"{prefix}([a-z]+)")])
+    notify(s3, ids["metadata"], arn, Key=[below], Metadata=[("x-amz-meta-foo", "bar")])
+    notify(s3, ids["tags"], arn, Key=[below], Tags=[("foo", "bar")])
+    notify(
+        s3,
+        ids["all"],
+        arn,
+        Key=[below, ("regex", ".*/([a-z]+)")],
+        Metadata=[("x-amz-meta-foo", "bar")],
+        Tags=[("foo", "bar")],
+    )
+    found = s3.get_bucket_notification_configuration(Bucket=BUCKET, Notification=ids["all"])
+    (one,) = found["TopicConfigurations"]
+    assert (one["Id"], one["TopicArn"]) == (ids["all"], arn)
+    assert one["Filter"]["Tags"]["FilterRules"] == [{"Name": "foo", "Value": "bar"}]
+    with pytest.raises(ClientError, match="NoSuchKey"):
+        s3.get_bucket_notification_configuration(Bucket=BUCKET, Notification="never")
+
+    def put(key: str, **more: Any) -> None:
+        system.s3.put_object(Bucket=BUCKET, Key=prefix + key, Body=b"x", **more)
+
+    put("1")
+    put("abc")
+    put("2", Metadata={"foo": "bar"})
+    put("3", Tagging="foo=bar")
+    put("abcd", Metadata={"foo": "bar", "more": "x"}, Tagging="foo=bar&more=x")
+
+    def by_id() -> dict[str, list[str]]:
+        came: dict[str, list[str]] = {name: [] for name in ids}
+        for each in seen(system, prefix, "t"):
+            record = json.loads(each.body)["Records"][0]
+            name = record["s3"]["configurationId"].removeprefix(prefix)
+            came[name].append(record["s3"]["object"]["key"].removeprefix(prefix))
+        return {name: sorted(values) for name, values in came.items()}
+
+    wanted = {"regex": ["abc", "abcd"], "metadata": ["2", "abcd"], "tags": ["3", "abcd"]}
+    system.until_equal("what each asks for", by_id, {**wanted, "all": ["abcd"]})
+    requests = seen(system, prefix, "t")
+    records = [json.loads(each.body)["Records"][0] for each in requests]
+    assert {each["opaqueData"] for each in records} == {"me@example.com"}
+    assert len({each["eventId"] for each in records}) == len(records)
+    (whole,) = [each for each in records if each["s3"]["configurationId"] == ids["all"]]
+    assert (whole["eventSource"], whole["eventVersion"]) == ("ceph:s3", "2.2")
+    assert {"key": "x-amz-meta-foo", "val": "bar"} in whole["s3"]["object"]["metadata"]
+    assert {"key": "foo", "val": "bar"} in whole["s3"]["object"]["tags"]
+    assert {each.headers["ce-specversion"] for each in requests} == {"1.0"}
+    for id_ in ids.values():
+        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=id_)
+        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=id_)
+    left = s3.get_bucket_notification_configuration(Bucket=BUCKET).get("TopicConfigurations", [])
+    assert not [each for each in left if each["Id"] in ids.values()]
+
+
+def test_what_ends_rgw_does_no_harm(
+    system: System, s3: Any, topic: Callable[..., str], prefix: str
+) -> None:
+    arn = topic("t")
+    with pytest.raises(ClientError, match="InvalidArgument"):
+        notify(s3, f"{prefix}bad", arn, Key=[("regex", "([a-z")])
+    notify(s3, f"{prefix}bomb", arn, Key=[("prefix", prefix), ("regex", "(.*a){20}(x+x+)+y")])
+    below = {"Key": {"FilterRules": [{"Name": "prefix", "Value": prefix}]}}
+    wanted = {"Id": f"{prefix}all", "TopicArn": arn, "Events": [], "Filter": below}
+    s3.put_bucket_notification_configuration(
+        Bucket=BUCKET, NotificationConfiguration={"TopicConfigurations": [wanted]}
+    )
+    names = ["a" * 200 + "x" * 200, "b", "c"]
+    for name in names:
+        system.put(BUCKET, prefix + name)
+    s3.delete_objects(Bucket=BUCKET, Delete={"Objects": [{"Key": prefix + name} for name in names]})
+    system.until_equal(
+        "each put, and each removal of one call",
+        lambda: sorted(keys(system, prefix, "t")),
+        sorted([*names, *names]),
+    )
+    for id_ in ("bomb", "all"):
+        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + id_)
+
+
+def test_persistent_waits_and_the_other_is_lost(
+    system: System, s3: Any, topic: Callable[..., str], prefix: str
+) -> None:
+    kept, once = topic("kept", persistent="true"), topic("once")
+    for name, arn in (("kept", kept), ("once", once)):
+        notify(s3, prefix + name, arn, Key=[("prefix", prefix)])
+    flaky = system.consumers.flaky
+    flaky.answer(Answer(status=503, match=prefix))
+    system.put(BUCKET, f"{prefix}a")
+
+    def tried() -> list[int]:
+        return [len(seen(system, prefix, name)) for name in ("kept", "once")]
+
+    system.until("both were tried", tried, lambda found: found[0] >= 2 and found[1] == 1)
+    flaky.answer()
+    system.until_equal("it is back", lambda: keys(system, prefix, "kept"), ["a"])
+    assert (keys(system, prefix, "once"), tried()[1]) == ([], 1)
+
+    def lost() -> list[tuple[int, int]]:
+        ran = system.bucketcast("stats", "--json")
+        found = {each["arn"]: each for each in ran.document["targets"]}
+        return [(each["sent"], each["dead"]) for arn, each in found.items() if arn == once]
+
+    system.until_equal("it is counted", lost, [(0, 1)])
+    for name in ("kept", "once"):
+        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + name)
+
+
+def test_limits_hold_by_the_clock_of_the_receiver(
+    system: System, s3: Any, topic: Callable[..., str], prefix: str
+) -> None:
+    limits = {
+        "few": {"max_retries": "2", "retry_sleep_duration": "2"},
+        "short": {"time_to_live": "6", "retry_sleep_duration": "2"},
+    }
+    flaky = system.consumers.flaky
+    flaky.answer(Answer(status=503, match=prefix))
+    for name, given in limits.items():
+        notify(s3, prefix + name, topic(name, persistent="true", **given), Key=[("prefix", prefix)])
+    system.put(BUCKET, f"{prefix}a")
+    reasons = {}
+    for name in limits:
+        target = Arn(id=topic_id("", f"{prefix.strip('/')}-{name}"), type="webhook")
+        listed = system.bucketcast("target", "ls", "--json").document["targets"]
+        (found,) = [each for each in listed if each["arn"] == str(target)]
+        (letter,) = system.dead_letters(dead(system, found["arn"]), 1)
+        reasons[name] = letter.attributes["reason"]
+    assert "max_retries of 2: 3 tries failed" in reasons["few"]
+    assert "time_to_live of 6 s is over" in reasons["short"]
+    few, short = (seen(system, prefix, name) for name in limits)
+    assert len(few) == 3
+    assert len(short) in (1, 2, 3)
+    for requests in (few, short):
+        times = [each.at for each in requests]
+        assert all(later - sooner >= 2.0 for sooner, later in pairwise(times))
+    for name in limits:
+        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + name)
+    flaky.answer()
+
+
+def dead(system: System, arn: str) -> str:
+    """The dead-letter queue of a target made at run time."""
+    id_ = arn.split(":")[4]
+    urls = system.sqs.list_queues(QueueNamePrefix=f"Bucketcast-runtime-webhook-{id_}")["QueueUrls"]
+    (found,) = [url for url in urls if url.endswith("-dead")]
+    return found

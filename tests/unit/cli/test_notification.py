@@ -1,0 +1,120 @@
+"""`bucketcast notification`, and `bucketcast import ceph`, which makes them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from bucketcast import notification
+from bucketcast.notification import Notification
+from bucketcast.rules import Rule
+from bucketcast.store.rules import Rules
+from bucketcast.store.topics.items import Items
+from bucketcast.topics.model import TopicArn
+from tests.unit.cli.conftest import Run, cells
+from tests.unit.fake_aws import REGION, TABLE, FakeAws
+from tests.unit.fake_buckets import Buckets, EventRules
+from tests.unit.runtime_targets import RUNTIME
+
+ARN = f"arn:aws:sns:{REGION}:acme:photos"
+ONE = Notification(id="one", topic=ARN, key=(("suffix", ".jpg"),), tags=(("k", "v"),))
+TWO = Notification(id="two", topic=ARN)
+HOOK = Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:ObjectCreated:*",))
+
+
+@pytest.fixture
+def held(aws: FakeAws) -> Rules:
+    rules = Rules(TABLE, aws.dynamodb)
+    rules.add(HOOK)
+    for each in (TWO, ONE):
+        rules.add(notification.rule("uploads", each))
+    return rules
+
+
+def test_ls_and_get_show_them_in_radosgw_admins_fields(held: Rules, run: Run) -> None:
+    assert held.of("uploads")
+    ran = run("notification", "ls", "--bucket", "uploads", "--json")
+    assert [each["Id"] for each in ran.document["notifications"]] == ["one", "two"]
+    got = run("notification", "get", "--bucket", "uploads", "--notification-id", "one", "--json")
+    assert {key: got.document[key] for key in ("TopicArn", "Id", "Events", "Filter")} == {
+        "TopicArn": ARN,
+        "Id": "one",
+        "Events": ["s3:ObjectCreated:*", "s3:ObjectRemoved:*"],
+        "Filter": {
+            "S3Key": {"FilterRules": [{"Name": "suffix", "Value": ".jpg"}]},
+            "S3Tags": {"FilterRules": [{"Name": "k", "Value": "v"}]},
+        },
+    }
+    table = cells(run("notification", "ls", "--bucket", "uploads").out)
+    assert table[1][:2] == ["one", ARN]
+    assert table[1][-1] == "suffix='.jpg' tag k='v'"
+
+
+def test_what_is_not_there_is_said(held: Rules, run: Run) -> None:
+    assert held.of("uploads")
+    ran = run("notification", "get", "--bucket", "uploads", "--notification-id", "three")
+    assert (ran.code, "has no notification three" in ran.err) == (1, True)
+    assert run("notification", "ls").code == 2
+
+
+def test_rm_removes_one_or_all_and_leaves_the_rules_of_targets(held: Rules, run: Run) -> None:
+    for _ in range(2):
+        assert (
+            run("notification", "rm", "--bucket", "uploads", "--notification-id", "one").code == 0
+        )
+    assert {rule.name for rule in held.of("uploads")} == {"", "two"}
+    assert run("notification", "rm", "--bucket", "uploads").code == 0
+    assert held.of("uploads") == [HOOK]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    topic: dict[str, Any] = {
+        "owner": "acme$ann",
+        "name": "photos",
+        "arn": "arn:aws:sns:default:acme:photos",
+        "dest": {"push_endpoint": "", "push_endpoint_args": "", "persistent": False},
+        "opaqueData": "me",
+    }
+    shown = {"TopicArn": topic["arn"], "Id": "one", "Events": [], "Filter": {}}
+    documents = {"topics.json": [topic], "uploads.json": {"notifications": [shown]}}
+    for name, document in documents.items():
+        (tmp_path / name).write_text(json.dumps(document))
+    return [str(tmp_path / name) for name in documents]
+
+
+def test_import_says_what_it_would_make_and_makes_it(
+    aws: FakeAws, run: Run, files: list[str]
+) -> None:
+    aws.s3 = Buckets(uploads={})
+    aws.s3.head_bucket = lambda Bucket: {}  # noqa: ARG005, N803 - boto3's name
+    aws.events = EventRules()
+    aws.sqs.create_queue(QueueName="Bucketcast-ingress")
+    aws.outputs["Wiring0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    aws.outputs["Runtime0"] = msgspec.json.encode(RUNTIME).decode()
+    aws.mappings = None  # type: ignore[assignment]
+    words = ("import", "ceph", *files, "--bucket", "uploads")
+    ran = run(*words)
+    assert ran.code == 0, ran.err
+    assert "Would make the notification one of uploads" in ran.out
+    assert Items(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos")) is None
+    for _ in range(2):
+        ran = run(*words, "--apply")
+        assert ran.code == 0, ran.err
+    made = Items(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos"))
+    assert made
+    assert (made.arn, made.owner, made.opaque_data) == (ARN, "ann", "me")
+    (rule,) = Rules(TABLE, aws.dynamodb).of("uploads")
+    assert notification.notification(rule) == Notification(id="one", topic=ARN)
+
+
+def test_a_notification_of_a_topic_that_is_not_there_is_refused(
+    aws: FakeAws, run: Run, files: list[str]
+) -> None:
+    aws.s3 = Buckets(uploads={})
+    aws.s3.head_bucket = lambda Bucket: {}  # noqa: ARG005, N803 - boto3's name
+    ran = run("import", "ceph", files[1], "--bucket", "uploads", "--apply")
+    assert ran.code == 1
+    assert "uploads: there is no topic arn:aws:sns:default:acme:photos" in ran.err

@@ -1,0 +1,171 @@
+"""Notifications of topics in a bucket: put, read and deleted by Id, and what is refused."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from bucketcast import regexes
+from bucketcast.control.call import Call
+from bucketcast.control.errors import S3Error
+from bucketcast.control.s3 import notification as api
+from bucketcast.control.s3.notification import Notifications
+from bucketcast.control.users import User
+from bucketcast.store.deployed import Deployed
+from bucketcast.store.rules import Rules
+from bucketcast.topics.model import topic_id
+from tests.unit.fake_aws import TABLE, FakeAws
+from tests.unit.fake_buckets import Buckets, EventRules
+
+ANN = User("ann", "", "AK", admin=False)
+TOPIC = "arn:aws:sns:us-east-1::photos"
+HOOK = "arn:minio:sqs::primary:webhook"
+
+
+def bind(_: Deployed, arn: str, user: User) -> str:
+    """`photos` of any region is there, `secret` is another's."""
+    name = arn.rpartition(":")[2]
+    if name == "secret" and user is ANN:
+        raise S3Error("AccessDenied", f"{user.name} may not use {arn}")
+    if name not in ("photos", "secret"):
+        raise S3Error("NoSuchKey", f"there is no topic {arn}")
+    return f"arn:aws:sns:us-east-1::{name}"
+
+
+@pytest.fixture
+def aws() -> Iterator[FakeAws]:
+    with mock_aws():
+        found = FakeAws(("webhook", "webhook", "primary"))
+        found.s3 = Buckets(b={})
+        found.s3.head_bucket = lambda Bucket: {}  # noqa: ARG005, N803 - boto3's name
+        found.events = EventRules()
+        found.sqs.create_queue(QueueName="Bucketcast-ingress")
+        found.outputs["Wiring0"] = json.dumps({"bucket": "b", "via": "sqs"})
+        yield found
+
+
+@pytest.fixture
+def there(aws: FakeAws) -> Notifications:
+    return Notifications("Bucketcast", aws, "us-east-1", bind)
+
+
+def topic(id_: str, inside: str = "", arn: str = TOPIC) -> str:
+    return f"<TopicConfiguration><Id>{id_}</Id><Topic>{arn}</Topic>{inside}</TopicConfiguration>"
+
+
+def config(*inside: str) -> bytes:
+    return f"<NotificationConfiguration>{''.join(inside)}</NotificationConfiguration>".encode()
+
+
+QUEUE = (
+    "<QueueConfiguration><Id>q</Id><Event>s3:ObjectCreated:*</Event>"
+    f"<Queue>{HOOK}</Queue></QueueConfiguration>"
+)
+TAGGED = "<Filter><S3Tags><FilterRule><Name>k</Name><Value>v</Value></FilterRule></S3Tags></Filter>"
+
+
+def ids(text: bytes) -> list[str]:
+    return [part.partition("</Id>")[0] for part in text.decode().split("<Id>")[1:]]
+
+
+def test_a_topic_is_bound_as_it_is_kept_and_both_kinds_live_in_one_bucket(
+    there: Notifications, aws: FakeAws
+) -> None:
+    there.put("b", config(QUEUE), ANN)
+    there.put("b", config(topic("one", arn="arn:aws:sns:default::photos"), topic("two")), ANN)
+    assert ids(there.get("b")) == ["q", "one", "two"]
+    assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in there.get("b", "one")
+    named = {rule.name: rule.arn for rule in Rules(TABLE, aws.dynamodb).of("b")}
+    assert named == {"": HOOK, "one": TOPIC, "two": TOPIC}
+
+
+def test_one_is_read_and_deleted_by_its_id(there: Notifications) -> None:
+    there.put("b", config(topic("one"), topic("two"), QUEUE), ANN)
+    assert ids(there.get("b", "two")) == ["two"]
+    with pytest.raises(S3Error, match="NoSuchKey") as caught:
+        there.get("b", "three")
+    assert caught.value.status == 404
+    there.delete("b", "two")
+    there.delete("b", "two")
+    assert ids(there.get("b")) == ["q", "one"]
+    there.delete("b")
+    assert ids(there.get("b")) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "id_"),
+    [
+        ("notification=a%20b", "a b"),
+        ("notification&notification-id=one", "one"),
+        ("notification=", ""),
+        ("notification", ""),
+    ],
+)
+def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_: str) -> None:
+    call = Call.of("DELETE", "/bucket", query, {"host": "gateway"}.items())
+    assert api.asked_id(call) == id_
+
+
+def test_a_topics_own_target_is_bound_through_the_topic_only(
+    there: Notifications, aws: FakeAws
+) -> None:
+    arn = f"arn:minio:sqs::{topic_id('', 'photos')}:webhook"
+    text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
+    aws.outputs["Target1"] = text
+    with pytest.raises(S3Error, match=r"InvalidArgument: .*ARN does not exist"):
+        there.put("b", config(QUEUE.replace(HOOK, arn)), ANN)
+
+
+def test_a_mistake_in_one_leaves_all_as_it_is(there: Notifications) -> None:
+    there.put("b", config(topic("one")), ANN)
+    for inside, code, status in (
+        (topic("x", arn="arn:aws:sns:us-east-1::gone"), "NoSuchKey", 404),
+        (topic("x", arn="arn:aws:sns:us-east-1::secret"), "AccessDenied", 403),
+        (topic("x", "<Event>s3:Nothing</Event>"), "InvalidArgument", 400),
+    ):
+        with pytest.raises(S3Error, match=code) as caught:
+            there.put("b", config(topic("new"), inside), ANN)
+        assert caught.value.status == status
+    assert ids(there.get("b")) == ["one"]
+
+
+def test_what_turns_on_objects_nobody_may_look_at_is_refused(
+    there: Notifications, aws: FakeAws
+) -> None:
+    with pytest.raises(S3Error, match=r"InvalidArgument: tag:k=v is about .* object_facts"):
+        there.put("b", config(topic("one", TAGGED)), ANN)
+    aws.outputs["ObjectFacts"] = '["b"]'
+    there.put("b", config(topic("one", TAGGED)), ANN)
+    assert b"<S3Tags>" in there.get("b")
+
+
+def test_expressions_too_large_for_ingest_together_are_refused(
+    there: Notifications, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
+
+    def asks(number: int) -> str:
+        pattern = f"<FilterRule><Name>regex</Name><Value>{number}a{{60}}</Value></FilterRule>"
+        return topic(str(number), f"<Filter><S3Key>{pattern}</S3Key></Filter>")
+
+    there.put("b", config(asks(1)), ANN)
+    with pytest.raises(S3Error, match="InvalidArgument: the regular expressions of the bucket"):
+        there.put("b", config(asks(2)), ANN)
+    assert ids(there.get("b")) == ["1"]
+
+
+def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
+    there: Notifications, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.put("b", config(topic("one")), ANN)
+
+    def gone(_: Any, arn: str, __: Any) -> str:
+        raise S3Error("NoSuchKey", arn)
+
+    monkeypatch.setattr(there, "_topic", gone)
+    there.put("b", config(topic("one"), QUEUE), ANN, whole=True)
+    assert ids(there.get("b")) == ["q", "one"]
+    with pytest.raises(S3Error, match="NoSuchKey"):
+        there.put("b", config(topic("one")), ANN)

@@ -1,0 +1,190 @@
+"""`TopicConfiguration`: Ceph's checks, and back as RGW gives it."""
+
+import pytest
+
+from bucketcast import notification
+from bucketcast.control.errors import S3Error
+from bucketcast.control.s3 import document, rules
+from bucketcast.control.s3.document import Document, Queue
+from bucketcast.notification import Notification
+from bucketcast.rules import Rule
+
+TOPIC = "arn:aws:sns:us-east-1::photos"
+OTHER = "arn:aws:sns:us-east-1:acme:photos"
+HOOK = "arn:minio:sqs::primary:webhook"
+PUT = "s3:ObjectCreated:Put"
+USUAL = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
+
+
+def read(text: str) -> list[Notification]:
+    whole = f"<NotificationConfiguration>{text}</NotificationConfiguration>"
+    return document.read(whole.encode(), [HOOK], "us-east-1").notifications
+
+
+def topic(inside: str = "", *, arn: str = TOPIC, id_: str = "<Id>one</Id>") -> str:
+    return f"<TopicConfiguration>{id_}<Topic>{arn}</Topic>{inside}</TopicConfiguration>"
+
+
+def filters(kind: str, *pairs: tuple[str, str]) -> str:
+    told = "".join(
+        f"<FilterRule><Name>{name}</Name><Value>{value}</Value></FilterRule>"
+        for name, value in pairs
+    )
+    return f"<Filter><{kind}>{told}</{kind}></Filter>"
+
+
+ALL = (
+    f"<Event>{PUT}</Event><Filter><S3Key>"
+    "<FilterRule><Name>regex</Name><Value>([a-z]+)</Value></FilterRule>"
+    "<FilterRule><Name>suffix</Name><Value>g</Value></FilterRule>"
+    "<FilterRule><Name>prefix</Name><Value>a*</Value></FilterRule></S3Key>"
+    "<S3Metadata><FilterRule><Name>x-amz-meta-Foo</Name><Value>b&amp;r</Value></FilterRule>"
+    "</S3Metadata><S3Tags><FilterRule><Name>Foo</Name><Value></Value></FilterRule></S3Tags>"
+    "</Filter>"
+)
+
+
+def test_all_that_can_be_asked_comes_back_in_the_order_of_rgw() -> None:
+    (found,) = read(topic(ALL))
+    assert found == Notification(
+        id="one",
+        topic=TOPIC,
+        events=(PUT,),
+        key=(("prefix", "a*"), ("suffix", "g"), ("regex", "([a-z]+)")),
+        metadata=(("x-amz-meta-foo", "b&r"),),
+        tags=(("Foo", ""),),
+    )
+    text = document.written([], [found]).decode()
+    assert text.partition("<TopicConfiguration>")[2] == (
+        f"<Id>one</Id><Topic>{TOPIC}</Topic><Filter><S3Key>"
+        "<FilterRule><Name>prefix</Name><Value>a*</Value></FilterRule>"
+        "<FilterRule><Name>suffix</Name><Value>g</Value></FilterRule>"
+        "<FilterRule><Name>regex</Name><Value>([a-z]+)</Value></FilterRule></S3Key>"
+        "<S3Metadata><FilterRule><Name>x-amz-meta-foo</Name><Value>b&amp;r</Value></FilterRule>"
+        "</S3Metadata><S3Tags><FilterRule><Name>Foo</Name><Value></Value></FilterRule></S3Tags>"
+        f"</Filter><Event>{PUT}</Event></TopicConfiguration></NotificationConfiguration>"
+    )
+    assert document.read(text.encode(), [], "us-east-1") == Document([], [found])
+
+
+def test_no_event_is_what_ceph_makes_of_it_and_an_empty_filter_asks_nothing() -> None:
+    (found,) = read(topic(filters("S3Key", ("prefix", ""), ("suffix", ""))))
+    assert (found.events, found.key) == (USUAL, ())
+    assert b"<Filter>" not in document.written([], [found])
+
+
+def test_of_two_values_of_a_tag_the_first_counts_and_an_event_counts_once() -> None:
+    pairs = filters("S3Tags", ("b", "1"), ("a", "2"), ("b", "3"))
+    (found,) = read(topic(f"<Event>{PUT}</Event><Event>{PUT}</Event>" + pairs))
+    assert (found.tags, found.events) == ((("a", "2"), ("b", "1")), (PUT,))
+
+
+def test_the_spelling_of_cephs_page_is_taken() -> None:
+    (found,) = read(topic("<Event>s3:ObjectLifecycle:Expiration:NonCurrent</Event>"))
+    assert found.events == ("s3:ObjectLifecycle:Expiration:Noncurrent",)
+
+
+def test_a_missing_id_is_made_and_the_same_for_the_same() -> None:
+    (one,), (again,), (else_,) = (
+        read(topic(inside, id_="")) for inside in ("", "", f"<Event>{PUT}</Event>")
+    )
+    assert one.id == again.id != else_.id
+    assert len(one.id) == 32
+
+
+@pytest.mark.parametrize(
+    ("inside", "code"),
+    [
+        (topic(id_="<Id></Id>"), "InvalidArgument"),
+        ("<TopicConfiguration><Id>one</Id></TopicConfiguration>", "MalformedXML"),
+        (topic(arn=""), "InvalidArgument"),
+        (topic(arn="photos"), "InvalidArgument"),
+        (topic(arn="arn:aws:sns:us-east-1::"), "InvalidArgument"),
+        (topic(arn=HOOK), "InvalidArgument"),
+        (topic("<Event>s3:ObjectCreated:Nothing</Event>"), "InvalidArgument"),
+        (topic("<Event></Event>"), "InvalidArgument"),
+        (topic(filters("S3Key", ("Prefix", "a"))), "MalformedXML"),
+        (topic(filters("S3Key", ("prefix", "a"), ("prefix", "b"))), "MalformedXML"),
+        (
+            topic("<Filter><S3Key><FilterRule><Name>prefix</Name></FilterRule></S3Key></Filter>"),
+            "MalformedXML",
+        ),
+        (topic("<Filter><S3Tags><FilterRule/></S3Tags></Filter>"), "MalformedXML"),
+        (topic(filters("S3Metadata", ("colour", "red"))), "InvalidArgument"),
+        (topic(filters("S3Tags", ("", "red"))), "InvalidArgument"),
+    ],
+)
+def test_a_mistake_is_answered_with_cephs_code(inside: str, code: str) -> None:
+    with pytest.raises(S3Error) as caught:
+        read(inside)
+    assert (caught.value.code, caught.value.status) == (code, 400)
+
+
+@pytest.mark.parametrize("bad", ["[a-", "(", "*", "(?=a)b", r"(a)\1", "a" * 1_001, "(a{1000}){50}"])
+def test_an_expression_over_which_rgw_would_end_is_refused(bad: str) -> None:
+    with pytest.raises(S3Error, match=r"InvalidArgument: .* S3Key: .*regular expression"):
+        read(topic(filters("S3Key", ("regex", bad))))
+
+
+# How the two kinds of configuration meet
+
+
+def held(*notifications: Notification) -> list[Rule]:
+    queue = Rule(bucket="b", arn=HOOK, events=(PUT,))
+    return [queue, *(notification.rule("b", each) for each in notifications)]
+
+
+ONE = Notification(id="one", topic=TOPIC, key=(("regex", "a+"),), tags=(("k", "v"),))
+TWO = Notification(id="two", topic=TOPIC)
+
+
+def after(
+    before: list[Rule], queues: list[Queue], given: list[Notification], *, whole: bool = False
+) -> tuple[list[str], list[Notification]]:
+    made = rules.exchanged("b", Document(queues, given), before, whole=whole)
+    shown = [notification.notification(rule) for rule in made if notification.is_notification(rule)]
+    return [rule.arn for rule in made if not notification.is_notification(rule)], shown
+
+
+def test_a_notification_is_a_rule_and_back() -> None:
+    (found,) = read(topic(ALL))
+    assert notification.notification(notification.rule("b", found)) == found
+    assert rules.shown_id(notification.rule("b", found)) == "one"
+
+
+def test_notifications_of_topics_are_merged_by_id_and_topic() -> None:
+    changed = Notification(id="one", topic=TOPIC, events=(PUT,))
+    elsewhere = Notification(id="one", topic=OTHER)
+    assert after(held(ONE, TWO), [], [changed]) == ([HOOK], [changed, TWO])
+    assert after(held(ONE), [], [elsewhere]) == ([HOOK], [ONE, elsewhere])
+    assert after(held(), [], [ONE, changed]) == ([HOOK], [changed])
+
+
+def test_targets_are_exchanged_and_topics_stay() -> None:
+    assert after(held(ONE), [Queue(HOOK, (PUT,), id="new")], []) == ([HOOK], [ONE])
+
+
+def test_an_empty_document_takes_all_away() -> None:
+    assert after(held(ONE), [], []) == ([], [])
+    assert after(held(ONE), [], [], whole=True) == ([], [])
+
+
+def test_a_client_of_minio_writes_the_whole_and_loses_nothing_that_it_cannot_say() -> None:
+    seen = Notification(id="one", topic=TOPIC, key=(("prefix", "in/"),))
+    queue = Queue(HOOK, (PUT,))
+    targets, topics = after(held(ONE, TWO), [queue], [seen], whole=True)
+    assert (targets, topics) == (
+        [HOOK],
+        [
+            Notification(
+                id="one", topic=TOPIC, key=(("prefix", "in/"), ("regex", "a+")), tags=ONE.tags
+            )
+        ],
+    )
+    assert after(held(ONE), [], [ONE], whole=True) == ([], [ONE])
+
+
+def test_one_id_is_taken_away_and_one_that_is_not_there_is_no_error() -> None:
+    left = rules.without(held(ONE, TWO), "one")
+    assert left == held(TWO)
+    assert rules.without(left, "one") == left

@@ -1,0 +1,210 @@
+"""Topics on their way: which queue ingest finds, and the one attempt of those not persistent."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from aws_lambda_powertools.utilities import parameters
+
+from bucketcast.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.errors import NotConnected, Rejected, Retryable
+from bucketcast.ingest import Outbox
+from bucketcast.queues import Queue
+from bucketcast.queues.fanout import Fanout
+from bucketcast.store.counters import Counters, Counts
+from bucketcast.store.runtime.book import UnsettledTopicError
+from bucketcast.store.runtime.resources import Resources
+from bucketcast.store.topics.items import Items
+from bucketcast.store.topics.topics import Topics, Wanted
+from bucketcast.topics.attributes import checked
+from bucketcast.topics.model import Topic, TopicArn
+from tests.unit.made import event, received
+from tests.unit.runtime_targets import REGION, RUNTIME, Account
+from tests.unit.test_function_dispatch import SECONDS, Context, Fake, invocation
+
+SHARED = "Bucketcast-runtime-webhook-once"
+URL = {"push-endpoint": "https://example.org/hook"}
+
+
+class Stack:
+    """The account with topics, and the webhooks' function as Lambda would load it."""
+
+    def __init__(self, account: Account, module: Any, environ: dict[str, str]) -> None:
+        self.account = account
+        self.handler = module.build(environ, lambda _: Fake)
+        self.items = Items(account.table_name, account.dynamodb)
+        resources = Resources(RUNTIME, account.sqs, account.functions, account.secrets, patience=0)
+        self.topics = Topics(self.items, RUNTIME, account.targets(), resources, lambda: account.now)
+
+    def put(self, name: str, **given: str) -> Topic:
+        values = {key.replace("_", "-"): text for key, text in given.items()}
+        arn = TopicArn(REGION, "acme", name)
+        return self.topics.put(arn, lambda *_: Wanted("ann", checked({**URL, **values})))
+
+    def __call__(
+        self, *bodies: str, queue: str = SHARED, receives: int = 1, seconds: int = 60
+    ) -> list[str]:
+        call = invocation(*bodies)
+        for record in call["Records"]:
+            record["eventSourceARN"] = RUNTIME.arn(queue)
+            record["attributes"]["ApproximateReceiveCount"] = str(receives)
+        answer = self.handler(call, Context(seconds * SECONDS))
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+    def counts(self) -> dict[str, Counts]:
+        return dict(Counters(self.account.table_name, lambda: self.account.dynamodb).read())
+
+
+@pytest.fixture
+def stack(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:  # noqa: ARG001
+    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    Fake.sent, Fake.answers = [], {}
+    environ = {
+        "BUCKETCAST_KIND": "webhook",
+        "BUCKETCAST_RULES_TABLE": rules_table,
+        "BUCKETCAST_QUEUES": RUNTIME.queues,
+        "BUCKETCAST_QUEUE_PREFIX": f"{RUNTIME.prefix}webhook-",
+        "POWERTOOLS_SERVICE_NAME": "dispatch",
+    }
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    account = Account(rules_table)
+    account.sqs.create_queue(QueueName=SHARED)
+    return Stack(account, import_module("functions.dispatch.runtime"), environ)
+
+
+def body(arn: str, *keys: str) -> str:
+    parts = [Delivery("one", event(key), named=True) for key in keys]
+    (packed,) = pack(parts, 1, history=Envelope(1, topic=arn))
+    return packed.body
+
+
+def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
+    kept, once = stack.put("kept", persistent="true"), stack.put("once")
+    book = stack.account.book()
+    assert (book.queue(kept.arn) or "").startswith(f"Bucketcast-runtime-webhook-{kept.id}-")
+    assert book.queue(once.arn.replace(REGION, "default")) == SHARED
+    assert book.queue(f"arn:aws:sns:{REGION}:acme:never") is None
+    stack.topics.put(TopicArn(REGION, "acme", "pulled"), lambda *_: Wanted("ann", checked({})))
+    book.begin()
+    assert book.queue(f"arn:aws:sns:{REGION}:acme:pulled") is None
+    stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
+    book.begin()
+    assert book.queue(once.arn) is None
+
+
+def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = stack.put("kept", persistent="true")
+    book = stack.account.book()
+    monkeypatch.setattr(book, "_of_target", lambda _: None)
+    with pytest.raises(UnsettledTopicError):
+        book.queue(kept.arn)
+
+
+def test_a_message_says_whose_topic_it_is_for(stack: Stack) -> None:
+    topic = stack.put("once")
+    prefix = f"{RUNTIME.queues}/Bucketcast-"
+    fanout = Fanout(
+        prefix,
+        stack.account.sqs,
+        Queue("", stack.account.sqs),
+        fifo=True,
+        deployed=lambda _: False,
+        made=stack.account.book().queue,
+    )
+    box = Outbox([Delivery("one", event("a"), named=True)], ["m"])
+    assert fanout.send(topic.arn, box) == []
+    assert fanout.send(f"arn:aws:sns:{REGION}:acme:gone", box) == []
+    (message,) = received(stack.account.sqs, RUNTIME.url(SHARED))
+    envelope, (delivery,) = unpack(message["Body"])
+    assert (envelope.topic, delivery.rule, delivery.named) == (topic.arn, "one", True)
+    assert fanout.take_skipped() == {f"arn:aws:sns:{REGION}:acme:gone": 1}
+
+
+def test_each_topic_has_its_own_endpoint_and_login(stack: Stack) -> None:
+    first = stack.put("first", push_endpoint="https://a:b@example.org/1")
+    second = stack.put("second")
+    assert stack(body(first.arn, "x", "y"), body(second.arn, "z"), body(first.arn, "v")) == []
+    assert Fake.sent == [("Basic YTpi", ["x", "y", "v"]), ("", ["z"])]
+    assert stack.counts() == {first.arn: Counts(sent=3), second.arn: Counts(sent=1)}
+
+
+def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> None:
+    topic = stack.put("once")
+    Fake.answers = {"a": Retryable("busy"), "b": Rejected("never"), "d": NotConnected("gone")}
+    assert stack(body(topic.arn, "a", "b", "c")) == []
+    assert stack(body(topic.arn, "d")) == []
+    assert [keys for _, keys in Fake.sent] == [["a", "b", "c"], ["d"]]
+    assert stack.counts() == {topic.arn: Counts(sent=1, dead=3)}
+    assert received(stack.account.sqs, RUNTIME.url(SHARED)) == []
+
+
+def test_new_settings_hold_from_the_next_batch_on(stack: Stack) -> None:
+    topic = stack.put("once")
+    stack(body(topic.arn, "x"))
+    stack.put("once", push_endpoint="https://a:b@example.org/1")
+    stack(body(topic.arn, "y"))
+    assert Fake.sent == [("", ["x"]), ("Basic YTpi", ["y"])]
+
+
+def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
+    topic = stack.put("once")
+    stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
+    assert stack(body(topic.arn, "x"), "no envelope", body("", "y")) == []
+    assert Fake.sent == []
+    assert stack.counts() == {topic.arn: Counts(dead=1)}
+
+
+def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
+    topic = stack.put("once")
+    assert stack(body(topic.arn, "x"), seconds=2) == []
+    assert Fake.sent == []
+    (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
+    assert again["Body"] == body(topic.arn, "x")
+    assert stack.counts() == {}
+
+
+def test_an_event_over_which_the_function_ends_is_given_up(stack: Stack) -> None:
+    topic = stack.put("once")
+    assert stack(body(topic.arn, "x"), receives=4) == []
+    assert Fake.sent == []
+    assert stack.counts() == {topic.arn: Counts(dead=1)}
+
+
+def test_a_persistent_topic_is_given_up_as_its_limits_say(stack: Stack) -> None:
+    topic = stack.topics.put(
+        TopicArn(REGION, "acme", "kept"),
+        lambda *_: Wanted(
+            "ann",
+            checked({**URL, "persistent": "true", "max_retries": "1", "retry_sleep_duration": "0"}),
+        ),
+    )
+    queue = stack.account.book().queue(topic.arn)
+    assert queue
+    Fake.answers = {"x": Retryable("busy")}
+    given = body(topic.arn, "x", "y")
+    stack.account.fill(queue)  # moto calls no function for it from now on
+    received(stack.account.sqs, RUNTIME.url(queue))
+    for _ in range(2):
+        assert stack(given, queue=queue) == []
+        left = received(stack.account.sqs, RUNTIME.url(queue))
+        given = left[0]["Body"] if left else ""
+    assert [keys for _, keys in Fake.sent] == [["x", "y"], ["x"]]
+    (target,) = stack.account.table.targets()
+    (dead,) = received(stack.account.sqs, RUNTIME.url(target.dead))
+    reason = dead["MessageAttributes"]["reason"]["StringValue"]
+    assert reason == "busy (max_retries of 1: 2 tries failed)"
+    assert stack.counts() == {topic.target_arn: Counts(sent=1, failed=1, dead=1)}
+
+
+def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stack) -> None:
+    topic = stack.put("kept", persistent="true")
+    queue = stack.account.book().queue(topic.arn)
+    assert queue
+    Fake.answers = {"x": Retryable("busy")}
+    stack.account.fill(queue)
+    received(stack.account.sqs, RUNTIME.url(queue))
+    assert stack(body(topic.arn, "x"), queue=queue) == []
+    assert stack.counts() == {topic.target_arn: Counts(failed=1)}
