@@ -13,7 +13,7 @@ from constructs import Construct
 from bucketcast import loops
 from bucketcast.config import TargetConfig
 from bucketcast.lifetime import MAX_RECEIVES
-from bucketcast.queues import target_name
+from bucketcast.queues import target_name, visibility
 from stacks import breakers, counters, limits, secrets
 from stacks.alarms import Watched, watch
 from stacks.assets import Assets
@@ -57,7 +57,9 @@ class Delivery(Construct):
             "Queues",
             name=self._name,
             fifo=sync_events,
-            visibility=Duration.seconds(6 * timeout.to_seconds() + window),
+            visibility=Duration.seconds(
+                visibility(target.deploy.timeout, window=int(window), fifo=sync_events)
+            ),
             max_receive_count=MAX_RECEIVES,
             keep=keep,
             policies=nesting.of_target(target.kind, target.id, self) if nesting.is_on else None,

@@ -14,7 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.config import Deployment
-from bucketcast.queues import target_name
+from bucketcast.queues import target_name, visibility
 from bucketcast.runtime.model import ONCE
 from bucketcast.store.runtime.table import PARTITION
 from stacks import breakers, counters, nag, statements
@@ -191,7 +191,7 @@ class Runtime(Construct):
                 "prefix": self._prefix,
                 "secrets": self._secrets,
                 "timeout": runtime.timeout,
-                "visibility": 6 * runtime.timeout,
+                "visibility": visibility(runtime.timeout, fifo=self._config.sync_events),
                 "sync_events": self._config.sync_events,
                 "max_concurrency": runtime.max_concurrency,
                 "local": self._local,

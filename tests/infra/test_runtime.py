@@ -130,7 +130,7 @@ def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None
         "redis": "Bucketcast-runtime-redis",
         "webhook": "Bucketcast-runtime-webhook",
     }
-    assert (told["timeout"], told["visibility"], told["max_concurrency"]) == (90, 540, 5)
+    assert (told["timeout"], told["visibility"], told["max_concurrency"]) == (90, 120, 5)
     assert told["prefix"] == "Bucketcast-runtime-"
     assert told["sync_events"] is False
     assert (told["local"], told["tls_skip_verify"]) == (False, False)

@@ -8,7 +8,10 @@ delivered                   nothing more: it goes with its message
 `Retryable`, the first      it goes back as a new message that has the reason with it, seen after
 time, or part of a message  a pause
 `Retryable`, again          the message stays; it is seen again after a pause that doubles
-`NotConnected`              the connection is dropped, and the rest of the batch is not tried
+`NotConnected`              the connection is dropped, the rest of the batch is not tried, and
+                            the target's breaker opens (`bucketcast.dispatch.breaker`)
+the breaker is open         one event is tried, now and then; all others go back as few messages
+                            of many events, which say why, and no try is counted
 `NotAuthorized`             the secret is fetched again and the batch is tried once more
 a batch refused whole       halved until the events that are refused stand alone
 no turn: time was up        as it was, and no try is counted
@@ -19,7 +22,8 @@ too old for a mirror        rejected: the mirror may have forgotten what came af
 ==========================  ==================================================================
 
 A message that SQS would soon move or drop by itself is sent again as a new one, before anything
-else is done, so that also a function that crashes gets so far (`bucketcast.retries`).
+else is done, so that also a function that crashes gets so far (`bucketcast.retries`). All are kept
+in flight while the function works on them, and for seconds after it was killed.
 """
 
 from bucketcast.dispatch.dispatcher import Dispatcher

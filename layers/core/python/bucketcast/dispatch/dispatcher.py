@@ -21,7 +21,7 @@ from bucketcast.tracing import Fates
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
 _FOR_THE_FIRST = 2.0
-"""Seconds that an event which goes before the others may take of what is left to say of them."""
+"""Seconds that an event which goes before the others may take without being in their way."""
 _Place = tuple[Open, int]
 
 
@@ -113,8 +113,9 @@ class Dispatcher:
         sent, if so.
         """
         places = [(one, place) for one in opened for place in range(len(one.deliveries))]
-        alone = not begun and len(places) > 1 and (probe or self._sender.first_alone)
-        if probe and alone and not self._in_order:
+        several = not begun and len(places) > 1
+        alone = several and self._batch_size > 1 and (probe or self._sender.first_alone)
+        if probe and several and not self._in_order:
             # Were it the same one each time, an event that the target hangs over would hold all.
             chosen = random.randrange(len(places))  # noqa: S311 - any other one, not a secret
             places[0], places[chosen] = places[chosen], places[0]
@@ -140,13 +141,12 @@ class Dispatcher:
     def _is_late(self, batch: Batch, *, begun: bool) -> bool:
         """Whether there is no time for another send.
 
-        What had all of the function's time, but for an event that went before it, is sent however
-        little that is: it would never be.
+        What has all of the function's time, but for a quick event that went before it, is sent
+        however little that is: it would never be.
         """
-        if begun:
-            return self._sender.short_of(batch.remaining())
-        late = self._sender.short_of(batch.remaining() + _FOR_THE_FIRST)
-        return late and not self._sender.short_of(batch.whole)
+        left = batch.remaining()
+        passed = begun or left + _FOR_THE_FIRST < batch.whole
+        return passed and self._sender.short_of(left)
 
     def _noted(
         self, part: Sequence[_Place], failures: Mapping[int, DeliveryError], *, first: bool

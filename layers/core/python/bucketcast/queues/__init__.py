@@ -59,6 +59,17 @@ def queue_name(stack: str, kind: str, id: str, *, dead: bool = False, fifo: bool
     return queue_names(target_name(stack, kind, id), fifo=fifo)[dead]
 
 
+def visibility(timeout: int, *, window: int = 0, fifo: bool = False) -> int:
+    """Seconds after which a message is seen again of which a function never began to work.
+
+    `timeout` is how long the function may run, `window` for how long messages are gathered before.
+    What it began with is in flight for less (`queues.renewal`), so this is for what ended before:
+    Lambda takes no less than `timeout`, and 30 seconds are for calls that are throttled. In a FIFO
+    queue they have Lambda's own advice, six times as long: later ones must not overtake them.
+    """
+    return window + (6 * timeout if fifo else timeout + 30)
+
+
 class Queue:
     """One queue by its URL."""
 
