@@ -15,6 +15,10 @@ class MissingProgramError(Exception):
         super().__init__(f"{program} is not on this machine: run tests/servers/install")
 
 
+_given: set[int] = set()
+"""Ports that this program has handed out; whoever asked may not listen there yet."""
+
+
 def find_program(name: str, *patterns: str) -> str:
     """Path of `name`: on PATH, in /usr/sbin, or the newest in a folder of these glob patterns.
 
@@ -47,12 +51,17 @@ def ports(folder: Path, *names: str) -> dict[str, int]:
     try:
         while len(held) < len(names):
             trial = socket.socket()
+            port = random.randrange(20_000, 32_000)  # noqa: S311 no secret
             try:
-                trial.bind(("127.0.0.1", random.randrange(20_000, 32_000)))  # noqa: S311 no secret
+                trial.bind(("127.0.0.1", port))
             except OSError:
                 trial.close()
-            else:
-                held[names[len(held)]] = trial
+                continue
+            if port in _given:
+                trial.close()
+                continue
+            _given.add(port)
+            held[names[len(held)]] = trial
         chosen = {name: int(each.getsockname()[1]) for name, each in held.items()}
     finally:
         for each in held.values():
