@@ -241,6 +241,32 @@ def test_a_listener_lives_as_long_as_its_process_renews(gateway: Gateway) -> Non
     assert heard.queue(one.arn) is None
 
 
+def test_a_listener_whose_process_stood_still_gets_events_again_and_is_told(
+    gateway: Gateway,
+) -> None:
+    heard, process = Heard(gateway.table, gateway.clock), gateway.process()
+    one = process.take(ASKED)
+    assert one.arn in matched(heard, gateway.table, "photos/a.jpg")
+    gateway.clock.now += LEASE_SECONDS + KEPT_SECONDS + 1
+    assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
+    lapse = process.renew()
+    assert lapse > KEPT_SECONDS
+    assert process.held(lapse) == frozenset()
+    gateway.clock.now += LEASE_SECONDS
+    assert process.renew() == 0
+    gateway.clock.now += FRESH_SECONDS
+    process.renew()
+    assert one.arn in matched(heard, gateway.table, "photos/a.jpg")
+
+
+def test_who_stood_still_for_a_moment_holds_what_nobody_took_over(gateway: Gateway) -> None:
+    process = gateway.process()
+    one, other = process.take(ASKED), process.take(Asked("anna", "", PUTS))
+    gateway.clock.now += LEASE_SECONDS + 1
+    assert gateway.process().take(ASKED).id == one.id
+    assert process.held(process.renew()) == {other.id}
+
+
 def test_where_nobody_listens_nothing_is_read(gateway: Gateway) -> None:
     class Never(Table):
         def seen(self) -> Seen:

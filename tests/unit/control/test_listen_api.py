@@ -1,6 +1,7 @@
 """Listen calls from the request to the last line, with a queue in memory."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from bucketcast.control.listen import api
 from bucketcast.control.listen.api import Listen
 from bucketcast.control.listen.quiet import Quiet
 from bucketcast.control.users import Account
-from bucketcast.listening import Asked
+from bucketcast.listening import KEPT_SECONDS, LEASE_SECONDS, Asked
 from bucketcast.store.listeners import Listeners, Table
 from tests.unit.control.requests import ANNA, gate, scope_of, signed
 from tests.unit.control.test_listen_stream import Shelf, until
@@ -63,7 +64,10 @@ class Deployment:
 
     def __init__(self, table: Table, sqs: "SQSClient") -> None:
         prefix = sqs.create_queue(QueueName="any")["QueueUrl"].rpartition("/")[0]
-        self.listeners = Listeners("Bucketcast", table, sqs, lambda: prefix)
+        self.late = 0.0
+        self.listeners = Listeners(
+            "Bucketcast", table, sqs, lambda: prefix, clock=lambda: time.time() + self.late
+        )
         self.table = table
         self.shelf = Shelf()
         self.account: Account | None = Account(ANNA, "")
@@ -162,6 +166,24 @@ def test_one_that_read_too_slowly_is_cut_off_and_told_once(there: Deployment) ->
         await until(lambda: again.sent)
         again.gone.set()
         await running
+
+    asyncio.run(test())
+
+
+def test_who_was_not_held_for_too_long_is_told_of_lost_events(
+    there: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)
+
+    async def test() -> None:
+        client, listen = Client(), there.listen()
+        running = asyncio.create_task(answer(listen, client))
+        await until(lambda: client.sent)
+        there.late += LEASE_SECONDS + KEPT_SECONDS + 1
+        await running
+        assert client.aborted
+        with pytest.raises(S3Error, match="EventsLost: whoever read the events stood still"):
+            await answer(listen, Client())
 
     asyncio.run(test())
 

@@ -10,7 +10,7 @@ import json
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -20,7 +20,7 @@ import click
 from bucketcast import names
 from bucketcast.cli import words
 from bucketcast.cli.screen import Screen, shared
-from bucketcast.listening import RENEWED_SECONDS, Asked, EventsLostError
+from bucketcast.listening import KEPT_SECONDS, RENEWED_SECONDS, Asked, EventsLostError
 from bucketcast.printable import printable
 from bucketcast.store import deployed
 from bucketcast.store.access import Aws, AwsError, explained
@@ -151,13 +151,15 @@ class _Hearing:
         )
         from bucketcast.control.listen.stream import Pulse, Stream  # noqa: PLC0415 - as above
 
+        lose: list[Callable[[], None]] = []
         await self._try(self._listeners.renew)
-        renewing = asyncio.create_task(self._renew())
+        renewing = asyncio.create_task(self._renew(lose))
         try:
             one = await self._try(partial(self._listeners.take, self._asked))
             queue = SqsQueue(self._listeners.url(one), self._sqs)
             pulse = Pulse(60.0, shown=False)
             stream = Stream(queue, self._quiet, self._write, pulse, warn=self._note)
+            lose.append(stream.lose)
             try:
                 await stream.run()
             except QueueGoneError:
@@ -174,11 +176,14 @@ class _Hearing:
     async def _write(self, text: bytes) -> None:
         await asyncio.to_thread(self._show, text)
 
-    async def _renew(self) -> None:
+    async def _renew(self, lose: Sequence[Callable[[], None]]) -> None:
+        """Hold the listener; it lost events where it was not held for longer than it is kept."""
         while True:
             await asyncio.sleep(RENEWED_SECONDS)
             with suppress(AwsError):
-                await self._try(self._listeners.renew)
+                if await self._try(self._listeners.renew) > KEPT_SECONDS:
+                    for each in lose:
+                        each()
 
     @staticmethod
     def _try(call: Callable[[], Any]) -> Awaitable[Any]:

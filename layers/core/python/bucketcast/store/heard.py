@@ -28,6 +28,7 @@ class Heard:
         self._version = 0
         self._read_at = 0.0
         self._alive: dict[str, Listener] = {}
+        self._some = False
         self._indexes: dict[str, RuleIndex] = {}
 
     def beside(
@@ -37,7 +38,7 @@ class Heard:
 
         Listeners that cannot be read stay as they were: nobody else's events wait for them.
         """
-        if version != self._version or (self._alive and self._is_old()):
+        if version != self._version or (self._some and self._is_old()):
             try:
                 self._read()
             except Exception:  # noqa: BLE001 - rules do not wait for listeners
@@ -59,6 +60,8 @@ class Heard:
     def _read(self) -> None:
         seen = self._table.seen()
         self._alive = {one.arn: one for one in seen.alive(round(self._clock() * 1_000))}
+        # One that ended lives again when its process goes on after it stood still.
+        self._some = any(one.state == "on" for one in seen.listeners)
         self._indexes = {}
         self._version, self._read_at = seen.version, self._clock()
 

@@ -173,14 +173,31 @@ class Listeners:
         self._prefix = prefix
         self._clock = clock
         self._sleep = sleep
+        self._until = 0
 
     def url(self, one: Listener) -> str:
         """Where its events wait."""
         return f"{self._prefix()}/{one.queue}"
 
-    def renew(self, seconds: float = LEASE_SECONDS) -> None:
-        """Hold for so long what this process holds."""
-        self._table.renew(Lease(self.holder, self._now() + round(seconds * 1_000)))
+    def renew(self, seconds: float = LEASE_SECONDS) -> float:
+        """Hold for so long what this process holds; for how many seconds it held nothing before.
+
+        So it is when it stood still, as on a machine that slept, or could not ask AWS.
+        """
+        lease = Lease(self.holder, self._now() + round(seconds * 1_000))
+        self._table.renew(lease)
+        before, self._until = self._until, lease.until
+        return max(0, self._now() - before) / 1_000 if before else 0.0
+
+    def held(self, lapse: float) -> frozenset[str]:
+        """The ids of what it holds still, after it held nothing for so many seconds.
+
+        Another process may have taken something over; after a minute nothing got events any more.
+        """
+        if lapse > KEPT_SECONDS:
+            return frozenset()
+        its = (one for one in self._table.seen().listeners if one.holder == self.holder)
+        return frozenset(one.id for one in its if one.state == "on")
 
     def take(self, asked: Asked) -> Listener:
         """Take over the listener that the client had, or make one; it is in force on return.

@@ -67,9 +67,11 @@ class Listen:
         self._taking: asyncio.Lock | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._renewed_at = -LEASE_SECONDS
+        self._lapse = 0.0
         self._swept_at = time.monotonic()
         self._prepared: dict[str, tuple[float, asyncio.Future[None]]] = {}
-        self._streams: dict[Stream, str] = {}
+        self._streams: dict[Stream, tuple[str, str]] = {}
+        """The access key of who listens, and the id of the listener."""
         self._closed = False
 
     def answers(self, call: Call) -> Answer | None:
@@ -133,9 +135,15 @@ class Listen:
             self._renewing = asyncio.create_task(self._renew())
 
     async def _renew_now(self) -> None:
-        at = time.monotonic()
-        await asyncio.to_thread(_explained, self._listeners.renew)
-        self._renewed_at = at
+        at, streams = time.monotonic(), dict(self._streams)
+        lapse = await asyncio.to_thread(_explained, self._listeners.renew)
+        self._renewed_at, self._lapse = at, max(lapse, self._lapse)
+        if self._lapse and streams:
+            held = await asyncio.to_thread(_explained, self._listeners.held, self._lapse)
+            for stream, (_, listener) in streams.items():
+                if listener not in held:
+                    stream.lose()
+        self._lapse = 0.0
 
     async def _renew(self) -> None:
         """Go on while there are streams, and until the last listener that was left is gone."""
@@ -152,9 +160,9 @@ class Listen:
 
     async def _end_those_of_nobody(self) -> None:
         """A user who was removed hears nothing more."""
-        for access_key in set(self._streams.values()):
+        for access_key in {its for its, _ in self._streams.values()}:
             if await self._known(access_key) is None:
-                for stream, its in self._streams.items():
+                for stream, (its, _) in self._streams.items():
                     if its == access_key:
                         stream.end()
 
@@ -166,7 +174,7 @@ class Listen:
 
     async def _stream(self, admitted: Admitted, send: Send, listener: Listener, ping: int) -> None:
         stream = Stream(self._queue(listener), self._quiet, _writing(send), Pulse(ping))
-        self._streams[stream] = admitted.user.access_key
+        self._streams[stream] = (admitted.user.access_key, listener.id)
         if self._closed:
             stream.end()
         watching = asyncio.ensure_future(admitted.body.gone())

@@ -99,11 +99,20 @@ class Stream:
         self._ended = True
         self._stirred.set()
 
+    def lose(self) -> None:
+        """Events may be missing that nobody will bring; `run` says so soon."""
+        self._failure = EventsLostError(
+            "whoever read the events stood still for too long, and some are lost: list the bucket "
+            "to see what it holds, and listen again"
+        )
+        self._stirred.set()
+
     async def run(self) -> None:
         """Write until it is ended.
 
         Raises:
-            EventsLostError: the client did not read for longer than events are kept.
+            EventsLostError: the client did not read for longer than events are kept, or `lose`
+                was called.
             QueueGoneError: there is no such queue any more.
         """
         tasks = [asyncio.ensure_future(each) for each in (self._fetch(), self._settle())]
