@@ -36,6 +36,12 @@ def put(account: Account, given: Mapping[str, str], arn: TopicArn = T1, owner: s
     return topics(account).put(arn, lambda *_: Wanted(owner, checked(given)))
 
 
+def test_what_can_be_no_name_is_no_topics() -> None:
+    """DynamoDB refuses a key of more than 1,024 bytes."""
+    nobody: Any = None
+    assert Items("table", nobody).topic(TopicArn("", "acme", "x" * 1_020)) is None
+
+
 def delete(account: Account) -> bool:
     return topics(account).delete(T1, lambda _: None)
 

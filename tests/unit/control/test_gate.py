@@ -241,7 +241,8 @@ def test_a_presigned_call_ends_with_its_time() -> None:
 
 def test_a_presigned_call_that_was_changed_is_refused() -> None:
     scope = scope_of(presigned("GET", "/images/a"))
-    for longer in (b"X-Amz-Expires=600", b"X-Amz-Expires=60&X-Amz-Expires=600"):
+    endless = b"X-Amz-Expires=" + b"9" * 5_000
+    for longer in (b"X-Amz-Expires=600", b"X-Amz-Expires=60&X-Amz-Expires=600", endless):
         changed = scope["query_string"].replace(b"X-Amz-Expires=60", longer)
         assert refused({**scope, "query_string": changed}).code in (
             "SignatureDoesNotMatch",

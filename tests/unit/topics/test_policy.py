@@ -32,6 +32,12 @@ def test_a_policy_allows_what_it_says_to_whom_it_says() -> None:
     assert found.verdict("acme", "bob", "sns:Publish", ARN) == ""
 
 
+def test_a_policy_without_end_is_refused() -> None:
+    with pytest.raises(TopicError, match="no JSON") as caught:
+        Policy.parse('{"Statement":' + "[" * 100_000)
+    assert caught.value.code == "MalformedPolicyDocument"
+
+
 def test_a_deny_goes_before_every_allow() -> None:
     found = policy({"Action": "sns:*"}, {"Effect": "Deny", "Action": "sns:DeleteTopic"})
     assert bob(found) == "Allow"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _ROW: Final = "#users"
 _NAME: Final = "name#"
 _KEY: Final = "key#"
+_LONGEST_KEY: Final = 128
 _LETTERS: Final = string.ascii_uppercase + string.digits
 _ALPHABET: Final = string.ascii_letters + string.digits
 
@@ -95,7 +96,8 @@ class Users:
 
     def find(self, access_key: str) -> Account | None:
         """Whose access key it is, with the secret; None where it is nobody's."""
-        item = self._item(_KEY + access_key)
+        # A stranger's may be longer than what DynamoDB takes.
+        item = self._item(_KEY + access_key) if len(access_key) <= _LONGEST_KEY else None
         if item is None:
             return None
         try:

@@ -68,7 +68,7 @@ class Policy:
         """
         try:
             document = msgspec.json.decode(text)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise _malformed(f"no JSON: {error}") from None
         if not isinstance(document, dict):
             raise _malformed("it is no JSON object")

@@ -15,6 +15,7 @@ _FIELDS: Final = re.compile(r"(Credential|SignedHeaders|Signature)=([^,\s]+)")
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _CREDENTIAL_PARTS: Final = 5
 _LONGEST_SECONDS: Final = 604_800
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
 _STAMPED: Final = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})Z")
 
@@ -108,7 +109,7 @@ def _presigned(call: Call) -> Claim:
         raise S3Error(
             "AuthorizationQueryParametersError", f"X-Amz-Algorithm only supports {ALGORITHM}"
         )
-    seconds = int(expires) if expires.isdecimal() and expires.isascii() else -1
+    seconds = int(expires) if _SECONDS.fullmatch(expires) else -1
     if not 0 < seconds <= _LONGEST_SECONDS:
         raise S3Error(
             "AuthorizationQueryParametersError",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TOPIC: Final = "topic#"
 _WORK: Final = "topicwork#"
+_LONGEST_KEY: Final = 1_024
 _MOST_READ: Final = 1_000
 
 
@@ -50,9 +51,10 @@ class Items:
 
     def topic(self, arn: TopicArn) -> Topic | None:
         """The topic of an ARN, whatever its region; None where there is none."""
-        answer = self._client.get_item(
-            TableName=self._name, Key=_key(_topic_key(arn.tenant, arn.name)), ConsistentRead=True
-        )
+        key = _topic_key(arn.tenant, arn.name)
+        if len(key.encode()) > _LONGEST_KEY:
+            return None
+        answer = self._client.get_item(TableName=self._name, Key=_key(key), ConsistentRead=True)
         item = answer.get("Item")
         return _topic.decode(item["text"]["S"]) if item else None
 
