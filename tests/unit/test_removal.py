@@ -215,7 +215,8 @@ def test_cloudformation_is_told_of_a_refusal(
     account.put(HOOK)
     found = clients(account, "UPDATE_IN_PROGRESS")
     monkeypatch.setattr(function.boto3, "client", lambda name, **_: found(name))
-    context = type("Context", (), {"log_stream_name": "log"})
+    left = {"log_stream_name": "log", "get_remaining_time_in_millis": lambda: 240_000}
+    context = type("Context", (), left)
     function.handler(request(answers, "Update", account, PhysicalResourceId="targets"), context)
     function.handler(request(answers, "Create", account), context)
     refused, made = answers.taken
