@@ -11,7 +11,7 @@ notifications stays, and so does what `bucketcast attach` had made where a deplo
 `Custom::Targets` refuses a deploy that would remove a target for which something waits. Properties:
 `Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs of which it may be given up),
 `Settle` (for how many seconds a queue must be seen empty) and `Patience` (how long to wait for it),
-`Kinds` (for which run-time targets have a function) and `RulesTable`, in which they are.
+`Kinds` (for which run-time targets and topics have a function) and `RulesTable`, in which they are.
 
 CloudFormation learns of the outcome only by an answer put to a URL, and waits when none comes: so
 every error is answered, with its reason, and all waiting ends while there is time to answer in.
@@ -35,6 +35,7 @@ from bucketcast.store.runtime.stranded import demand_functions
 from bucketcast.store.runtime.table import Table
 from bucketcast.store.switches import Switch, Switches
 from bucketcast.store.switching import Wirer
+from bucketcast.store.topics.items import Items
 from bucketcast.store.trail import Trail
 from bucketcast.wiring import Overlap
 from functions.wiring.deadline import Deadline
@@ -151,11 +152,11 @@ def keep(
 ) -> None:
     """Refuse to remove targets for which something waits, unless a deploy is rolled back.
 
-    Nor is a function removed that serves run-time targets.
+    Nor is a function removed that serves run-time targets or topics.
 
     Raises:
         StillWaitingError: something waits.
-        StrandedError: there are run-time targets of a kind that would have no function.
+        StrandedError: there are run-time targets or topics of a kind that would have no function.
         ClientError: AWS refused, also after `PATIENCE` seconds where waiting could have helped.
     """
     if event["RequestType"] != "Update":
@@ -164,9 +165,10 @@ def keep(
         return  # what is to go is what the deploy that failed had added
     before, after = event["OldResourceProperties"], event["ResourceProperties"]
     if "RulesTable" in after:
-        table = Table(after["RulesTable"], client("dynamodb"))
+        where = after["RulesTable"], client("dynamodb")
+        table, topics = Table(*where), Items(*where)
         kinds = before.get("Kinds"), after.get("Kinds", ())
-        _patiently(lambda: demand_functions(table, *kinds), sleep)
+        _patiently(lambda: demand_functions(table, topics, *kinds), sleep)
     settle, patience = float(after["Settle"]), float(after["Patience"])
     removal = Removal(client("sqs"), settle, patience, sleep=sleep)
     discard = after.get("Discard", ())

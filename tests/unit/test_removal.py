@@ -9,6 +9,8 @@ from bucketcast.runtime.model import RuntimeTarget, State
 from bucketcast.store.removal import Removal, StillWaitingError
 from bucketcast.store.runtime.stranded import StrandedError
 from bucketcast.store.runtime.table import Table, Task
+from bucketcast.store.topics.items import Items, Work
+from bucketcast.topics.model import Topic
 from tests.unit.test_wiring_function import answers, event, function
 
 __all__ = ["answers", "function"]
@@ -195,6 +197,34 @@ def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
     function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
     put_runtime_target(rules_table, dynamodb, "on")
     update["OldResourceProperties"]["Kinds"] = []
+    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+@pytest.mark.parametrize("persistent", ["true", "false"])
+def test_the_function_of_a_kind_that_has_topics_is_not_removed(
+    function: Any,
+    answers: Any,
+    account: Account,
+    rules_table: str,
+    dynamodb: Any,
+    persistent: str,
+) -> None:
+    """Those of one attempt have no target: ingest would write to a queue that is gone."""
+    items = Items(rules_table, dynamodb)
+    work = Work(tenant="acme", name="photos", holder="me", due=0)
+    assert items.begin(work)
+    attributes = {"push-endpoint": "kafka://broker:9092", "persistent": persistent}
+    topic = Topic(
+        tenant="acme", owner="ann", name="photos", region="eu-west-1", attributes=attributes
+    )
+    assert items.commit(work, None, topic)
+    update = request(answers, "Update", account)
+    update["ResourceProperties"] |= {"Kinds": ["webhook"], "RulesTable": rules_table}
+    update["OldResourceProperties"] |= {"Kinds": ["kafka", "webhook"]}
+    aws = {"dynamodb": dynamodb}
+    with pytest.raises(StrandedError, match=r"leaves kafka out.*:acme:photos \(`bucketcast topic"):
+        function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    update["ResourceProperties"]["Kinds"].append("kafka")
     function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
