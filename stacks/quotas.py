@@ -83,10 +83,23 @@ class Count(NamedTuple):
 
 
 def templates(assembly: Path) -> dict[str, Any]:
-    """The templates of an assembly, by the names of their files up to the first dot."""
+    """The templates of an assembly, by the names of their files up to the first dot.
+
+    The folder may hold those of an earlier one too: what counts is what the manifest lists.
+    """
+    manifest = json.loads((assembly / "manifest.json").read_text())
+    lists = [
+        json.loads((assembly / each["properties"]["file"]).read_text())
+        for each in manifest["artifacts"].values()
+        if each["type"] == "cdk:asset-manifest"
+    ]
+    names = {each["source"].get("path", "") for found in lists for each in found["files"].values()}
     return {
-        file.name.removesuffix(".json").removesuffix(".template"): json.loads(file.read_text())
-        for file in sorted(assembly.glob("*.template.json"))
+        name.removesuffix(".json").removesuffix(".template"): json.loads(
+            (assembly / name).read_text()
+        )
+        for name in sorted(names)
+        if name.endswith(".template.json")
     }
 
 

@@ -83,6 +83,18 @@ def test_all_of_it_is_there(made: Templates) -> None:
     assert len(of_type(made, "AWS::Scheduler::Schedule")) == SCANS / 2
 
 
+def test_templates_of_an_earlier_synthesis_do_not_count(tmp_path: Path) -> None:
+    """CDK empties no folder: those of nested stacks stay when `nested` is switched off."""
+    made = synthesised("[bucket.uploads]\n", tmp_path)
+    for name in ("Bucketcast.template.json", "Bucketcast.assets.json"):
+        text = (tmp_path / "out" / name).read_text()
+        (tmp_path / "out" / name.replace("Bucketcast", "Other")).write_text(text)
+    earlier = tmp_path / "out" / "BucketcastNestedRules1F9345F7.nested.template.json"
+    earlier.write_text('{"Resources": {}}')
+    assert quotas.templates(tmp_path / "out") == made
+    assert list(made) == ["Bucketcast"]
+
+
 @pytest.mark.parametrize("what", quotas.MOST)
 def test_it_is_within_what_aws_takes(made: Templates, what: str) -> None:
     found = [each for each in quotas.counts(made) if each.what == what]
