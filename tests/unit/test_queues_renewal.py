@@ -38,6 +38,16 @@ def test_all_are_kept_at_once_ten_a_call() -> None:
     assert {key: wait for call in queue.calls for key, wait in call.items()} == SECONDS
 
 
+def test_of_thousands_each_stays_in_flight_until_its_next_turn() -> None:
+    """Lambda hands over up to 10,000, whose calls take longer than the time of a few."""
+    calls = 400
+    queue = Noted(1)
+    with Renewal(queue, {f"receipt {number}": 15 for number in range(calls * BATCH)}):
+        assert queue.enough.wait(20)
+    slow = 0.1 * calls + renewal.BEAT_SECONDS
+    assert slow < min(queue.calls[0].values()) < 2 * slow
+
+
 @pytest.mark.parametrize("broken", [False, True])
 def test_they_are_kept_again_until_the_work_is_done(
     monkeypatch: pytest.MonkeyPatch, *, broken: bool

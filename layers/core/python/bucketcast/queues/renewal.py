@@ -17,18 +17,22 @@ from bucketcast.telemetry import logger
 
 BEAT_SECONDS: Final = 5.0
 _LAST_CALL_SECONDS: Final = 5.0
+_CALL_SECONDS: Final = 0.1
+"""What one call may take, of a function with little of a processor and much to do."""
 
 
 class Renewal:
     """While it is entered, messages stay in flight; `seconds` by receipt is for how much longer.
 
+    Where there are thousands it is for longer still: each has its turn only after all the others.
     The calls are made beside the work, by a thread of their own. One that fails is made again with
     the next beat.
     """
 
     def __init__(self, queue: Queue, seconds: Mapping[str, int]) -> None:
         self._queue = queue
-        self._seconds = list(seconds.items())
+        turns = round(len(seconds) / BATCH * _CALL_SECONDS)
+        self._seconds = [(receipt, wait + turns) for receipt, wait in seconds.items()]
         self._over = Event()
         self._thread = Thread(target=self._run, daemon=True)
 
