@@ -194,6 +194,30 @@ def test_a_long_sleep_is_kept_though_sqs_delays_no_message_so_long() -> None:
     assert len(world.queue.dead) == 1
 
 
+def test_a_sleep_of_days_is_hidden_for_less_than_the_hours_that_sqs_refuses() -> None:
+    """They count from the receive. What is not hidden is seen so often that it is buried."""
+    world = World(Limits(sleep=3 * 86_400))
+    world.endpoint.answers = {"a": Retryable("503")}
+    world.give("a")
+    world.step()
+    world.queue.now = world.queue.bodies[0][0]
+    world.step()
+    assert 36_000 < world.queue.postponed["r0"] < 42_000
+
+
+def test_a_sleep_that_never_ends_ends_with_the_term() -> None:
+    """SQS drops a message after 14 days, and it would have slept on."""
+    world = World(Limits(sleep=2**31 - 1))
+    world.endpoint.answers = {"a": Retryable("503")}
+    world.give("a")
+    world.step()
+    assert world.queue.dead == []
+    world.queue.now += 13 * DAY_MS + 2_000
+    world.step()
+    assert "given up after 13 days" in world.reasons[0]
+    assert world.queue.bodies == []
+
+
 def test_what_is_rejected_is_buried_at_once() -> None:
     world = World(Limits(retries=5, sleep=0))
     world.endpoint.answers = {"a": Rejected("too large")}

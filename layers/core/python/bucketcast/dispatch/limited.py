@@ -25,14 +25,15 @@ from bucketcast.dispatch.outcome import GivenUp, NoTurn, Outcome
 from bucketcast.dispatch.sending import NO_TURN, Sender
 from bucketcast.envelope import Delivery, Envelope, Sealed, TooLarge, pack, seal
 from bucketcast.errors import DeliveryError, NotConnected, Rejected
-from bucketcast.retries import WORN, Term, pause
+from bucketcast.retries import TERM_MS, WORN, Term, pause
 from bucketcast.targets.base import Target
 from bucketcast.topics.model import Topic, TopicDefaults
 from bucketcast.tracing import Fates
 
 LONGEST_DELAY: Final = 900
 """Seconds that SQS keeps a new message back; the rest of a longer pause is in the envelope."""
-_LONGEST_HIDDEN: Final = 43_200
+_LONGEST_HIDDEN: Final = 39_600
+"""Seconds. SQS refuses its 12 hours: they count from the receive, which was a while ago."""
 _NO_ANSWER: Final = "no try came to an end: the function ended before it could say why"
 _FINAL: Final = (Rejected, GivenUp)
 
@@ -286,6 +287,9 @@ def _pause(one: _Open, part: Sequence[Delivery], now: int) -> int:
     """Seconds until the next try, or until the first of these is too old."""
     sleep = one.limits.sleep
     wait = pause(one.tries + 1) if sleep is None else sleep
+    if not one.term.over:
+        # Behind the end of its term SQS would drop what still sleeps, and nobody would be told.
+        wait = min(wait, (TERM_MS - (now - one.term.begun)) // 1_000 + 1)
     over = min(one.limits.left(each.created, now) for each in part) + 1
     return max(0, int(min(wait, over)))
 
