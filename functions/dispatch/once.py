@@ -56,6 +56,12 @@ class Once:
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         """Try each event once, and answer with the messages that nobody had the time to try."""
         late: list[Message] = []
+        begun = False
+
+        def remaining() -> float:
+            return float(context.get_remaining_time_in_millis()) / 1000
+
+        whole = remaining()
         for arn, opened in self._by_topic(map(message, event["Records"])).items():
             topic = self._items.topic(TopicArn.parse(arn))
             if topic is None or topic.kind != self._kind.arn_type:
@@ -65,9 +71,8 @@ class Once:
             sender = self._sender(topic)
             for part in _parts(opened, self._kind.batch_size):
                 events = [one.event for one in part.deliveries]
-                failures = sender.once(
-                    events, lambda: context.get_remaining_time_in_millis() / 1000
-                )
+                failures = sender.once(events, remaining, float("inf") if begun else whole)
+                begun = begun or failures is not None
                 if failures is None:
                     late += part.messages
                 else:

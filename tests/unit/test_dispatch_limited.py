@@ -1,6 +1,7 @@
 """Topics with limits: how often an event is tried, how far apart, and when it is given up."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -85,14 +86,15 @@ class World:
         history = Envelope(START, topic=topic, **more)
         self.queue.bodies += [(START, one.body) for one in pack(parts, START, history=history)]
 
-    def step(self, *, receives: int = 1, left: float = 60.0) -> Outcome:
-        """Give the function all messages that are seen now."""
+    def step(self, *, receives: int = 1, left: float = 60.0, whole: float | None = None) -> Outcome:
+        """Give the function all messages that are seen now; it had `whole` seconds, has `left`."""
+        clock = chain([left if whole is None else whole], repeat(left))
         due = [body for when, body in self.queue.bodies if when <= self.queue.now]
         self.queue.bodies = [each for each in self.queue.bodies if each[0] > self.queue.now]
         messages = [
             Message(str(n), f"r{n}", body, self.queue.now, receives) for n, body in enumerate(due)
         ]
-        outcome = self.dispatch(messages, now=self.queue.now, remaining=lambda: left)
+        outcome = self.dispatch(messages, now=self.queue.now, remaining=lambda: next(clock))
         self.queue.bodies += [(self.queue.now, due[int(n)]) for n in outcome.stay]
         self.outcomes.append(outcome)
         return outcome
@@ -230,12 +232,20 @@ def test_what_is_rejected_is_buried_at_once() -> None:
 def test_what_had_no_turn_is_no_try() -> None:
     world = World(Limits(retries=1, sleep=2))
     world.give("a")
-    world.step(left=5.0)
+    world.step(left=5.0, whole=60.0)
     assert world.endpoint.seen == []
     world.endpoint.answers = {"a": Retryable("503")}
     world.run()
     assert len(world.times) == 2
     assert len(world.queue.dead) == 1
+
+
+def test_what_has_all_the_time_of_a_short_function_is_tried() -> None:
+    """With a time limit that was lowered since the topic was made, it would never be."""
+    world = World(Limits(retries=1))
+    world.give(*(f"k{n:03}" for n in range(150)))
+    outcome = world.step(left=13.0)
+    assert (len(world.times), outcome.delivered, outcome.retried) == (1, 100, 50)
 
 
 def test_with_an_endpoint_that_is_gone_the_rest_of_the_batch_is_not_tried() -> None:

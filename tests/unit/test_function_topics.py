@@ -26,6 +26,17 @@ SHARED = "Bucketcast-runtime-webhook-once"
 URL = {"push-endpoint": "https://example.org/hook"}
 
 
+class Clock(Context):
+    """So many seconds are left at first, and then so many."""
+
+    def __init__(self, seconds: int, then: int) -> None:
+        super().__init__(then * SECONDS)
+        self._first = [seconds * SECONDS]
+
+    def get_remaining_time_in_millis(self) -> int:
+        return self._first.pop() if self._first else super().get_remaining_time_in_millis()
+
+
 class Stack:
     """The account with topics, and the webhooks' function as Lambda would load it."""
 
@@ -42,13 +53,19 @@ class Stack:
         return self.topics.put(arn, lambda *_: Wanted("ann", checked({**URL, **values})))
 
     def __call__(
-        self, *bodies: str, queue: str = SHARED, receives: int = 1, seconds: int = 60
+        self,
+        *bodies: str,
+        queue: str = SHARED,
+        receives: int = 1,
+        seconds: int = 60,
+        then: int | None = None,
     ) -> list[str]:
         call = invocation(*bodies)
         for record in call["Records"]:
             record["eventSourceARN"] = RUNTIME.arn(queue)
             record["attributes"]["ApproximateReceiveCount"] = str(receives)
-        answer = self.handler(call, Context(seconds * SECONDS))
+        context = Clock(seconds, seconds if then is None else then)
+        answer = self.handler(call, context)
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
     def counts(self) -> dict[str, Counts]:
@@ -159,11 +176,20 @@ def test_events_of_a_deleted_topic_are_lost(stack: Stack) -> None:
 
 def test_what_there_is_no_time_for_is_seen_again_at_once(stack: Stack) -> None:
     topic = stack.put("once")
-    assert stack(body(topic.arn, "x"), seconds=2) == []
+    assert stack(body(topic.arn, "x"), then=2) == []
     assert Fake.sent == []
     (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
     assert again["Body"] == body(topic.arn, "x")
     assert stack.counts() == {}
+
+
+def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None:
+    """Where the time limit was lowered it was sent to the queue again at once, and for ever."""
+    first, second = stack.put("first"), stack.put("second")
+    assert stack(body(first.arn, "x"), body(second.arn, "y"), seconds=5) == []
+    assert Fake.sent == [("", ["x"])]
+    (again,) = received(stack.account.sqs, RUNTIME.url(SHARED))
+    assert again["Body"] == body(second.arn, "y")
 
 
 def test_an_event_over_which_the_function_ends_is_given_up(stack: Stack) -> None:

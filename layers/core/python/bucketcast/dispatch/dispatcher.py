@@ -12,7 +12,7 @@ from bucketcast.dispatch.leaving import Leaving
 from bucketcast.dispatch.messages import Batch, Message, Open, Waiting, Way
 from bucketcast.dispatch.outcome import FINAL, GivenUp, NoTurn, Outcome
 from bucketcast.dispatch.portions import portions
-from bucketcast.dispatch.sending import NO_TURN, Sender
+from bucketcast.dispatch.sending import FOR_THE_FIRST, NO_TURN, Sender
 from bucketcast.envelope import Delivery
 from bucketcast.errors import DeliveryError, Foreign, NotAuthorized, NotConnected, Rejected
 from bucketcast.lifetime import DAY_MS, LONGEST_LIFE_DAYS
@@ -20,8 +20,6 @@ from bucketcast.targets.base import Target
 from bucketcast.tracing import Fates
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
-_FOR_THE_FIRST = 2.0
-"""Seconds that an event which goes before the others may take without being in their way."""
 _Place = tuple[Open, int]
 
 
@@ -145,7 +143,7 @@ class Dispatcher:
         however little that is: it would never be.
         """
         left = batch.remaining()
-        passed = begun or left + _FOR_THE_FIRST < batch.whole
+        passed = begun or left + FOR_THE_FIRST < batch.whole
         return passed and self._sender.short_of(left)
 
     def _noted(

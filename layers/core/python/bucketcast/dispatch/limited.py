@@ -121,11 +121,12 @@ class Limited:
         """Deliver what these messages hold; `now` is Unix ms, `remaining` the seconds left."""
         outcome = Outcome()
         pauses: dict[str, int] = {}
+        whole = remaining()
         opened = list(self._opened(messages, now, outcome, pauses))
         for one in opened:
             outcome.oldest = max(outcome.oldest, (now - one.term.begun) / 1_000)
             self._expire(one, now)
-        self._send(opened, remaining)
+        self._send(opened, remaining, whole)
         for one in opened:
             self._settle(one, now, outcome)
             told(outcome.take_fates())
@@ -181,7 +182,7 @@ class Limited:
                 text += f" after {one.tries} tries{last}"
                 one.failures[place] = GivenUp(text, one.envelope.error or "Retryable")
 
-    def _send(self, opened: Sequence[_Open], remaining: Callable[[], float]) -> None:
+    def _send(self, opened: Sequence[_Open], remaining: Callable[[], float], whole: float) -> None:
         """Try what is left, in bulk; what there was no time for is no try."""
         left = [
             (one, place)
@@ -193,7 +194,8 @@ class Limited:
         for start in range(0, len(left), self._batch_size):
             part = left[start : start + self._batch_size]
             events = [one.deliveries[place].event for one, place in part]
-            failures = None if gone else self._sender.once(events, remaining)
+            has = float("inf") if start else whole
+            failures = None if gone else self._sender.once(events, remaining, has)
             if failures is None:
                 for one, place in part:
                     one.untried.add(place)

@@ -11,6 +11,8 @@ from bucketcast.targets.base import SPARE, Failures, Target
 from bucketcast.telemetry import logger
 
 NO_TURN = "the function's time was up before its turn came"
+FOR_THE_FIRST = 2.0
+"""Seconds that something else may take before the first batch without being in its way."""
 _LONGEST = 40.0
 """Seconds for a batch to a target that cannot be made, and so cannot say."""
 
@@ -66,14 +68,21 @@ class Sender:
         redact(events, failures)
         return failures
 
-    def once(self, events: Sequence[Event], remaining: Callable[[], float]) -> Failures | None:
-        """One batch, of which nothing is tried a second time; None: too few seconds for it."""
+    def once(
+        self, events: Sequence[Event], remaining: Callable[[], float], whole: float = float("inf")
+    ) -> Failures | None:
+        """One batch, of which nothing is tried a second time; None: too few seconds for it.
+
+        `whole` are the seconds that the function had, for the first that it sends: what has all of
+        them is sent however few they are, or it would never be.
+        """
         try:
             if self._target is None:
                 self._target = self._connect(False)  # noqa: FBT003 - by place, as its type says
         except DeliveryError as error:
             return dict.fromkeys(range(len(events)), error)
-        if self.short_of(remaining()):
+        left = remaining()
+        if left + FOR_THE_FIRST < whole and self.short_of(left):
             return None
         failures = self._narrow(events, remaining, fresh=False)
         if any(isinstance(error, NotConnected) for error in failures.values()):
