@@ -281,6 +281,19 @@ def test_what_there_is_no_time_to_send_back_stays() -> None:
     assert (bench.way.calls, len(outcome.stay)) == ([10], 15)
 
 
+def test_no_more_messages_are_postponed_than_there_is_time_for() -> None:
+    """A function that is killed over thousands has sent the rest back, and deleted nothing."""
+    bench = Bench(everything(Retryable("busy")))
+    messages = [message(str(n), "ab", reason="before") for n in range(900)]
+
+    def remaining() -> float:
+        return 60.0 - 29 * len(bench.way.pauses) / 100
+
+    outcome = bench.dispatcher(messages, now=NOW, remaining=remaining)
+    assert len(bench.way.pauses) == 200
+    assert len(outcome.stay) == 900
+
+
 def test_halving_ends_where_the_time_does() -> None:
     """A batch of a thousand that is refused whole is up to two thousand tries."""
     bench = Bench(everything(Rejected("something in it")))

@@ -20,6 +20,10 @@ from bucketcast.targets.base import Target
 from bucketcast.tracing import Fates
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
+_POSTPONED = 100
+"""How many messages are postponed before the time is looked at."""
+_TO_ANSWER = 3.0
+"""Seconds for that, and for the function's answer and its counts."""
 _Place = tuple[Open, int]
 
 
@@ -67,13 +71,24 @@ class Dispatcher:
         with self._way.renewing({one.message.receipt: one.term.visible_again for one in sealed}):
             going = self._aging.see_to(sealed, batch)
             self._go(going, batch, told)
-        if batch.pauses:
-            self._way.postpone(batch.pauses)
+        self._postpone(batch)
         return batch.outcome
 
     def close(self) -> None:
         """Drop the target with its connection and its secrets."""
         self._sender.close()
+
+    def _postpone(self, batch: Batch) -> None:
+        """Let messages be seen again later; those that there is no time for are seen soon.
+
+        Thousands take long, and were the function killed over them, all that it did would be done
+        again.
+        """
+        pauses = list(batch.pauses.items())
+        for start in range(0, len(pauses), _POSTPONED):
+            if start and batch.remaining() < _TO_ANSWER:
+                return
+            self._way.postpone(dict(pauses[start : start + _POSTPONED]))
 
     def _go(self, going: Iterator[Waiting], batch: Batch, told: Callable[[Fates], None]) -> None:
         """Send what may be sent, a portion at a time, and see to what was not delivered."""
