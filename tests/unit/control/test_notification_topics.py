@@ -169,3 +169,18 @@ def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
     assert ids(there.get("b")) == ["q", "one"]
     with pytest.raises(S3Error, match="NoSuchKey"):
         there.put("b", config(topic("one")), ANN)
+
+
+def test_what_a_client_cannot_say_of_anothers_notification_asks_for_no_leave(
+    there: Notifications, aws: FakeAws
+) -> None:
+    aws.outputs["ObjectFacts"] = '["b"]'
+    bob = User("bob", "", "BK", admin=False)
+    secret = TOPIC.replace("photos", "secret")
+    there.put("b", config(topic("one", TAGGED, secret)), bob)
+    there.put("b", config(topic("one", arn=secret), QUEUE), ANN, whole=True)
+    assert ids(there.get("b")) == ["q", "one"]
+    assert b"<S3Tags>" in there.get("b", "one")
+    events = "<Event>s3:ObjectRemoved:*</Event>"
+    with pytest.raises(S3Error, match="AccessDenied"):
+        there.put("b", config(topic("one", events, secret)), ANN, whole=True)

@@ -213,9 +213,11 @@ class Notifications:
         same = {rule.id for rule in held} if whole else set()
         bound = [
             each
-            if notification.rule(bucket, each).id in same
+            if notification.rule(bucket, meant).id in same
             else replace(each, topic=self._topic(there, each.topic, user))
-            for each in given.notifications
+            for each, meant in zip(
+                given.notifications, forms.given_back(given.notifications, held), strict=True
+            )
         ]
         return Document(given.queues, bound)
 

@@ -48,15 +48,20 @@ def exchanged(bucket: str, given: Document, held: Sequence[Rule], *, whole: bool
     if given.empty:
         return []
     if whole:
-        before = {(each.id, each.topic): each for each in map(notification.notification, topics)}
-        wanted = [_whole(each, before.get((each.id, each.topic))) for each in given.notifications]
-        wanted = notification.merged([], wanted)
+        wanted = notification.merged([], given_back(given.notifications, held))
     else:
         before_all = [notification.notification(rule) for rule in topics]
         wanted = notification.merged(before_all, given.notifications)
     if given.queues or whole:
         targets = rules(bucket, given.queues, held)
     return [*targets, *(notification.rule(bucket, each) for each in wanted)]
+
+
+def given_back(given: Iterable[Notification], held: Iterable[Rule]) -> list[Notification]:
+    """Notifications with what a client that writes all back cannot say of those that are there."""
+    topics = map(notification.notification, filter(notification.is_notification, held))
+    before = {(each.id, each.topic): each for each in topics}
+    return [_whole(each, before.get((each.id, each.topic))) for each in given]
 
 
 def without(held: Iterable[Rule], id: str) -> list[Rule]:  # noqa: A002 - Ceph's word
