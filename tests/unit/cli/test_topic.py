@@ -75,6 +75,19 @@ def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws:
     assert run("topic", "ls", "--uid", "eve").out == ""
 
 
+@pytest.mark.parametrize("call", [("rm",), ("rm", "--discard"), ("add", "endpoint=http://h/")])
+def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
+    run: Run, aws: FakeAws, call: tuple[str, ...]
+) -> None:
+    """Without it ingest would keep the topic's events, and send none."""
+    topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
+    there = Table(TABLE, aws.dynamodb).target(topic.target_arn)
+    refused = run("target", call[0], f"webhook:{topic.id}", *call[1:])
+    assert refused.code == 1
+    assert "change or remove the topic" in refused.err
+    assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == there
+
+
 def test_topics_are_listed_in_pages(run: Run, aws: FakeAws) -> None:
     for name in ("a", "b", "c"):
         make(aws, name)

@@ -57,3 +57,16 @@ def demand(user: Asking, action: str, topic: Topic) -> None:
             "AuthorizationError",
             f"{topic.arn} was created by another user, and no policy allows {action}",
         )
+
+
+def demand_own(user: Asking, topic: Topic, what: str) -> None:
+    """See that a user may do what no policy can allow.
+
+    Raises:
+        TopicError: it is neither the owner nor an administrator.
+    """
+    if not (user.admin or owns(user, topic)):
+        raise TopicError(
+            "AuthorizationError",
+            f"{topic.arn} was created by another user, and no policy can allow {what}",
+        )

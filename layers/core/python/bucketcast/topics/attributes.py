@@ -16,6 +16,7 @@ from bucketcast.topics.policy import Policy
 
 USER: Final = "user-name"
 PASSWORD: Final = "password"  # noqa: S105 - the name of an attribute
+BROKERS: Final = "kafka-brokers"
 _LOGIN: Final = frozenset({USER, PASSWORD})
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "amqp-ack-level": ("none", "broker", "routable"),
@@ -25,7 +26,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _SWITCHES: Final = frozenset({"cloudevents", "persistent", "use-ssl", "verify-ssl"})
 _NUMBERS: Final = frozenset({"max_retries", "retry_sleep_duration", "time_to_live"})
-_TEXTS: Final = frozenset({"amqp-exchange", "ca-location", "http-ack-level", "kafka-brokers"})
+_TEXTS: Final = frozenset({"amqp-exchange", "ca-location", "http-ack-level", BROKERS})
 KNOWN: Final = OWN | _LOGIN | _SWITCHES | _NUMBERS | _TEXTS | _WORDS.keys()
 """What may be given as a parameter of its own, and changed one by one."""
 _TRUE: Final = ("true", "1")

@@ -15,9 +15,9 @@ from bucketcast.errors import did_you_mean
 from bucketcast.store.topics.items import Items
 from bucketcast.store.topics.topics import Topics, Wanted
 from bucketcast.topics import access
-from bucketcast.topics.attributes import KNOWN, checked, has_login
+from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import Topic, TopicArn, demand_name, missing
+from bucketcast.topics.model import ENDPOINT, Topic, TopicArn, demand_name, missing
 
 PAGE: Final = 100
 _INSECURE: Final = "a user and a password are only taken over HTTPS"
@@ -93,6 +93,10 @@ class Actions:
             if there is None:
                 raise missing(str(arn))
             access.demand(asked.user, access.SET, there)
+            if _sends_login(key, hidden):
+                access.demand_own(
+                    asked.user, there, f"a change of {key}, to where its password goes"
+                )
             values = {**there.attributes, **hidden, key: text}
             if not text:
                 del values[key]
@@ -134,6 +138,11 @@ class Actions:
         for topic in topics:
             _demand_secure(asked, topic)
         return replies.listed(topics, _token(after), asked.request_id)
+
+
+def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
+    """Whether a change of this attribute alone sends a login that is there to another place."""
+    return (key == BROKERS and bool(hidden)) or (key == ENDPOINT and USER in hidden)
 
 
 def _kept(there: Topic, path: str) -> str:
