@@ -157,6 +157,31 @@ def test_a_login_is_taken_over_https_and_never_given_back(account: Account) -> N
     assert {"push-endpoint": LOGIN["push-endpoint"]} in account.secret_texts().values()
 
 
+@pytest.mark.parametrize(
+    ("login", "key", "value"),
+    [
+        ({"user-name": "u", "password": "hunter2"}, "push-endpoint", "kafka://eve"),
+        ({"user-name": "u", "password": "hunter2"}, "kafka-brokers", "eve:9092"),
+        ({"push-endpoint": "kafka://u:hunter2@h"}, "kafka-brokers", "eve:9092"),
+    ],
+)
+def test_who_may_change_a_topic_cannot_send_its_password_elsewhere(
+    account: Account, login: dict[str, str], key: str, value: str
+) -> None:
+    server = Server(account, "always")
+    given = {"push-endpoint": "kafka://h", "use-ssl": "true", **login}
+    given |= policy("sns:SetTopicAttributes")
+    server.client("ANN").create_topic(Name="t1", Attributes=given)
+    before = topic(server)
+    wanted = {"TopicArn": T1, "AttributeName": key, "AttributeValue": value}
+    bob = server.client("BOB")
+    assert refused(lambda: bob.set_topic_attributes(**wanted)) == ("AuthorizationError", 403)
+    assert topic(server) == before
+    bob.set_topic_attributes(TopicArn=T1, AttributeName="OpaqueData", AttributeValue="mine")
+    server.client("ANN").set_topic_attributes(**wanted)
+    assert topic(server).attributes[key] == value
+
+
 def test_a_topic_with_a_login_is_not_told_over_http(account: Account) -> None:
     Server(account, "always").client("ANN").create_topic(Name="t1", Attributes=LOGIN)
     ann = Server(account).client("ANN")
