@@ -11,6 +11,7 @@ from botocore.exceptions import ReadTimeoutError
 from bucketcast.rules import Rule
 from bucketcast.store.rules import Rules
 from bucketcast.store.switches import Switches
+from bucketcast.wiring import EVENTS
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import TABLE, FakeAws, refusal
 from tests.unit.fake_buckets import Buckets, EventRules
@@ -271,6 +272,31 @@ def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
     assert ran.code == 1
     assert "[bucket.uploads] in bucketcast.toml" in ran.err
     assert buckets.writes == []
+
+
+@pytest.mark.parametrize("via", ["sqs", "eventbridge"])
+def test_the_rule_that_a_deploy_left_can_be_taken_away(
+    run: Run, buckets: Buckets, aws: FakeAws, via: str
+) -> None:
+    """Else each event of a bucket that the deploy took over would come twice for ever."""
+    run("attach", "uploads", "--via", "eventbridge")
+    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": via})
+    if via == "sqs":
+        buckets.documents["uploads"]["QueueConfigurations"] = [
+            {"Id": "Bucketcast-ingress", "QueueArn": QUEUE, "Events": list(EVENTS)}
+        ]
+    before = copy.deepcopy(buckets.documents)
+    assert "still by the rule of `attach`: `bucketcast detach uploads`" in run("status").out
+    early = run("detach", "uploads")
+    assert (early.code, list(aws.events.patterns)) == (1, [RULE])
+    assert f"surely heeds that from {sure(aws, 'uploads')}" in early.err
+    later(aws)
+    document = run("detach", "uploads", "--json").document
+    assert document["changed"] == [f"removed the EventBridge rule {RULE}"]
+    assert (aws.events.patterns, buckets.documents) == ({}, before)
+    (seen,) = run("status", "uploads", "--json").document["buckets"]
+    assert (seen["via"], seen["by_deploy"], seen["both"]) == (via, True, False)
+    assert run("detach", "uploads").code == 1
 
 
 def test_detaching_what_is_not_attached_fails(run: Run, buckets: Buckets) -> None:

@@ -28,7 +28,8 @@ def command(screen: Screen, bucket: str) -> None:
     aws = screen.aws()
     there = deployed.find(screen.stack, aws)
     buckets = Buckets(there, aws)
-    changed = AccessEvents(there, aws).off(bucket, buckets.ingress)
+    by_deploy = bucket in there.access_events
+    changed = [] if by_deploy else AccessEvents(there, aws).off(bucket, buckets.ingress)
     changed += buckets.detach(bucket)
     seen = buckets.look(bucket)
     with explained():

@@ -95,6 +95,8 @@ def _way(wired: Wired) -> str:
     if not wired.via:
         return f"no ({wired.why})" if wired.why else "no"
     said = f"via {wired.via}, by the deploy" if wired.by_deploy else f"via {wired.via}"
+    if wired.left:
+        return f"{said}, and still by the rule of `attach`: `bucketcast detach {wired.bucket}`"
     if not wired.both:
         return said
     when = wired.switch.when if wired.switch else ""

@@ -25,7 +25,11 @@ class NotAttachedError(BucketcastError):
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """How a bucket's events come, "" being not at all, and what else its notifications hold."""
+    """How a bucket's events come, "" being not at all, and what else its notifications hold.
+
+    `left` is whether the rule of EventBridge that the command line had made still stands, though
+    the bucket is the deploy's by now: what it tells comes once more.
+    """
 
     bucket: str
     via: Via | Literal[""]
@@ -34,6 +38,7 @@ class Wired:
     why: str = ""
     switch: Switch | None = None
     both: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +82,8 @@ class Buckets:
         by_deploy = bucket in self._there.buckets
         try:
             document = self._read(bucket)
-            rule = (
-                self._rules.has(self._rule(bucket))
-                or self._there.buckets.get(bucket) == "eventbridge"
-            )
+            own = self._rules.has(self._rule(bucket))
+            rule = own or self._there.buckets.get(bucket) == "eventbridge"
             with explained():
                 switch = self._switches.of(bucket)
         except AwsError as error:
@@ -90,8 +93,9 @@ class Buckets:
         if not ways:
             return Wired(bucket, "", by_deploy, others, self._half(document, rule=rule))
         via = ways[-1] if switch is None or switch.via not in ways else switch.via
-        both = len(ways) > 1
-        return Wired(bucket, cast("Via", via), by_deploy, others, "", switch, both)
+        left = by_deploy and own
+        both = len(ways) > 1 or left
+        return Wired(bucket, cast("Via", via), by_deploy, others, "", switch, both, left)
 
     def attach(self, bucket: str, via: Via) -> Attached:
         """Let a bucket's events come to the ingress queue; the other way goes when it may.
@@ -154,10 +158,15 @@ class Buckets:
     def detach(self, bucket: str) -> list[str]:
         """Let no more events of a bucket come; give what was changed, in words.
 
+        Of one that a deploy took over only the rule goes that had been made here: the deploy left
+        it, in case that it was rolled back.
+
         Raises:
             NotAttachedError: it is the deploy's, or it is not attached.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
+        if bucket in self._there.buckets and self._rules.has(self._rule(bucket)):
+            return self._drop_left(bucket)
         self._refuse_deployed(bucket)
         before = self._read(bucket)
         done = self._write(bucket, before, wiring.detach(before, self._entry))
@@ -170,6 +179,16 @@ class Buckets:
                 "the buckets that are"
             )
         return done
+
+    def _drop_left(self, bucket: str) -> list[str]:
+        with explained():
+            known = self._switches.of(bucket)
+        if known and known.sure > self._clock():
+            raise NotAttachedError(
+                f"the deploy changed how the events of {bucket} come, and S3 surely heeds that "
+                f"from {known.when}: until then the rule of `bucketcast attach` is needed"
+            )
+        return self._rules.drop(self._rule(bucket))
 
     def _refuse_deployed(self, bucket: str) -> None:
         if bucket in self._there.buckets:
