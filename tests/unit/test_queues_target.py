@@ -145,6 +145,16 @@ NO_ANSWER = EndpointConnectionError(endpoint_url="https://sqs")
 REFUSED = {"Failed": [{"Id": "1", "Code": "InternalError", "SenderFault": True}]}
 
 
+def test_reason_in_a_message_that_is_sent_again_is_one_that_sqs_takes() -> None:
+    """What SQS refused was tried without end, whatever the limits of its topic."""
+    client = Asked()
+    body = msgspec.json.encode(Envelope(7, attempts=1, reason="503: \uffff", events=[])).decode()
+    assert way(client).send_again([body]) == set()
+    ((_, entry),) = client.sent
+    assert "\uffff" not in entry["MessageBody"]
+    assert unpack(entry["MessageBody"]) == unpack(body)
+
+
 def test_what_sqs_did_not_take_is_answered() -> None:
     assert way(Asked(REFUSED)).bury([dead("a"), dead("b")]) == {1}
     assert way(Asked(NO_ANSWER)).bury([dead("a"), dead("b")]) == {0, 1}

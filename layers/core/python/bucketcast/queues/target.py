@@ -58,7 +58,8 @@ class TargetQueue:
 
     def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
         wait = min(pause, LONGEST_DELAY)
-        return self._try(self._own, [Outgoing(body, delay=wait) for body in bodies])
+        # A reason in it may be what a server said, with characters that SQS does not take.
+        return self._try(self._own, [Outgoing(escaped(body), delay=wait) for body in bodies])
 
     def renewing(self, seconds: Mapping[str, int]) -> Renewal:
         return Renewal(self._own, seconds)
