@@ -30,4 +30,5 @@ def run_time_targets(there: Deployed, aws: Aws) -> RuntimeTargets:
         Resources(there.runtime, aws.sqs, aws.mappings, aws.secretsmanager),
         Alarms(aws.cloudwatch, there.runtime.topic),
         deployed=frozenset(target.arn for target in there.targets if target.made is None),
+        for_topics=False,
     )

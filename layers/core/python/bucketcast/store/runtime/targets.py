@@ -30,6 +30,7 @@ from bucketcast.store.runtime.alarms import Alarms
 from bucketcast.store.runtime.resources import Resources, UnsettledError
 from bucketcast.store.runtime.table import Doomed, Table, Task
 from bucketcast.targets import load
+from bucketcast.topics.model import is_topics_target
 
 LEASE_SECONDS = 180
 GRACE_SECONDS = 60
@@ -45,6 +46,10 @@ class BusyError(BucketcastError):
 
 class DeployedByFileError(BucketcastError):
     """The target is one that the configuration file deploys."""
+
+
+class TopicsTargetError(BucketcastError):
+    """The target is a topic's, and only the calls about the topic change it."""
 
 
 class NoRuntimeTargetError(BucketcastError):
@@ -72,7 +77,11 @@ class Removed:
 
 
 class RuntimeTargets:
-    """The run-time targets of one stack; `deployed` are the ARNs of those that a deploy made."""
+    """The run-time targets of one stack; `deployed` are the ARNs of those that a deploy made.
+
+    Unless `for_topics`, those of topics stay as they are: ingest knows a persistent topic, and
+    would keep its events for as long as its target is not there.
+    """
 
     def __init__(  # noqa: PLR0913 - what they are made with
         self,
@@ -82,6 +91,7 @@ class RuntimeTargets:
         alarms: Alarms,
         *,
         deployed: frozenset[str] = frozenset(),
+        for_topics: bool = True,
         clock: Callable[[], float] = time.time,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
@@ -90,6 +100,7 @@ class RuntimeTargets:
         self._resources = resources
         self._alarms = alarms
         self._deployed = deployed
+        self._for_topics = for_topics
         self._clock = clock
         self._patience = patience
 
@@ -125,6 +136,7 @@ class RuntimeTargets:
         Raises:
             ConfigErrors: the settings cannot be.
             DeployedByFileError: the configuration file has this target.
+            TopicsTargetError: it is a topic's.
             BusyError: another call is at work on it.
         """
         demand(self.runtime, kind, id)
@@ -132,6 +144,7 @@ class RuntimeTargets:
             checked(self.runtime, kind, id, values)
         arn = str(Arn(id=id, type=load(kind).arn_type))
         self._refuse_deployed(arn)
+        self._refuse_topics(arn)
         self.sweep()
         task = self._begin(arn)
         there = self._table.target(arn)
@@ -163,8 +176,10 @@ class RuntimeTargets:
         Raises:
             NoRuntimeTargetError: there is none.
             DeployedByFileError: the configuration file has this target.
+            TopicsTargetError: it is a topic's.
             BusyError: another call is at work on it.
         """
+        self._refuse_topics(arn.plain)
         self.sweep()
         task = self._begin(arn.plain)
         there = self._table.target(arn.plain)
@@ -206,6 +221,12 @@ class RuntimeTargets:
         if arn in self._deployed:
             raise DeployedByFileError(
                 f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
+            )
+
+    def _refuse_topics(self, arn: str) -> None:
+        if is_topics_target(arn) and not self._for_topics:
+            raise TopicsTargetError(
+                f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
             )
 
     def _held(self, target: RuntimeTarget | None) -> dict[str, str]:
