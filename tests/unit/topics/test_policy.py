@@ -38,6 +38,14 @@ def test_a_policy_without_end_is_refused() -> None:
     assert caught.value.code == "MalformedPolicyDocument"
 
 
+@pytest.mark.parametrize("effect", ["Allow", "Deny"])
+def test_a_topic_is_the_same_whatever_region_a_policy_says(effect: str) -> None:
+    """As one does that comes from Ceph, whose region is the zone group."""
+    found = policy({"Effect": effect, "Action": "*"})
+    assert bob(found, arn=ARN.replace("default", "us-east-1")) == effect
+    assert bob(found, arn=ARN.replace("acme", "other")) == ""
+
+
 def test_a_deny_goes_before_every_allow() -> None:
     found = policy({"Action": "sns:*"}, {"Effect": "Deny", "Action": "sns:DeleteTopic"})
     assert bob(found) == "Allow"

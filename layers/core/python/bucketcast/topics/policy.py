@@ -27,6 +27,7 @@ ACTIONS: Final = (
     "sns:SetTopicAttributes",
 )
 _VERSIONS: Final = ("2008-10-17", "2012-10-17")
+_FIELDS: Final = 6
 _PAIRS: Final = ("Action", "Principal", "Resource")
 _KNOWN: Final = frozenset({"Effect", "Sid", *_PAIRS, *(f"Not{each}" for each in _PAIRS)})
 Verdict = Literal["Allow", "Deny", ""]
@@ -48,7 +49,7 @@ class Statement:
         found = {
             "Action": any(_like(each.lower(), action.lower()) for each in self.actions),
             "Principal": any(_is_user(each, names) for each in self.principals),
-            "Resource": any(_like(each, resource) for each in self.resources),
+            "Resource": any(_is_topic(each, resource) for each in self.resources),
         }
         return all(met != (part in self.negated) for part, met in found.items())
 
@@ -129,6 +130,14 @@ def _texts(part: str, value: Any) -> tuple[str, ...]:
 def _is_user(given: str, names: Sequence[str]) -> bool:
     user, root, tenant = names
     return given == "*" or _like(given, user) or given == root or (bool(tenant) and given == tenant)
+
+
+def _is_topic(given: str, arn: str) -> bool:
+    """Whether a pattern is about a topic, which is the same whatever its region is."""
+    parts = given.split(":", _FIELDS - 1)
+    if len(parts) == _FIELDS:
+        parts[3] = arn.split(":", _FIELDS - 1)[3]
+    return _like(":".join(parts), arn)
 
 
 def _like(pattern: str, text: str) -> bool:
