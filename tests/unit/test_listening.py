@@ -119,6 +119,23 @@ def test_two_that_ask_the_same_at_once_have_a_queue_each(gateway: Gateway) -> No
     assert other.take(ASKED).id not in (first.id, second.id)
 
 
+def test_one_that_is_released_meanwhile_is_taken_over_at_once(gateway: Gateway) -> None:
+    """On Lambda a lease is as long as an answer may take, and is not renewed meanwhile."""
+    process, other = gateway.process(), gateway.process()
+    process.renew(30)
+    one, began = process.take(ASKED), gateway.clock.now
+
+    def sleep(seconds: float) -> None:
+        gateway.clock.now += seconds
+        if gateway.clock.now - began < 2 * seconds:
+            process.release(one)
+
+    other._sleep = sleep
+    other.renew(30)
+    assert other.take(ASKED).id == one.id
+    assert gateway.clock.now - began < LEASE_SECONDS
+
+
 def _renewing(gateway: Gateway, process: Listeners) -> Callable[[float], None]:
     def sleep(seconds: float) -> None:
         gateway.clock.now += seconds

@@ -271,6 +271,8 @@ class Listeners:
         while seen.leases.get(one.holder, 0) >= self._now():
             self._sleep(_ASKED_AGAIN_SECONDS)
             again = self._table.seen()
+            if one not in again.listeners:  # it was released: whoever asks reads it again
+                return False
             if again.leases.get(one.holder) != seen.leases.get(one.holder):
                 return False
         return True
