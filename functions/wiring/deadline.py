@@ -6,8 +6,12 @@ from typing import Final
 
 from bucketcast.errors import BucketcastError
 
-RESERVE: Final = 75.0
-"""Seconds for a call of AWS that is under way when the time is up, and for the answer."""
+RESERVE: Final = 100.0
+"""Seconds for a call of AWS that is under way when the time is up, and for the answer.
+
+A call that nobody answers is made four times, 13 seconds each and up to 7 between them; the answer
+is given three times, 10 seconds each and 3 between them.
+"""
 
 
 class OutOfTimeError(BucketcastError):

@@ -375,7 +375,7 @@ def test_what_does_not_come_is_answered_while_there_is_time(
     busy = [error("OperationAborted") for _ in range(100)]
     monkeypatch.setattr(function, "_s3", Bucket({}, *busy))
     nearly_over = SimpleNamespace(
-        log_stream_name="log", get_remaining_time_in_millis=lambda: 75_001
+        log_stream_name="log", get_remaining_time_in_millis=lambda: RESERVE * 1_000 + 1
     )
     function.handler(event(answers, "Create"), nearly_over)
     (answer,) = answers.taken

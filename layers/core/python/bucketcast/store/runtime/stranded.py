@@ -43,7 +43,7 @@ def demand_functions(
     kinds = ", ".join(sorted({each.kind for each in targets} | {each.kind for each in pushed}))
     found = [
         *_said("run-time targets", "bucketcast target rm ARN", [each.arn for each in targets]),
-        *_said("topics", "bucketcast topic rm NAME", [each.arn for each in pushed]),
+        *_said("topics", "bucketcast topic rm ARN", [each.arn for each in pushed]),
     ]
     raise StrandedError(
         f"[runtime] kinds leaves {kinds} out, and nobody would read the queues of "
