@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
@@ -80,7 +81,12 @@ class Kind:
         if queue == f"{self._settings.prefix}{ONCE}":
             return self._once(event, context)
         arn = str(Arn(id=id_of(queue, self._settings.prefix), type=self._kind.arn_type))
-        target = self._table.target(arn)
+        try:
+            target = self._table.target(arn)
+        except (BotoCoreError, ClientError) as error:
+            # SQS would move what is received a thousand times, and say no reason.
+            telemetry.logger.warning("the table does not answer", target=arn, reason=str(error))
+            target = None
         if target is None or target.queue != queue or target.state != "on":
             return self._later(arn, queue, event, context)
         served = self._serve(target)

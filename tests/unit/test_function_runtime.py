@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aws_lambda_powertools.utilities import parameters
+from botocore.exceptions import ClientError
 
 from bucketcast.envelope import unpack
 from bucketcast.errors import NotAuthorized
@@ -142,6 +143,22 @@ def test_pause_of_a_message_whose_target_is_not_on_grows(runtime: Runtime) -> No
         ((seconds,), stay) = waiting(runtime, queue, receives)
         assert least <= seconds <= most
         assert stay == ["0"]
+
+
+def test_messages_wait_while_the_table_does_not_answer(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were received every 90 seconds; after a day SQS moved all of them, without a reason."""
+    queue = runtime.put("audit")
+
+    def denied(_: str) -> None:
+        raise ClientError({"Error": {"Code": "AccessDeniedException"}}, "GetItem")
+
+    monkeypatch.setattr(runtime.handler._table, "target", denied)  # type: ignore[attr-defined]
+    ((seconds,), stay) = waiting(runtime, queue, 12)
+    assert seconds >= 600
+    assert stay == ["0"]
+    assert Fake.sent == []
 
 
 def test_worn_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> None:
