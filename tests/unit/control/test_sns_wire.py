@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from xml.etree import ElementTree as ET
 
 import pytest
-from botocore.auth import HmacV1Auth, S3SigV4Auth, SigV4Auth
+from botocore.auth import HmacV1Auth, S3SigV4Auth, S3SigV4QueryAuth, SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
@@ -85,6 +85,16 @@ def test_another_body_than_the_signed_one_is_refused(server: Server) -> None:
     body = b"Action=CreateTopic&Name=t1"
     status, _, answer = server.call("POST", "/", dict(request.headers), body)
     assert (status, error(answer.decode())) == (403, "SignatureDoesNotMatch")
+
+
+def test_a_presigned_call_takes_nothing_that_was_not_signed(server: Server) -> None:
+    request = AWSRequest("POST", f"{URL}/?Action=CreateTopic&Name=t1")
+    S3SigV4QueryAuth(Credentials("ANN", "ANNANN"), "s3", REGION, expires=60).add_auth(request)
+    target = str(request.url).removeprefix(URL)
+    status, _, answer = server.call("POST", target, {}, b"push-endpoint=http%3A%2F%2Feve")
+    assert (status, error(answer.decode())) == (403, "AccessDenied")
+    assert server.items.page(None, 9) == ([], "")
+    assert server.call("POST", target, {}, b"")[0] == 200
 
 
 def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:

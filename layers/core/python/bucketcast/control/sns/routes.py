@@ -9,7 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast.control.body import Gone, Wire
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Gate
+from bucketcast.control.gate import Admitted, Gate
+from bucketcast.control.signature.claims import UNSIGNED
 from bucketcast.control.sns import replies
 from bucketcast.control.sns.actions import Actions, Asked
 from bucketcast.control.sns.form import Form
@@ -66,8 +67,7 @@ class Sns:
         try:
             admitted = await self._gate.admit(scope, wire, SERVICES)
             body = await admitted.body.read(_BODY_BYTES)
-            query = admitted.call.query.encode("latin-1")
-            form = Form.parse(b"&".join(filter(None, (query, body.strip()))))
+            form = _form(admitted, body.strip())
             secure = self._is_secure(scope, admitted.call.headers)
             asked = Asked(admitted.user, form, secure, request_id)
             return 200, await asyncio.to_thread(self._done, asked)
@@ -94,3 +94,12 @@ class Sns:
     def _done(self, asked: Asked) -> bytes:
         with explained():
             return self._actions(asked)
+
+
+def _form(admitted: Admitted, body: bytes) -> Form:
+    """What is asked in the query and the body; of a presigned call the latter may be anybody's."""
+    is_signed = admitted.body.payload.digest != UNSIGNED
+    if body and "X-Amz-Signature" in admitted.call.asked and not is_signed:
+        raise TopicError("AccessDenied", "a presigned call signs no form: say all in the URL")
+    query = admitted.call.query.encode("latin-1")
+    return Form.parse(b"&".join(filter(None, (query, body))))
