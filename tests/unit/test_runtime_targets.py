@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping
 
 import pytest
+from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
 from bucketcast.arn import Arn
@@ -412,6 +413,19 @@ def test_one_that_was_thought_dead_can_no_more_change_anything(
     assert len(account.secret_texts()) == 1
 
 
+@pytest.fixture
+def calls_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let moto answer one call at a time: its DynamoDB fails where two threads write at once."""
+    answer, turn = BotocoreStubber.__call__, threading.RLock()
+
+    def answer_in_turn(*args: object, **kwargs: object) -> object:
+        with turn:
+            return answer(*args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(BotocoreStubber, "__call__", answer_in_turn)
+
+
+@pytest.mark.usefixtures("calls_in_turn")
 def test_many_callers_at_once_each_get_their_own(account: Account) -> None:
     names = [f"t{n}" for n in range(12)]
 
