@@ -9,7 +9,7 @@ from bucketcast.control.gate import ABORT
 
 MAX_HEADERS: Final = 65_536
 """Bytes of a request line and its headers: S3 takes 8 KB of headers, presigned URLs more."""
-HEADERS_SECONDS: Final = 10.0
+HEADERS_SECONDS: Final = 4.0
 """So long a client may take from connecting to the end of its headers."""
 
 
