@@ -26,13 +26,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument(
-    "paths",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-)
+@words.files
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),

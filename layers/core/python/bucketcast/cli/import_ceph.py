@@ -35,13 +35,7 @@ class NotTakenOverError(BucketcastError):
 
 
 @click.command("ceph")
-@click.argument(
-    "paths",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
-)
+@words.files
 @click.option(
     "--bucket",
     type=words.bucket_name,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -21,6 +22,15 @@ _COMMONEST = {
 _URI = "s3://"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
+
+files = click.argument(
+    "paths",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True),
+)
+"""The files that an import reads; - is standard input."""
 
 
 def bucket_name(text: str) -> str:
