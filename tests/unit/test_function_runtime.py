@@ -42,8 +42,8 @@ class Runtime:
         return self.handler({"probe": True, "target": arn}, Context(60 * SECONDS))
 
 
-@pytest.fixture
-def runtime(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:  # noqa: ARG001
+def webhooks_environ(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Set and return what Lambda gives the webhooks' function; `Fake` and its secrets are new."""
     parameters.clear_caches()  # type: ignore[no-untyped-call]
     Fake.sent, Fake.answers = [], {}
     environ = {
@@ -55,6 +55,12 @@ def runtime(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Run
     }
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
+    return environ
+
+
+@pytest.fixture
+def runtime(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:  # noqa: ARG001
+    environ = webhooks_environ(rules_table, monkeypatch)
     module = import_module("functions.dispatch.runtime")
     return Runtime(Account(rules_table), module.build(environ, lambda _: Fake))
 

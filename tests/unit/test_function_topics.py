@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from aws_lambda_powertools.utilities import parameters
 
 from bucketcast.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import NotConnected, Rejected, Retryable
@@ -21,6 +20,7 @@ from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.made import event, received
 from tests.unit.runtime_targets import REGION, RUNTIME, Account
 from tests.unit.test_function_dispatch import SECONDS, Context, Fake, invocation
+from tests.unit.test_function_runtime import webhooks_environ
 
 SHARED = "Bucketcast-runtime-webhook-once"
 URL = {"push-endpoint": "https://example.org/hook"}
@@ -74,17 +74,7 @@ class Stack:
 
 @pytest.fixture
 def stack(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:  # noqa: ARG001
-    parameters.clear_caches()  # type: ignore[no-untyped-call]
-    Fake.sent, Fake.answers = [], {}
-    environ = {
-        "BUCKETCAST_KIND": "webhook",
-        "BUCKETCAST_RULES_TABLE": rules_table,
-        "BUCKETCAST_QUEUES": RUNTIME.queues,
-        "BUCKETCAST_QUEUE_PREFIX": f"{RUNTIME.prefix}webhook-",
-        "POWERTOOLS_SERVICE_NAME": "dispatch",
-    }
-    for name, text in environ.items():
-        monkeypatch.setenv(name, text)
+    environ = webhooks_environ(rules_table, monkeypatch)
     account = Account(rules_table)
     account.sqs.create_queue(QueueName=SHARED)
     return Stack(account, import_module("functions.dispatch.runtime"), environ)
