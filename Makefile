@@ -1,8 +1,9 @@
-# `make` alone prints what there is. Everything is installed into the checkout, nothing beside it.
+# `make` alone prints the targets. Everything is installed into the checkout.
 PYTHON ?= python3
 CONFIG ?= bucketcast.toml
 N ?= 100000
 SEED ?= 1
+FROM ?= HEAD~1
 RUN := .venv/bin/python
 
 # Tools of the terminal's other projects must not leak in.
@@ -11,31 +12,31 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test chaos synth lock bench clean
+.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test chaos upgrade synth lock bench large clean
 
-help: ## print these lines
+help: ## print this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566)
 	@$(RUN) -m localstack.up --config "$(CONFIG)"
 
-demo: deployable ## the main job before your eyes: real S3 operations, every event as it arrives
+demo: deployable ## run the demo: real S3 operations, and every event as it arrives
 	@$(RUN) -m localstack.demo --config "$(CONFIG)"
 
-spark: python ## what the Spark jobs need on this machine: PySpark, a Java, and S3A
+spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
 	@$(PYTHON) -m localstack.install spark
 	@tests/servers/install javac mvn s3a
 
-demo-scan: spark ## the Spark scanner before your eyes: alerts at the webhook, once (FULL=1: at real thresholds)
+demo-scan: spark ## run the scanner demo: alerts arrive at the webhook, once (FULL=1: real thresholds)
 	@FULL="$(FULL)" $(RUN) -m localstack.demo_scan --config "$(CONFIG)"
 
-stop: python ## end the local AWS and all that was started beside it
+stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
 	@$(PYTHON) -m localstack.stop
 
-setup: python ## install all that development needs into .venv, .local and node_modules
+setup: python ## install the development environment into .venv, .local and node_modules
 	@$(PYTHON) -m localstack.install dev
 
-lint: setup ## ruff's checks and format, import-linter's walls
+lint: setup ## ruff (checks and format) and import-linter
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	.venv/bin/lint-imports
@@ -43,48 +44,58 @@ lint: setup ## ruff's checks and format, import-linter's walls
 type: setup ## mypy, strict
 	$(RUN) -m mypy
 
-unit: setup ## the tests that open no socket
+unit: setup ## unit tests, without sockets
 	$(RUN) -m pytest tests/unit
 
-contract: setup servers ## every target against its real server
+contract: setup servers ## contract tests: every target with its real server
 	$(RUN) -m pytest tests/contract
 
-isolated: setup servers ## the same, each kind where no other kind's client is (KIND=redis for one)
+isolated: setup servers ## contract tests, each kind with only its own client installed (KIND=redis for one)
 	$(RUN) -m tests.isolated $(KIND)
 
-model: setup servers ## weeks on a simulated SQS, and mirrors beside the listing of a simulated bucket: many more than in `make test` (KIND=redis for one)
+model: setup servers ## model-based tests of queues and mirrors, with more examples than in `make test` (KIND=redis for one)
 	MODEL_EXAMPLES=300 $(RUN) -m pytest tests/unit/simulation tests/contract/test_bucket_model.py $(if $(KIND),--kind $(KIND))
 
-glue: setup servers ## the Spark jobs on Spark 4.1 and 3.5 (SPARK=3.5 for one)
+glue: setup servers ## tests of the Spark jobs, on Spark 4.1 and 3.5 (SPARK="4.1 3.5" for all of both)
 	$(RUN) -m tests.spark $(SPARK)
 
-infra: setup ## assertions on the template, bundles built for real
+infra: setup ## tests of the templates and bundles
 	$(RUN) -m pytest tests/infra
 
-e2e: setup servers ## the deployed stack on the local AWS, with real servers
+e2e: setup servers ## end-to-end tests: the stack on the local AWS, with real servers
 	$(RUN) -m pytest tests/e2e
 
-test: setup servers ## install the servers that the tests need, then run every test
+test: setup servers ## install the servers, then run all tests
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target --keep-going e2e unit infra glue isolated
 
-chaos: setup servers ## real operations and injected events over ten targets while all around them breaks (N=100000 SEED=1)
+chaos: setup servers ## chaos test: N events to ten targets while everything around them fails (N=100000 SEED=1)
 	@$(RUN) -m tests.chaos --events "$(N)" --seed "$(SEED)" --report .local/chaos/$(N)-$(SEED).md
 
-synth: setup ## the template for a real account, into cdk.out (needs no network and no credentials)
+upgrade: setup servers ## deploy a commit, let events wait, deploy this checkout over it (FROM=HEAD~1)
+	@$(RUN) -m tests.upgrade --from "$(FROM)"
+
+synth: CONFIG = examples/aws/bucketcast.toml
+synth: setup ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
 	node_modules/.bin/cdk synth --quiet --context "config=$(CONFIG)"
 
-lock: setup ## resolve all requirements anew and write every pinned file
+dist: setup ## build the wheel and the source archive into dist
+	$(RUN) -m uv build --no-build-isolation --offline --out-dir dist
+
+lock: setup ## resolve all requirements and write the pinned files
 	$(RUN) requirements/lock.py
 	npm install --package-lock-only --loglevel=error
 
-bench: setup servers ## measure again the figures in benchmarks/README.md, but the gateway's
+bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's
 	$(RUN) -m benchmarks.dispatch
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
 	$(RUN) -m benchmarks.requests
 	$(RUN) -m benchmarks.tracing
 
-clean: stop ## remove everything that was installed or built here
+large: setup servers ## synthesise and deploy locally: 100 buckets by EventBridge, 50 targets, 60 scans
+	$(RUN) -m benchmarks.large
+
+clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 .PHONY: servers
@@ -95,5 +106,5 @@ deployable: python
 	@$(PYTHON) -m localstack.install deploy
 
 python:
-	@command -v "$(PYTHON)" >/dev/null || { echo "no $(PYTHON) here: install Python 3.11 or newer, or name yours: make PYTHON=/path/to/python3" >&2; exit 1; }
-	@"$(PYTHON)" -c 'import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit("$(PYTHON) is Python %d.%d and 3.11 or newer is needed: name another, e.g. make PYTHON=python3.13" % v)'
+	@command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) not found: install Python 3.11 or newer, or set make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; v = sys.version_info[:2]; v >= (3, 11) or sys.exit("$(PYTHON) is Python %d.%d, but 3.11 or newer is required: set e.g. make PYTHON=python3.13" % v)'

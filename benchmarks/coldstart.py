@@ -1,82 +1,69 @@
-"""What each function adds to a cold start: import and init, over an empty handler with boto3.
+"""What each function adds to a cold start: from the start to its first question, over an empty one.
 
-Each start is a fresh interpreter that sees what the deployed function sees: boto3, as Lambda has
-it, and the function's own bundle and layers. The functions take turns. The interpreter's own start
-is not counted, as Lambda has done that before it times the init. Run after `make setup`:
+Each start is one of AWS's runtime interface client in an empty environment that has boto3, as
+Lambda has it, and the function's own bundle and layers, on Lambda's Python where the machine has
+it. Bytecode is there but for the first round. The functions take turns. Run after `make setup`:
 `python -m benchmarks.coldstart`.
 """
 
 import json
-import os
 import statistics
-import subprocess
+import tempfile
+import time
 from pathlib import Path
 
 from bucketcast import targets
-from bucketcast.settings import DeployedTargets, ObjectFacts
-from stacks.bundling import Bundles
-from stacks.platform import local_platform
+from bucketcast.settings.environment import DeployedTargets, ObjectFacts
+from tests.awslambda.bundled import folders
+from tests.awslambda.function import Function, version
 
-ROOT = Path(__file__).parents[1]
-PYTHON = ROOT / ".local" / "ministack-venv" / "bin" / "python"
-"""The environment that the local AWS runs functions in: boto3 and none of ours."""
 ROUNDS = 15
-AWS = {
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_ACCESS_KEY_ID": "none",
-    "AWS_SECRET_ACCESS_KEY": "none",
-}
-EMPTY = "import boto3\nboto3.client('sqs')\ndef handler(event, context): return {}"
-TIMED = "import time\nstart = time.perf_counter()\n{code}\nprint(time.perf_counter() - start)"
+EMPTY = "import boto3\nboto3.client('sqs')\ndef handler(event, context): return {}\n"
+START = "functions.startup.handler"
+URL = "http://127.0.0.1:4566/000000000000/Bucketcast-"
 
 
 def main() -> None:
-    starts: dict[str, tuple[str, dict[str, str]]] = {"empty handler + boto3": (EMPTY, {})}
-    starts["ingest"] = ("import functions.ingest.handler", _environ("ingest"))
+    with tempfile.TemporaryDirectory() as folder:
+        _measure(Path(folder))
+
+
+def _measure(folder: Path) -> None:
+    (folder / "empty.py").write_text(EMPTY, encoding="utf-8")
+    shared = ["core", "runtime"]
+    starts = {
+        "empty handler + boto3": ("empty.handler", "", [str(folder)]),
+        "ingest": (START, "", folders(version(), "ingest", shared)),
+    }
     for kind in targets.kinds():
-        code = "import functions.dispatch.handler"
-        starts[f"dispatch {kind}"] = (code, _environ("dispatch", kind))
+        path = folders(version(), "dispatch", [*shared, f"client-{kind}"])
+        starts[f"dispatch {kind}"] = (START, kind, path)
     spent: dict[str, list[float]] = {name: [] for name in starts}
     for _ in range(ROUNDS):
-        for name, (code, environ) in starts.items():
-            spent[name].append(_start(code, environ))
+        for name, (handler, kind, path) in starts.items():
+            variables = _variables(name.partition(" ")[0], kind)
+            begun = time.perf_counter()
+            with Function(folder, handler, variables, path):
+                spent[name].append(time.perf_counter() - begun)
     medians = {name: statistics.median(times) * 1e3 for name, times in spent.items()}
     empty = medians["empty handler + boto3"]
-    print(f"{'function':<24} {'init ms':>8} {'over empty':>11}")
+    print(f"Python {version()}")
+    print(f"{'function':<24} {'start ms':>8} {'over empty':>11}")
     for name, median in medians.items():
         print(f"{name:<24} {median:>8.0f} {median - empty:>+11.0f}")
 
 
-def _start(code: str, environ: dict[str, str]) -> float:
-    run = subprocess.run(
-        [PYTHON, "-c", TIMED.format(code=code)],
-        env={"PATH": os.environ["PATH"], **AWS, **environ},
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(run.stdout.splitlines()[-1])
-
-
-def _environ(function: str, kind: str = "") -> dict[str, str]:
-    bundles = Bundles(ROOT, local_platform())
-    layers = [bundles.core(), bundles.packages("runtime", ROOT / "layers/runtime/requirements.txt")]
-    if kind:
-        pinned = ROOT / "layers" / "clients" / kind / "requirements.txt"
-        layers.append(bundles.packages(f"client-{kind}", pinned))
-    paths = [bundles.function(function), *(layer / "python" for layer in layers if layer)]
-    url = "http://127.0.0.1:4566/000000000000/Bucketcast-"
+def _variables(function: str, kind: str) -> dict[str, str]:
     return {
-        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "BUCKETCAST_HANDLER": f"functions.{function}.handler",
         "BUCKETCAST_RULES_TABLE": "rules",
-        "BUCKETCAST_QUEUE_PREFIX": url,
-        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{url}ingress-dead",
+        "BUCKETCAST_QUEUE_PREFIX": URL,
+        "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{URL}ingress-dead",
         "BUCKETCAST_KIND": kind,
         "BUCKETCAST_ID": "_",
         "BUCKETCAST_SETTINGS": json.dumps({}),
-        "BUCKETCAST_QUEUE_URL": f"{url}{kind}-_",
-        "BUCKETCAST_DEAD_QUEUE_URL": f"{url}{kind}-_-dead",
+        "BUCKETCAST_QUEUE_URL": f"{URL}{kind}-_",
+        "BUCKETCAST_DEAD_QUEUE_URL": f"{URL}{kind}-_-dead",
         "BUCKETCAST_SYNC_EVENTS": "off",
         "BUCKETCAST_OBJECT_FACTS": ObjectFacts().to_text(),
         "BUCKETCAST_TARGETS": DeployedTargets.of(()).to_text(),

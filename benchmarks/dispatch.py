@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from benchmarks import events as made
 from benchmarks import nginx, raw
 from bucketcast import targets
-from bucketcast.envelope import Delivery, pack
+from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from tests import servers
 from tests.servers.machine import ports

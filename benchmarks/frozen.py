@@ -19,14 +19,14 @@ from pathlib import Path
 
 import psutil
 
-from tests.e2e.deploying import Local
+from tests.e2e.deployment import Local
 from tests.e2e.system import Deployed
 from tests.servers import tls, webhook
 from tests.servers.receiver import Answer
 
 EVENTS = 300
 FROZEN_SECONDS = 60.0
-PATIENCE_SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 CONFIG = """
 [bucket.uploads]
 [notify_webhook.frozen]
@@ -92,7 +92,7 @@ class Run:
 
 
 def until(true: Callable[[], bool]) -> float:
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while not true():
         if time.monotonic() > end:
             raise TimeoutError

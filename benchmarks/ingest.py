@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from benchmarks import events as made
-from bucketcast.conditions import Condition
 from bucketcast.event import Event
 from bucketcast.ingest import route
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import Condition
 
 SIZES = (1, 100, 10_000)
 EVENTS = 2_000

@@ -23,7 +23,7 @@ from benchmarks.gateway import MIB, gateway
 LISTENERS = 100
 KINDS = 10
 BUCKET = "listen-benchmark"
-PATIENCE_SECONDS = 600.0
+TIMEOUT_SECONDS = 600.0
 _LIMIT = 4 * MIB
 
 
@@ -106,7 +106,7 @@ async def measure(url: str, process: psutil.Process, puts: int) -> None:
     print(f"{puts:,} puts in {time.perf_counter() - began:.1f} s")
     reading = [one for one in listeners if one.reads]
     wanted = {one.suffix: [key for key in keys if one.wants(key)] for one in reading}
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIMEOUT_SECONDS
     while any(len(set(one.keys)) < len(wanted[one.suffix]) for one in reading):
         if time.monotonic() > deadline:
             break

@@ -20,9 +20,10 @@ import boto3
 from moto import mock_aws
 
 from benchmarks import events as made
+from bucketcast.aws.rules import Rules
+from bucketcast.cost import calls
 from bucketcast.rules import Rule
-from bucketcast.settings import DeployedTargets, ObjectFacts
-from bucketcast.store.rules import Rules
+from bucketcast.settings.environment import DeployedTargets, ObjectFacts
 
 EVENTS = 1_000
 LOADS = (
@@ -52,6 +53,20 @@ TYPES: Any = [{"AttributeName": name, "AttributeType": "S"} for name in ("bucket
 
 @mock_aws
 def main() -> None:
+    deploy()
+    print(
+        f"{'load':<34} {'events at once':>14} {'send':>6} {'receive':>8} {'keep':>5} "
+        f"{'delete':>7} {'sum':>6}"
+    )
+    for name, at_once in LOADS:
+        sends, messages = sent(at_once)
+        polls = math.ceil(messages / calls.received_together(at_once))
+        total = sends + 3 * polls
+        print(f"{name:<34} {at_once:>14} {sends:>6} {polls:>8} {polls:>5} {polls:>7} {total:>6}")
+
+
+def deploy() -> None:
+    """Make what ingest needs, and tell it where."""
     os.environ |= ENVIRON
     sqs, dynamodb = boto3.client("sqs"), boto3.client("dynamodb")
     queue = sqs.create_queue(QueueName="Bucketcast-webhook-primary")["QueueUrl"]
@@ -68,27 +83,17 @@ def main() -> None:
         "BUCKETCAST_QUEUE_PREFIX": queue.removesuffix("webhook-primary"),
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": dead,
     }
-    print(
-        f"{'load':<34} {'events at once':>14} {'send':>6} {'receive':>8} {'keep':>5} "
-        f"{'delete':>7} {'sum':>6}"
-    )
-    for name, at_once in LOADS:
-        sends, messages = _sends(at_once)
-        together = 10 if at_once > 1 else 1
-        polls = math.ceil(messages / together)
-        total = sends + 3 * polls
-        print(f"{name:<34} {at_once:>14} {sends:>6} {polls:>8} {polls:>5} {polls:>7} {total:>6}")
 
 
-def _sends(at_once: int) -> tuple[int, int]:
+def sent(at_once: int) -> tuple[int, int]:
     """Calls that ingest makes for all events, and the messages that they bring."""
     from functions.ingest import handler as ingest  # noqa: PLC0415 - it reads the environment
 
-    calls: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
 
     def count(params: Any, **_: object) -> None:
-        calls["send"] += 1
-        calls["messages"] += len(json.loads(params["body"])["Entries"])
+        counted["send"] += 1
+        counted["messages"] += len(json.loads(params["body"])["Entries"])
 
     sqs_session = boto3.DEFAULT_SESSION or boto3.Session()
     sqs_session.events.register("before-call.sqs.SendMessageBatch", count)
@@ -103,7 +108,7 @@ def _sends(at_once: int) -> tuple[int, int]:
         if answer["batchItemFailures"]:
             raise RuntimeError("ingest did not pass everything on")
     sqs_session.events.unregister("before-call.sqs.SendMessageBatch", count)
-    return calls["send"], calls["messages"]
+    return counted["send"], counted["messages"]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A thousand topics: how long the first and the last take to make, to read, to list and to delete.
+"""A thousand topics, each with a notification: how long the first and the last of each call take.
 
 Needs a running `make up`, whose `.local/env` is exported. Prints the median milliseconds of the
 calls of each tenth. Run: `python -m benchmarks.topics [NUMBER] [--persistent]`.
@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+BUCKET = "topics-benchmark"
 NUMBER = 1_000
 PARTS = 10
 
@@ -24,15 +25,7 @@ def main() -> None:
     attributes = {"push-endpoint": "http://127.0.0.1:9/"}
     if "--persistent" in sys.argv:
         attributes["persistent"] = "true"
-    where = os.environ
-    sns: Any = boto3.client(
-        "sns",
-        endpoint_url=where["BUCKETCAST_URL"],
-        region_name=where["AWS_REGION"],
-        aws_access_key_id=where["BUCKETCAST_ACCESS_KEY"],
-        aws_secret_access_key=where["BUCKETCAST_SECRET_KEY"],
-        config=Config(retries={"total_max_attempts": 1}, read_timeout=120),
-    )
+    sns, s3 = client("sns"), client("s3")
     arns: list[str] = []
 
     def make(name: str) -> None:
@@ -45,7 +38,38 @@ def main() -> None:
     listed = sum(len(page["Topics"]) for page in pages)
     took = time.perf_counter() - began
     print(f"ListTopics: {listed:,} topics in {len(pages)} pages, {took * 1000:,.0f} ms", flush=True)
+    s3.create_bucket(Bucket=BUCKET)
+    told("PutBucketNotificationConfiguration", arns, lambda arn: bind(s3, arn))
+    began = time.perf_counter()
+    bound = s3.get_bucket_notification_configuration(Bucket=BUCKET)["TopicConfigurations"]
+    took = time.perf_counter() - began
+    print(f"GetBucketNotificationConfiguration: {len(bound):,}, {took * 1000:,.0f} ms", flush=True)
+    s3.put_bucket_notification_configuration(Bucket=BUCKET, NotificationConfiguration={})
     told("DeleteTopic", arns, lambda arn: sns.delete_topic(TopicArn=arn))
+
+
+def client(service: str) -> Any:
+    where = os.environ
+    return boto3.client(  # type: ignore[call-overload]
+        service,
+        endpoint_url=where["BUCKETCAST_URL"],
+        region_name=where["AWS_REGION"],
+        aws_access_key_id=where["BUCKETCAST_ACCESS_KEY"],
+        aws_secret_access_key=where["BUCKETCAST_SECRET_KEY"],
+        config=Config(
+            signature_version="s3v4", retries={"total_max_attempts": 1}, read_timeout=120
+        ),
+    )
+
+
+def bind(s3: Any, arn: str) -> None:
+    """Let a topic have the keys below its name."""
+    name = arn.rpartition(":")[2]
+    below = {"Key": {"FilterRules": [{"Name": "prefix", "Value": f"{name}/"}]}}
+    one = {"Id": name, "TopicArn": arn, "Events": ["s3:ObjectCreated:*"], "Filter": below}
+    s3.put_bucket_notification_configuration(
+        Bucket=BUCKET, NotificationConfiguration={"TopicConfigurations": [one]}
+    )
 
 
 def told(what: str, given: list[str], call: Callable[[str], object]) -> None:

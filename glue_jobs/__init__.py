@@ -1,6 +1,6 @@
-"""The data pipeline: Glue PySpark jobs over what is in a bucket.
+"""The data pipeline: Glue PySpark jobs over the objects of a bucket.
 
 `listing/` reads a bucket as rows of one schema, `scanner/`, `backfill/` and `reconcile/` are a job
 each (`job.py` parses arguments and makes the session; the rest is DataFrame in, DataFrame out), and
-`outbox/` sends what they found to SQS, once. The whole folder travels to every worker.
+`outbox/` sends their events to SQS, once. The whole folder is shipped to every worker.
 """

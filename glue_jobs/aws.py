@@ -1,4 +1,4 @@
-"""AWS's clients, one of each a process: a worker's tasks share them."""
+"""AWS clients, one per service and process, shared by a worker's tasks."""
 
 from datetime import datetime
 from functools import cache
@@ -12,7 +12,7 @@ from botocore.utils import parse_timestamp
 
 @cache
 def client(service: str) -> Any:
-    """A client that waits longer than a function may: a job has hours, and thousands of callers."""
+    """Return a client that waits longer than a function may, since a job has hours."""
     patient = Config(
         retries={"mode": "adaptive", "max_attempts": 10},
         connect_timeout=5,
@@ -26,7 +26,7 @@ def client(service: str) -> Any:
 
 
 def _moment(text: Any) -> datetime:
-    """A time of an answer; boto3's own reader takes half of all the time that a listing takes."""
+    """Parse a response's time; boto3's own parser takes half of a listing's time."""
     try:
         moment = datetime.fromisoformat(text)
     except (TypeError, ValueError):  # seconds since 1970, or as in HTTP's headers

@@ -1,15 +1,15 @@
-"""Objects among the rows of a listing, and the events that are made up of them."""
+"""The objects of a listing, and the synthetic events made of them."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from bucketcast.shown import EPOCH, OLDEST, Object, created, just_after, removed
+from bucketcast.namespace.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
 
 __all__ = ["EPOCH", "OLDEST", "Object", "created", "just_after", "objects", "removed"]
 
 
 def objects(listing: DataFrame) -> DataFrame:
-    """The objects among rows of `LISTING`, older versions and removed ones left out.
+    """Return the current objects of `LISTING`, without older versions and delete markers.
 
     The columns are those of `Object`, in its order: `Object(*row)`.
     """

@@ -1,7 +1,7 @@
-"""Small files by URL: `s3://bucket/key`, or `file:///path` where no S3 is.
+"""Small files by URL: `s3://bucket/key`, or `file:///path` without S3.
 
-Spark reads and writes the large ones. These are the manifests, marks and states beside them, which
-want to be written whole, or only if nobody else was first.
+Spark reads and writes the large ones. These are the manifests, checkpoints and states beside them,
+which must be written whole, or only if nobody else was first.
 """
 
 import hashlib
@@ -19,11 +19,11 @@ from bucketcast.errors import BucketcastError
 from glue_jobs.aws import client
 
 ABSENT: Final = ""
-"""The mark of a file that is not there."""
+"""The ETag of a file that does not exist."""
 _CHUNK: Final = 1 << 20
-_AT_ONCE: Final = 1_000
-"""So many objects one call removes."""
-_CURES: Final = {
+_KEYS_A_CALL: Final = 1_000
+"""How many objects one call removes."""
+_HINTS: Final = {
     "AccessDenied": "grant the job's role s3:GetObject and s3:ListBucket there",
     "NoSuchBucket": "there is no such bucket",
     "NoSuchKey": "there is no such object",
@@ -35,40 +35,40 @@ _MISSING: Final = {"NoSuchKey", "NoSuchBucket", "404"}
 
 
 class FileError(BucketcastError):
-    """A file cannot be read or written; the text names it."""
+    """A file that cannot be read or written; the message names it."""
 
 
 class MissingFileError(FileError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class TakenError(FileError):
-    """Somebody else wrote the file first."""
+    """Another process wrote the file first."""
 
 
 def read(url: str) -> bytes:
-    """A file's content.
+    """Return a file's content.
 
     Raises:
-        MissingFileError: there is none.
+        MissingFileError: it does not exist.
         FileError: it cannot be read.
     """
-    return marked(url)[0]
+    return read_with_etag(url)[0]
 
 
-def marked(url: str) -> tuple[bytes, str]:
-    """A file's content, and the mark of this very content for `write`."""
+def read_with_etag(url: str) -> tuple[bytes, str]:
+    """Return a file's content, and its ETag for `write`."""
     path = _local(url)
     with _explained(url):
         if path:
             content = path.read_bytes()
             return content, hashlib.md5(content, usedforsecurity=False).hexdigest()
-        answer = client("s3").get_object(**_place(url))
+        answer = client("s3").get_object(**_location(url))
         return answer["Body"].read(), answer["ETag"]
 
 
 def chunks(url: str) -> Iterator[bytes]:
-    """A file's content in pieces, for one that is too large to hold."""
+    """Yield a file's content in pieces, for one that does not fit in memory."""
     path = _local(url)
     with _explained(url):
         if path:
@@ -76,26 +76,26 @@ def chunks(url: str) -> Iterator[bytes]:
                 while piece := file.read(_CHUNK):
                     yield piece
         else:
-            yield from client("s3").get_object(**_place(url))["Body"].iter_chunks(_CHUNK)
+            yield from client("s3").get_object(**_location(url))["Body"].iter_chunks(_CHUNK)
 
 
 def facts(url: str) -> tuple[int, str]:
-    """A file's size in bytes and S3's ETag without quotation marks, "" where no S3 is."""
+    """Return a file's size in bytes and its ETag without quotation marks, "" without S3."""
     path = _local(url)
     with _explained(url):
         if path:
             return path.stat().st_size, ""
-        answer = client("s3").head_object(**_place(url))
+        answer = client("s3").head_object(**_location(url))
         return answer["ContentLength"], answer["ETag"].strip('"')
 
 
 def write(url: str, content: bytes, *, over: str | None = None, kind: str = "") -> None:
-    """Write a whole file; `over` is the mark that it must still have (`ABSENT`: be new).
+    """Write a whole file; `over` is the ETag it must still have (`ABSENT`: it must be new).
 
-    `kind` is the media type, which a browser goes by.
+    `kind` is the media type, for browsers.
 
     Raises:
-        TakenError: it has another mark.
+        TakenError: it has another ETag.
         FileError: it cannot be written.
     """
     path = _local(url)
@@ -105,58 +105,60 @@ def write(url: str, content: bytes, *, over: str | None = None, kind: str = "") 
             return
         condition = {} if over is None else {"IfMatch": over} if over else {"IfNoneMatch": "*"}
         media = {"ContentType": kind} if kind else {}
-        client("s3").put_object(**_place(url), Body=content, **condition, **media)
+        client("s3").put_object(**_location(url), Body=content, **condition, **media)
 
 
 def names(folder: str) -> list[str]:
-    """The names of the files below a folder, relative to it, sorted; none if it is not there."""
+    """Return the sorted names of the files below a folder, relative to it."""
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
     with _explained(folder):
         if path:
-            # What begins with a dot is being written, or Spark's own.
+            # A leading dot marks files that are being written, and Spark's own.
             found = (each for each in path.rglob("[!.]*") if each.is_file())
             return sorted(each.relative_to(path).as_posix() for each in found)
-        place = _place(folder)
+        location = _location(folder)
         pages = client("s3").get_paginator("list_objects_v2")
-        prefix = place["Key"]
-        answers = pages.paginate(Bucket=place["Bucket"], Prefix=prefix)
-        held = (each["Key"] for answer in answers for each in answer.get("Contents", ()))
-        return sorted(key.removeprefix(prefix) for key in held)
+        prefix = location["Key"]
+        answers = pages.paginate(Bucket=location["Bucket"], Prefix=prefix)
+        listed = (each["Key"] for answer in answers for each in answer.get("Contents", ()))
+        return sorted(key.removeprefix(prefix) for key in listed)
 
 
 def folders(folder: str) -> list[str]:
-    """The names of the folders directly in a folder, sorted; what is in them is not listed."""
+    """Return the sorted names of the folders directly in a folder."""
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
     with _explained(folder):
         if path:
             return sorted(each.name for each in path.iterdir() if each.is_dir())
-        place = _place(folder)
+        location = _location(folder)
         pages = client("s3").get_paginator("list_objects_v2")
-        answers = pages.paginate(Bucket=place["Bucket"], Prefix=place["Key"], Delimiter="/")
-        held = (each["Prefix"] for answer in answers for each in answer.get("CommonPrefixes", ()))
-        return sorted(prefix.removeprefix(place["Key"]).rstrip("/") for prefix in held)
+        answers = pages.paginate(Bucket=location["Bucket"], Prefix=location["Key"], Delimiter="/")
+        listed = (each["Prefix"] for answer in answers for each in answer.get("CommonPrefixes", ()))
+        return sorted(prefix.removeprefix(location["Key"]).rstrip("/") for prefix in listed)
 
 
 def remove(folder: str) -> None:
-    """Remove a folder with all that is in it; nothing if it is not there."""
+    """Remove a folder and its content, if it exists."""
     folder = folder.rstrip("/") + "/"
     path = _local(folder)
     with _explained(folder):
         if path:
             shutil.rmtree(path, ignore_errors=True)
             return
-        place, held = _place(folder), names(folder)
-        for start in range(0, len(held), _AT_ONCE):
-            keys = [{"Key": place["Key"] + name} for name in held[start : start + _AT_ONCE]]
+        location, listed = _location(folder), names(folder)
+        for start in range(0, len(listed), _KEYS_A_CALL):
+            keys = [
+                {"Key": location["Key"] + name} for name in listed[start : start + _KEYS_A_CALL]
+            ]
             removed = {"Objects": keys, "Quiet": True}
-            client("s3").delete_objects(Bucket=place["Bucket"], Delete=removed)
+            client("s3").delete_objects(Bucket=location["Bucket"], Delete=removed)
 
 
 def _write(path: Path, content: bytes, over: str | None) -> None:
-    held = hashlib.md5(path.read_bytes(), usedforsecurity=False) if path.exists() else None
-    if over is not None and over != (held.hexdigest() if held else ABSENT):
+    digest = hashlib.md5(path.read_bytes(), usedforsecurity=False) if path.exists() else None
+    if over is not None and over != (digest.hexdigest() if digest else ABSENT):
         raise TakenError(f"{path.as_uri()} was written by somebody else meanwhile")
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -169,7 +171,7 @@ def _local(url: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
-def _place(url: str) -> dict[str, str]:
+def _location(url: str) -> dict[str, str]:
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
     if scheme not in ("s3", "s3a") or not bucket:
@@ -188,7 +190,7 @@ def _explained(url: str) -> Iterator[None]:
     except ClientError as error:
         raise _translated(url, error) from error
     except BotoCoreError as error:
-        raise FileError(f"{url}: S3 cannot be asked: {error}") from error
+        raise FileError(f"{url}: S3 cannot be reached: {error}") from error
 
 
 def _translated(url: str, error: ClientError) -> FileError:
@@ -196,5 +198,5 @@ def _translated(url: str, error: ClientError) -> FileError:
     code = about.get("Code", "")
     if code in _TAKEN:
         return TakenError(f"{url} was written by somebody else meanwhile")
-    text = f"{url}: {_CURES.get(code) or about.get('Message') or error} ({code})"
+    text = f"{url}: {_HINTS.get(code) or about.get('Message') or error} ({code})"
     return MissingFileError(text) if code in _MISSING else FileError(text)

@@ -1,4 +1,4 @@
-"""How far Spark is with what it does now, told while one call of it takes its time."""
+"""Report Spark's progress while a long call runs."""
 
 import threading
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ _BETWEEN: Final = 2.0  # seconds
 
 
 @contextmanager
-def told(spark: SparkSession, run: Run, stage: str) -> Iterator[None]:
-    """Say the stage, and while the block runs how many tasks of Spark's own stages are done.
+def reported(spark: SparkSession, run: Run, stage: str) -> Iterator[None]:
+    """Report the stage, and while the block runs how many tasks of Spark's stages are done.
 
-    Spark works in several stages, each with tasks of its own: the total is of those under way.
+    Spark works in several stages with tasks of their own: the total is of the active ones.
     """
-    run.says(stage)
+    run.report(stage)
     ended = threading.Event()
     voice = threading.Thread(
-        target=_tell, args=(spark, run, stage, ended), name="progress", daemon=True
+        target=_report, args=(spark, run, stage, ended), name="progress", daemon=True
     )
     voice.start()
     try:
@@ -33,13 +33,13 @@ def told(spark: SparkSession, run: Run, stage: str) -> Iterator[None]:
         voice.join()
 
 
-def _tell(spark: SparkSession, run: Run, stage: str, ended: threading.Event) -> None:
+def _report(spark: SparkSession, run: Run, stage: str, ended: threading.Event) -> None:
     tracker = spark.sparkContext.statusTracker()
-    # What is only for whoever watches must not end the job: the next call tells what is wrong.
+    # Progress must not end the job: the next call reports what is wrong.
     with suppress(Py4JError, OSError, BucketcastError):
         while not ended.wait(_BETWEEN):
             active = map(tracker.getStageInfo, tracker.getActiveStageIds())
             stages = [each for each in active if each]
             done = sum(each.numCompletedTasks for each in stages)
             if total := sum(each.numTasks for each in stages):
-                run.says(stage, done, total, "tasks")
+                run.report(stage, done, total, "tasks")

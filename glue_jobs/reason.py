@@ -12,7 +12,7 @@ _FILE: Final = re.compile(r"while reading file (\S+?)\.?(?:\s|$)")
 _DRESS: Final = re.compile(r"^\[[A-Z_.]+\] |\s*SQLSTATE: \w+$")
 _OURS: Final = re.compile(r"^(?:bucketcast|glue_jobs)\.[\w.]+: ")
 _GONE: Final = (Py4JNetworkError, ConnectionRefusedError, ConnectionResetError, BrokenPipeError)
-"""What Python raises when the Java process on the other side is no more."""
+"""What Python raises when the Java process has ended."""
 _SPENT: Final = "java.lang.OutOfMemoryError"
 _MORE: Final = "take a larger worker_type on Glue, or do it in several runs with --prefix"
 _ENDED: Final = (
@@ -23,7 +23,7 @@ _IN_A_WORKER: Final = "Traceback (most recent call last)"
 
 
 def reason(error: BaseException) -> str:
-    """What to tell: our own errors as they are, of Java's the first cause and the file it read."""
+    """Return our own errors as they are, and of Java's the first cause and the file it read."""
     if isinstance(error, BucketcastError):
         return str(error)
     if isinstance(error, PySparkException):
@@ -42,14 +42,14 @@ def reason(error: BaseException) -> str:
 
 
 def _is_cut_off(error: BaseException) -> bool:
-    """Whether Java's answer ended before it told anything, as Py4J has it beside its own class."""
+    """Return whether Java's answer was cut off, for which Py4J has no class of its own."""
     return type(error) is Py4JError and "Trace:" not in str(error)
 
 
 def _plain(text: str) -> str:
-    """The first line, without the code before it and the state behind it.
+    """Return the first line, without the error code before it and the SQLSTATE after it.
 
-    What Python raised in a worker stands below its traceback; our own errors need no name.
+    An error raised in a Python worker is below its traceback; our own errors need no class name.
     """
     if _IN_A_WORKER in text:
         return _OURS.sub("", text.strip().rpartition("\n")[2])

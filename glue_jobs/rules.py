@@ -1,15 +1,15 @@
-"""The rules of a bucket, as a job reads them."""
+"""Read the rules of a bucket from a job."""
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from bucketcast.aws.rules import Rules
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
 from glue_jobs.aws import client
 
 
 def of(bucket: str, table: str) -> list[Rule]:
-    """The rules in force.
+    """Return the bucket's rules.
 
     Raises:
         BucketcastError: the table, which `--rules` names, cannot be read.

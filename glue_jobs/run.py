@@ -1,6 +1,6 @@
-"""One run of a job: its folder in the pipeline's bucket, and what it says about itself.
+"""One run of a job: its folder in the pipeline's bucket, its progress and its result.
 
-Whoever started the run follows it by two small files, on AWS and here alike::
+Whoever started the run follows it by two small files, on AWS and locally alike::
 
     progress.json   {"stage": "sending", "done": 1200, "total": 20000, "unit": "events"}
     result.json     {"status": "success", …what the job found…} | {"status": "error", "error": "…"}
@@ -16,11 +16,11 @@ from typing import Any, Final, Self
 from glue_jobs import files
 from glue_jobs.reason import reason
 
-_BETWEEN: Final = 1.0  # seconds; each word is a PUT
+_BETWEEN: Final = 1.0  # seconds; each report is a PUT
 
 
 class Run:
-    """A run, for as long as it lasts; `folder` is its URL, without a slash at its end."""
+    """A run in progress; `folder` is its URL, without a trailing slash."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder.rstrip("/")
@@ -29,26 +29,26 @@ class Run:
         self._result: Mapping[str, Any] = {}
 
     def path(self, name: str) -> str:
-        """The URL of a file or folder of this run."""
+        """Return the URL of a file or folder of this run."""
         return f"{self.folder}/{name}"
 
-    def says(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
-        """How far it is; a new stage is told at once, the rest about once a second."""
+    def report(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
+        """Report the progress: a new stage at once, the rest about once a second."""
         now = time.monotonic()
         if stage == self._stage and now < self._next and done < total:
             return
         self._stage, self._next = stage, now + _BETWEEN
-        told = {"stage": stage, "done": done, "total": total, "unit": unit}
-        self._write("progress.json", told)
+        progress = {"stage": stage, "done": done, "total": total, "unit": unit}
+        self._write("progress.json", progress)
         sys.stdout.write(f"{stage}: {done} of {total} {unit}\n" if total else f"{stage}\n")
         sys.stdout.flush()
 
-    def sends(self, done: int, total: int) -> None:
-        """How many events SQS has taken, as the outbox tells it."""
-        self.says("sending", done, total, "events")
+    def sent(self, done: int, total: int) -> None:
+        """Report how many events SQS has accepted."""
+        self.report("sending", done, total, "events")
 
     def ends(self, result: Mapping[str, Any]) -> None:
-        """What the job found; written when the run ends well."""
+        """Set the result, which is written when the run succeeds."""
         self._result = result
 
     def _write(self, name: str, document: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The Spark session of a job: the one Glue made, or one of this machine."""
+"""The Spark session of a job: Glue's, or a local one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def session(name: str) -> Iterator[SparkSession]:
-    """A session whose times are UTC, ended with the block.
+    """Open a session with times in UTC, and stop it after the block.
 
-    What must be set before Spark starts (catalogs, file systems, memory) comes with `--conf` from
+    Settings needed before Spark starts (catalogs, file systems, memory) come with `--conf` from
     whoever submits the job.
     """
     spark = SparkSession.builder.appName(name).getOrCreate()

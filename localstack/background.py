@@ -93,10 +93,10 @@ def stop(name: str) -> bool:
 
 def _end_group(group: int, child: subprocess.Popen[bytes] | None) -> None:
     """Ask all of the group to end, then make what is left end."""
-    for order, patience in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
+    for order, timeout in ((signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, 1.0)):
         if not _signalled(group, order):
             return
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
             if child is not None:
                 child.poll()  # else it stays as a zombie, and with it the group

@@ -46,13 +46,13 @@ class Database(ABC):
 
     kind: ClassVar[str]
     title: ClassVar[str]
-    cure: ClassVar[str]
+    hint: ClassVar[str]
 
     def __init__(self) -> None:
         self.folder = FOLDER / self.kind
         self.name = f"demo-{self.kind}"
         self.program = self._program()
-        self.missing = "" if self.program else f"not on this machine ({self.cure})"
+        self.missing = "" if self.program else f"not on this machine ({self.hint})"
         self.port = 0
         self.password = ""
 
@@ -111,7 +111,7 @@ class Postgres(Database):
 
     kind = "postgres"
     title = "PostgreSQL"
-    cure = "apt install postgresql, brew install postgresql@17"
+    hint = "apt install postgresql, brew install postgresql@17"
 
     def variables(self) -> Mapping[str, str]:
         login = (
@@ -206,7 +206,7 @@ class Redis(Database):
 
     kind = "redis"
     title = "Redis"
-    cure = "apt install redis-server, brew install redis"
+    hint = "apt install redis-server, brew install redis"
 
     def variables(self) -> Mapping[str, str]:
         address = f"127.0.0.1:{self.port}"

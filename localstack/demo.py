@@ -1,7 +1,7 @@
-"""`make demo`: a real file through the deployed stack, every event printed as it arrives.
+"""`make demo`: S3 operations on a real file; every event is printed as it arrives.
 
-The receiver stands behind [notify_webhook.primary]; PostgreSQL and Redis join where their programs
-are on the machine. All of it stays up until `make stop`.
+A receiver serves [notify_webhook.primary]; PostgreSQL and Redis are added if they are installed on
+the machine. Everything stays up until `make stop`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bucketcast.cli.screen import plain
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws
+from bucketcast.cli.output import plain
 from bucketcast.config import Deployment, load
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws
 from localstack import databases, receiver, show, stage
 from localstack.places import ENV_FILE, ROOT, STACK, Failure
 from localstack.program import run
@@ -35,16 +35,16 @@ def demo(config: Path) -> None:
     deployment = load(config, os.environ, local=True)
     up(config)
     stage.lead_here()
-    stage.say("Rules: JPEGs that are put or deleted, to every configured target")
+    stage.say("Rules: put and delete of JPEGs, to every configured target")
     for each in deployment.targets:
         stage.bucketcast("event", "add", bucket, str(each.arn), *RULE, "--ignore-existing")
     stage.bucketcast("target", "ls")
-    stage.say(f"A real file, {show.PHOTO.relative_to(ROOT)}, and what arrives at the webhook")
+    stage.say(f"S3 operations on {show.PHOTO.relative_to(ROOT)}, and what arrives at the webhook")
     folder = time.strftime("demo-%H%M%S")
     rows = _perform(bucket, folder, [f"{each.kind} {each.id}" for each in deployment.targets])
-    stage.say("Every event, and how long after it happened the webhook had it")
+    stage.say("Events and their latency from S3 to the webhook")
     print(plain(("EVENT", "KEY", "LATENCY", "TARGETS"), rows))
-    stage.say("What is where")
+    stage.say("Mirrors of the bucket")
     for database in joined:
         _compare(database, f"{bucket}/{folder}/", show.left(bucket, folder))
     _calm_down()
@@ -63,7 +63,7 @@ def _databases() -> list[databases.Database]:
     joined: list[databases.Database] = []
     for database in (databases.Postgres(), databases.Redis()):
         if database.missing:
-            print(f"{database.title}: {database.missing}: the demo goes on without it", flush=True)
+            print(f"{database.title}: {database.missing}: skipped", flush=True)
             continue
         database.ensure()
         os.environ.update(database.variables())
@@ -83,7 +83,7 @@ def _perform(bucket: str, folder: str, names: Sequence[str]) -> list[tuple[str, 
         act.do()
         if not act.event:
             unwanted.append(f"{bucket}/{act.key}")
-            rows.append(("(not sent)", act.key, "-", "none, rightly"))
+            rows.append(("(not sent)", act.key, "-", "none, as expected"))
             continue
         arrival = _wait_for(output, act.event, f"{bucket}/{act.key}", unwanted)
         rows.append((act.event, act.key, f"{arrival.latency * 1000:.0f} ms", ", ".join(names)))
@@ -101,7 +101,7 @@ def _wait_for(
     while (waited := time.monotonic() - began) < ARRIVE_SECONDS:
         arrivals = output.arrivals(SIGN_OF_LIFE_SECONDS)
         if not arrivals:
-            print(f"  ... no event yet, for {time.monotonic() - began:.0f} s", flush=True)
+            print(f"  ... no event for {time.monotonic() - began:.0f} s", flush=True)
         _print(arrivals, unwanted)
         for arrival in arrivals:
             if (arrival.name, arrival.path) == (event, path):
@@ -114,11 +114,11 @@ def _print(arrivals: Sequence[receiver.Arrival], unwanted: Sequence[str]) -> Non
     for arrival in arrivals:
         print(f"    arrived after {arrival.latency * 1000:4.0f} ms: {arrival.line}", flush=True)
         if arrival.path in unwanted:
-            raise Failure(f"{arrival.path} arrived, though no rule asks for it")
+            raise Failure(f"{arrival.path} arrived, though no rule matches it")
 
 
 def _calm_down() -> None:
-    """Until no message is under way; one that waits for an absent target is not waited for."""
+    """Until no message is in flight; one that waits for an absent target is not waited for."""
     aws = Aws()
     queues = [target.queue for target in deployed.find(STACK, aws).targets]
     deadline = time.monotonic() + CALM_SECONDS
@@ -137,20 +137,22 @@ def _compare(database: databases.Database, prefix: str, expected: set[str]) -> N
             raise Failure(f"{database.title} holds {sorted(found)}, not {sorted(expected)}")
         time.sleep(0.1)
     what = "rows" if database.kind == "postgres" else "fields"
-    print(f"{database.title}, {databases.PLACE}: {len(found)} {what}, as in the bucket")
+    print(f"{database.title}, {databases.PLACE}: {len(found)} {what}, the same as in the bucket")
     for key in sorted(found):
         print(f"  {key}")
 
 
 def _farewell(joined: Sequence[databases.Database], deployment: Deployment, seconds: float) -> None:
     mine = [each for each in deployment.targets if each.id != databases.ID]
-    stage.say(f"Done in {seconds:.0f} s; everything goes on running until `make stop`")
-    print(f'set -a; . {os.path.relpath(ENV_FILE)}; set +a; PATH="{ROOT}/.venv/bin:$PATH"')
+    stage.say(f"Done in {seconds:.0f} s; everything keeps running until `make stop`. To use it:")
+    print(f'set -a; . {os.path.relpath(ENV_FILE)}; set +a; export PATH="{ROOT}/.venv/bin:$PATH"')
     print(f"aws s3 cp {show.PHOTO.relative_to(ROOT)} s3://{_bucket(deployment)}/")
     for database in joined:
         print(database.look())
     if len(mine) == 1:
-        print("Your own webhook: [notify_webhook.mine] in bucketcast.toml, then `make demo` again.")
+        print(
+            "For your own webhook, uncomment [notify_webhook.mine] in bucketcast.toml and repeat."
+        )
 
 
 if __name__ == "__main__":

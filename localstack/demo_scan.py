@@ -1,8 +1,8 @@
-"""`make demo-scan`: too many versions and folders in a bucket end as events at a webhook, once.
+"""`make demo-scan`: scanner alerts for too many versions and folders arrive at a webhook, once.
 
-A key gets one version more than allowed, and a prefix one folder more; a scan tells of both. The
-next tells nothing, since nothing changed. Then the key gets worse, and that alone is told. The
-thresholds are lowered for it; with FULL=1 they are MinIO's own, which takes some minutes.
+A key gets one version over the limit, and a prefix one folder; a scan reports both. The next scan
+reports nothing, since nothing changed. Then the key gets more versions, and only that is reported.
+The limits are lowered for the demo; with FULL=1 they are MinIO's, which takes some minutes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bucketcast.jobs import MANY_FOLDERS, MANY_VERSIONS
-from bucketcast.store.access import Aws
-from bucketcast.store.pipeline import HERE
+from bucketcast.aws.clients import Aws
+from bucketcast.aws.pipeline import HERE
+from bucketcast.settings.jobs import MANY_FOLDERS, MANY_VERSIONS
 from localstack import java, receiver, stage
 from localstack.places import Failure
 from localstack.program import run
@@ -54,20 +54,22 @@ def demo(config: Path) -> None:
         "event", "add", BUCKET, str(target.arn), "--event", "scanner", "--ignore-existing"
     )
     output = receiver.Output()
-    stage.say("The first scan tells of both")
+    stage.say("The first scan reports both")
     _scan(folder)
     _expect(output, {MANY, BIG})
-    stage.say("The second tells nothing: nothing changed")
+    stage.say("The second reports nothing: nothing changed")
     _scan(folder)
     _expect(output, set())
     more = math.ceil((VERSIONS + 1) * (WORSE - 1)) + 1
-    stage.say(f"{more:,} versions more are over 10 % worse: the third tells of these")
+    stage.say(f"{more:,} more versions are over 10 % worse: the third scan reports that")
     _put(s3, [f"{folder}report.csv"] * more)
     _scan(folder)
     _expect(output, {MANY})
     output.close()
-    stage.say(f"Done in {time.monotonic() - began:.0f} s; all goes on running until `make stop`")
-    print("The report's page, and the tables beside it, are where the last scan says.")
+    stage.say(
+        f"Done in {time.monotonic() - began:.0f} s; everything keeps running until `make stop`"
+    )
+    print("The last scan printed the location of its report.")
 
 
 def _make(s3: S3Client) -> None:

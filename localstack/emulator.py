@@ -24,7 +24,7 @@ SCRATCH = LOCAL / "tmp"
 HEALTHY_WITHIN_SECONDS = 60.0
 # Functions inherit the emulator's environment; they get nothing of the caller's but these.
 INHERITED = ("PATH", "HOME", "LANG", "TZ", "SSL_CERT_FILE", "BUCKETCAST_CALLS")
-# A folder of Python that every function finds: the tests let them write down what they call.
+# A folder of Python that functions and jobs find: the tests let them write down what they call.
 RECORDER = "BUCKETCAST_RECORDER"
 
 
@@ -34,14 +34,14 @@ def ensure() -> str:
     Raises Failure when the port is taken, or when it does not come up.
     """
     if os.environ.get("LOCALSTACK_ENDPOINT"):
-        if not answers():
+        if not answers(any_status=True):
             raise Failure(f"nothing answers at LOCALSTACK_ENDPOINT={endpoint()}: is it running?")
         return endpoint()
     if background.pid(NAME) is not None:
         record = _record()
         if record.get("port") == port() and answers():
             return str(record["life"])
-        print("the emulator that runs is not the one asked for: starting it anew", flush=True)
+        print("the running emulator has another port or does not answer: restarting", flush=True)
     return restart()
 
 
@@ -69,12 +69,15 @@ def stop() -> bool:
     return stopped
 
 
-def answers() -> bool:
-    """Return whether an emulator is healthy at the address."""
+def answers(*, any_status: bool = False) -> bool:
+    """Return whether an emulator is healthy at the address; not all have a path that says so."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"{endpoint()}/_localstack/health", timeout=2) as answer:
             return bool(answer.status == HTTPStatus.OK)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return any_status
     except (urllib.error.URLError, OSError):
         return False
 
@@ -82,7 +85,7 @@ def answers() -> bool:
 def _demand(wanted: int) -> None:
     if not ports.is_free(wanted):
         raise Failure(
-            f"port {wanted} is taken by {ports.holder(wanted)}: end that program,"
+            f"port {wanted} is in use by {ports.holder(wanted)}: stop that program,"
             " or choose another port with MINISTACK_PORT, e.g. make up MINISTACK_PORT=4567"
         )
 
@@ -92,7 +95,7 @@ def _wait() -> None:
     while not answers():
         ended = background.pid(NAME) is None
         if ended or time.monotonic() > deadline:
-            why = "ended at once" if ended else f"was silent for {HEALTHY_WITHIN_SECONDS:.0f} s"
+            why = "exited" if ended else f"did not answer for {HEALTHY_WITHIN_SECONDS:.0f} s"
             tail = background.log_tail(NAME)
             stop()
             raise Failure(f"the emulator {why}; its log ends:\n{tail}")

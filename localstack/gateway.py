@@ -11,9 +11,10 @@ import os
 import time
 from pathlib import Path
 
+from bucketcast.aws.users import UserExistsError, Users, new_keys
 from bucketcast.control.users import User
-from bucketcast.store.users import UserExistsError, Users, new_keys
 from localstack import background, clients, deploy, ports
+from localstack.emulator import RECORDER
 from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment
 from localstack.places import endpoint as aws_endpoint
 
@@ -37,8 +38,8 @@ def refuse_busy_port() -> None:
     """Raise Failure when the port is another program's, before anything is started or stopped."""
     if not _may_be_ours() and not ports.is_free(port()):
         raise Failure(
-            f"port {port()}, where the gateway listens, is taken by {ports.holder(port())}: end "
-            "that program, or name another port: GATEWAY_PORT=9101 make up"
+            f"port {port()} of the gateway is in use by {ports.holder(port())}: stop that program, "
+            "or choose another port, e.g. GATEWAY_PORT=9101 make up"
         )
 
 
@@ -69,7 +70,7 @@ def ensure() -> dict[str, str]:
         record.unlink(missing_ok=True)
         command = [str(PROJECT_VENV / "bin" / "python"), str(PROJECT_VENV / "bin" / "bucketcast")]
         command += ["gateway", "--stack", STACK, "--port", str(port())]
-        background.start(NAME, command, aws_environment())
+        background.start(NAME, command, aws_environment() | _recorded())
         record.write_text(wanted)
     _wait_until_listening()
     return {
@@ -77,6 +78,12 @@ def ensure() -> dict[str, str]:
         "BUCKETCAST_ACCESS_KEY": access,
         "BUCKETCAST_SECRET_KEY": secret,
     }
+
+
+def _recorded() -> dict[str, str]:
+    """Return what lets the gateway's calls be written down, as those of its function on AWS."""
+    recorder = os.environ.get(RECORDER)
+    return {"PYTHONPATH": recorder, "BUCKETCAST_JOB": f"{STACK}-control"} if recorder else {}
 
 
 def _record() -> Path:
@@ -88,7 +95,7 @@ def _wait_until_listening() -> None:
     deadline = time.monotonic() + LISTENING_SECONDS
     while ports.is_free(port()):
         if background.pid(NAME) is None or time.monotonic() > deadline:
-            raise Failure(f"the gateway does not come up:\n{background.log_tail(NAME)}")
+            raise Failure(f"the gateway did not start:\n{background.log_tail(NAME)}")
         time.sleep(0.05)
 
 
@@ -109,8 +116,8 @@ def _user(table: str) -> tuple[str, str]:
 
 def _keys() -> tuple[str, str]:
     try:
-        held = json.loads(KEYS.read_text())
-        return held["access_key"], held["secret_key"]
+        saved = json.loads(KEYS.read_text())
+        return saved["access_key"], saved["secret_key"]
     except (OSError, ValueError, KeyError):
         access, secret = new_keys()
     descriptor = os.open(KEYS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

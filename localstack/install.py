@@ -1,8 +1,8 @@
 """Install into the checkout what is pinned: `python -m localstack.install deploy|spark|dev`.
 
-Three things, at the same time: the project's environment (`.venv`), the emulator's (which pins its
-own botocore) and the AWS CDK from npm. Each ends with a note of what was installed, written last:
-without it, or when the pinned files or the interpreter changed, the thing is made again.
+At the same time: the project's environment (`.venv`), the emulator's (which pins its own botocore),
+the AWS CDK from npm, and for development the AWS CLI. Each ends with a note of what was installed,
+written last: without it, or when the pinned files or the interpreter changed, it is made again.
 Only the standard library is used here, since nothing is installed yet.
 """
 
@@ -16,12 +16,23 @@ import sys
 from pathlib import Path
 
 from localstack.installers import Installers
-from localstack.machine import gaps
-from localstack.places import CDK, EMULATOR_VENV, INSTALLED, PROJECT_VENV, ROOT, Failure
+from localstack.machine import gaps, interpreter
+from localstack.places import (
+    AWS_CLI_VENV,
+    CDK,
+    EMULATOR_VENV,
+    INSTALLED,
+    LAMBDA_VENV,
+    PROJECT_VENV,
+    ROOT,
+    Failure,
+)
 
 Note = dict[str, str]
 NOTE = "installed.json"
 NODE_MODULES = ROOT / "node_modules"
+LAMBDA_PYTHON = "3.13"
+LAMBDA_PINNED = "requirements/lambda.txt"
 # What satisfies what: dev contains spark, which contains deploy.
 LEVELS = {"deploy": ("deploy", "spark", "dev"), "spark": ("spark", "dev"), "dev": ("dev",)}
 
@@ -42,7 +53,7 @@ def main() -> int:
 
 
 def install(level: str) -> None:
-    """Bring the three environments up to the pinned files, or raise Failure."""
+    """Bring the environments up to the pinned files, or raise Failure."""
     if missing := gaps():
         raise Failure("missing on this machine:\n" + "\n".join(f"  - {line}" for line in missing))
     INSTALLED.mkdir(exist_ok=True)
@@ -51,6 +62,10 @@ def install(level: str) -> None:
             installers.begin(lambda: _project(installers, level))
         if _note(EMULATOR_VENV) != _emulator_note():
             installers.begin(lambda: _emulator(installers))
+        if level == "dev" and _note(AWS_CLI_VENV) != _aws_cli_note():
+            installers.begin(lambda: _aws_cli(installers))
+        if level == "dev" and _note(LAMBDA_VENV) != _lambda_note():
+            installers.begin(lambda: _lambda(installers))
         if not CDK.exists() or _note(NODE_MODULES) != _cdk_note():
             installers.begin(lambda: _cdk(installers))
 
@@ -72,11 +87,20 @@ def _project(installers: Installers, level: str) -> None:
 
 
 def _emulator(installers: Installers) -> None:
-    _new_venv(installers, EMULATOR_VENV)
-    pip = [str(EMULATOR_VENV / "bin" / "python"), "-m", "pip", "install"]
-    pinned = ["--require-hashes", "-r", "localstack/requirements.txt"]
-    installers.run("the emulator's environment", [*pip, *pinned])
+    pinned = "localstack/requirements.txt"
+    _pinned_venv(installers, "the emulator's environment", EMULATOR_VENV, pinned)
     _finish(EMULATOR_VENV, _emulator_note())
+
+
+def _aws_cli(installers: Installers) -> None:
+    _pinned_venv(installers, "the AWS CLI", AWS_CLI_VENV, "requirements/aws-cli.txt")
+    _finish(AWS_CLI_VENV, _aws_cli_note())
+
+
+def _lambda(installers: Installers) -> None:
+    python = interpreter(LAMBDA_PYTHON)
+    _pinned_venv(installers, "Lambda's environment", LAMBDA_VENV, LAMBDA_PINNED, python)
+    _finish(LAMBDA_VENV, _lambda_note())
 
 
 def _cdk(installers: Installers) -> None:
@@ -85,11 +109,17 @@ def _cdk(installers: Installers) -> None:
     _finish(NODE_MODULES, _cdk_note())
 
 
-def _new_venv(installers: Installers, folder: Path) -> None:
+def _pinned_venv(
+    installers: Installers, what: str, folder: Path, pinned: str, python: str = sys.executable
+) -> None:
+    _new_venv(installers, folder, python)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install"]
+    installers.run(what, [*pip, "--require-hashes", "-r", pinned])
+
+
+def _new_venv(installers: Installers, folder: Path, python: str = sys.executable) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    installers.run(
-        str(folder.relative_to(ROOT)), [sys.executable, "-m", "venv", str(folder)], quiet=True
-    )
+    installers.run(str(folder.relative_to(ROOT)), [python, "-m", "venv", str(folder)], quiet=True)
 
 
 def _project_note(level: str) -> Note:
@@ -100,6 +130,14 @@ def _project_note(level: str) -> Note:
 
 def _emulator_note() -> Note:
     return {"python": _interpreter()} | _digests("localstack/requirements.txt")
+
+
+def _aws_cli_note() -> Note:
+    return {"python": _interpreter()} | _digests("requirements/aws-cli.txt")
+
+
+def _lambda_note() -> Note:
+    return {"python": interpreter(LAMBDA_PYTHON)} | _digests(LAMBDA_PINNED)
 
 
 def _cdk_note() -> Note:

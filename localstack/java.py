@@ -17,7 +17,7 @@ PLACES = (
     "/opt/homebrew/opt/openjdk@*",
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
 )
-CURE = "apt-get install openjdk-17-jre-headless, brew install openjdk@21; or name it in JAVA_HOME"
+HINT = "apt-get install openjdk-17-jre-headless, brew install openjdk@21; or name it in JAVA_HOME"
 
 
 def home() -> Path:
@@ -31,7 +31,7 @@ def home() -> Path:
                 return resolved
     there = ", ".join(f"{number} at {place}" for place, number in seen.items() if number)
     wanted = " or ".join(str(number) for number in sorted(GOOD))
-    raise Failure(f"Spark needs Java {wanted}, found {there or 'none'}: {CURE}")
+    raise Failure(f"Spark needs Java {wanted}, found {there or 'none'}: {HINT}")
 
 
 def version(place: Path) -> int:

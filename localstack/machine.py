@@ -9,16 +9,18 @@ import importlib.util
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 NODE_FLOOR = 20
-NODE_CURE = "https://nodejs.org, or your system's package manager"
-VENV_CURE = "on Debian and Ubuntu: apt install python3-venv"
+NODE_HINT = "https://nodejs.org, or your system's package manager"
+VENV_HINT = "on Debian and Ubuntu: apt install python3-venv"
 
 
 def gaps() -> list[str]:
     """Return one line for each thing that is missing: what it is and where it comes from."""
     found = [
-        f"Python's {module} module: {VENV_CURE}"
+        f"Python's {module} module: {VENV_HINT}"
         for module in ("venv", "ensurepip")
         if importlib.util.find_spec(module) is None
     ]
@@ -28,15 +30,29 @@ def gaps() -> list[str]:
     return found
 
 
+def interpreter(version: str) -> str:
+    """Return a Python of a version such as `3.13`, from PATH or pyenv, or else the running one."""
+    name = f"python{version}"
+    of_pyenv = Path.home().glob(f".pyenv/versions/{version}.*/bin/{name}")
+    for found in [shutil.which(name), *map(str, of_pyenv)]:
+        # pyenv leaves stubs on PATH for versions that are not switched on.
+        if (
+            found
+            and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode
+        ):
+            return found
+    return sys.executable
+
+
 def _node_gaps() -> list[str]:
     node = shutil.which("node")
     if node is None:
-        return [f"Node.js {NODE_FLOOR} or newer (the AWS CDK runs on it): {NODE_CURE}"]
+        return [f"Node.js {NODE_FLOOR} or newer (the AWS CDK runs on it): {NODE_HINT}"]
     answer = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
     match = re.match(r"v(\d+)\.", answer.stdout)
     if match is None or int(match.group(1)) < NODE_FLOOR:
         version = answer.stdout.strip() or "unknown"
-        return [f"Node.js {NODE_FLOOR} or newer: {node} is {version}: {NODE_CURE}"]
+        return [f"Node.js {NODE_FLOOR} or newer: {node} is {version}: {NODE_HINT}"]
     if shutil.which("npm") is None:
-        return [f"npm, which comes with Node.js: {NODE_CURE}"]
+        return [f"npm, which comes with Node.js: {NODE_HINT}"]
     return []

@@ -17,6 +17,8 @@ ENV_FILE = LOCAL / "env"
 
 PROJECT_VENV = ROOT / ".venv"
 EMULATOR_VENV = INSTALLED / "ministack-venv"
+AWS_CLI_VENV = INSTALLED / "aws-cli-venv"
+LAMBDA_VENV = INSTALLED / "lambda-venv"
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 
 STACK = "Bucketcast"

@@ -16,8 +16,8 @@ INTERRUPTED = 130
 def run(command: str, text: str, job: Callable[[Path], None]) -> int:
     """Run the job with the configuration's path.
 
-    Returns 0 when it is done, 1 when it failed, 2 for a configuration with mistakes, 130 when it
-    was interrupted.
+    Returns 0 when it is done, 1 when it failed, 2 for an invalid configuration, 130 when it was
+    interrupted.
     """
     parser = argparse.ArgumentParser(prog=command, description=text)
     parser.add_argument("--config", type=Path, default=ROOT / "bucketcast.toml", metavar="FILE")
@@ -31,6 +31,6 @@ def run(command: str, text: str, job: Callable[[Path], None]) -> int:
         print(failure, file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
-        print(f"interrupted: `{command}` goes on from here, `make stop` ends all", file=sys.stderr)
+        print(f"interrupted: `{command}` continues, `make stop` stops everything", file=sys.stderr)
         return INTERRUPTED
     return 0

@@ -15,7 +15,7 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from bucketcast.config import Deployment, TargetConfig
-from bucketcast.options import REFERENCE
+from bucketcast.settings.options import REFERENCE
 from localstack import background, databases, ports
 from localstack.places import ROOT, Failure
 
@@ -71,9 +71,9 @@ def start(target: TargetConfig) -> None:
         background.stop(NAME)
     if port is None or not ports.is_free(port):
         raise Failure(
-            f"port {port}, where [notify_webhook.{target.id}] sends events, is taken by "
-            f"{ports.holder(port or 0)}: end that program, or give that target another port. "
-            "A receiver of your own goes into a table of its own, such as [notify_webhook.mine]"
+            f"port {port} of [notify_webhook.{target.id}] is in use by {ports.holder(port or 0)}: "
+            "stop that program, or give the target another port. For a receiver of your own, add "
+            "a table such as [notify_webhook.mine]"
         )
     command = [sys.executable, str(PROGRAM), "--port", str(port)]
     background.start(NAME, command, os.environ | {"AUTH_TOKEN": _token(target)})
@@ -81,7 +81,7 @@ def start(target: TargetConfig) -> None:
     deadline = time.monotonic() + LISTENING_SECONDS
     while ports.is_free(port):
         if background.pid(NAME) is None or time.monotonic() > deadline:
-            raise Failure(f"the receiver does not come up:\n{background.log_tail(NAME)}")
+            raise Failure(f"the receiver did not start:\n{background.log_tail(NAME)}")
         time.sleep(0.05)
 
 

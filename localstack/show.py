@@ -51,7 +51,7 @@ def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
         ),
     )
     text = b"No rule asks for this one.\n"
-    yield Act("put a text, which no rule asks for", notes, "", put(notes, text, "text/plain"))
+    yield Act("put a text file, which no rule matches", notes, "", put(notes, text, "text/plain"))
     yield Act(
         f"upload {len(big):,} bytes in two parts",
         large,

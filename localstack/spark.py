@@ -19,6 +19,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from localstack import java
+from localstack.emulator import RECORDER
 from localstack.places import INSTALLED, PROJECT_VENV, REGION, Failure
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 JARS = INSTALLED / "servers" / "s3a"
 DRIVER_MEMORY = "2g"
+SMALL = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 MISUSE = 2
 _SIGNALLED = 128
 # Arguments that are for Glue itself.
@@ -46,7 +48,7 @@ def main() -> int:
         print(failure, file=sys.stderr)
         return 1
     except (BotoCoreError, ClientError) as error:
-        print(f"the local AWS cannot be asked: {error}; is it up? `make up`", file=sys.stderr)
+        print(f"the local AWS cannot be reached: {error}; is it up? `make up`", file=sys.stderr)
         return 1
 
 
@@ -67,7 +69,8 @@ def run(name: str, given: Mapping[str, str]) -> int:
         for text in [*arguments.get(CONF, "").split(f" {CONF} "), *_settings()]:
             command += [CONF, text]
         command += [str(script), *_own(arguments)]
-        code = subprocess.run(command, env=_environment(folder), check=False).returncode
+        environment = _environment(folder, name)
+        code = subprocess.run(command, env=environment, check=False).returncode
         return code if code >= 0 else _SIGNALLED - code  # as a shell tells of a signal
 
 
@@ -91,9 +94,9 @@ def _settings() -> list[str]:
         "spark.master=local[*]",
         "spark.driver.bindAddress=127.0.0.1",
         "spark.driver.host=127.0.0.1",
-        # Buckets here are small: a second compiler would not have paid for itself. Glue is in UTC,
-        # and times in ORC have no zone.
-        "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -Duser.timezone=UTC",
+        # Buckets here are small: a second compiler and collector threads would not have paid for
+        # themselves. Glue is in UTC, and times in ORC have no zone.
+        f"spark.driver.extraJavaOptions={' '.join(SMALL)} -Duser.timezone=UTC",
         "spark.log.level=WARN",
         "spark.sql.shuffle.partitions=2",
         "spark.ui.enabled=false",
@@ -112,12 +115,14 @@ def _jars() -> Sequence[Path]:
     return jars
 
 
-def _environment(folder: str) -> dict[str, str]:
+def _environment(folder: str, job: str) -> dict[str, str]:
     """This one, with Spark's own of this checkout; what the package unpacks goes with the run."""
     interpreter = PROJECT_VENV / "bin"
     kept = {
         name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")
     }
+    if recorder := os.environ.get(RECORDER):
+        kept |= {"PYTHONPATH": recorder, "BUCKETCAST_JOB": job}
     return kept | {
         "JAVA_HOME": str(java.home()),
         "PATH": f"{interpreter}{os.pathsep}{os.environ.get('PATH', os.defpath)}",

@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from bucketcast import cli
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws
 from bucketcast.config import TargetConfig, load
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws
 from localstack import receiver
 from localstack.places import STACK, Failure, aws_environment
 

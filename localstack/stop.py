@@ -1,7 +1,7 @@
-"""`make stop`: end everything that runs in the background, with all its children.
+"""`make stop`: stop everything that runs in the background, including child processes.
 
-Needs nothing installed. Programs that others started beside the emulator, such as the demo's
-receiver, have pid files in the same place and end with it.
+Nothing needs to be installed. Programs started beside the emulator, such as the demo's receiver,
+have pid files in the same folder and are stopped too.
 """
 
 from __future__ import annotations
@@ -9,15 +9,23 @@ from __future__ import annotations
 from localstack import background, emulator
 from localstack.places import ENV_FILE
 
+EMPTIED = (
+    "the local AWS keeps its state in memory: objects, rules, users and queued events are gone; "
+    "`make up` starts empty"
+)
+
 
 def main() -> int:
-    """End what runs and say what it was."""
+    """Stop what runs and print what it was."""
     ended = [name for name in background.names() if name != emulator.NAME and background.stop(name)]
-    if emulator.stop():
+    emptied = emulator.stop()
+    if emptied:
         ended.append(emulator.NAME)
-    # Its variables lead nowhere now; a program that reads them should say so at once.
+    # Its variables are stale now; a program that reads them should fail at once.
     ENV_FILE.unlink(missing_ok=True)
     print(f"stopped {', '.join(ended)}" if ended else "nothing was running")
+    if emptied:
+        print(EMPTIED)
     return 0
 
 

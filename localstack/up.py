@@ -1,6 +1,6 @@
-"""`make up`: the local AWS with the stack in it, and the variables to reach it by.
+"""`make up`: start the local AWS, deploy the stack, and write the variables to use it.
 
-Can be interrupted at any moment and run again: each step looks at what is there.
+It can be interrupted at any time and run again: each step checks what already exists.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def up(config: Path) -> None:
     Raises ConfigErrors before anything is touched, Failure when the machine or a step fails.
     """
     if not config.is_file():
-        raise Failure(f"no configuration at {config}: name one with CONFIG=path/to/bucketcast.toml")
+        raise Failure(f"{config} does not exist: set CONFIG=path/to/bucketcast.toml")
     deployment = load(config, os.environ, local=True)
     gateway.refuse_busy_port()
     began = time.monotonic()
@@ -41,14 +41,14 @@ def up(config: Path) -> None:
     try:
         changed = _deploy(deployment, config)
     except deploy.Broken as broken:
-        print(f"{broken}\nstarting the emulator empty", flush=True)
+        print(f"{broken}\nrestarting the emulator empty", flush=True)
         emulator.restart()
         changed = _deploy(deployment, config)
     write_env()
     what = "deployed" if changed else "nothing changed"
     print(f"the local AWS is up at {endpoint()} ({what}, {time.monotonic() - began:.1f} s)")
     shown = ENV_FILE.relative_to(ROOT) if ENV_FILE.is_relative_to(ROOT) else ENV_FILE
-    print(f'to use it: set -a; . {shown}; set +a; PATH="{ROOT}/.venv/bin:$PATH"')
+    print(f'to use it: set -a; . {shown}; set +a; export PATH="{ROOT}/.venv/bin:$PATH"')
 
 
 def write_env() -> None:

@@ -1,7 +1,8 @@
 """Write every pinned file anew from pyproject.toml: `make lock`.
 
 One resolution (dev.txt) decides all versions; the other files are cuts of it, so what the tests ran
-with is what the layers carry. The local AWS alone resolves by itself: it pins its own botocore.
+with is what the layers carry. The local AWS and the AWS CLI resolve by themselves, for each pins
+versions of its own.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "# Pinned from pyproject.toml by `make lock`; change that file, not this one.\n"
 DEV = Path("requirements/dev.txt")
+CDK = "cdk"
+"""The extra that is no kind of target."""
 
 
 def main() -> int:
     """Compile dev.txt first: the others take it as their constraint."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras: dict[str, list[str]] = project["project"]["optional-dependencies"]
+    extras.pop(CDK)
+    clients = [part for kind in extras for part in ("--extra", kind)]
     everything = ["pyproject.toml", "--all-extras", "-"]
     # The build backend too, so that installing bucketcast itself fetches nothing unpinned.
     build = [*project["build-system"]["requires"], "editables"]
@@ -33,7 +38,7 @@ def main() -> int:
     compile_to(spark, [*everything, *groups], within=DEV, stdin=build)
     older = Path("requirements/spark-3.5.txt")
     groups = ["--group", "tests", "--group", "spark-3-5"]
-    compile_to(older, [*everything, *groups], stdin=build)
+    compile_to(older, ["pyproject.toml", *clients, "-", *groups], stdin=build)
     compile_to(Path("layers/runtime/requirements.txt"), ["--group", "runtime"], within=DEV)
     compile_to(Path("layers/gateway/requirements.txt"), ["--group", "gateway"], within=DEV)
     compile_to(Path("layers/jobs/requirements.txt"), ["--group", "jobs"], within=DEV)
@@ -43,6 +48,8 @@ def main() -> int:
         client = Path(f"layers/clients/{kind}/requirements.txt")
         compile_to(client, ["-"], within=DEV, stdin=wanted)
     compile_to(Path("localstack/requirements.txt"), ["--group", "localstack"])
+    compile_to(Path("requirements/lambda.txt"), ["--group", "lambda"], within=DEV)
+    compile_to(Path("requirements/aws-cli.txt"), ["--group", "aws-cli"])
     return 0
 
 

@@ -1,11 +1,13 @@
 """The real servers, started once a run and handed to each test as if new."""
 
+import functools
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from botocore.loaders import create_loader
 
 from tests import servers
 from tests.servers import Server
@@ -26,6 +28,18 @@ def pytest_terminal_summary(
     """Say which servers the tests talked to."""
     for name, version in sorted(config.stash[VERSIONS].items()):
         terminalreporter.write_line(f"{name:<28} {version}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def aws_models() -> Iterator[None]:
+    """Read botocore's models of the services once a run, not once a session.
+
+    Tests make hundreds of sessions, and to parse what describes DynamoDB or S3 takes longer than
+    most of them take in all. moto reads and changes models of its own.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("botocore.session.create_loader", functools.cache(create_loader))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from bucketcast import shapes, sources
-from bucketcast.envelope import Delivery, pack, unpack
+from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.errors import BadEvent
 from bucketcast.shapes.cloudevents import in_header
 

@@ -1,4 +1,4 @@
-"""paho-mqtt, which the target does not use: MQTT 3.1.1, 20 messages under way, no thread."""
+"""paho-mqtt, which the target does not use: MQTT 3.1.1, 20 messages in flight, no thread."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit

@@ -7,7 +7,7 @@ import pymysql
 from benchmarks.raw import Batch, Writer
 from bucketcast.event import Event
 from bucketcast.shapes import minio
-from bucketcast.targets.mysql.dsn import parse
+from bucketcast.targets.mysql.address import parse
 
 _HEAD = "INSERT INTO raw (key_name, seq, value) VALUES "
 _TAIL = (

@@ -11,8 +11,8 @@ and in bucketcast.toml:
     exchange_type = "fanout"
     routing_key = "bucketlogs"
 
-Its queue goes when it ends. A consumer that has to see what comes while it is away would declare a
-durable queue with a name, and bind that.
+Its queue is deleted when it ends. A consumer that must not miss events while it is down would bind
+a durable, named queue.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def line(record: dict[str, Any]) -> str:
 def main() -> None:
     """Wait for events until interrupted."""
     parser = argparse.ArgumentParser(description="Print what the AMQP target publishes.")
-    parser.add_argument("exchange", help="the target's exchange; made if it is not there")
+    parser.add_argument("exchange", help="the target's exchange; declared if it does not exist")
     parser.add_argument("--type", default="fanout", help="the target's exchange_type (%(default)s)")
     parser.add_argument("--durable", action="store_true", help="if the target says durable = on")
     parser.add_argument("--routing-key", default="#", help="which events (%(default)s)")

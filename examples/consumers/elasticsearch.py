@@ -8,10 +8,10 @@ and in bucketcast.toml:
     url = "http://localhost:9200"
     index = "bucketevents"
 
-It needs nothing but Python, and reads Elasticsearch and OpenSearch alike. A mirror's documents
-(format `namespace`) are printed when they appear, change or go, a log's (`access`) when they are
-added. It searches for the newest 1,000 once a second, which is right for a look. The password of
-`--user` stands in ELASTICSEARCH_PASSWORD.
+It needs only Python, and reads Elasticsearch and OpenSearch alike. A mirror's documents (format
+`namespace`) are printed when they appear, change or are deleted, a log's (`access`) when they are
+added. If the index does not exist yet, it waits for it. It searches for the newest 1,000 documents
+once a second. The password of `--user` is in ELASTICSEARCH_PASSWORD.
 """
 
 import argparse
@@ -22,7 +22,9 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import quote, unquote_plus
 from urllib.request import Request, urlopen
 
@@ -36,13 +38,18 @@ def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any]:
         json.dumps(NEWEST).encode(),
         {**headers, "Content-Type": "application/json"},
     )
-    with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
-        hits = json.load(answer)["hits"]["hits"]
+    try:
+        with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
+            hits = json.load(answer)["hits"]["hits"]
+    except HTTPError as error:
+        if error.code == HTTPStatus.NOT_FOUND:  # the index does not exist yet
+            return {}
+        raise
     return {hit["_id"]: hit["_source"]["Records"][0] for hit in reversed(hits)}
 
 
 def changes(url: str, index: str, headers: dict[str, str]) -> Iterator[str]:
-    """A line for each document that came, changed or went, for ever."""
+    """Yield a line for each new, changed or deleted document, forever."""
     seen: dict[str, Any] = {}
     while True:
         found = search(url, index, headers)
@@ -63,7 +70,7 @@ def line(record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Look until interrupted."""
+    """Print until interrupted."""
     parser = argparse.ArgumentParser(description="Print what the Elasticsearch target writes.")
     parser.add_argument("url", help="such as http://localhost:9200")
     parser.add_argument("index", help="the target's index")

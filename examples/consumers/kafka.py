@@ -19,6 +19,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote_plus
@@ -45,8 +46,13 @@ def connect(brokers: str) -> Consumer:
 
 
 def events(consumer: Consumer, topic: str) -> Iterator[str]:
-    """A line for each event of the topic, for ever."""
+    """Yield a line for each event of the topic, forever."""
     found = consumer.list_topics(topic, timeout=10).topics[topic]
+    if found.error and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        print(f"waiting for {topic}", file=sys.stderr, flush=True)
+    while found.error and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        time.sleep(1)
+        found = consumer.list_topics(topic, timeout=10).topics[topic]
     if found.error:
         raise KafkaException(found.error)
     consumer.assign([TopicPartition(topic, each, OFFSET_BEGINNING) for each in found.partitions])

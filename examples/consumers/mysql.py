@@ -9,9 +9,10 @@ and in bucketcast.toml:
     dsn_string = "secret:mysql-primary"
     table = "images"
 
-where the secret is such as `user:password@tcp(localhost:3306)/miniodb`. A mirror's rows (format
-`namespace`) are printed when they appear, change or go, a log's (`access`) when they are appended.
-It reads the whole table once a second, which is right for a look at a small one.
+where the secret is, e.g., `user:password@tcp(localhost:3306)/miniodb`. A mirror's rows (format
+`namespace`) are printed when they appear, change or are deleted, a log's (`access`) when they are
+appended. If the table does not exist yet, it waits for it. It reads the whole table once a second,
+which suits small tables.
 """
 
 import argparse
@@ -29,12 +30,19 @@ import pymysql
 
 MIRROR = "SELECT key_name, value FROM {}"
 LOG = "SELECT '', event_data FROM {}"
+EXISTS = (
+    "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"
+)
 
 
 def changes(connection: Any, table: str) -> Iterator[str]:
-    """A line for each row that came, changed or went, for ever."""
+    """Yield a line for each new, changed or deleted row, forever."""
     name = f"`{table.replace('`', '``')}`"
     with connection.cursor() as cursor:
+        if not cursor.execute(EXISTS, (table,)):
+            print(f"waiting for {table}", file=sys.stderr, flush=True)
+        while not cursor.execute(EXISTS, (table,)):
+            time.sleep(1)
         cursor.execute(f"SHOW COLUMNS FROM {name}")
         mirrors = "key_name" in [column for column, *_ in cursor.fetchall()]
         seen: Counter[tuple[str, str]] = Counter()
@@ -59,7 +67,7 @@ def line(value: str) -> str:
 
 
 def main() -> None:
-    """Look until interrupted."""
+    """Print until interrupted."""
     parser = argparse.ArgumentParser(description="Print what the MySQL target writes.")
     parser.add_argument("address", help="the server, such as localhost:3306")
     parser.add_argument("database", help="the target's database")

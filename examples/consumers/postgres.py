@@ -9,9 +9,9 @@ and in bucketcast.toml:
     connection_string = "secret:postgres-primary"
     table = "bucketevents"
 
-A mirror's rows (format `namespace`) are printed when they appear, change or go, a log's (`access`)
-when they are appended. It reads the whole table once a second, which is right for a look at a small
-one; for more, let a trigger NOTIFY.
+A mirror's rows (format `namespace`) are printed when they appear, change or are deleted, a log's
+(`access`) when they are appended. If the table does not exist yet, it waits for it. It reads the
+whole table once a second, which suits small tables; for large ones, use a trigger with NOTIFY.
 """
 
 import argparse
@@ -30,8 +30,13 @@ LOG = "select ctid::text, event_data -> 'Records' -> 0 from {}"
 
 
 def changes(connection: psycopg.Connection, table: str) -> Iterator[str]:
-    """A line for each row that came, changed or went, for ever."""
+    """Yield a line for each new, changed or deleted row, forever."""
     name = sql.Identifier(table)
+    exists = sql.SQL("select to_regclass({})").format(name.as_string(connection))
+    if connection.execute(exists).fetchone() == (None,):
+        print(f"waiting for {table}", file=sys.stderr, flush=True)
+    while connection.execute(exists).fetchone() == (None,):
+        time.sleep(1)
     columns = connection.execute(sql.SQL("select * from {} limit 0").format(name)).description
     mirrors = columns is not None and columns[0].name == "key"
     query = sql.SQL(MIRROR if mirrors else LOG).format(name)
@@ -54,7 +59,7 @@ def line(record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Look until interrupted."""
+    """Print until interrupted."""
     parser = argparse.ArgumentParser(description="Print what the PostgreSQL target writes.")
     parser.add_argument("login", help="libpq's connection string, such as 'host=localhost …'")
     parser.add_argument("table", help="the target's table, as the server has it (lower case)")

@@ -9,9 +9,10 @@ and in bucketcast.toml:
     address = "localhost:6379"
     key = "bucketevents"
 
-A hash (format `namespace`) is shown as it is, the bucket's objects; a list (`access`) is read from
-its start and then waited on. Reading takes nothing off the list: a consumer that has to see each
-event once would take items with BLMOVE. A password stands in the URL or in REDISCLI_AUTH.
+A hash (format `namespace`), the bucket's objects, is printed once; a list (`access`)
+is read from its start and then followed. If the key does not exist yet, it waits for it. Nothing is
+removed from the list: a consumer that must process each event once would use BLMOVE. The password
+is in the URL or in REDISCLI_AUTH.
 """
 
 import argparse
@@ -58,7 +59,7 @@ def line(record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Look until interrupted, or until all of a hash is shown."""
+    """Print until interrupted, or until the whole hash is printed."""
     parser = argparse.ArgumentParser(description="Print what the Redis target writes.")
     parser.add_argument("url", help="such as redis://localhost:6379, or rediss:// with TLS")
     parser.add_argument("key", help="the target's key")
@@ -66,7 +67,11 @@ def main() -> None:
     password = {"password": p} if (p := os.environ.get("REDISCLI_AUTH")) else {}
     try:
         client = redis.Redis.from_url(options.url, decode_responses=True, **password)
-        lines = objects if client.type(options.key) == "hash" else events
+        if client.type(options.key) == "none":
+            print(f"waiting for {options.key}", file=sys.stderr, flush=True)
+        while (kind := client.type(options.key)) == "none":
+            time.sleep(0.2)
+        lines = objects if kind == "hash" else events
         for each in lines(client, options.key):
             print(each, flush=True)
     except (redis.RedisError, ValueError) as error:

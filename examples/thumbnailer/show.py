@@ -53,7 +53,7 @@ def main() -> None:
             time.sleep(0.02)
         waited = time.monotonic() - began
         print(f"got {THUMBNAILS}/{key} after {waited * 1000:.0f} ms: {described(small)}")
-    print("the thumbnailer has ended; the local AWS goes on until `make stop`")
+    print("stopped the thumbnailer; the local AWS runs until `make stop`")
 
 
 @contextmanager

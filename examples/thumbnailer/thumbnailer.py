@@ -1,6 +1,6 @@
 """A webhook that answers each JPEG with a thumbnail: same key, in another bucket.
 
-    python examples/thumbnailer/thumbnailer.py --port 3000 --into images-thumbnail
+    python examples/thumbnailer/thumbnailer.py --port 3080 --into images-thumbnail
 
 What it answers decides what becomes of the event: after 204 it is done, after 422 it is buried in
 the target's dead-letter queue with the reason, after 503 it comes again. A repeated event makes the
@@ -101,7 +101,7 @@ def main() -> None:
     """Serve until interrupted."""
     parser = argparse.ArgumentParser(description="Answer each JPEG with a thumbnail.")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at (%(default)s)")
-    parser.add_argument("--port", type=int, default=3000, help="port to listen at (%(default)s)")
+    parser.add_argument("--port", type=int, default=3080, help="port to listen on (%(default)s)")
     parser.add_argument("--into", default="images-thumbnail", help="its bucket (%(default)s)")
     options = parser.parse_args()
     try:

@@ -1,6 +1,6 @@
 """The control plane behind a Lambda function URL: the same application as the gateway's.
 
-Objects are not passed through, since a function takes 6 MB: who asks is told that they are at S3.
+Objects are not passed through, since a function takes 6 MB: a request for one names S3.
 """
 
 import asyncio
@@ -8,9 +8,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bucketcast.control.assembly import assemble
-from bucketcast.settings import ControlSettings
-from bucketcast.store.access import Aws
+from bucketcast import telemetry
+from bucketcast.aws.clients import Aws
+from bucketcast.control.factory import create_app
+from bucketcast.settings.environment import ControlSettings
 from functions.control.url import answered
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -19,7 +20,7 @@ Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 def build(environ: Mapping[str, str]) -> Handler:
     """The handler for these settings; the application and its loop live as long as the process."""
     settings = ControlSettings.from_environ(environ)
-    app = assemble(settings.stack, settings.rules_table, Aws(), objects=False)
+    app = create_app(settings.stack, settings.rules_table, Aws(), objects=False)
     loop = asyncio.new_event_loop()
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
@@ -28,4 +29,4 @@ def build(environ: Mapping[str, str]) -> Handler:
     return handler
 
 
-handler = build(os.environ)
+handler = telemetry.logger.inject_lambda_context(build(os.environ))

@@ -59,7 +59,7 @@ def _scope(event: Mapping[str, Any], size: int) -> MutableMapping[str, Any]:
 
 
 def _bytes(value: str) -> bytes:
-    """A header's value on the wire, however Lambda decoded it; the gate reads either."""
+    """Return a header's value on the wire, however Lambda decoded it; the gate reads either."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:

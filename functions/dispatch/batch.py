@@ -1,25 +1,39 @@
-"""One batch of one target, as Lambda hands it over, and whether a target can be reached."""
+"""One Lambda batch of one target, and the probe of its connection."""
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
-from bucketcast import telemetry, tracing
+from bucketcast import telemetry
+from bucketcast.aws.counters import Counters, HourCounts, Last
+from bucketcast.delivery import tracing
+from bucketcast.delivery.alarms import LATE_SECONDS
+from bucketcast.delivery.latency import Histogram, histogram
 from bucketcast.dispatch import Message, Outcome
-from bucketcast.dispatch.redaction import shortened
+from bucketcast.dispatch.diagnosis import diagnose
+from bucketcast.dispatch.ledger import HOUR_MS
+from bucketcast.dispatch.redaction import shortened, without_secrets
+from bucketcast.doctor import Finding
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
-from bucketcast.options import read
-from bucketcast.store.counters import Counters, Counts
+from bucketcast.settings.options import read
+from bucketcast.settings.secret_values import secret_values
 from bucketcast.targets.base import Target
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 Connect = Callable[[bool], Target]
+_REASON_LENGTH = 200
+"""More would make the item of an hour's counts cost another write unit."""
+
+_TO_ANSWER = 1.0
+"""Seconds that counting leaves: a function that is killed does all its work again. After an outage
+a batch has events of hundreds of hours, each a write of its own."""
 
 
 def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]]) -> Connect:
-    """What makes the target; `settings(fresh)` gives its settings with their secrets in place."""
+    """Return a function that creates the target; `settings(fresh)` resolves its secrets."""
 
-    def connect(fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by place
+    def connect(fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by position
         try:
             return kind(read(kind.Settings, settings(fresh)))
         except ConfigErrors as wrong:
@@ -36,13 +50,27 @@ def deliver(
     event: Mapping[str, Any],
     context: Any,
     counters: Counters | None = None,
+    *,
+    aged: str = "",
 ) -> dict[str, Any]:
-    """Deliver what the messages hold, and answer with those that are to be seen again."""
+    """Deliver the messages; return those to retry as Lambda's partial batch response.
+
+    `aged` is the `target` dimension of ages and latencies if that is not the ARN.
+    """
+
+    def remaining() -> float:
+        return float(context.get_remaining_time_in_millis()) / 1000
+
+    def on_outcomes(outcomes: tracing.Outcomes) -> None:
+        telemetry.trace(tracing.dispatched(arn, outcomes))
+        taken.update(histogram(outcomes.delivered, time.time()))
+
+    taken = Histogram()
     outcome = dispatcher(
         map(message, event["Records"]),
         now=round(time.time() * 1000),
-        remaining=lambda: context.get_remaining_time_in_millis() / 1000,
-        told=lambda fates: telemetry.trace(tracing.dispatched(arn, fates)),
+        remaining=remaining,
+        on_outcomes=on_outcomes,
     )
     if outcome.reason is not None:
         telemetry.logger.warning(
@@ -54,7 +82,11 @@ def deliver(
             dead=outcome.dead,
             waiting=outcome.waiting,
         )
-    telemetry.oldest(arn, outcome.oldest)
+    if not outcome.paused or outcome.oldest > LATE_SECONDS:
+        telemetry.oldest(aged or arn, outcome.oldest)
+    telemetry.latency(aged or arn, taken)
+    if aged:
+        telemetry.flush()  # the counts have another dimension
     telemetry.count(
         arn,
         EventsDelivered=outcome.delivered,
@@ -63,24 +95,57 @@ def deliver(
     )
     telemetry.flush()
     if counters:
-        counters.add(arn, Counts(outcome.delivered, outcome.retried, outcome.dead))
+        counters.add_hours(arn, *_counts(outcome), lambda: remaining() < _TO_ANSWER)
     return {"batchItemFailures": [{"itemIdentifier": message} for message in outcome.stay]}
 
 
-def probe(connect: Connect) -> dict[str, Any]:
-    """Whether the target can be reached from here: `{"online", "why", "where"}`."""
+def _counts(outcome: Outcome) -> tuple[dict[int, HourCounts], Last]:
+    """Return what to count of a batch, by the hour in which its events came."""
+    now = round(time.time() * 1000)
+    hours = {
+        hour: HourCounts(entry.received, entry.delivered, entry.dead)
+        for hour, entry in outcome.ledger.items()
+    }
+    if outcome.retried:
+        newest = max(hours, default=now // HOUR_MS)
+        hours[newest] = hours.get(newest, HourCounts())._replace(failed=outcome.retried)
+    failed = bool(outcome.retried or outcome.dead) and outcome.reason is not None
+    last = Last(
+        success=now if outcome.delivered else 0,
+        failure=now if failed else 0,
+        error=type(outcome.reason).__name__ if failed else "",
+        reason=str(outcome.reason)[:_REASON_LENGTH] if failed else "",
+        oldest=now - round(outcome.oldest * 1000),
+    )
+    return hours, last
+
+
+def probe(connect: Connect, event: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether the target is reachable from here: `{"online", "why", "where"}`.
+
+    For `bucketcast doctor`, which asks for it in the event, return the findings of each step.
+    """
+    if event.get("doctor"):
+        return {"findings": [_unnamed(each) for each in diagnose(connect)]}
     where, fresh = "", True
+    secrets: frozenset[str] = frozenset()
     try:
         with connect(fresh) as target:
-            where = target.where
+            where, secrets = target.where, secret_values(target.settings)
             target.probe()
     except DeliveryError as error:
-        return {"online": False, "why": shortened(str(error)), "where": where}
+        why = shortened(without_secrets(str(error), secrets))
+        return {"online": False, "why": why, "where": where}
     return {"online": True, "why": "", "where": where}
 
 
+def _unnamed(finding: Finding) -> dict[str, str]:
+    """Return a finding without its subject, which the caller knows."""
+    return {key: text for key, text in asdict(finding).items() if key != "subject"}
+
+
 def message(record: Mapping[str, Any]) -> Message:
-    """A message as Lambda hands it over."""
+    """Return a message from Lambda's record."""
     attributes = record["attributes"]
     return Message(
         record["messageId"],

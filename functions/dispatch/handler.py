@@ -1,4 +1,4 @@
-"""Dispatch's entry: messages of one target's queue in, events at the target."""
+"""The dispatch function: messages of one target's queue in, events at the target."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -7,16 +7,16 @@ from typing import Any
 
 import boto3
 
-from bucketcast import targets
+from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
+from bucketcast.aws import secrets
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.counters import CLIENT, Counters
 from bucketcast.dispatch import Dispatcher
-from bucketcast.dispatch.breaker import Breaker, Memory
-from bucketcast.queues import Queue
+from bucketcast.dispatch.breaker import Breaker, LocalStore
+from bucketcast.queues import Queue, heartbeat
 from bucketcast.queues.target import TargetQueue
-from bucketcast.settings import DispatchSettings
-from bucketcast.store import secrets
-from bucketcast.store.breakers import Breakers
-from bucketcast.store.counters import CLIENT, Counters
+from bucketcast.settings.environment import DispatchSettings
 from bucketcast.targets.base import Target
 from functions.dispatch.batch import Handler, connector, deliver, probe
 
@@ -24,37 +24,40 @@ from functions.dispatch.batch import Handler, connector, deliver, probe
 def build(
     environ: Mapping[str, str], load: Callable[[str], type[Target]] = targets.load
 ) -> Handler:
-    """The handler for one target: its client is imported now, its connection made when needed."""
+    """Return the handler for one target: its client is imported now, it connects on first use."""
     settings = DispatchSettings.from_environ(environ)
     kind = load(settings.kind)
     kind.preload()
     arn = str(Arn(id=settings.id, type=kind.arn_type))
     sqs = boto3.client("sqs")
-    way = TargetQueue(
+    queue = TargetQueue(
         arn,
         Queue(settings.queue_url, sqs),
         Queue(settings.dead_queue_url, sqs),
         fifo=settings.sync_events,
+        heartbeats=Queue(settings.queue_url, boto3.client("sqs", config=heartbeat.CLIENT)),
     )
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
     table = environ.get("BUCKETCAST_RULES_TABLE")
     client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
     counters = Counters(table, client) if table else None
-    book = Breakers(table, client).of(arn) if table else Memory()
+    store = Breakers(table, client).of(arn) if table else LocalStore()
     dispatcher = Dispatcher(
         connect,
-        way,
+        queue,
         batch_size=kind.batch_size,
         in_order=settings.sync_events,
-        breaker=Breaker(book),
+        breaker=Breaker(store),
     )
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):
-            return probe(connect)
+            return probe(connect, event)
+        if event.get("pause"):
+            return {"paused": Breaker(store).is_paused()}
         return deliver(arn, dispatcher, event, context, counters)
 
     return handler
 
 
-handler = build(os.environ)
+handler = telemetry.logger.inject_lambda_context(build(os.environ))

@@ -1,40 +1,45 @@
-"""Topics that are not persistent: one attempt an event, at once, and counted when it is lost.
+"""Topics that are not persistent: one attempt per event, at once; losses are counted.
 
-All topics of a kind share one queue, so a message says whose it is. A topic's settings are read
-before each batch, and its connection is kept while they do not change. What has failed is gone;
-only what nobody has tried stays in the queue.
+All topics of a kind share one queue, so a message names its topic. The topic's settings are read
+before each batch, and its connection is kept while they do not change. Failed events are gone; only
+what was not tried stays in the queue.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import force_setattr
 
-from bucketcast import telemetry, tracing
+from bucketcast import telemetry
+from bucketcast.aws import secrets
+from bucketcast.aws.counters import Counters, Counts
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.delivery import tracing
+from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.delivery.latency import histogram
 from bucketcast.dispatch import Message
-from bucketcast.dispatch.sending import Sender
-from bucketcast.envelope import Delivery, unpack
+from bucketcast.dispatch.sender import Sender
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
-from bucketcast.store import secrets
-from bucketcast.store.counters import Counters, Counts
-from bucketcast.store.topics.items import Items
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic, TopicArn
 from functions.dispatch.batch import connector, message
+from functions.dispatch.postponement import MOST_RECEIVES
 
 KEPT: Final = 64
 """To how many topics connections are kept; the one not used for longest goes first."""
-MOST_RECEIVES: Final = 3
-"""A message that was received more often is lost: no try of it came to an end."""
+UNREAD_PAUSE: Final = 10
+"""Seconds until messages are seen again whose topic could not be read."""
 
 
 class _Part(NamedTuple):
-    """Messages of one topic, to be sent together, and all that they hold."""
+    """Messages of one topic that are sent together, and their deliveries."""
 
     messages: list[Message]
     deliveries: list[Delivery]
@@ -46,16 +51,19 @@ _Opened = list[tuple[Message, list[Delivery]]]
 class Once:
     """Sends batches of the shared queue of one kind, whose URL is `queue`."""
 
-    def __init__(self, kind: type[Target], queue: Queue, items: Items, counters: Counters) -> None:
+    def __init__(
+        self, kind: type[Target], queue: Queue, items: TopicTable, counters: Counters
+    ) -> None:
         self._kind = kind
-        self._way = TargetQueue(queue.url, queue, queue, fifo=False)
+        self._queue = TargetQueue(queue.url, queue, queue, fifo=False)
         self._items = items
         self._counters = counters
         self._senders: OrderedDict[str, tuple[int, Sender]] = OrderedDict()
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
-        """Try each event once, and answer with the messages that nobody had the time to try."""
+        """Try each event once; return the messages that there was no time to try."""
         late: list[Message] = []
+        unread: list[Message] = []
         begun = False
 
         def remaining() -> float:
@@ -63,7 +71,12 @@ class Once:
 
         whole = remaining()
         for arn, opened in self._by_topic(map(message, event["Records"])).items():
-            topic = self._items.topic(TopicArn.parse(arn))
+            try:
+                topic = self._items.topic(TopicArn.parse(arn))
+            except (BotoCoreError, ClientError) as error:
+                telemetry.logger.warning("the table does not answer", topic=arn, reason=str(error))
+                unread += [one for one, _ in opened]
+                continue
             if topic is None or topic.kind != self._kind.arn_type:
                 for part in _parts(opened, self._kind.batch_size):
                     self._note(arn, part, _all(part, f"{arn} was deleted, or goes elsewhere now"))
@@ -77,15 +90,16 @@ class Once:
                     late += part.messages
                 else:
                     self._note(arn, part, failures)
-        return {"batchItemFailures": [{"itemIdentifier": each} for each in self._again(late)]}
+        stay = [*self._again(late), *self._again(unread, UNREAD_PAUSE)]
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in stay]}
 
-    def _again(self, late: Sequence[Message]) -> list[str]:
-        """Send what had no turn as new messages, which are seen at once; the ids that stay."""
-        refused = self._way.send_again([one.body for one in late]) if late else ()
-        return [late[place].id for place in sorted(refused)]
+    def _again(self, late: Sequence[Message], pause: int = 0) -> list[str]:
+        """Requeue what was not tried, with a new count; return the ids of what SQS did not take."""
+        refused = self._queue.send_again([one.body for one in late], pause) if late else ()
+        return [late[index].id for index in sorted(refused)]
 
     def _by_topic(self, messages: Iterable[Message]) -> dict[str, _Opened]:
-        """What the messages hold, by its topic; what can be no message of ours is dropped."""
+        """Return the open messages by topic; drop those that are not valid."""
         found: dict[str, _Opened] = {}
         for one in messages:
             try:
@@ -118,27 +132,28 @@ class Once:
         return sender
 
     def _note(self, arn: str, part: _Part, failures: Mapping[int, DeliveryError]) -> None:
-        """Count what arrived and what is lost, and say why."""
+        """Count delivered and lost events, and log why."""
         lost, sent = len(failures), len(part.deliveries) - len(failures)
         if failures:
             why = next(iter(failures.values()))
             telemetry.logger.warning(
                 "events are lost", topic=arn, error=type(why).__name__, reason=str(why), lost=lost
             )
+        outcomes = tracing.Outcomes()
+        for index, one in enumerate(part.deliveries):
+            if index in failures:
+                outcomes.dead.setdefault(str(failures[index]), []).append(one.event)
+            else:
+                outcomes.delivered.append(one.event)
+        telemetry.latency(arn, histogram(outcomes.delivered, time.time()))
         telemetry.count(arn, EventsDelivered=sent, EventsLost=lost)
         telemetry.flush()
-        fates = tracing.Fates()
-        for place, one in enumerate(part.deliveries):
-            if place in failures:
-                fates.dead.setdefault(str(failures[place]), []).append(one.event)
-            else:
-                fates.delivered.append(one.event)
-        telemetry.trace(tracing.dispatched(arn, fates))
+        telemetry.trace(tracing.dispatched(arn, outcomes))
         self._counters.add(arn, Counts(sent=sent, dead=lost))
 
 
 def _parts(opened: _Opened, most: int) -> Iterator[_Part]:
-    """The messages in their order, as many together as one batch of a target holds."""
+    """Yield the messages in order, as many together as one batch of the target holds."""
     part = _Part([], [])
     for one, deliveries in opened:
         if part.messages and len(part.deliveries) + len(deliveries) > most:

@@ -1,10 +1,10 @@
-"""The HTTP entry: MinIO and Ceph RGW post their notifications, the ingress queue gets them.
+"""The HTTP entry: MinIO and Ceph RGW post notifications, which go to the ingress queue.
 
-Behind a Lambda function URL. The token comes as MinIO sends its `auth_token` (`Bearer TOKEN`, or
-all of the header where the token is of two words), or as the password in the address that RGW
-posts to (`https://any:TOKEN@host/`). Each source has its own token, which speaks for one dialect
-and some buckets: what else is in a body lets all of it be refused. A body is answered 200 when SQS
-has it, and not before: whoever gets a 5xx sends again.
+It is behind a Lambda function URL. The token comes as MinIO sends its `auth_token` (`Bearer TOKEN`,
+or the whole header if the token has two words), or as the password in RGW's endpoint
+(`https://any:TOKEN@host/`). Each source has its own token for one dialect and some buckets; a body
+with anything else is refused as a whole. The answer is 200 only once SQS has the message: after a
+5xx the sender retries.
 """
 
 import base64
@@ -22,20 +22,20 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import sources, telemetry
-from bucketcast.envelope import MAX_BYTES
+from bucketcast.aws import secrets
+from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.errors import BadEvent, NotAuthorized
 from bucketcast.event import AGENT, Event
 from bucketcast.queues import Outgoing, Queue, escaped
-from bucketcast.settings import EntrySettings, EntrySource
-from bucketcast.store import secrets
+from bucketcast.settings.environment import EntrySettings, EntrySource
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 # In all below the function's timeout, so that a sender is answered in words.
-PATIENCE = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2})
+CLIENT = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2})
 
 
 class Refused(Exception):
-    """What the sender is answered in place of 200."""
+    """The response to a request that is not accepted."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -43,9 +43,9 @@ class Refused(Exception):
 
 
 def build(environ: Mapping[str, str]) -> Handler:
-    """The handler for these settings; tokens are kept for five minutes."""
+    """Return the handler for these settings; tokens are cached for five minutes."""
     settings = EntrySettings.from_environ(environ)
-    queue = Queue(settings.queue_url, boto3.client("sqs", config=PATIENCE))
+    queue = Queue(settings.queue_url, boto3.client("sqs", config=CLIENT))
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         try:
@@ -70,9 +70,9 @@ def _check_method(event: Mapping[str, Any]) -> None:
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"found {method}; POST a notification")
 
 
-def _source(header: str, known: Sequence[EntrySource]) -> EntrySource:
-    """Whose token it is. All are compared, so that the time says nothing of any of them."""
-    tokens, unread = _tokens(known)
+def _source(header: str, senders: Sequence[EntrySource]) -> EntrySource:
+    """Return the source that the token belongs to, in constant time."""
+    tokens, unread = _tokens(senders)
     scheme, _, given = header.partition(" ")
     if scheme.lower() == "basic":
         given = _password(given)
@@ -96,10 +96,10 @@ def _source(header: str, known: Sequence[EntrySource]) -> EntrySource:
     )
 
 
-def _tokens(known: Sequence[EntrySource]) -> tuple[list[tuple[EntrySource, bytes]], list[str]]:
-    """The tokens that there are, and why the others cannot be read: one must not stop the rest."""
+def _tokens(senders: Sequence[EntrySource]) -> tuple[list[tuple[EntrySource, bytes]], list[str]]:
+    """Return the tokens, and why others cannot be read: one must not block the rest."""
     tokens, unread = [], []
-    for source in known:
+    for source in senders:
         try:
             token = secrets.resolve({"token": source.token})["token"].strip()
         except NotAuthorized as error:
@@ -133,7 +133,7 @@ def _body(event: Mapping[str, Any]) -> str:
 
 
 def _events(body: str) -> list[Event]:
-    """The events that it holds; a body of none, as S3's test, is taken and dropped."""
+    """Return the events in a body; one without any, as S3's test, is accepted and dropped."""
     try:
         return sources.events(body)
     except BadEvent as error:
@@ -141,7 +141,7 @@ def _events(body: str) -> list[Event]:
 
 
 def _check_events(events: Sequence[Event], source: EntrySource) -> None:
-    """Whoever posts says itself whose events they are, and how new: it is held to its own."""
+    """Refuse events of a bucket or dialect that the token is not for."""
     for event in events:
         found = event.dialect or "s3"
         if found != source.dialect:
@@ -178,4 +178,4 @@ def _answer(status: HTTPStatus, /, **document: str) -> dict[str, Any]:
     return {"statusCode": status.value, "headers": headers, "body": json.dumps(document)}
 
 
-handler = build(os.environ)
+handler = telemetry.logger.inject_lambda_context(build(os.environ))

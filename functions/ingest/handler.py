@@ -1,4 +1,4 @@
-"""Ingest's entry: messages of the ingress queue in, messages on the targets' queues out."""
+"""The ingest function: messages of the ingress queue in, messages on the targets' queues out."""
 
 import os
 import time
@@ -7,41 +7,48 @@ from typing import Any
 
 import boto3
 
-from bucketcast import loops, telemetry, tracing
-from bucketcast.ingest import Intake, Routed
-from bucketcast.queues import Queue
+from bucketcast import telemetry
+from bucketcast.aws.counters import TOPICS, Counters, Counts, Triggered
+from bucketcast.aws.listener_cache import ListenerCache
+from bucketcast.aws.listeners import Table as Listeners
+from bucketcast.aws.object_facts import CLIENT, ObjectReader
+from bucketcast.aws.queue_limits import QueueLimits
+from bucketcast.aws.rules import RuleCache, Rules
+from bucketcast.aws.runtime.queue_cache import QueueCache
+from bucketcast.aws.runtime.table import Table
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.delivery import tracing
+from bucketcast.ingest import Ingester, Routed
+from bucketcast.queues import Queue, heartbeat
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
-from bucketcast.settings import IngestSettings
-from bucketcast.store.counters import TOPICS, Counters, Counts, Triggered
-from bucketcast.store.heard import Heard
-from bucketcast.store.listeners import Table as Listeners
-from bucketcast.store.objects import CLIENT, Objects
-from bucketcast.store.rules import Rulebook, Rules
-from bucketcast.store.runtime.book import TargetBook
-from bucketcast.store.runtime.table import Table
-from bucketcast.store.topics.items import Items
+from bucketcast.rules import loops
+from bucketcast.runtime.model import ONCE
+from bucketcast.settings.environment import IngestSettings
 from bucketcast.topics.model import is_topic
+from functions.ingest.balance import check, messages, report_overflow
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 _NAME = "ingress"
-"""What the ingress queue is called where metrics are told by target."""
+"""The ingress queue's name in metrics by target."""
 
 
 def build(environ: Mapping[str, str]) -> Handler:
-    """The handler for these settings; its clients and the rules it has read are kept."""
+    """Return the handler for these settings; clients and rules are kept between calls."""
     settings = IngestSettings.from_environ(environ)
     sqs = boto3.client("sqs")
     dynamodb = boto3.client("dynamodb")
     table = settings.rules_table
-    heard = Heard(Listeners(table, dynamodb))
-    rulebook = Rulebook(Rules(table, dynamodb), heard)
-    made = TargetBook(Table(table, dynamodb), Items(table, dynamodb), settings.runtime_prefix)
+    listeners = ListenerCache(Listeners(table, dynamodb))
+    rules = RuleCache(Rules(table, dynamodb), listeners)
+    made = QueueCache(Table(table, dynamodb), TopicTable(table, dynamodb), settings.runtime_prefix)
     counters = Counters(settings.rules_table, lambda: dynamodb)
     dead = Queue(settings.ingress_dead_queue_url, sqs)
     looked_at = settings.object_facts
     objects = (
-        Objects(boto3.client("s3", config=CLIENT), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"])
+        ObjectReader(
+            boto3.client("s3", config=CLIENT), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"]
+        )
         if looked_at.buckets
         else None
     )
@@ -51,36 +58,49 @@ def build(environ: Mapping[str, str]) -> Handler:
         dead,
         fifo=settings.sync_events,
         deployed=settings.targets.__contains__,
-        made=made.queue,
-        heard=heard.queue,
+        runtime_queue=made.queue,
+        listener_queue=listeners.queue,
+        limits=QueueLimits(
+            lambda arn: settings.limits.limit(arn) or made.limit(arn),
+            lambda arn: messages(arn, fanout, sqs),
+            counters,
+        ),
     )
-    way = Ingress(Queue(settings.ingress_queue_url, sqs), dead, fanout)
-    intake = Intake(rulebook, objects, way)
+    url = settings.ingress_queue_url
+    heartbeats = Queue(url, boto3.client("sqs", config=heartbeat.CLIENT))
+    publisher = Ingress(Queue(url, sqs), dead, fanout, heartbeats)
+    ingester = Ingester(rules, objects, publisher)
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         made.begin()
+        if event.get("balance"):
+            return {"missing": check(counters, fanout, sqs)}
         triggered = 0
 
-        def told(routed: Routed) -> None:
+        def on_routed(routed: Routed) -> None:
             nonlocal triggered
-            triggered += sum(is_topic(hit.arn) for _, hits in routed.asked for hit in hits)
-            _tell(routed)
+            triggered += sum(is_topic(hit.arn) for _, hits in routed.matches for hit in hits)
+            _report(routed)
 
-        taken = intake(
+        taken = ingester(
             map(incoming, event["Records"]),
             round(time.time() * 1000),
-            told=told,
+            on_routed=on_routed,
         )
         counters.add(TOPICS, Triggered(triggered))
+        report_overflow(counters, fanout)
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
+        for queue, queued in fanout.take_queued().items():
+            if not queue.endswith(f"-{ONCE}"):  # what is tried once does not wait
+                counters.add(queue, queued)
+        telemetry.oldest(_NAME, taken.oldest)
         telemetry.count(
+            _NAME,
             EventsReceived=taken.events,
             EventsMatched=taken.matched,
             MessagesBroken=taken.broken,
         )
-        telemetry.flush()
-        telemetry.oldest(_NAME, taken.oldest)
         telemetry.flush()
         stay = sorted(taken.stay)
         return {"batchItemFailures": [{"itemIdentifier": message} for message in stay]}
@@ -88,10 +108,10 @@ def build(environ: Mapping[str, str]) -> Handler:
     return handler
 
 
-def _tell(routed: Routed) -> None:
-    """Say where the events went, and in which buckets they seem to make each other."""
-    telemetry.trace(tracing.received(routed.asked))
-    for bucket in loops.suspected(routed.asked):
+def _report(routed: Routed) -> None:
+    """Log traces, and warn of buckets that seem to be in a loop."""
+    telemetry.trace(tracing.received(routed.matches))
+    for bucket in loops.suspected(routed.matches):
         telemetry.logger.warning(
             "keys grow by the same piece again and again, as they do where what a target starts "
             "writes under a prefix that its own rule asks for: a loop, which costs money",
@@ -100,4 +120,4 @@ def _tell(routed: Routed) -> None:
         telemetry.count(LoopsSuspected=1)
 
 
-handler = build(os.environ)
+handler = telemetry.logger.inject_lambda_context(build(os.environ))

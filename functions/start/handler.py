@@ -1,8 +1,8 @@
-"""Starts a scan when S3 has written an Inventory report, as a rule of EventBridge tells of it.
+"""Start a scan when S3 has written an Inventory report; called by a rule of EventBridge.
 
-S3 writes `manifest.checksum` last; `manifest.json` beside it is what the scan reads. The rule hands
-over the event's `id`, by which the run is called, the report's `bucket` and `key`, and the scan's
-`arguments`: so there may be any number of scans, and each report starts those that read it.
+S3 writes `manifest.checksum` last; the scan reads the `manifest.json` beside it. The rule passes
+the event's `id`, which names the run, the report's `bucket` and `key`, and the scan's `arguments`:
+so there may be any number of scans, and each report starts those that read it.
 """
 
 import os
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import boto3
+from aws_lambda_powertools import Logger
 
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 _JOB = os.environ["BUCKETCAST_JOB"]
 _RUNS = os.environ["BUCKETCAST_RUNS"]
 _LAST = "/manifest.checksum"
+_logger = Logger()
 _glue: "GlueClient" = boto3.client("glue")
 
 
-def handler(event: Mapping[str, Any], _: Any) -> None:
+@_logger.inject_lambda_context
+def handler(event: Mapping[str, Any], _context: Any) -> None:
     if not event["key"].endswith(_LAST):
         return
     report = f"s3://{event['bucket']}/{event['key'].removesuffix(_LAST)}"

@@ -1,4 +1,4 @@
-"""Backfill: a target gets the objects that the bucket already held, as events.
+"""Backfill: send a target the objects that the bucket already held, as events.
 
 The rules are read before the bucket is listed: what happens after that reaches the target as real
 events, which win over these in whichever order they arrive (`glue_jobs.events`). What was listed
@@ -15,20 +15,20 @@ from typing import Final
 import msgspec
 from pyspark.sql import SparkSession
 
+from bucketcast.delivery.retention import LISTING_DAYS
 from bucketcast.errors import BucketcastError
-from bucketcast.jobs import Backfill
-from bucketcast.lifetime import LISTING_DAYS
+from bucketcast.settings.jobs import Backfill
 from glue_jobs import events, files, listing, outbox, progress
+from glue_jobs.backfill.destination import destination, unknown
 from glue_jobs.backfill.messages import Counts, Tally, at_once, messages
-from glue_jobs.backfill.receiver import receiver, unknown
 from glue_jobs.run import Run
 
 _LISTED: Final = "listed.json"
-_GOOD_FOR: Final = LISTING_DAYS * 86_400  # seconds
+_MAX_AGE: Final = LISTING_DAYS * 86_400  # seconds
 
 
 class TooOldError(BucketcastError):
-    """An object that is gone, and whose removal a mirror has forgotten, could come back."""
+    """The listing is so old that removed objects could come back in a mirror."""
 
 
 class OtherRunError(BucketcastError):
@@ -36,7 +36,7 @@ class OtherRunError(BucketcastError):
 
 
 class Listed(msgspec.Struct, kw_only=True):
-    """What was listed, and waits in the outbox; `taken` is Unix ms, `spool` the outbox's URL."""
+    """What was listed and spooled; `taken` is Unix ms, `spool` the outbox's URL."""
 
     asked: dict[str, str]
     taken: int
@@ -47,88 +47,92 @@ class Listed(msgspec.Struct, kw_only=True):
     notes: list[str]
 
 
-def backfill(spark: SparkSession, given: Backfill, run: Run) -> None:
-    """Send the bucket's objects to the target, as its rules want them; the result says how many.
+def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
+    """Send the bucket's objects to the target as its rules require; the result says how many.
 
     Raises:
         BadListingError: the source cannot be used.
-        NoRuleError: no rule of the target takes such events.
+        NoRuleError: no rule of the target matches such events.
         TooOldError: the listing is too old, or would be before all is sent.
         OtherRunError: the run's folder holds the backfill of something else.
         OutboxError: SQS did not take everything.
     """
-    listed = _kept(given, run) or _list(spark, given, run)
+    listed = _earlier(settings, run) or _list(spark, settings, run)
     left = listed.events - outbox.sent(listed.spool)
-    _see_in_time(listed.taken, left / given.rate if given.rate else 0.0)
-    outbox.send(spark, listed.spool, rate=given.rate, says=run.sends)
-    told = ("objects", "matched", "events", "notes")
-    run.ends({**listed.asked, **{name: getattr(listed, name) for name in told}})
+    _check_age(listed.taken, left / settings.rate if settings.rate else 0.0)
+    outbox.send(spark, listed.spool, rate=settings.rate, on_progress=run.sent)
+    fields = ("objects", "matched", "events", "notes")
+    run.ends({**listed.asked, **{name: getattr(listed, name) for name in fields}})
 
 
-def _asked(given: Backfill) -> dict[str, str]:
-    """What makes it this backfill and no other; the rate, for one, may change on the way."""
-    return {name: getattr(given, name) for name in ("bucket", "source", "prefix", "target")}
+def _scope(settings: Backfill) -> dict[str, str]:
+    """Return what identifies a backfill; a rerun may change other options, such as the rate."""
+    return {name: getattr(settings, name) for name in ("bucket", "source", "prefix", "target")}
 
 
-def _kept(given: Backfill, run: Run) -> Listed | None:
-    """What an earlier attempt of this run listed."""
+def _earlier(settings: Backfill, run: Run) -> Listed | None:
+    """Return what an earlier attempt of this run listed, if there was one."""
     try:
         listed = msgspec.json.decode(files.read(run.path(_LISTED)), type=Listed)
     except files.MissingFileError:
         return None
-    if listed.asked != _asked(given):
+    if listed.asked != _scope(settings):
         found = ", ".join(f"{name} {text!r}" for name, text in listed.asked.items())
         raise OtherRunError(f"{run.folder} holds the backfill of {found}: start one of its own")
     return listed
 
 
-def _list(spark: SparkSession, given: Backfill, run: Run) -> Listed:
-    with progress.told(spark, run, "listing"):
-        return _written(spark, given, run)
+def _list(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
+    with progress.reported(spark, run, "listing"):
+        return _written(spark, settings, run)
 
 
-def _written(spark: SparkSession, given: Backfill, run: Run) -> Listed:
-    """What the target is to get, written down."""
-    to = receiver(given)
-    found = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
+def _written(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
+    """List the bucket and spool the target's events."""
+    to = destination(settings)
+    found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     taken = round(found.taken.timestamp() * 1000)
-    _see_in_time(taken, 0.0)
+    _check_age(taken, 0.0)
     tally = spark.sparkContext.accumulator(Counts(), Tally())
-    # An attempt that did not come to its end leaves its spool behind, which nobody uses.
+    # An unfinished attempt leaves its spool behind, unused.
     spool = run.path(f"outbox/{time.time_ns()}")
-    rows = messages(events.objects(found.objects), to, taken, at_once(given.rate), tally)
+    rows = messages(events.objects(found.objects), to, taken, at_once(settings.rate), tally)
     spooled, counts = outbox.spool(rows, spool), tally.value
     listed = Listed(
-        asked=_asked(given),
+        asked=_scope(settings),
         taken=taken,
         spool=spool,
         events=spooled,
         objects=counts.objects,
         matched=counts.matched,
-        notes=[*unknown(to.rules), *_unasked(counts.unasked), *_late(given, taken)],
+        notes=[
+            *unknown(to.rules),
+            *_without_put_rule(counts.without_put_rule),
+            *_late(settings, taken),
+        ],
     )
     files.write(run.path(_LISTED), msgspec.json.encode(listed))
     return listed
 
 
-def _see_in_time(taken: int, seconds: float) -> None:
-    """Refuse what could arrive after a mirror forgot the removals that followed the listing."""
+def _check_age(taken: int, seconds: float) -> None:
+    """Reject a listing whose events could arrive after mirrors dropped later tombstones."""
     age = time.time() - taken / 1000
-    if age + seconds <= _GOOD_FOR:
+    if age + seconds <= _MAX_AGE:
         return
     found = f"the listing is of {_text(taken)}"
-    if age > _GOOD_FOR:
-        cure = "start a new run, from a newer report or with --source listing"
+    if age > _MAX_AGE:
+        hint = "start a new run, from a newer report or with --source listing"
     else:
         found += f", and all is sent in {seconds / 86_400:.1f} days"
-        cure = "raise --rate, or do it in several with --prefix"
+        hint = "raise --rate, or do it in several with --prefix"
     raise TooOldError(
         f"{found}: a listing is good for {LISTING_DAYS} days, after which objects that were "
-        f"removed since could come back; {cure}"
+        f"removed since could come back; {hint}"
     )
 
 
-def _unasked(objects: int) -> Iterator[str]:
+def _without_put_rule(objects: int) -> Iterator[str]:
     if objects:
         yield (
             f"{objects} objects were left out: the rules want other events of them than Put or "
@@ -136,12 +140,12 @@ def _unasked(objects: int) -> Iterator[str]:
         )
 
 
-def _late(given: Backfill, taken: int) -> Iterator[str]:
-    if given.source != "listing":
+def _late(settings: Backfill, taken: int) -> Iterator[str]:
+    if settings.source != "listing":
         yield (
             f"the objects are those of {_text(taken)}: what was removed after that, and before the "
-            f"target had its rule, came back: bucketcast reconcile {given.bucket} "
-            f"--target {given.target} --repair"
+            f"target had its rule, came back: bucketcast reconcile {settings.bucket} "
+            f"--target {settings.target} --repair"
         )
 
 

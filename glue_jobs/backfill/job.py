@@ -1,8 +1,8 @@
-"""The backfill's job: its arguments and its session."""
+"""The backfill job: its arguments and its session."""
 
 import sys
 
-from bucketcast.jobs import Backfill, parse
+from bucketcast.settings.jobs import Backfill, parse
 from glue_jobs.backfill.backfill import backfill
 from glue_jobs.run import Run
 from glue_jobs.session import session
@@ -10,9 +10,9 @@ from glue_jobs.session import session
 
 def main(argv: list[str]) -> None:
     """Backfill the target that the arguments name."""
-    given = parse(Backfill, argv)
-    with Run(given.run) as run, session("backfill") as spark:
-        backfill(spark, given, run)
+    settings = parse(Backfill, argv)
+    with Run(settings.run) as run, session("backfill") as spark:
+        backfill(spark, settings, run)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""From the objects of a bucket to messages for one target's queue."""
+"""Convert the objects of a bucket to messages for one target's queue."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -11,29 +11,29 @@ import msgspec
 from pyspark import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame
 
-from bucketcast.envelope import Delivery, pack
+from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.rules import Rule, RuleIndex
-from glue_jobs.backfill.receiver import Receiver
+from glue_jobs.backfill.destination import Destination
 from glue_jobs.events import Object, created
 from glue_jobs.outbox import MESSAGES, Message
 
 MOST: Final = 200
-"""Events in a message, which is what a target tries again; more would save next to nothing."""
-_A_SECOND: Final = 10
-"""So many messages are a call, which is to hold a second's events and not a minute's."""
+"""Events per message, the unit that a target retries; more would save next to nothing."""
+_CALLS_A_SECOND: Final = 10
+"""Messages are kept so small that a call of ten holds one second's events, not a minute's."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """Objects that were seen, that a rule took, and that one would take if it asked for puts."""
+    """Objects that were listed, that a rule matched, and that only lack a rule for puts."""
 
     objects: int = 0
     matched: int = 0
-    unasked: int = 0
+    without_put_rule: int = 0
 
 
 class Tally(AccumulatorParam[Counts]):
-    """How Spark adds up the counts of its tasks."""
+    """Spark's sum of the counts of its tasks."""
 
     def zero(self, value: Counts) -> Counts:  # noqa: ARG002 - Spark's interface
         return Counts()
@@ -43,19 +43,19 @@ class Tally(AccumulatorParam[Counts]):
 
 
 def messages(
-    objects: DataFrame, to: Receiver, since: int, most: int, tally: Accumulator[Counts]
+    objects: DataFrame, to: Destination, since: int, most: int, tally: Accumulator[Counts]
 ) -> DataFrame:
-    """Rows of `MESSAGES` for the objects that the target's rules take.
+    """Return rows of `MESSAGES` for the objects that the target's rules match.
 
-    `objects` are rows of `events.Object`; `since` is the moment that they are of, in Unix ms, and
-    `most` is how many events a message may hold. The tally is right once the rows were read once.
+    `objects` are rows of `events.Object`, `since` is their time in Unix ms, and `most` is how many
+    events a message may hold. The tally is right after the rows were read exactly once.
     """
     rows = objects.rdd.mapPartitions(partial(_messages, to, since, most, tally))
     return objects.sparkSession.createDataFrame(rows, MESSAGES, verifySchema=False)
 
 
 def _messages(
-    to: Receiver,
+    to: Destination,
     since: int,
     most: int,
     tally: Accumulator[Counts],
@@ -70,16 +70,16 @@ def _messages(
 def matched(
     objects: Iterable[Object], rules: Collection[Rule], counts: Counts
 ) -> Iterator[Delivery]:
-    """The events that the rules take, each by the rule that took it."""
-    asked, wide = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
+    """Yield the events that the rules match, each with its rule."""
+    index, any_put = RuleIndex(rules), RuleIndex(map(_for_any_put, rules))
     for each in objects:
         event = created(each)
-        hits = asked.match(event)
+        hits = index.match(event)
         counts.objects += 1
         if hits:
             counts.matched += 1
-        elif wide.match(event):
-            counts.unasked += 1
+        elif any_put.match(event):
+            counts.without_put_rule += 1
         for hit in hits:
             yield Delivery(hit.rule, event, hit.named)
 
@@ -89,9 +89,9 @@ def _for_any_put(rule: Rule) -> Rule:
 
 
 def packed(
-    deliveries: Iterable[Delivery], to: Receiver, since: int, most: int = MOST
+    deliveries: Iterable[Delivery], to: Destination, since: int, most: int = MOST
 ) -> Iterator[Message]:
-    """Messages that hold all deliveries in their order; in a FIFO queue one each."""
+    """Yield messages with all deliveries in their order; for a FIFO queue one each."""
     left = iter(deliveries)
     while part := list(islice(left, 1 if to.fifo else most)):
         for body, start, stop in pack(part, since):
@@ -100,5 +100,5 @@ def packed(
 
 
 def at_once(rate: int) -> int:
-    """How many events a message may hold at a rate, so that one call is no burst."""
-    return max(1, min(MOST, rate // _A_SECOND)) if rate else MOST
+    """Return how many events a message may hold, so that one call does not exceed the rate."""
+    return max(1, min(MOST, rate // _CALLS_A_SECOND)) if rate else MOST

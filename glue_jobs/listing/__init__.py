@@ -1,4 +1,4 @@
-"""A bucket as rows of one schema, whatever it is read from."""
+"""A bucket's content as rows of one schema, from any source."""
 
 from pyspark.sql import SparkSession
 
@@ -7,10 +7,10 @@ from glue_jobs.listing.schema import BadListingError, Listing
 
 
 def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
-    """What a bucket holds below a prefix, from the source that `bucketcast.jobs.Job` describes.
+    """Read a bucket's content below a prefix, from a source as `settings.jobs.Job` describes it.
 
     Raises:
-        BadListingError: the source is none of those, or cannot be used.
+        BadListingError: the source is unknown, or cannot be used.
     """
     kind, _, table = source.partition(":")
     if source == "listing":

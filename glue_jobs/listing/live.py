@@ -1,4 +1,4 @@
-"""A bucket as S3 itself lists it, with all versions, by all cores of the cluster at once.
+"""A bucket's content as S3 lists it, with all versions, on all cores of the cluster at once.
 
 Documents: ListObjectVersions and GetBucketVersioning of the Amazon S3 API.
 """
@@ -21,7 +21,7 @@ _RANGES_OF_A_CORE: Final = 8  # a core that is done early takes another
 _LOOKS_AT_ONCE: Final = 16
 _KEYS_OF_A_LOOK: Final = 100  # S3 answers sooner, and the driver reads the answer sooner
 _KEYS_OF_A_PAGE: Final = 1000  # the most that S3 gives
-_CURES: Final = {
+_HINTS: Final = {
     "NoSuchBucket": "there is no such bucket",
     "AccessDenied": "grant the job's role s3:ListBucketVersions and s3:GetBucketVersioning on it",
 }
@@ -48,7 +48,7 @@ def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
 
 
 def look(bucket: str, prefix: str, after: str, keys: int) -> Page | None:
-    """The next keys after one, of which all versions are skipped."""
+    """Return a page of the keys after one, all of whose versions are skipped."""
     where = {"Bucket": bucket, "Prefix": prefix, "KeyMarker": after, "MaxKeys": keys}
     answer = client("s3").list_object_versions(**where)
     found = sorted(each["Key"] for each in _entries(answer))
@@ -60,7 +60,7 @@ def look(bucket: str, prefix: str, after: str, keys: int) -> Page | None:
 def listed(
     spark: SparkSession, bucket: str, prefix: str, ranges: list[Range], *, versioned: bool
 ) -> DataFrame:
-    """The rows of ranges of keys, each listed by a task of its own, a page in memory at a time."""
+    """Return the rows of key ranges, each listed by a task of its own, one page at a time."""
 
     def rows(parts: Iterable[Range]) -> Iterator[tuple[Any, ...]]:
         for part in parts:
@@ -73,7 +73,7 @@ def listed(
 def listed_range(
     bucket: str, prefix: str, part: Range, *, versioned: bool
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of one range, in `LISTING`'s order of columns.
+    """Yield the rows of one range, in `LISTING`'s order of columns.
 
     Raises:
         BadListingError: S3 refused.
@@ -100,7 +100,7 @@ def _pages(bucket: str, prefix: str, after: str, *, versioned: bool) -> Iterator
 
 
 def _entries(answer: Any) -> list[Any]:
-    """Versions and delete markers; S3 lists them as one, boto3 takes them apart."""
+    """Return versions and delete markers, which S3 lists together and boto3 separates."""
     return [*answer.get("Versions", ()), *answer.get("DeleteMarkers", ())]
 
 
@@ -126,9 +126,9 @@ def _explained(bucket: str) -> Iterator[None]:
     except ClientError as error:
         about: Any = error.response.get("Error", {})
         code = about.get("Code", "")
-        text = _CURES.get(code) or about.get("Message") or str(error)
+        text = _HINTS.get(code) or about.get("Message") or str(error)
         message = f"the bucket {bucket} cannot be listed: {text} ({code})"
         raise BadListingError(message) from error
     except BotoCoreError as error:
-        message = f"the bucket {bucket} cannot be listed: S3 cannot be asked: {error}"
+        message = f"the bucket {bucket} cannot be listed: S3 cannot be reached: {error}"
         raise BadListingError(message) from error

@@ -1,4 +1,4 @@
-"""A bucket as its S3 Metadata inventory table has it: Iceberg, kept by S3, within about an hour.
+"""A bucket's content from its S3 Metadata inventory table (Iceberg, about an hour behind).
 
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
 """
@@ -41,7 +41,7 @@ class _Snapshot(NamedTuple):
 
 
 def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "") -> Listing:
-    """The bucket as the newest snapshot of its table has it, all versions.
+    """Read the newest snapshot of the bucket's table, with all versions.
 
     `table` is `catalog.namespace.table`; S3's own is `s3md.b_<bucket, "." as "_">.inventory`. S3
     puts changes into it within an hour, so `taken` is an hour before the snapshot.
@@ -136,9 +136,9 @@ def _listed(frame: DataFrame, bucket: str) -> DataFrame:
 
 
 def _latest() -> Column:
-    """The table does not say which version is the latest; sequence numbers of a key are in order.
+    """Return which version is the latest, by the order of a key's sequence numbers.
 
-    Spark leaves this out, and its sort, for a job that does not ask.
+    Spark skips this and its sort for a job that does not use the column.
     """
     newest_first = Window.partitionBy("key").orderBy(
         F.desc("sequence_number"), F.desc("last_modified_date")

@@ -1,6 +1,6 @@
-"""Where to cut a bucket's keys, so that many can list it at once and none lists for long.
+"""Plan how to split a bucket's keys into ranges that tasks list in parallel.
 
-S3 counts nothing and knows no middle: it only tells the page that follows a key. So the plan walks
+S3 has no counts and no middle: it only returns the page that follows a key. So the plan walks
 the tree that the keys' bits make, where each fork has two sides. It climbs from the last key of a
 range's first page: what comes after all keys on this side of the fork? Each answer is a cut, and
 the number of forks says how much there is, since one side holds about as much as the other. The
@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 _LAST: Final = "\U0010ffff"
-"""The last character in the order of UTF-8, which is S3's, and also that of Python's `str`."""
+"""The last character in the order of UTF-8, which S3 and Python's `str` share."""
 _SURROGATES: Final = range(0xD800, 0xE000)  # no characters, in the middle of those that are
+_NOT_IN_XML: Final = 0xFFFF  # where an answer repeats the marker unencoded, as the local S3 does
 _KEY_BYTES: Final = 1024  # which S3 may also hold a marker to
 _LOOKS: Final = 16  # for each part, and about for each cut
 _AT_ONCE: Final = 32
@@ -34,7 +35,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Keys after `after`, up to and with `upto`, or to the end; both may be no keys at all.
+    """Keys after `after`, up to and with `upto` or to the end; neither needs to exist.
 
     Open below, as S3's KeyMarker is: all versions of a key are in one range.
     """
@@ -43,7 +44,7 @@ class Range:
     upto: str | None = None
 
     def reaches(self, key: str) -> bool:
-        """Whether it does not end before the key."""
+        """Return whether it does not end before the key."""
         return self.upto is None or key <= self.upto
 
 
@@ -53,7 +54,7 @@ Look = Callable[[str], Page | None]
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A range, its first page, and how many it seems to have; `whole` when it has no cut."""
+    """A range, its first page and its estimated pages; `whole` when it cannot be cut."""
 
     range: Range
     page: Page | None
@@ -75,7 +76,7 @@ Each = Callable[[Callable[[_Piece], list[_Piece]], Sequence[_Piece]], Iterable[l
 
 
 def plan(look: Look, parts: int, each: Each = map) -> list[Range]:
-    """Cut all keys into at most `parts` ranges that are about as large, in order and gapless.
+    """Cut all keys into at most `parts` ranges of about one size, in order and without gaps.
 
     It looks about 16 times for each part, however much there is; `each` may look at several pieces
     at once (the `map` of a thread pool).
@@ -91,7 +92,7 @@ def plan(look: Look, parts: int, each: Each = map) -> list[Range]:
 
 
 def _heaviest(pieces: Sequence[_Piece], most: int) -> list[_Piece]:
-    """The pieces to cut next, the largest first; those that seem much smaller wait."""
+    """Return the pieces to cut next, the largest first; much smaller ones wait."""
     large = [piece for piece in pieces if piece.weight > _ENOUGH and not piece.whole]
     large.sort(key=lambda piece: -piece.pages)
     chosen = large[: max(1, min(most, _AT_ONCE))]
@@ -115,7 +116,7 @@ def _cut(piece: _Piece, look: Look) -> list[_Piece]:
 
 
 def _forks(within: Range, page: Page, look: Look) -> Iterator[tuple[str, Page]]:
-    """Where keys part from the page's last, the nearest fork first: a marker, and what follows."""
+    """Yield where keys fork from the page's last, nearest first: a marker and the page after."""
     if page.middle == page.last:  # a key of many versions; others may begin with it
         return
     marker = _past(page.last, page.middle)
@@ -128,7 +129,7 @@ def _forks(within: Range, page: Page, look: Look) -> Iterator[tuple[str, Page]]:
 
 
 def _past(key: str, other: str) -> str:
-    """What comes after all keys of the smallest subtree that holds both of these."""
+    """Return a marker after all keys of the smallest subtree that holds both of these."""
     pairs = enumerate(zip(key, other, strict=False))
     fork = next((nth for nth, (here, there) in pairs if here != there), None)
     if fork is None:  # one of them is how the other begins
@@ -137,17 +138,19 @@ def _past(key: str, other: str) -> str:
     end = here | (1 << (here ^ there).bit_length()) - 1
     if end in _SURROGATES:
         end = _SURROGATES.start - 1
+    elif end == _NOT_IN_XML:
+        end -= 2  # XML does not have the one before it either
     return _marker(key[:fork] + chr(min(end, ord(_LAST))))
 
 
 def _marker(beginning: str) -> str:
-    """What no key that begins so comes after; no longer than keys are."""
+    """Return a marker after all keys with this prefix, no longer than a key may be."""
     fits = beginning.encode()[: _KEY_BYTES - len(_LAST.encode())].decode(errors="ignore")
     return fits + _LAST
 
 
 def _gathered(pieces: Sequence[_Piece], parts: int) -> list[Range]:
-    """Neighbours together, so that each of the parts seems to hold as much."""
+    """Join neighbours, so that all parts have about the same weight."""
     total = sum(piece.weight for piece in pieces)
     groups: dict[int, list[Range]] = {}
     done = 0.0

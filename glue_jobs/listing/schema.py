@@ -1,4 +1,4 @@
-"""What a bucket holds, as rows of one schema, whichever source they came from."""
+"""The schema of a listing's rows, whichever source they came from."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ LISTING: Final = StructType(
         StructField("storage_class", StringType()),
     ]
 )
-"""A row a version, or a row an object where the source lists no versions.
+"""A row per version, or per object where the source lists no versions.
 
 `key` is decoded. `version_id` is None where the source names none, and "null" for S3's own version
 of that name; such rows are the latest. `size` is in bytes, 0 for a delete marker and None where
@@ -39,23 +39,22 @@ the source does not say; `etag` has no quotation marks; `storage_class` is as S3
 
 
 def shaped(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
-    """Rows of `LISTING` out of a source's, by a plain selection; `columns` has one for each."""
+    """Select rows of `LISTING` from a source's; `columns` has an expression for each."""
     return frame.select(
         *(columns[field.name].cast(field.dataType).alias(field.name) for field in LISTING)
     )
 
 
 class BadListingError(BucketcastError):
-    """A source that cannot be used: which file or table, what was found, what is wanted."""
+    """A source that cannot be used; the message has the file or table, found and wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A bucket as a source has it.
+    """A bucket's content as a source has it.
 
-    `objects` are rows of `LISTING`; `versions` tells whether all versions are among them; `taken`
-    is the moment that they are of: what happened later may be missing. `name` says which source.
-    `sizes` tells whether it says how large each version is.
+    `objects` are rows of `LISTING`, with all versions if `versions`; `taken` is their time: later
+    changes may be missing. `name` describes the source, and `sizes` is whether it has sizes.
     """
 
     objects: DataFrame

@@ -1,17 +1,17 @@
-"""The outbox: what a job has to send, written down first and then sent to SQS, once.
+"""The outbox: a job's messages, written to a spool first and then sent to SQS, once.
 
 ::
 
-    FOLDER/chunks/…        Parquet; a row is a chunk: what one call of SendMessageBatch takes
-    FOLDER/finished.json   how much it is; there once all of it is written
-    FOLDER/done/PART/…     a mark a chunk, written as soon as SQS took it (`marks`)
+    FOLDER/chunks/…        Parquet; a row is a chunk: the messages of one SendMessageBatch
+    FOLDER/finished.json   the totals; written last
+    FOLDER/done/PART/…     a checkpoint per chunk, written as soon as SQS accepted it
 
-The chunks are fixed before the first of them goes. So a job that is started again in the same
-folder, or a task that Spark tries again, goes on where the last one stopped.
+The chunks are fixed before the first is sent. So a job that is restarted in the same folder, or a
+task that Spark retries, resumes where the last one stopped.
 """
 
-from glue_jobs.outbox.marks import events as sent
-from glue_jobs.outbox.sending import OutboxError, send
-from glue_jobs.outbox.spooling import MESSAGES, Message, spool
+from glue_jobs.outbox.checkpoints import events as sent
+from glue_jobs.outbox.chunks import MESSAGES, Message, spool
+from glue_jobs.outbox.sender import OutboxError, send
 
 __all__ = ["MESSAGES", "Message", "OutboxError", "send", "sent", "spool"]

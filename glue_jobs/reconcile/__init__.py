@@ -1,9 +1,9 @@
-"""A mirror beside its bucket: what is missing, stale or extra there, and the events that mend it.
+"""Compare a mirror with its bucket, and repair missing, stale and extra rows by events.
 
 ::
 
-    rows        what the target holds, read in shares                           mirror
-    suspects    the keys of which bucket and target say different things        compare
-    differences what still differs when both are asked again, and by which rule look
-    repairs     an event for each, newer than all that the target knows         repair
+    rows         what the target holds, read in partitions                    mirror
+    suspects     the keys on which bucket and target disagree                 compare
+    differences  what still differs when both are read again, with the rule   recheck
+    repairs      an event for each, newer than the target's merged state      repair
 """

@@ -1,7 +1,7 @@
-"""Whether an object and a row say the same: told of two tables, and of one pair.
+"""Compare objects with rows, as two tables and as one pair.
 
-Only what both know is compared. S3 names no eTag everywhere, events leave out sizes, and a row of
-an object without versions names none.
+Only what both have is compared. S3 does not always name an eTag, events leave out sizes, and a row
+of an object without versions names none.
 """
 
 from enum import StrEnum
@@ -10,23 +10,23 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from bucketcast.held import Held
+from bucketcast.namespace.rows import StoredRow
 from glue_jobs.events import Object
 
 UNKNOWN_SIZE: Final = -1
-"""MinIO's word for it, in a row."""
+"""MinIO's value for it in a row."""
 
 
 class What(StrEnum):
-    """What is wrong with a row, from the mirror's side."""
+    """What is wrong with a row of the mirror."""
 
     MISSING = "missing"
     STALE = "stale"
     EXTRA = "extra"
 
 
-def of(found: Object | None, row: Held | None) -> What | None:
-    """What is wrong with the row of an object; None where nothing is."""
+def of(found: Object | None, row: StoredRow | None) -> What | None:
+    """Return what is wrong with the row of an object; None if they agree."""
     if found is None:
         return What.EXTRA if row else None
     if row is None:
@@ -34,7 +34,7 @@ def of(found: Object | None, row: Held | None) -> What | None:
     return What.STALE if not row.time or _differ(found, row) else None
 
 
-def _differ(found: Object, row: Held) -> bool:
+def _differ(found: Object, row: StoredRow) -> bool:
     return (
         bool(found.etag and row.etag and found.etag != row.etag)
         or (found.size is not None and row.size not in (UNKNOWN_SIZE, found.size))
@@ -43,7 +43,7 @@ def _differ(found: Object, row: Held) -> bool:
 
 
 def suspects(objects: DataFrame, rows: DataFrame) -> DataFrame:
-    """`key` and `what` of all that `of` has something to say about, each key once.
+    """Return `key` and `what` of all pairs that differ by `of`, each key once.
 
     `objects` has the columns of `Object`, `rows` those of `mirror.ROWS`.
     """
@@ -53,12 +53,12 @@ def suspects(objects: DataFrame, rows: DataFrame) -> DataFrame:
         .when(F.col("found.bucket").isNull(), F.lit(What.EXTRA.value))
         .when(_stale(), F.lit(What.STALE.value))
     )
-    told = pairs.select("key", what.alias("what"))
-    return told.where(F.col("what").isNotNull()).dropDuplicates(["key"])
+    differing = pairs.select("key", what.alias("what"))
+    return differing.where(F.col("what").isNotNull()).dropDuplicates(["key"])
 
 
 def _stale() -> Column:
-    """The same as `of` says it, of columns: what is not known is null, and null is not true."""
+    """Return `of`'s STALE as a condition on columns; what is unknown is null, so not true."""
     size = _unless("row.size", UNKNOWN_SIZE)
     version = _unless("found.version_id", "")
     return (

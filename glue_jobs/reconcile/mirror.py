@@ -1,7 +1,7 @@
-"""The target that is read: found among those configured, opened where it is asked.
+"""The mirror to compare: found among the configured targets, opened by each worker.
 
-What travels to the workers are references: each resolves the secrets for itself, so that no plan,
-log or argument ever holds one.
+Workers are sent references, and each resolves the secrets for itself, so that no plan, log or
+argument ever holds one.
 """
 
 import json
@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.errors import BucketcastError, ConfigErrors, NotAuthorized, did_you_mean
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.targets.base import Mirror
 
 ROWS: Final = StructType(
@@ -29,108 +29,108 @@ ROWS: Final = StructType(
         StructField("version_id", StringType()),
     ]
 )
-"""`bucketcast.held.Held` of one bucket, with the key in place of the path."""
-_SHARES_A_READER: Final = 4
-"""So that a reader with slow ones leaves the rest to others."""
+"""`bucketcast.namespace.rows.StoredRow` of one bucket, with the key instead of the path."""
+_PARTITIONS_A_READER: Final = 4
+"""Several, so that a reader with slow partitions leaves the rest to others."""
 
 
 class NoMirrorError(BucketcastError):
-    """The target cannot be compared with a bucket; the text says which can."""
+    """The target cannot be compared with a bucket; the text names those that can."""
 
 
-class Place(NamedTuple):
-    """A mirror as it is configured; `settings` hold references where there are secrets."""
+class MirrorConfig(NamedTuple):
+    """A configured mirror; secrets in `settings` are references."""
 
     arn: str
     kind: str
     settings: Mapping[str, str]
 
 
-def find(arn: str, configured: str) -> Place:
-    """The target among those configured, JSON as `bucketcast.jobs.Reconcile.targets` has it.
+def find(arn: str, configured: str) -> MirrorConfig:
+    """Find the target among those configured, JSON as in `settings.jobs.Reconcile.targets`.
 
     Raises:
-        NoMirrorError: it is not there, or keeps no row an object.
+        NoMirrorError: it does not exist, or keeps no row per object.
     """
     try:
         wanted = Arn.parse(arn).plain
     except ValueError as error:
         raise NoMirrorError(f"target: {error}") from None
-    places = {each: Place(each, **about) for each, about in json.loads(configured).items()}
-    mirrors = [each.arn for each in places.values() if _format(each) == "namespace"]
+    configs = {each: MirrorConfig(each, **about) for each, about in json.loads(configured).items()}
+    mirrors = [each.arn for each in configs.values() if _format(each) == "namespace"]
     there = ", ".join(sorted(mirrors)) or "none: configure one with format = namespace"
-    if wanted not in places:
-        near = did_you_mean(wanted, places)
+    if wanted not in configs:
+        near = did_you_mean(wanted, configs)
         raise NoMirrorError(
             f"target: found {wanted}, which is not configured; {near}those that mirror a bucket "
             f"are {there}"
         )
     if wanted not in mirrors:
-        format_ = _format(places[wanted])
+        format_ = _format(configs[wanted])
         found = f"in format = {format_}" if format_ else "of a kind that keeps no rows"
         raise NoMirrorError(
             f"target: found {wanted}, {found}; allowed are targets in format = namespace, which "
             f"are {there}"
         )
-    return places[wanted]
+    return configs[wanted]
 
 
-def _format(place: Place) -> str:
-    kind = targets.load(place.kind)
+def _format(config: MirrorConfig) -> str:
+    kind = targets.load(config.kind)
     if not issubclass(kind, Mirror):
         return ""
-    return str(_settings(place.kind, place.settings).format)
+    return str(_settings(config.kind, config.settings).format)
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Mirror]:
-    """The target, connected when it is first asked.
+def opened(config: MirrorConfig) -> Iterator[Mirror]:
+    """Open the target, which connects on its first call.
 
     Raises:
-        NotAuthorized: a secret cannot be read, or holds what is no setting.
+        NotAuthorized: a secret cannot be read, or is no valid setting.
     """
-    from bucketcast.store import secrets
+    from bucketcast.aws import secrets
 
     try:
-        settings = _settings(place.kind, secrets.resolve(place.settings))
+        settings = _settings(config.kind, secrets.resolve(config.settings))
     except ConfigErrors as wrong:
-        # What was found may be what a secret holds, so only keys and rules are said.
+        # A found value may come from a secret, so only keys and allowed values are reported.
         reasons = "; ".join(f"{error.key}: {error.allowed}" for error in wrong.errors)
         raise NotAuthorized(f"the settings or a secret in them: {reasons}") from None
-    with cast("type[Mirror]", targets.load(place.kind))(settings) as target:
+    with cast("type[Mirror]", targets.load(config.kind))(settings) as target:
         yield target
 
 
-def readers(spark: SparkSession, place: Place) -> int:
-    """How many may ask the target at once: one a core, or as many as it is set to take."""
-    most = getattr(_settings(place.kind, place.settings), "max_open_connections", 0)
+def readers(spark: SparkSession, config: MirrorConfig) -> int:
+    """Return how many readers the target may have: one per core, within its configured limit."""
+    most = getattr(_settings(config.kind, config.settings), "max_open_connections", 0)
     cores = spark.sparkContext.defaultParallelism
     return min(most, cores) if most else cores
 
 
-def rows(spark: SparkSession, place: Place, bucket: str, prefix: str) -> DataFrame:
-    """`ROWS` of a bucket, read when they are asked for; a row may be there twice.
+def rows(spark: SparkSession, config: MirrorConfig, bucket: str, prefix: str) -> DataFrame:
+    """Return the `ROWS` of a bucket, read lazily; a row may be there twice.
 
     Raises:
-        DeliveryError: the target cannot be asked.
+        DeliveryError: the target cannot be read.
     """
-    many = readers(spark, place)
-    with opened(place) as target:
-        shares = target.shares(many * _SHARES_A_READER)
-    parts = [shares[begin::many] for begin in range(min(many, len(shares)))]
+    many = readers(spark, config)
+    with opened(config) as target:
+        partitions = target.partitions(many * _PARTITIONS_A_READER)
+    parts = [partitions[begin::many] for begin in range(min(many, len(partitions)))]
     spread = spark.sparkContext.parallelize(parts, max(1, len(parts)))
-    found = spread.mapPartitions(partial(_read, place, bucket, prefix))
+    found = spread.mapPartitions(partial(_read, config, bucket, prefix))
     # `verifySchema` would look at every row again.
     return spark.createDataFrame(found, ROWS, verifySchema=False)
 
 
 def _read(
-    place: Place, bucket: str, prefix: str, parts: Iterable[list[str]]
+    config: MirrorConfig, bucket: str, prefix: str, parts: Iterable[list[str]]
 ) -> Iterator[tuple[Any, ...]]:
     within = f"{bucket}/{prefix}"
-    with opened(place) as target:
-        for share in (share for part in parts for share in part):
-            for row in target.held(share, within):
+    with opened(config) as target:
+        for partition in (partition for part in parts for partition in part):
+            for row in target.stored_rows(partition, within):
                 key = row.path.partition("/")[2]
                 yield key, row.sequencer, row.time, row.etag, row.size, row.version_id
 

@@ -1,8 +1,8 @@
-"""Alerts as MinIO's scanner would send them, on their way to the ingress queue.
+"""Alerts as records of MinIO's scanner, for the ingress queue.
 
-The record is MinIO's, as captured from a running one. Where MinIO drops the counts that its scanner
-has, ours stand where its BigPrefix has one, in `size`, and under MinIO's names for them in
-`responseElements`. A BigPrefix names its bucket, and the prefix in it, so that rules can match it.
+The record is MinIO's, as captured from a running one. MinIO drops its scanner's counts; ours are in
+`size`, as in its BigPrefix, and under MinIO's names for them in `responseElements`. A BigPrefix
+names its bucket, and the prefix in it, so that rules can match it.
 """
 
 import json
@@ -15,15 +15,15 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sql
 
 _ALONE: Final = 1_000
-"""So many alerts travel as MinIO would send them, each in a message of its own."""
+"""Up to so many alerts are sent as MinIO would, each in a message of its own."""
 _TOGETHER: Final = 50
-"""So many share a message in a storm; the longest keys would make it 200 KB large."""
+"""Beyond that, so many share a message; with the longest keys it has 200 KB."""
 
 
 def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue: str) -> DataFrame:
-    """The messages of `number` alerts (rows of `edges.EDGES`), as the outbox takes them.
+    """Return the messages of `number` alerts, rows of `ALERT_STATES`, as the outbox takes them.
 
-    `at` is the time of the scan: the events' time, and their place among others of their key.
+    `at` is the time of the scan: the events' time, and their order among others of their key.
     """
     share = sql.pmod(sql.xxhash64("kind", "key"), sql.lit(-(-number // _TOGETHER)))
     by = ["kind", "key"] if number <= _ALONE else [share.alias("share")]
@@ -43,7 +43,7 @@ def messages(alerts: DataFrame, number: int, *, bucket: str, at: datetime, queue
 
 
 def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
-    """One finding as an event's record; its fields stand as MinIO writes them."""
+    """Return a finding as an event's record, with its fields as MinIO writes them."""
     at = at.astimezone(UTC)
     return {
         "eventVersion": "2.0",
@@ -64,7 +64,7 @@ def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
             },
             "object": {
                 "key": quote_plus(finding.key, safe=""),
-                # By its place, since a row has a method of this name.
+                # By index, since a row has a method of this name.
                 "size": finding["count"],
                 "sequencer": f"{_nanoseconds(at):X}",
             },
@@ -75,11 +75,13 @@ def record(bucket: str, finding: Row, at: datetime) -> dict[str, Any]:
 
 def _body(bucket: str, findings: Sequence[Row], at: datetime) -> str:
     records = [record(bucket, finding, at) for finding in findings]
-    told: dict[str, Any] = {"Records": records}
+    document: dict[str, Any] = {"Records": records}
     if len(records) == 1:
         key = f"{bucket}/{findings[0].key}"
-        told = {"EventName": records[0]["eventName"], "Key": key, **told}
-    return json.dumps(told, separators=(",", ":"))  # in ASCII: SQS refuses some of what keys hold
+        document = {"EventName": records[0]["eventName"], "Key": key, **document}
+    return json.dumps(
+        document, separators=(",", ":")
+    )  # in ASCII: SQS refuses some of what keys hold
 
 
 def _counts(finding: Row) -> dict[str, str]:

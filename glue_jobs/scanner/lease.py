@@ -1,7 +1,7 @@
-"""One scan of a bucket at a time, by a file that its owner touches again and again.
+"""One scan of a bucket at a time, by a lease file that its owner renews.
 
-No clock is compared with another machine's: who finds the file held watches it for as long as its
-owner may be silent. If it changes, the owner lives; if not, it has ended without a word.
+Clocks of two machines are never compared: a run that finds the lease held waits for its time-out.
+If the file has changed by then, its owner is alive; if not, it ended without a release.
 """
 
 import json
@@ -15,8 +15,8 @@ from uuid import uuid4
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 
-SILENCE: Final = 30.0
-"""The seconds after which a silent owner counts as gone; it speaks three times as often."""
+LEASE_SECONDS: Final = 30.0
+"""The seconds after which a lease that was not renewed is expired; a renewal is due at a third."""
 
 
 class BusyError(BucketcastError):
@@ -24,7 +24,7 @@ class BusyError(BucketcastError):
 
 
 @contextmanager
-def held(url: str, run: str) -> Iterator[None]:
+def acquired(url: str, run: str) -> Iterator[None]:
     """Hold the lease while the block runs.
 
     Raises:
@@ -33,13 +33,13 @@ def held(url: str, run: str) -> Iterator[None]:
     lease = _Lease(url, run)
     lease.take()
     ended = threading.Event()
-    voice = threading.Thread(target=lease.hold, args=(ended,), name="lease", daemon=True)
-    voice.start()
+    renewal = threading.Thread(target=lease.hold, args=(ended,), name="lease", daemon=True)
+    renewal.start()
     try:
         yield
     finally:
         ended.set()
-        voice.join()
+        renewal.join()
         lease.release()
 
 
@@ -47,43 +47,43 @@ class _Lease:
     def __init__(self, url: str, run: str) -> None:
         self._url = url
         self._run = run
-        self._mark = files.ABSENT
+        self._etag = files.ABSENT
 
     def take(self) -> None:
         with suppress(files.MissingFileError):
-            content, self._mark = files.marked(self._url)
+            content, self._etag = files.read_with_etag(self._url)
             owner = json.loads(content)["run"]
             if owner:
-                sleep(SILENCE)
-                if files.marked(self._url)[1] != self._mark:
+                sleep(LEASE_SECONDS)
+                if files.read_with_etag(self._url)[1] != self._etag:
                     raise BusyError(_busy(self._url, owner))
         try:
-            self._speak(self._run)
+            self._renew(self._run)
         except files.TakenError:
             raise BusyError(_busy(self._url, "another run")) from None
 
     def hold(self, ended: threading.Event) -> None:
-        while not ended.wait(SILENCE / 3):
+        while not ended.wait(LEASE_SECONDS / 3):
             try:
-                self._speak(self._run)
+                self._renew(self._run)
             except files.TakenError:
-                return  # given up for gone; what it writes is refused by the pointer's mark
+                return  # the lease counted as expired; the pointer's ETag refuses our writes
             except files.FileError:
                 continue
 
     def release(self) -> None:
-        # Who comes next only waits a little longer if this fails.
+        # If this fails, the next run only waits a little longer.
         with suppress(files.FileError):
-            self._speak("")
+            self._renew("")
 
-    def _speak(self, run: str) -> None:
+    def _renew(self, run: str) -> None:
         content = json.dumps({"run": run, "word": uuid4().hex}).encode()
         with suppress(files.TakenError):  # also said of a write whose answer was lost
-            files.write(self._url, content, over=self._mark, kind="application/json")
-        now, mark = files.marked(self._url)
+            files.write(self._url, content, over=self._etag, kind="application/json")
+        now, etag = files.read_with_etag(self._url)
         if now != content:
             raise files.TakenError(f"{self._url} was written by somebody else meanwhile")
-        self._mark = mark
+        self._etag = etag
 
 
 def _busy(url: str, owner: str) -> str:

@@ -1,6 +1,6 @@
-"""One scan of a bucket: count, compare with what was told, explain, tell.
+"""One scan of a bucket: count, compare with earlier alerts, explain, alert.
 
-The order is what makes a rerun safe (`memory`): all is written down before the new state counts,
+The order makes a rerun safe (`state`): everything is written before the new state becomes current,
 and only then sent.
 """
 
@@ -15,12 +15,12 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.jobs import Scan
+from bucketcast.settings.jobs import Scan
 from glue_jobs import listing, outbox, progress, rules
 from glue_jobs.listing.schema import Listing
 from glue_jobs.run import Run
-from glue_jobs.scanner import alerts, edges, folders, lease, matched, report, versions
-from glue_jobs.scanner.memory import Generation, Memory
+from glue_jobs.scanner import alert_states, alerts, folders, lease, report, rule_match, versions
+from glue_jobs.scanner.state import Generation, StateStore
 
 _BY_VERSIONS: Final = ("ManyVersions", "LargeVersions")
 _BY_SIZES: Final = ("LargeVersions",)
@@ -34,69 +34,69 @@ _NO_SIZES: Final = (
 )
 
 
-def scan(spark: SparkSession, given: Scan, run: Run) -> None:
-    """Scan a bucket: events to the ingress queue, a report and a result to the run's folder.
+def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
+    """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
         BadListingError: the source cannot be used; nothing was sent or changed.
         BusyError: another run scans this bucket.
-        ForgottenError: the state cannot be used, or another scan was first.
+        StateError: the state cannot be used, or another scan was first.
         OutboxError: SQS refused events; the next scan sends them before it begins.
     """
-    run.says("reading the listing")
-    found = listing.read(spark, given.bucket, given.source, prefix=given.prefix)
-    if given.source == "listing":
-        # Each look would list the bucket anew, and find it changed.
+    run.report("reading the listing")
+    found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
+    if settings.source == "listing":
+        # Otherwise each pass would list the bucket anew, and find it changed.
         found.objects.persist(StorageLevel.DISK_ONLY)
-    home = f"{given.state.rstrip('/')}/{given.bucket}"
-    memory, at = Memory(home), datetime.now(UTC)
-    with lease.held(f"{home}/lease.json", run.folder):
-        before = memory.current()
+    home = f"{settings.state.rstrip('/')}/{settings.bucket}"
+    store, at = StateStore(home), datetime.now(UTC)
+    with lease.acquired(f"{home}/lease.json", run.folder):
+        before = store.current()
         late = _send(spark, before, run, "the last scan's events")
-        with progress.told(spark, run, "counting"):
-            new = memory.begun(_compared(found, before.edges(spark), given, at), at)
-        judged = new.edges(spark)
+        with progress.reported(spark, run, "counting"):
+            new = store.write(_compared(found, before.alert_states(spark), settings, at), at)
+        judged = new.alert_states(spark)
         numbers = _numbers(judged)
-        notes = [*_unseen(found), *_unmatched(numbers, given)]
-        scanned = report.Scanned(given, at, numbers, notes)
-        with progress.told(spark, run, "explaining"):
-            told = report.write(judged, found, scanned, run.path("report"))
-        run.says("writing the events down")
-        new = replace(new, events=_spooled(judged, new, numbers, given, at))
-        memory.counts(new, instead_of=before)
+        notes = [*_unseen(found), *_unmatched(numbers, settings)]
+        scanned = report.Scanned(settings, at, numbers, notes)
+        with progress.reported(spark, run, "explaining"):
+            summary = report.write(judged, found, scanned, run.path("report"))
+        run.report("writing the events down")
+        new = replace(new, events=_spooled(judged, new, numbers, settings, at))
+        store.commit(new, replaces=before)
         sent = _send(spark, new, run, "sending")
-        memory.sweep(before)
-    run.ends({**told, "events": late + sent})
+        store.sweep(before)
+    run.ends({**summary, "events": late + sent})
 
 
-def _compared(found: Listing, before: DataFrame, given: Scan, at: datetime) -> DataFrame:
-    """Today's findings beside yesterday's, as far as this scan could see.
+def _compared(found: Listing, before: DataFrame, settings: Scan, at: datetime) -> DataFrame:
+    """Compare today's findings with earlier ones, as far as this scan covers them.
 
-    What is above the prefix it sees only a part of, and without versions it does not count them.
+    It sees folders above its prefix only in part, and without versions it counts none.
     """
     objects = found.objects
-    crowded = folders.findings(objects, many=given.alert_excess_folders)
+    crowded = folders.findings(objects, many=settings.alert_excess_folders)
     many = None
     if found.versions:
-        large = given.alert_versions_size if found.sizes else None
-        many = versions.findings(objects, many=given.alert_excess_versions, large=large)
-    inside = sql.col("key").startswith(given.prefix)
+        large = settings.alert_versions_size if found.sizes else None
+        many = versions.findings(objects, many=settings.alert_excess_versions, large=large)
+    inside = sql.col("key").startswith(settings.prefix)
     blind = () if found.versions and found.sizes else _BY_SIZES if found.versions else _BY_VERSIONS
-    return edges.compared(
-        edges.found(many, crowded).where(inside),
+    return alert_states.compared(
+        alert_states.found(many, crowded).where(inside),
         before,
         at=at,
-        rules=edges.Rules(given.alert_worse, given.alert_cooldown),
-        looked=inside & ~sql.col("kind").isin(*blind),
-        taken=_taken(given, at),
+        rules=alert_states.Rules(settings.alert_worse, settings.alert_cooldown),
+        covered=inside & ~sql.col("kind").isin(*blind),
+        matched=_matched(settings, at),
     )
 
 
-def _taken(given: Scan, at: datetime) -> Column | None:
-    """Whether a rule takes a finding's event; None where nobody says where the rules are."""
+def _matched(settings: Scan, at: datetime) -> Column | None:
+    """Return whether a rule matches a finding's event; None if no rules table is set."""
     return (
-        matched.taken(given.bucket, rules.of(given.bucket, given.rules), at)
-        if given.rules
+        rule_match.matched(settings.bucket, rules.of(settings.bucket, settings.rules), at)
+        if settings.rules
         else None
     )
 
@@ -108,19 +108,19 @@ def _unseen(found: Listing) -> Iterator[str]:
         yield _NO_SIZES
 
 
-def _unmatched(numbers: Mapping[str, Mapping[str, int]], given: Scan) -> Iterator[str]:
-    nobodys = {kind: states.get(edges.UNMATCHED, 0) for kind, states in numbers.items()}
-    if number := sum(nobodys.values()):
-        names = ", ".join(f"s3:Scanner:{kind}" for kind, found in sorted(nobodys.items()) if found)
+def _unmatched(numbers: Mapping[str, Mapping[str, int]], settings: Scan) -> Iterator[str]:
+    unmatched = {kind: states.get(alert_states.UNMATCHED, 0) for kind, states in numbers.items()}
+    if number := sum(unmatched.values()):
+        names = ", ".join(f"s3:Scanner:{kind}" for kind, n in sorted(unmatched.items()) if n)
         yield (
-            f"no rule of {given.bucket} takes {number:,} of the findings ({names}), so they were "
-            "sent to nobody; the first scan after there is one tells them: "
-            f"bucketcast event add {given.bucket} ARN --event scanner"
+            f"no rule of {settings.bucket} takes {number:,} of the findings ({names}), so nobody "
+            "was alerted; the first scan after there is one alerts them: "
+            f"bucketcast event add {settings.bucket} ARN --event scanner"
         )
 
 
 def _numbers(judged: DataFrame) -> Mapping[str, Mapping[str, int]]:
-    """How many findings there are, by kind and state."""
+    """Count the findings by kind and state."""
     numbers: dict[str, dict[str, int]] = defaultdict(dict)
     for row in judged.where("state is not null").groupBy("kind", "state").count().collect():
         numbers[row.kind][row.state] = row["count"]
@@ -131,22 +131,25 @@ def _spooled(
     judged: DataFrame,
     new: Generation,
     numbers: Mapping[str, Mapping[str, int]],
-    given: Scan,
+    settings: Scan,
     at: datetime,
 ) -> int:
-    """Write the alerts down as messages; how many events they hold."""
-    told = sum(states.get(state, 0) for states in numbers.values() for state in edges.TOLD)
-    if not told:
+    """Spool the alerts; return how many events they are."""
+    number = sum(
+        states.get(state, 0) for states in numbers.values() for state in alert_states.ALERTED
+    )
+    if not number:
         return 0
-    tells = judged.where(sql.col("state").isin(*edges.TOLD))
+    due = judged.where(sql.col("state").isin(*alert_states.ALERTED))
     return outbox.spool(
-        alerts.messages(tells, told, bucket=given.bucket, at=at, queue=given.ingress), new.outbox
+        alerts.messages(due, number, bucket=settings.bucket, at=at, queue=settings.ingress),
+        new.outbox,
     )
 
 
 def _send(spark: SparkSession, generation: Generation, run: Run, stage: str) -> int:
-    """Send what is left of a generation's events; how many went now."""
+    """Send the rest of a generation's events; return how many were sent now."""
     if not generation.events:
         return 0
-    says: Any = partial(run.says, stage, unit="events")
-    return outbox.send(spark, generation.outbox, says=says)
+    report_progress: Any = partial(run.report, stage, unit="events")
+    return outbox.send(spark, generation.outbox, on_progress=report_progress)

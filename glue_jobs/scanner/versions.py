@@ -1,4 +1,4 @@
-"""Objects with too many versions, or whose versions are too large together."""
+"""Objects with too many versions, or with too large a total size of versions."""
 
 from typing import Final
 
@@ -8,16 +8,16 @@ from pyspark.sql import functions as sql
 from glue_jobs.scanner import candidates
 
 _FEWEST: Final = 1 << 12
-_MOST: Final = 1 << 24  # at worst the driver holds them all, which is some 500 MB
+_MOST: Final = 1 << 24  # at worst the driver holds them all, in some 500 MB
 
 
 def findings(listing: DataFrame, *, many: int, large: int | None) -> DataFrame:
-    """Objects with more than `many` versions and objects of at least `large` bytes in all.
+    """Return objects with more than `many` versions, and those of at least `large` bytes in all.
 
     Rows of (kind, key, versions, bytes): kind is ManyVersions or LargeVersions; an object that is
     both has a row of each. `large` is None where the listing has no sizes: then `bytes` is None and
     LargeVersions are not looked for. Delete markers count as versions, as in MinIO. The listing is
-    counted at once and read up to twice when the rows are asked for.
+    counted at once, and read up to twice when the rows are evaluated.
     """
     number = sql.count("*")
     size = sql.coalesce(sql.sum("size"), sql.lit(0))
@@ -41,9 +41,9 @@ def _at_least(size: Column, large: int | None) -> Column:
 
 
 def _buckets(rows: int, many: int) -> int:
-    """As few as leave a bucket of ordinary keys below nine tenths of the threshold.
+    """Return the fewest hash buckets that keep ordinary ones below nine tenths of the threshold.
 
-    More would be slower: up to 65,536 fit into a processor's cache and Spark's fast table.
+    More are slower: up to 65,536 fit in a processor's cache and Spark's fast hash map.
     """
     wanted = rows // max(1, many * 9 // 10)
     return max(_FEWEST, min(_MOST, 1 << wanted.bit_length()))

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.chaos import report
 from tests.chaos.plan import plan
 from tests.chaos.run import Result, bring_back_soon, prepare, run
-from tests.e2e.deploying import Local, write_configuration
+from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
 from tests.e2e.ten import Ten, all_running
 from tests.servers import tls

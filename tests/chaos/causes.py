@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from bucketcast import tracing
+from bucketcast.delivery import tracing
 
 SENT_TWICE = "the message was sent twice on purpose"
 GIVEN_TWICE = (
@@ -25,22 +25,22 @@ _REASON_LENGTH = 70
 
 
 class Traces:
-    """What the functions said of each event, by target's ARN and mark."""
+    """What the functions said of each event, by target's ARN and trace_id."""
 
     def __init__(self, log: Path) -> None:
         self._delivered: dict[str, Counter[str]] = defaultdict(Counter)
         self._retried: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for line in _lines(log):
             self._delivered[line.target].update(line.delivered.split())
-            for reason, marks in line.retried.items():
-                for mark in marks.split():
-                    self._retried[line.target][mark].append(reason)
+            for reason, ids in line.retried.items():
+                for trace_id in ids.split():
+                    self._retried[line.target][trace_id].append(reason)
 
-    def causes(self, target: str, mark: str, copies: int, sent: int) -> Iterator[str]:
+    def causes(self, target: str, trace_id: str, copies: int, sent: int) -> Iterator[str]:
         """The cause of each copy but the first; `sent` is how often its message was sent."""
         left = copies - 1
-        said = self._delivered[target][mark]
-        reasons = self._retried[target].get(mark, [])
+        said = self._delivered[target][trace_id]
+        reasons = self._retried[target].get(trace_id, [])
         known = [SENT_TWICE] * (sent - 1)
         known += [GIVEN_TWICE] * max(0, said - sent)
         known += [_FAILED + _plain(each) for each in reversed(reasons)]

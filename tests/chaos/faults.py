@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.chaos import functions
 from tests.chaos.breakage import FUNCTION, INGEST, Fault
 from tests.chaos.load import Progress
-from tests.e2e.deploying import STACK
+from tests.e2e.deployment import STACK
 from tests.e2e.system import Deployed
 from tests.e2e.ten import Ten
 from tests.servers import Server

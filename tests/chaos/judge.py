@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from bucketcast import tracing
-from bucketcast.envelope import unpack
+from bucketcast.delivery import tracing
+from bucketcast.delivery.envelope import unpack
 from tests.chaos.causes import Traces
 from tests.chaos.load import Load
 from tests.chaos.made import BUCKET, DIALECT, UNTAKEN, Identity, Made
@@ -79,9 +79,26 @@ class Judge:
                 self.mirror(kind, found, listing)
             else:
                 self.log(kind, found)
+        self.balance()
         for target in ("", *self.system.targets):
             self._dead(target)
         return self.verdict
+
+    def balance(self) -> None:
+        """The functions' own counts: none is missing, however many of them were killed.
+
+        Killed between its count and its answer, a function counts an event again: no loss.
+        """
+        told = self.system.bucketcast("balance", "--json", within=300).document["targets"]
+        counted = {each["arn"]: each for each in told}
+        for name, target in self.system.targets.items():
+            found = counted.get(target["arn"])
+            received = sum(each["received"] for each in found["hours"]) if found else 0
+            if not received:
+                self.verdict.note(self.verdict.wrong, name, ["the balance has no event"])
+            elif found and (found["missing"] or found["waiting"]):
+                text = f"of {received} {found['missing']} missing, {found['waiting']} waiting"
+                self.verdict.note(self.verdict.lost, name, [f"by the balance: {text}"])
 
     def mirror(
         self, kind: str, rows: list[Arrival], listing: Mapping[str, tuple[int, str]]
@@ -108,13 +125,13 @@ class Judge:
     def log(self, kind: str, found: list[Arrival]) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
         events: Counter[Identity | Told] = Counter()
-        marks: dict[Identity | Told, str] = {}
+        trace_ids: dict[Identity | Told, str] = {}
         for arrival in found:
             document = json.loads(arrival.body)
             (record,) = document["Records"]
             if one := self._event(document["Key"], record):
                 events[one] += 1
-                marks[one] = _mark(document["Key"], record["eventTime"])
+                trace_ids[one] = _mark(document["Key"], record["eventTime"])
         told = self.plan.made.told
         sent: dict[Identity | Told, int] = dict(told.items())
         refused = self.plan.made.dead.get(name, set())
@@ -130,7 +147,7 @@ class Judge:
             cause
             for one, copies in events.items()
             if copies > 1
-            for cause in self.traces.causes(arn, marks[one], copies, sent.get(one, 1))
+            for cause in self.traces.causes(arn, trace_ids[one], copies, sent.get(one, 1))
         )
 
     def _event(self, path: str, record: Any) -> Identity | Told | None:

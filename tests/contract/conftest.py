@@ -8,6 +8,7 @@ log     as `trial`, only those that keep every event
 formatted  as `trial`, only kinds with a choice
 shaped  as `trial`, each in every dialect (option `shape`) that it has a place for
 one     once for each server, in its first layout: for what has nothing to do with the layout
+signed  as `one`, only kinds with a login by IAM
 ===========  ======================================================================================
 """
 
@@ -20,9 +21,14 @@ import pytest
 
 from bucketcast import targets
 from tests import servers
-from tests.contract.trial import Layout, Trial, in_each_shape, layouts
+from tests.contract.trial import Layout, Trial, has_iam_login, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
 from tests.servers import Server
+
+
+def _first_of_each_server(kind: str) -> list[Layout]:
+    return [next(each) for _, each in groupby(layouts(kind), lambda one: one.server)]
+
 
 CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "trial": lambda kind: list(layouts(kind)),
@@ -30,7 +36,8 @@ CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "log": lambda kind: [each for each in layouts(kind) if not each.mirrors],
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
     "shaped": lambda kind: list(in_each_shape(kind)),
-    "one": lambda kind: [next(each) for _, each in groupby(layouts(kind), lambda one: one.server)],
+    "one": _first_of_each_server,
+    "signed": lambda kind: _first_of_each_server(kind) if has_iam_login(kind) else [],
 }
 
 
@@ -94,7 +101,7 @@ def _tried(
 ) -> Iterator[Trial]:
     layout: Layout = request.param
     kind = targets.load(layout.kind)
-    monkeypatch.setattr(kind, "patience", 2.0)
+    monkeypatch.setattr(kind, "timeout", 10.0)
     caplog.set_level(logging.DEBUG)
     trial = Trial(layout, server(layout.server))
     yield trial
@@ -113,3 +120,4 @@ log = pytest.fixture(_tried)
 formatted = pytest.fixture(_tried)
 shaped = pytest.fixture(_tried)
 one = pytest.fixture(_tried)
+signed = pytest.fixture(_tried)

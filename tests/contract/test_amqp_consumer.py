@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast import options
+from bucketcast.settings import options
 from bucketcast.targets.amqp import Target
 from tests.contract.trial import DELETE, event
 from tests.servers.amqp import AmqpServer

@@ -18,9 +18,9 @@ from aws_lambda_powertools.utilities import parameters
 from moto import mock_aws
 
 from bucketcast import telemetry
-from bucketcast.envelope import Delivery, pack
+from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
-from bucketcast.options import REFERENCE
+from bucketcast.settings.options import REFERENCE
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Target
 from tests.contract.trial import (
@@ -103,7 +103,7 @@ class Function:
     def waiting(self) -> int:
         return self._count(self.queue)
 
-    def buried(self) -> int:
+    def dead_letter(self) -> int:
         return self._count(self.dead)
 
     def _count(self, url: str) -> int:
@@ -210,7 +210,7 @@ def test_what_is_in_the_queue_arrives(function: Function) -> None:
     function.put(events(3, "other"))
     assert function.invoke() == []
     assert arrived(function) == paths([*batch, *events(3, "other")])
-    assert (function.waiting(), function.buried()) == (0, 0)
+    assert (function.waiting(), function.dead_letter()) == (0, 0)
 
 
 def test_events_wait_while_the_server_is_down(function: Function) -> None:
@@ -218,11 +218,11 @@ def test_events_wait_while_the_server_is_down(function: Function) -> None:
     function.trial.server.stop()
     assert function.invoke() == [], "it goes back as a new message, with the reason"
     assert len(function.invoke()) == 1, "it comes back and fails again"
-    assert (function.waiting(), function.buried()) == (1, 0)
+    assert (function.waiting(), function.dead_letter()) == (1, 0)
     function.trial.server.start_again()
     assert function.invoke() == []
     assert arrived(function) == paths(events(5))
-    assert (function.waiting(), function.buried()) == (0, 0)
+    assert (function.waiting(), function.dead_letter()) == (0, 0)
 
 
 def test_a_server_that_ends_between_two_invocations_loses_nothing(function: Function) -> None:
@@ -233,7 +233,7 @@ def test_a_server_that_ends_between_two_invocations_loses_nothing(function: Func
     while function.waiting():
         function.invoke()
     assert len(arrived(function)) == 4 * 5
-    assert function.buried() == 0
+    assert function.dead_letter() == 0
 
 
 def test_a_rotated_secret_is_fetched_within_the_invocation(function: Function) -> None:

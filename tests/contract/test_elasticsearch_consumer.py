@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.targets.elasticsearch import Target
 from tests import servers
 from tests.contract.trial import DELETE, event

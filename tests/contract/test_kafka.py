@@ -15,13 +15,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     ResourcePatternType,
     ResourceType,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialDeletion,
-    UserScramCredentialUpsertion,
 )
 
-from bucketcast import options
 from bucketcast.errors import (
     ConfigErrors,
     DeliveryError,
@@ -31,9 +26,11 @@ from bucketcast.errors import (
     Retryable,
 )
 from bucketcast.event import Event
+from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets import kafka as module
 from bucketcast.targets.kafka import Target
+from tests.contract.diagnoses import fault, findings
 from tests.contract.trial import UNUSUAL_KEYS, bounded, event, events
 from tests.servers.kafka import USER, KafkaServer, start_making_topics
 from tests.servers.tls import Tls
@@ -144,16 +141,9 @@ def test_an_object_keeps_its_order_among_partitions(kafka: KafkaServer, make: Ma
 @pytest.fixture
 def scram(kafka: KafkaServer) -> Iterator[dict[str, str]]:
     """Two users whom the brokers know by one mechanism each; the password of both."""
-    administrator = AdminClient(kafka.client)
-    change = administrator.alter_user_scram_credentials
-    users = {"bob": ScramMechanism.SCRAM_SHA_256, "dora": ScramMechanism.SCRAM_SHA_512}
     secret = "scr4m"
-    for user, mechanism in users.items():
-        known = ScramCredentialInfo(mechanism, 4096)
-        change([UserScramCredentialUpsertion(user, known, secret.encode())])[user].result()
-    yield {"sasl_password": secret}
-    for user, mechanism in users.items():
-        change([UserScramCredentialDeletion(user, mechanism)])[user].result()
+    with kafka.scram_users(secret):
+        yield {"sasl_password": secret}
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
@@ -240,7 +230,7 @@ def test_a_batch_goes_in_few_parts_and_is_written_once(kafka: KafkaServer, make:
 def test_a_broker_that_confirms_nothing_is_named(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Target, "patience", 1.0)
+    monkeypatch.setattr(Target, "timeout", 1.0)
     target = make()
     assert target.send(events(1)) == {}
     kafka.pause()
@@ -255,7 +245,7 @@ def test_a_broker_that_confirms_nothing_is_named(
 def test_with_ack_none_what_was_sent_counts_as_delivered(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Target, "patience", 5.0)
+    monkeypatch.setattr(Target, "timeout", 5.0)
     target = make(ack="none")
     assert target.send(events(1)) == {}
     kafka.pause()
@@ -273,6 +263,9 @@ def test_a_missing_topic_keeps_its_events_waiting_until_it_is_made(
     for error in (refusal(target), complaint(target)):
         assert type(error) is Retryable
         assert "make topic later, unless brokers make it" in str(error)
+    last = fault(target)
+    assert "Unknown topic" in last.found
+    assert "make topic later, unless brokers make it" in last.hint
     assert "later" not in AdminClient(kafka.client).list_topics(timeout=10).topics
     kafka.make("later")
     target.probe()
@@ -386,6 +379,9 @@ def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -
         target.probe()
         assert target.send(events(1)) == {}
     assert len(kafka.received()) == 3
+    found = findings(make(brokers=f"127.0.0.1:1,{kafka.address}"))
+    assert [(each.check, each.status) for each in found if each.status != "ok"] == [("tcp", "warn")]
+    assert (found[-1].check, found[-1].status) == ("access", "ok")
 
 
 @pytest.mark.parametrize(

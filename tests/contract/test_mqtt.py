@@ -14,7 +14,7 @@ import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
 from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryable
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
 from tests.contract.trial import bounded, event, events, path_of
@@ -40,7 +40,7 @@ def mosquitto(server: Callable[[str], Server]) -> MqttServer:
 @pytest.fixture
 def make(mosquitto: MqttServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Targets with these settings, or Mosquitto's, closed in the end."""
-    monkeypatch.setattr(Target, "patience", 2.0)
+    monkeypatch.setattr(Target, "timeout", 10.0)
     made: list[Target] = []
 
     def target(texts: Settings | None = None, **more: str) -> Target:
@@ -241,7 +241,7 @@ def test_a_broker_that_reads_slowly_gets_all_by_websocket(
     mosquitto: MqttServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the system does not take at once must neither be left out nor come twice."""
-    monkeypatch.setattr(Target, "patience", 30.0)
+    monkeypatch.setattr(Target, "timeout", 30.0)
     target = make(broker=mosquitto.url("ws"), qos="0")
     assert target.send([]) == {}
     batch = [event(f"{at:04}", at + 1, principal="p" * 20_000) for at in range(1000)]
@@ -365,16 +365,18 @@ def test_a_client_of_the_same_id_costs_no_event(mosquitto: MqttServer, make: Mak
 
 @QOS
 def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
-    mosquitto: MqttServer, make: Make, qos: str
+    mosquitto: MqttServer, make: Make, qos: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = make(qos=qos)
     target.send([])
+    monkeypatch.setattr(Target, "timeout", 2.0)
     mosquitto.pause()
     failures = bounded(lambda: target.send(events(3)))
     mosquitto.resume()
     assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
         range(3), NotConnected
     )
+    monkeypatch.setattr(Target, "timeout", 10.0)
     assert target.send(events(3)) == {}
 
 
@@ -387,7 +389,7 @@ def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
 @pytest.mark.parametrize("qos", ["1", "2"])
 def test_what_the_user_may_not_publish_is_said_by_mqtt_5(make: Make, qos: str) -> None:
     target = make(topic="forbidden", qos=qos)
-    for one in events(2):
+    for one in events(20):
         ((place, error),) = target.send([one]).items()
         assert (place, type(error)) == (0, NotAuthorized)
         assert "let the user publish to the topic" in str(error)

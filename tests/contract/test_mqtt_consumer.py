@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.targets.mqtt import Target
 from tests.contract.trial import DELETE, event
 from tests.servers import Server

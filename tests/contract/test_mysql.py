@@ -2,28 +2,28 @@
 """What is particular to MySQL: the join, tables, names, rights, the DSN, TLS and errors."""
 
 import json
-import random
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from itertools import count
 from typing import Any, cast
 
 import msgspec
 import pytest
 import trustme
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
+from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.lifetime import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
-from bucketcast.options import read
-from bucketcast.targets.mysql import MysqlSettings, Target, connection, sql
-from tests.contract.oracle import Row, visible
+from bucketcast.settings.options import read
+from bucketcast.targets import base
+from bucketcast.targets.mysql import Target, sql
+from bucketcast.targets.mysql.settings import MysqlSettings
+from tests.contract.diagnoses import fault
+from tests.contract.oracle import Row
 from tests.contract.trial import HANGS_AFTER, bounded
+from tests.contract.waiting import check_that_consumer_waits
 from tests.servers import Arrival, Server
 from tests.servers.mysql import DATABASE, PASSWORD, USER, MysqlServer
 
@@ -92,101 +92,6 @@ def globally(server: MysqlServer, variable: str, value: str) -> Iterator[None]:
             admin.execute(f"SET GLOBAL {variable} = %s", before)
 
 
-@st.composite
-def histories(draw: st.DrawFn) -> list[Event]:
-    """Events of two keys: no two of one order, sequencers and times that do not agree."""
-    length = draw(st.integers(1, 10))
-    sequencers = draw(st.permutations(range(1, length + 1)))
-    times = draw(st.permutations(range(1, length + 1)))
-    return [
-        _any_event(draw, sequencer, at) for sequencer, at in zip(sequencers, times, strict=True)
-    ]
-
-
-def _any_event(draw: st.DrawFn, sequencer: int, at: int) -> Event:
-    name = draw(st.sampled_from((PUT, PUT, DELETE, DELETE, MARKER, TAGGING, HOLD)))
-    order = 0 if draw(st.integers(0, 2)) == 0 else sequencer
-    version = draw(st.sampled_from((None, "null", "v1", "v2")))
-    key = draw(st.sampled_from(("x", "y")))
-    if name in (DELETE, MARKER):
-        return event(name, key, at, sequencer=order, version_id=version)
-    size = sequencer * 100 + at if order else None
-    return event(name, key, at, sequencer=order, version_id=version, size=size, etag=f"e{at}")
-
-
-@st.composite
-def deliveries(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
-    """A history, and batches that deliver all of it in any order, some of it again."""
-    history = draw(histories())
-    again = draw(st.lists(st.sampled_from(history), max_size=6))
-    stream = draw(st.permutations([*history, *again]))
-    batches: list[list[Event]] = [[]]
-    for one in stream:
-        if draw(st.booleans()) and batches[-1]:
-            batches.append([])
-        batches[-1].append(one)
-    return history, batches
-
-
-def test_any_order_split_and_repetition_ends_in_the_same_rows(mysql: MysqlServer) -> None:
-    buckets = count()
-
-    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(deliveries())
-    def converges(delivered: tuple[list[Event], list[list[Event]]]) -> None:
-        history, batches = delivered
-        bucket = f"b{next(buckets)}"
-        for one, batch in enumerate(batches):
-            assert writers[one % 2].send([within(bucket, each) for each in batch]) == {}
-        with admin.cursor() as cursor:
-            cursor.execute(
-                "SELECT key_name, value FROM events WHERE key_name IN (%s, %s)",
-                [f"{bucket}/x", f"{bucket}/y"],
-            )
-            found = cursor.fetchall()
-        mirrored = shown(Arrival(key=key, body=value.encode()) for key, value in found)
-        assert mirrored == visible(within(bucket, each) for each in history)
-
-    def within(bucket: str, each: Event) -> Event:
-        return msgspec.structs.replace(each, bucket=bucket)
-
-    fast = globally(mysql, "innodb_flush_log_at_trx_commit", "0")
-    with fast, closing(mysql.connect()) as admin, target(mysql) as first, target(mysql) as second:
-        writers = (first, second)
-        first.send([put("so that there is a table", 1)])
-        converges()
-
-
-def test_connections_that_write_the_same_keys_at_once_agree(mysql: MysqlServer) -> None:
-    shuffled = random.Random(7)  # noqa: S311 - a shuffle
-    history = [_random_event(shuffled, f"k{shuffled.randrange(20)}", at) for at in range(1, 1200)]
-
-    def hammer(seed: int) -> None:
-        mine = random.Random(seed)  # noqa: S311
-        stream = mine.sample(history, len(history))
-        with target(mysql) as writer:
-            while stream:
-                size = mine.randrange(1, 40)
-                failures = writer.send(stream[:size])
-                assert {type(each) for each in failures.values()} <= {Retryable}
-                stream = [stream[place] for place in failures] + stream[size:]
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(hammer, range(4)))
-    assert rows(mysql) == visible(history)
-
-
-def _random_event(source: random.Random, key: str, at: int) -> Event:
-    name = source.choice((PUT, PUT, PUT, DELETE, DELETE, TAGGING))
-    if name == PUT:
-        return put(key, at, version_id=source.choice((None, "v1", "v2")))
-    if name == TAGGING:
-        version = source.choice((None, "v1", "v2"))
-        return event(name, key, at, sequencer=0, etag=f"t{at}", version_id=version)
-    version = source.choice((None, None, "v1"))
-    return event(name, key, at, sequencer=source.choice((None, 0)), version_id=version)
-
-
 def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
     keys = ["a", "A", "a ", "a  ", "ä", "a\u0308", "k" * 1024, "k" * 1023 + "K", "😀" * 256]
     with target(mysql) as mirror:
@@ -243,7 +148,7 @@ def test_only_minios_columns_are_seen(mysql: MysqlServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "cure"),
+    ("columns", "hint"),
     [
         ("key_name VARCHAR(700) PRIMARY KEY, value JSON", "the columns key_name, value, while"),
         (
@@ -256,14 +161,14 @@ def test_only_minios_columns_are_seen(mysql: MysqlServer) -> None:
         ),
     ],
 )
-def test_a_table_that_cannot_hold_all_keys_is_refused_with_the_cure(
-    mysql: MysqlServer, columns: str, cure: str
+def test_a_table_that_cannot_hold_all_keys_is_refused_with_the_hint(
+    mysql: MysqlServer, columns: str, hint: str
 ) -> None:
     mysql.rows(f"CREATE TABLE events ({columns})")
     with target(mysql) as mirror:
-        with pytest.raises(Retryable, match=cure):
+        with pytest.raises(Retryable, match=hint):
             raise refusal(mirror, [put("a", 1)])
-        with pytest.raises(Retryable, match=cure):
+        with pytest.raises(Retryable, match=hint):
             mirror.probe()
 
 
@@ -422,7 +327,7 @@ def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
 
 
 def test_a_lock_that_stays_lets_the_batch_wait(mysql: MysqlServer) -> None:
-    """The default of 10 s would be more than the patience: the session's variable is in force."""
+    """The default of 10 s would be more than the time-out: the session's variable is in force."""
     dsn = mysql.dsn(parameters="?innodb_lock_wait_timeout=1")
     with target(mysql, dsn_string=dsn) as mirror:
         mirror.send([put("a", 1)])
@@ -505,6 +410,8 @@ def test_missing_rights_are_named(mysql: MysqlServer) -> None:
             mirror.probe()
         with pytest.raises(Retryable, match=r"DELETE command denied.*grant it"):
             raise refusal(mirror, [event(DELETE, "a", 2)])
+        last = fault(mirror)
+        assert ("DELETE command denied" in last.found, "grant it" in last.hint) == (True, True)
     with (
         target(mysql, table="new", dsn_string=mysql.dsn("poor", "poor-s3cret")) as mirror,
         pytest.raises(Retryable, match=r"CREATE command denied.*grant it"),
@@ -596,7 +503,7 @@ def test_a_login_that_lacks_something_is_refused(login: dict[str, str], key: str
 
 def encrypted(target: Target) -> bool:
     """Whether its connection, which is there, is over TLS."""
-    link = cast("Any", target)._connection
+    link = cast("Any", target)._open
     return bool(link.ask(b"SHOW SESSION STATUS LIKE 'Ssl_cipher'")[0][1])
 
 
@@ -748,8 +655,8 @@ def test_another_server_at_the_port_is_said(mysql: MysqlServer) -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what the DSN says ends a wait."""
-    monkeypatch.setattr(Target, "patience", 100_000.0)
-    monkeypatch.setattr(connection, "CONNECT_SECONDS", 100_000.0)
+    monkeypatch.setattr(Target, "timeout", 100_000.0)
+    monkeypatch.setattr(base, "CONNECT_SECONDS", 100_000.0)
 
 
 @pytest.mark.usefixtures("patient")
@@ -840,3 +747,10 @@ def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
         for at in range(1, 4):
             assert mirror.send([put("a", at)]) == {}
     assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == [("b",)]
+
+
+@pytest.mark.parametrize("format_", ["namespace", "access"])
+def test_the_consumer_waits_for_the_table(mysql: MysqlServer, format_: str) -> None:
+    login = {"MYSQL_USER": USER, "MYSQL_PWD": PASSWORD}
+    arguments = [mysql.address, DATABASE, mysql.place]
+    check_that_consumer_waits("mysql", mysql, arguments, format_, login)

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.targets.mysql import Target
 from tests.contract.trial import DELETE, bounded, event
 from tests.servers import Server
@@ -47,17 +47,3 @@ def test_the_mysql_consumer_prints_what_is_there_and_what_changes(
                 program.terminate()
     assert first.split() == PUT
     assert second.split()[: len(seen)] == seen
-
-
-def test_a_missing_table_is_said(server: Callable[[str], Server]) -> None:
-    mysql = cast("MysqlServer", server("mysql"))
-    answer = subprocess.run(
-        [sys.executable, CONSUMER, mysql.address, DATABASE, "nothing"],
-        env={**os.environ, **LOGIN},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert answer.returncode == 1
-    assert answer.stderr.startswith("cannot read nothing: Table 'bucketcast.nothing' doesn't exist")

@@ -14,8 +14,9 @@ from nats.js.api import DiscardPolicy, StreamConfig
 
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.options import read
-from bucketcast.targets.nats import Target, link
+from bucketcast.settings.options import read
+from bucketcast.targets.nats import Target
+from bucketcast.targets.nats import client as nats_client
 from tests.contract.trial import HANGS_AFTER, bounded, event, events, path_of
 from tests.servers import Server
 from tests.servers import nats_stream as stream
@@ -42,7 +43,7 @@ def streaming(server: Callable[[str], Server]) -> StreamingServer:
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Targets with these settings, closed in the end."""
-    monkeypatch.setattr(Target, "patience", 5.0)
+    monkeypatch.setattr(Target, "timeout", 5.0)
     made: list[Target] = []
 
     def make(texts: Mapping[str, str], **more: str) -> Target:
@@ -150,9 +151,9 @@ def test_a_missing_stream_is_said_and_later_used(jetstream: NatsServer, make: Ma
     target = make(jetstream.settings(subject="later.events"))
     error = reason(target, events(3))
     assert type(error) is Retryable
-    cure = "make one, such as by `nats stream add events --subjects later.events`"
-    assert cure in str(error)
-    assert cure in why_offline(target)
+    hint = "make one, such as by `nats stream add events --subjects later.events`"
+    assert hint in str(error)
+    assert hint in why_offline(target)
     more = StreamConfig(name="later", subjects=["later.>"])
     jetstream.streams(lambda streams: streams.add_stream(more))
     target.probe()
@@ -233,7 +234,7 @@ def test_an_idle_connection_is_replaced_without_a_failure(
     found.stop()
     found.start_again()
     assert target.send(events(2, "later")) == {}
-    monkeypatch.setattr(link, "IDLE_SECONDS", -1.0)
+    monkeypatch.setattr(nats_client, "IDLE_SECONDS", -1.0)
     assert target.send(events(2, "idle")) == {}
     assert len(found.received()) == 6
 
@@ -242,7 +243,7 @@ def test_a_server_without_a_sign_of_life_is_given_up(
     core: NatsServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By ping_interval: nothing else would end the wait before the test is given up."""
-    monkeypatch.setattr(Target, "patience", 2 * HANGS_AFTER)
+    monkeypatch.setattr(Target, "timeout", 2 * HANGS_AFTER)
     pings = make(core.settings(ping_interval="100ms"))
     assert pings.send(events(1)) == {}
     core.pause()
@@ -264,14 +265,14 @@ def test_a_server_without_a_sign_of_life_is_given_up(
 def test_so_many_are_on_their_way_to_a_streaming_server_that_does_not_answer(
     streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch, more: Any, sent: int
 ) -> None:
-    monkeypatch.setattr(link, "IDLE_SECONDS", 600.0)
+    monkeypatch.setattr(nats_client, "IDLE_SECONDS", 600.0)
     target = make(streaming.settings(**more))
     target.probe()
-    monkeypatch.setattr(Target, "patience", 1.0)
+    monkeypatch.setattr(Target, "timeout", 1.0)
     streaming.pause()
     assert isinstance(reason(target, events(100)), NotConnected)
     streaming.resume()
-    monkeypatch.setattr(Target, "patience", 5.0)
+    monkeypatch.setattr(Target, "timeout", 5.0)
     assert make(streaming.settings()).send([event("behind")]) == {}
     end = time.monotonic() + HANGS_AFTER
     while len(streaming.received()) <= sent and time.monotonic() < end:
@@ -291,7 +292,7 @@ def test_a_client_that_the_streaming_server_forgot_is_made_known_again(
     streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server asks for a sign of life, which a frozen function does not give."""
-    monkeypatch.setattr(link, "IDLE_SECONDS", 600.0)
+    monkeypatch.setattr(nats_client, "IDLE_SECONDS", 600.0)
     beats = f'token: "{TOKEN}", hb_interval: 50ms, hb_timeout: 50ms, hb_fail_count: 1'
     with streaming.configured(more=beats):
         target = make(streaming.settings())

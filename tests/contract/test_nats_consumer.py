@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.targets.nats import Target
 from tests.contract.trial import DELETE, event
 from tests.servers import Server

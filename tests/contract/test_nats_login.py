@@ -13,7 +13,7 @@ from nats.aio.client import RawCredentials
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
 from bucketcast.event import Event
-from bucketcast.options import Secret, read
+from bucketcast.settings.options import Secret, read
 from bucketcast.targets.nats import Target
 from tests.contract.trial import events
 from tests.servers import Server
@@ -26,7 +26,7 @@ WAYS = ("nats-core", "nats-jetstream", "nats-streaming")
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     """Targets with these settings, closed in the end."""
-    monkeypatch.setattr(Target, "patience", 5.0)
+    monkeypatch.setattr(Target, "timeout", 5.0)
     made: list[Target] = []
 
     def make(texts: Mapping[str, str], **more: str) -> Target:

@@ -10,9 +10,10 @@ import pytest
 
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.nsq import Target
+from bucketcast.targets.nsq.client import UNCONFIRMED
 from tests.contract.trial import HANGS_AFTER, event, events, path_of
 from tests.servers import Arrival, Server
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
@@ -22,7 +23,7 @@ PEM = "-----BEGIN CERTIFICATE-----"
 
 @pytest.fixture
 def nsqd(server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch) -> NsqServer:
-    monkeypatch.setattr(Target, "patience", 2.0)
+    monkeypatch.setattr(Target, "timeout", 10.0)
     found = server("nsq")
     assert isinstance(found, NsqServer)
     return found
@@ -294,6 +295,14 @@ def test_whatever_answers_in_nsqds_place_is_no_confirmation(
     assert says in str(error)
 
 
+def test_a_break_repeats_no_more_than_was_under_way(make: Callable[..., Target]) -> None:
+    """All of a batch was, though nsqd had confirmed nothing of it."""
+    with Impostor(b'{"tls_v1":false}', to_the_end=True) as impostor:
+        failures = make(nsqd_address=impostor.address).send(events(1_000))
+    assert len(failures) == 1_000
+    assert impostor.heard.count(b"MPUB ") == UNCONFIRMED
+
+
 @pytest.mark.parametrize("host", ["a..b", "no-such-host.invalid"])
 def test_a_name_that_is_no_host_is_not_connected(make: Callable[..., Target], host: str) -> None:
     target = make(nsqd_address=host)
@@ -310,11 +319,15 @@ def test_nsqd_knows_who_publishes(nsqd: NsqServer, make: Callable[..., Target]) 
 
 
 class Impostor:
-    """Takes one connection, gives it these answers, each to what it heard, and closes it then."""
+    """Takes one connection, gives it these answers, each to what it heard, and closes it then.
 
-    def __init__(self, *answers: bytes) -> None:
+    Or it hears all that is sent, `to_the_end`.
+    """
+
+    def __init__(self, *answers: bytes, to_the_end: bool = False) -> None:
         self.heard = b""
         self._answers = answers
+        self._to_the_end = to_the_end
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(HANGS_AFTER)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -340,4 +353,5 @@ class Impostor:
                 size = (len(answer) + 4).to_bytes(4, "big")
                 connection.sendall(size + bytes(4) + answer)
             with suppress(ConnectionResetError):
-                connection.recv(65_536)
+                while (heard := connection.recv(65_536)) and self._to_the_end:
+                    self.heard += heard

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.targets.nsq import Target
 from tests.contract.trial import DELETE, HANGS_AFTER, event
 from tests.servers import Server

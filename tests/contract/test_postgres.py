@@ -1,31 +1,32 @@
 """What is particular to PostgreSQL: the join, tables, names, rights, TLS and errors."""
 
 import json
-import random
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 import psycopg
 import pytest
 import trustme
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
+from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
 from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event, padded
-from bucketcast.held import Known
-from bucketcast.lifetime import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
-from bucketcast.options import read
-from bucketcast.targets.postgres import PostgresSettings, Target, sql
-from tests.contract.oracle import Row, visible
+from bucketcast.namespace.rows import MergedState
+from bucketcast.settings.options import read
+from bucketcast.targets import postgres as postgres_target
+from bucketcast.targets.postgres import Target, sql
+from bucketcast.targets.postgres.settings import PostgresSettings
+from tests.contract.diagnoses import fault
+from tests.contract.oracle import Row
 from tests.contract.trial import HANGS_AFTER, bounded
+from tests.contract.waiting import check_that_consumer_waits
 from tests.servers import Arrival, Server
 from tests.servers.postgres import DATABASE, PASSWORD, USER, PostgresServer
 
@@ -36,7 +37,6 @@ DELETE = "s3:ObjectRemoved:Delete"
 MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
 TAGGING = "s3:ObjectCreated:PutTagging"
 HOLD = "s3:ObjectCreated:PutLegalHold"
-HEX = st.integers(0, 15)
 
 
 @pytest.fixture
@@ -80,102 +80,6 @@ def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
             record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
         )
     return seen
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> list[Event]:
-    """Events of two keys: no two of one order, sequencers and times that do not agree."""
-    length = draw(st.integers(1, 10))
-    sequencers = draw(st.permutations(range(1, length + 1)))
-    times = draw(st.permutations(range(1, length + 1)))
-    return [
-        _any_event(draw, sequencer, at) for sequencer, at in zip(sequencers, times, strict=True)
-    ]
-
-
-def _any_event(draw: st.DrawFn, sequencer: int, at: int) -> Event:
-    name = draw(st.sampled_from((PUT, PUT, DELETE, DELETE, MARKER, TAGGING, HOLD)))
-    order = 0 if draw(st.integers(0, 2)) == 0 else sequencer
-    version = draw(st.sampled_from((None, "null", "v1", "v2")))
-    key = draw(st.sampled_from(("x", "y")))
-    if name in (DELETE, MARKER):
-        return event(name, key, at, sequencer=order, version_id=version)
-    size = sequencer * 100 + at if order else None
-    return event(name, key, at, sequencer=order, version_id=version, size=size, etag=f"e{at}")
-
-
-@st.composite
-def deliveries(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
-    """A history, and batches that deliver all of it in any order, some of it again."""
-    history = draw(histories())
-    again = draw(st.lists(st.sampled_from(history), max_size=6))
-    stream = draw(st.permutations([*history, *again]))
-    batches: list[list[Event]] = [[]]
-    for one in stream:
-        if draw(st.booleans()) and batches[-1]:
-            batches.append([])
-        batches[-1].append(one)
-    return history, batches
-
-
-def test_any_order_split_and_repetition_ends_in_the_same_rows(
-    postgres: PostgresServer, admin: Admin
-) -> None:
-    buckets = count()
-    login = postgres.settings()["connection_string"] + " options='-c synchronous_commit=off'"
-
-    @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(deliveries())
-    def converges(delivered: tuple[list[Event], list[list[Event]]]) -> None:
-        history, batches = delivered
-        bucket = f"b{next(buckets)}"
-        for one, batch in enumerate(batches):
-            assert writers[one % 2].send([within(bucket, each) for each in batch]) == {}
-        found = admin.execute(
-            "select key, value::text from events where key like %s", [f"{bucket}/%"]
-        )
-        mirrored = shown(Arrival(key=key, body=value.encode()) for key, value in found)
-        assert mirrored == visible(within(bucket, each) for each in history)
-
-    def within(bucket: str, each: Event) -> Event:
-        return msgspec.structs.replace(each, bucket=bucket)
-
-    with (
-        target(postgres, connection_string=login) as first,
-        target(postgres, connection_string=login) as second,
-    ):
-        writers = (first, second)
-        first.send([put("so that there is a table", 1)])
-        converges()
-
-
-def test_connections_that_write_the_same_keys_at_once_agree(postgres: PostgresServer) -> None:
-    shuffled = random.Random(7)  # noqa: S311 - a shuffle
-    history = [_random_event(shuffled, f"k{shuffled.randrange(20)}", at) for at in range(1, 1200)]
-
-    def hammer(seed: int) -> None:
-        mine = random.Random(seed)  # noqa: S311
-        stream = mine.sample(history, len(history))
-        with target(postgres) as writer:
-            while stream:
-                size = mine.randrange(1, 40)
-                assert writer.send(stream[:size]) == {}
-                stream = stream[size:]
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(hammer, range(4)))
-    assert rows(postgres) == visible(history)
-
-
-def _random_event(source: random.Random, key: str, at: int) -> Event:
-    name = source.choice((PUT, PUT, PUT, DELETE, DELETE, TAGGING))
-    if name == PUT:
-        return put(key, at, version_id=source.choice((None, "v1", "v2")))
-    if name == TAGGING:
-        version = source.choice((None, "v1", "v2"))
-        return event(name, key, at, sequencer=0, etag=f"t{at}", version_id=version)
-    version = source.choice((None, None, "v1"))
-    return event(name, key, at, sequencer=source.choice((None, 0)), version_id=version)
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
@@ -280,7 +184,7 @@ def test_access_appends_every_event(postgres: PostgresServer) -> None:
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_the_other_formats_table_is_refused_with_the_cure(
+def test_the_other_formats_table_is_refused_with_the_hint(
     postgres: PostgresServer, form: str
 ) -> None:
     other = {"namespace": "access", "access": "namespace"}[form]
@@ -305,12 +209,14 @@ def test_a_table_of_any_name_that_minio_takes(postgres: PostgresServer, name: st
             == {}
         )
         mirror.probe()
-        assert mirror.known(["b/b"]) == {
-            "b/b": Known(None, padded("2"), event(DELETE, "b", 2).time)
+        assert mirror.merged_states(["b/b"]) == {
+            "b/b": MergedState(None, padded("2"), event(DELETE, "b", 2).time)
         }
-        assert [each.path for share in mirror.shares(1) for each in mirror.held(share, "b")] == [
-            "b/a"
-        ]
+        assert [
+            each.path
+            for partition in mirror.partitions(1)
+            for each in mirror.stored_rows(partition, "b")
+        ] == ["b/a"]
     seen = name[1:-1] if name.startswith('"') else name.lower()
     assert {key: row.name for key, row in rows(postgres, seen).items()} == {"b/a": TAGGING}
 
@@ -365,6 +271,56 @@ def test_what_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Adm
     assert set(rows(postgres)) == {"b/first", "b/a", "b/c"}
 
 
+@pytest.fixture
+def refusing(postgres: PostgresServer, admin: Admin) -> Iterator[Target]:
+    """A target whose table takes no key that begins with bad."""
+    with target(postgres) as mirror:
+        mirror.send([put("first", 1)])
+        admin.execute("alter table events add check (key not like '%bad%')")
+        yield mirror
+
+
+BAD = [put(f"bad{at}", at) for at in range(1, 33)]
+
+
+def test_a_server_that_goes_while_a_batch_is_split_is_asked_no_more(
+    refusing: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    write = refusing._write
+
+    def once(events: list[Event]) -> None:
+        asked.append(len(events))
+        if len(asked) > 1:
+            raise NotConnected("the server hung up")
+        write(events)
+
+    monkeypatch.setattr(refusing, "_write", once)
+    failures = refusing.send(BAD)
+    assert [type(each) for each in failures.values()] == [NotConnected] * len(BAD)
+    assert asked == [32, 16]
+
+
+def test_a_batch_that_is_split_for_too_long_ends_in_time(
+    refusing: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What there was no time for comes again; what was found out stays."""
+    asked: list[int] = []
+    write = refusing._write
+    two_seconds_each = SimpleNamespace(monotonic=lambda: 2.0 * len(asked))
+
+    def counted(events: list[Event]) -> None:
+        asked.append(len(events))
+        write(events)
+
+    monkeypatch.setattr(postgres_target, "time", two_seconds_each)
+    monkeypatch.setattr(refusing, "_write", counted)
+    failures = refusing.send(BAD)
+    assert failures.keys() == set(range(len(BAD)))
+    assert [type(failures[index]) for index in (0, 31)] == [Rejected, Retryable]
+    assert len(asked) == 11
+
+
 def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> None:
     bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
     with target(postgres, format="access") as log:
@@ -399,6 +355,22 @@ def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> Non
             mirror.probe()
         with pytest.raises(Retryable, match=r"permission denied.* grant it"):
             mirror.send([put("a", 1)])
+        last = fault(mirror)
+        assert 'lacks SELECT on "public".events' in last.found
+        assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON "public".events TO {USER}' in last.hint
+
+
+def test_doctor_says_how_a_missing_table_may_be_made(
+    postgres: PostgresServer, admin: Admin
+) -> None:
+    admin.execute("drop role if exists poor")
+    admin.execute("create role poor login password 'poor-s3cret'")
+    string = postgres.settings()["connection_string"]
+    string = string.replace(USER, "poor", 1).replace(PASSWORD, "poor-s3cret")
+    with target(postgres, connection_string=string) as mirror:
+        last = fault(mirror)
+    assert "lacks CREATE on the schema for events" in last.found
+    assert "make the table" in last.hint
 
 
 def test_probe_leaves_nothing(postgres: PostgresServer, admin: Admin) -> None:
@@ -455,7 +427,7 @@ def test_tls_is_verified_and_leaves_no_file(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Target(read(PostgresSettings, getattr(postgres, settings)())) as mirror:
         assert mirror.send([put("a", 1)]) == {}
-        assert cast("Any", mirror)._connection.pgconn.ssl_in_use
+        assert cast("Any", mirror)._open.pgconn.ssl_in_use
     assert list(tmp_path.iterdir()) == []
 
 
@@ -473,7 +445,7 @@ def test_tls_is_asked_for_unless_the_string_says_otherwise(postgres: PostgresSer
     string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
     with target(postgres, connection_string=string) as mirror:
         mirror.probe()
-        assert cast("Any", mirror)._connection.pgconn.ssl_in_use
+        assert cast("Any", mirror)._open.pgconn.ssl_in_use
 
 
 def test_a_wrong_password_is_no_broken_connection(postgres: PostgresServer) -> None:
@@ -529,7 +501,7 @@ def test_a_connection_that_the_server_ended_is_not_used_again(
 def test_a_silent_server_is_given_up(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Target, "patience", 0.5)
+    monkeypatch.setattr(Target, "timeout", 0.5)
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
         postgres.pause()
@@ -588,3 +560,9 @@ def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Ad
         for at in range(1, 4):
             assert mirror.send([put("a", at)]) == {}
     assert admin.execute("select key from events_guard").fetchall() == [("b",)]
+
+
+@pytest.mark.parametrize("format_", ["namespace", "access"])
+def test_the_consumer_waits_for_the_table(postgres: PostgresServer, format_: str) -> None:
+    arguments = [postgres.settings()["connection_string"], postgres.place]
+    check_that_consumer_waits("postgres", postgres, arguments, format_)

@@ -3,24 +3,26 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from bucketcast import options
+from bucketcast.delivery.retention import TOMBSTONE_DAYS
 from bucketcast.errors import Foreign, NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import AGENT, Event
-from bucketcast.lifetime import TOMBSTONE_DAYS
+from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.shapes.minio import encode
 from bucketcast.sources.minio import parse
-from bucketcast.targets.redis import Target, calls, mirror, script
+from bucketcast.targets.base import IDLE_SECONDS
+from bucketcast.targets.redis import Target, mirror
+from bucketcast.targets.redis import batch as redis_batch
 from bucketcast.targets.redis.errors import NEEDS
-from tests.contract.oracle import Row, visible
+from tests.contract.diagnoses import fault
+from tests.contract.oracle import Row
+from tests.contract.waiting import check_that_consumer_waits
 from tests.servers.redis import PASSWORD, RedisServer
 
 PUT, COPY = "s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"
@@ -71,69 +73,6 @@ def shown(redis: RedisServer) -> dict[str, Row]:
             record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
         )
     return rows
-
-
-class Deliveries:
-    """Events, then how they come: shuffled, doubled and cut into batches."""
-
-    keys = ("a/b", 'ü +%"},"source":{')
-    versions = (None, "null", "v1", "v2")
-
-    @classmethod
-    def events(cls) -> st.SearchStrategy[list[Event]]:
-        """Times do not follow the sequencers, but are never the same; some have no sequencer."""
-        one = st.tuples(
-            st.sampled_from((PUT, PUT, COPY, DELETE, DELETE, MARKER, TAGGED, HOLD)),
-            st.sampled_from(cls.keys),
-            st.sampled_from(cls.versions),
-            st.integers(0, 2),
-            st.integers(1, 40),
-        )
-        return st.lists(one, max_size=18).map(cls._made)
-
-    @staticmethod
-    def _made(drawn: Sequence[tuple[str, str, str | None, int, int]]) -> list[Event]:
-        events = []
-        for at, (name, key, version, sequenced, other) in enumerate(drawn, 1):
-            more: dict[str, Any] = {"version_id": version}
-            if name in (PUT, COPY):
-                more |= {"size": at, "etag": f"e{at}"}
-            if not sequenced:
-                more["sequencer"] = ""
-            more["time"] = f"2026-01-02T03:{other:02}:{at:02}.000Z"
-            events.append(event(name, key, at, **more))
-        return events
-
-    @staticmethod
-    def batches(data: st.DataObject, events: Sequence[Event]) -> Iterator[list[Event]]:
-        again = data.draw(st.lists(st.sampled_from(events), max_size=6)) if events else []
-        order = data.draw(st.permutations([*events, *again]))
-        while order:
-            size = data.draw(st.integers(1, len(order)))
-            yield list(order[:size])
-            order = order[size:]
-
-
-def test_any_order_repetition_and_split_shows_the_same(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
-    target = make()
-
-    @settings(
-        max_examples=500,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    @given(Deliveries.events(), st.data())
-    def proven(events: list[Event], data: st.DataObject) -> None:
-        with redis.connect() as client:
-            client.delete(redis.place, f"{redis.place}:guard", f"{redis.place}:guard:aged")
-        for batch in Deliveries.batches(data, events):
-            assert target.send(batch) == {}
-        assert shown(redis) == visible(events)
-
-    proven()
 
 
 def test_the_newest_overlay_counts_whenever_it_comes(
@@ -268,7 +207,7 @@ def test_an_event_that_the_script_fails_at_is_rejected_alone(
 ) -> None:
     """The real script, with a fault in it that some events meet."""
     fault = 'if string.find(ARGV[1], "poison", 1, true) then error("met poison") end\n'
-    monkeypatch.setattr(mirror, "SCRIPT", fault + script.SCRIPT)
+    monkeypatch.setattr(mirror, "SCRIPT", fault + mirror.SCRIPT)
     good = [put(f"k{at}", at) for at in range(1, 600)]
     odd = {
         0: put("k1", 9, etag="poison"),  # newer than what is good
@@ -309,7 +248,7 @@ def test_another_sources_bucket_of_that_name_waits(
     assert target.send([of("minio", "made up", user_agent=AGENT)]) == {}
     with redis.connect() as client:
         client.hdel(f"{redis.place}:guard:sources", "uploads")
-    assert other.send(batch[:1]) == {}, "the cure"
+    assert other.send(batch[:1]) == {}, "with what the hint says"
     assert target.send(batch[:1]) == {}
 
 
@@ -430,6 +369,22 @@ def test_missing_rights_are_named(
     assert type(failure) is Retryable
     assert "NOPERM" in str(failure)
     assert "the user needs ~other* +" in str(failure)
+    last = fault(make(texts))
+    assert ("NOPERM" in last.found, "the user needs ~other* +" in last.hint) == (True, True)
+    with redis.connect() as client:
+        assert not client.exists("other")
+
+
+def test_a_replica_is_found_without_a_write(
+    redis: RedisServer, make: Callable[..., Target]
+) -> None:
+    with redis.connect() as client:
+        client.slaveof("127.0.0.1", "1")
+        try:
+            last = fault(make())
+        finally:
+            client.slaveof()
+    assert ("READONLY" in last.found, last.hint) == (True, "address must be the primary's")
 
 
 @pytest.mark.parametrize("limited", [True, False])
@@ -500,7 +455,7 @@ def test_a_replica_is_no_place_to_write(redis: RedisServer, make: Callable[..., 
 def test_one_event_too_large_is_rejected_alone(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "LARGEST_VALUE", 2_000)
+    monkeypatch.setattr(redis_batch, "LARGEST_VALUE", 2_000)
     for format_ in ("namespace", "access"):
         failures = make(format=format_, key=f"ev:{format_}").send(
             [put("a", 1), put("x" * 2_000, 2), put("b", 3), put("\ud800", 4)]
@@ -527,6 +482,25 @@ def test_threads_share_a_target(redis: RedisServer, make: Callable[..., Target])
     assert len(redis.received()) == 8 * 599
 
 
+def test_a_connection_that_was_idle_for_long_is_replaced(
+    redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ours() -> set[str]:
+        return {each["id"] for each in client.client_list()} - others
+
+    target, others = make(), set[str]()
+    with redis.connect() as client:
+        others = ours()
+        assert target.send([put("a", 1)]) == {}
+        first = ours()
+        assert target.send([put("a", 2)]) == {}
+        assert ours() == first
+        later = time.time() + IDLE_SECONDS + 1
+        monkeypatch.setattr(time, "time", lambda: later)
+        assert target.send([put("a", 3)]) == {}
+        assert not ours() & first
+
+
 def test_the_scripts_forgotten_by_the_server_do_not_matter(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
@@ -542,8 +516,8 @@ def test_mistakes_that_no_single_option_shows() -> None:
     texts["client_cert"] = "-----BEGIN CERTIFICATE-----"
     found = Target.check(options.read(Target.Settings, texts))
     assert [key for key, *_ in found] == [
-        "client_cert",
         "tls_skip_verify",
+        "client_cert",
         "client_key",
         "password",
     ]
@@ -558,3 +532,9 @@ def test_where_names_no_secret(address: str, where: str) -> None:
     target = Target(options.read(Target.Settings, texts))
     assert target.where == f"{where}, hash k"
     assert PASSWORD not in repr(target.settings)
+
+
+@pytest.mark.parametrize("format_", ["namespace", "access"])
+def test_the_consumer_waits_for_the_key(redis: RedisServer, format_: str) -> None:
+    arguments = [f"redis://:{PASSWORD}@{redis.address}", redis.place]
+    check_that_consumer_waits("redis", redis, arguments, format_)

@@ -195,7 +195,7 @@ def test_data_moves_out_of_a_folder_that_others_may_not_pass(
         shutil.rmtree((tmp_path / server_name / "home").resolve(), ignore_errors=True)
 
 
-def test_a_missing_program_names_the_cure() -> None:
+def test_a_missing_program_names_the_hint() -> None:
     with pytest.raises(MissingProgramError, match=r"no-such-server .* tests/servers/install"):
         find_program("no-such-server", "/usr/lib/postgresql/*/bin")
 

@@ -177,7 +177,7 @@ def test_a_probe_leaves_nothing_behind(trial: Trial) -> None:
     assert len(trial.arrivals()) == 2
 
 
-def test_another_format_in_the_same_place_is_refused_with_the_cure(formatted: Trial) -> None:
+def test_another_format_in_the_same_place_is_refused_with_the_hint(formatted: Trial) -> None:
     assert formatted.sender().send(events(2)) == {}
     before = formatted.arrivals()
     for other in layouts(formatted.layout.kind):

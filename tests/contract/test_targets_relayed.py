@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 
 from bucketcast import sources
-from bucketcast.dispatch import Back, Dead, Dispatcher, Message
-from bucketcast.envelope import Delivery, pack
+from bucketcast.delivery.envelope import Delivery, pack
+from bucketcast.dispatch import Dead, Dispatcher, Message, Requeue
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.contract.oracle import visible
@@ -67,14 +67,14 @@ class Buried:
     def __init__(self) -> None:
         self.dead: list[Dead] = []
 
-    def bury(self, dead: Sequence[Dead]) -> set[int]:
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
         self.dead += dead
         return set()
 
-    def bury_message(self, message: Message, reason: str, error: str = "") -> bool:
+    def dead_letter_message(self, message: Message, reason: str, error: str = "") -> bool:
         raise AssertionError((message, reason, error))
 
-    def go_back(self, parts: Sequence[Back]) -> set[int]:
+    def requeue(self, parts: Sequence[Requeue]) -> set[int]:
         raise AssertionError(parts)
 
     def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
@@ -83,7 +83,7 @@ class Buried:
     def postpone(self, pauses: dict[str, int]) -> None:
         raise AssertionError(pauses)
 
-    def renewing(self, seconds: Mapping[str, int]) -> AbstractContextManager[None]:
+    def heartbeat(self, seconds: Mapping[str, int]) -> AbstractContextManager[None]:
         assert seconds
         return nullcontext()
 
@@ -95,12 +95,12 @@ def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
         Message("id", "receipt", each.body, now, 1)
         for each in pack([Delivery("rule", each) for each in events], now)
     ]
-    way = Buried()
-    dispatch = Dispatcher(lambda _: sender.target, way, batch_size=1000, in_order=False)
+    queue = Buried()
+    dispatch = Dispatcher(lambda _: sender.target, queue, batch_size=1000, in_order=False)
     outcome = bounded(lambda: dispatch(messages, now=now, remaining=lambda: 600.0))
-    assert (outcome.stay, outcome.retried, outcome.dead) == ([], 0, len(way.dead))
-    assert all(str(each.reason) for each in way.dead)
-    return [each.delivery.event.key for each in way.dead]
+    assert (outcome.stay, outcome.retried, outcome.dead) == ([], 0, len(queue.dead))
+    assert all(str(each.reason) for each in queue.dead)
+    return [each.delivery.event.key for each in queue.dead]
 
 
 @pytest.mark.parametrize("what", ODD)

@@ -10,7 +10,7 @@ import pytest
 
 from bucketcast import shapes, sources
 from bucketcast.event import Event
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from tests.contract.trial import UNUSUAL_KEYS, Trial
 from tests.servers import Arrival
 
@@ -117,13 +117,13 @@ def test_what_arrives_is_what_the_target_says(shaped: Trial) -> None:
 
 
 @pytest.mark.parametrize("name", get_args(shapes.Name))
-def test_a_shape_without_a_place_is_refused_with_the_cure(trial: Trial, name: str) -> None:
+def test_a_shape_without_a_place_is_refused_with_the_hint(trial: Trial, name: str) -> None:
     """A mirror is guarded by what its records say; attributes need headers."""
     plain = trial.sender().target
     refused = trial.layout.mirrors and name != "minio"
     if name == "cloudevents-binary" and not plain.headers(put("a")):
         refused = True
     made = read(trial.kind.Settings, trial.texts(shape=name))
-    mistakes = [(key, allowed) for key, _, allowed in trial.kind.check(made)]
-    assert {key for key, _ in mistakes} == ({"shape"} if refused else set())
-    assert all(allowed.startswith("allowed is ") for _, allowed in mistakes)
+    errors = [(key, allowed) for key, _, allowed in trial.kind.check(made)]
+    assert {key for key, _ in errors} == ({"shape"} if refused else set())
+    assert all(allowed.startswith("allowed is ") for _, allowed in errors)

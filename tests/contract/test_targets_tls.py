@@ -12,6 +12,7 @@ import pytest
 from bucketcast.errors import NotConnected
 from bucketcast.shapes import minio
 from tests import servers
+from tests.contract.diagnoses import fault
 from tests.contract.trial import Trial, events
 from tests.servers import Server
 from tests.servers.tls import Tls
@@ -54,6 +55,9 @@ def test_a_server_of_an_unknown_authority_is_refused(one: Trial) -> None:
 def test_an_expired_certificate_is_refused(one: Trial, expired: Server) -> None:
     assert one.sender(expired.settings()).probe() is None
     assert_refused(one, expired.tls_settings(), CERTIFICATE)
+    last = fault(one.sender(expired.tls_settings()).target, "tls")
+    assert "certificate has expired" in last.found
+    assert "renew the server's certificate" in last.hint
     assert expired.received() == []
 
 

@@ -106,7 +106,10 @@ def test_a_server_killed_in_a_run_of_sends_loses_nothing(trial: Trial) -> None:
     assert twice <= (set() if trial.layout.mirrors else run.failed.keys())
 
 
-def test_a_silent_server_is_given_up_and_later_used_again(one: Trial) -> None:
+def test_a_silent_server_is_given_up_and_later_used_again(
+    one: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one.kind, "timeout", 2.0)
     soon = one.where_known(SOON)
     connected, new = one.sender(soon), one.sender(soon)
     assert connected.send(events(1, "before")) == {}
@@ -120,7 +123,8 @@ def test_a_silent_server_is_given_up_and_later_used_again(one: Trial) -> None:
     assert set(one.paths()) == {minio.path(each) for each in wanted}
 
 
-def test_a_probe_sees_a_silent_server(one: Trial) -> None:
+def test_a_probe_sees_a_silent_server(one: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one.kind, "timeout", 2.0)
     sender = one.sender(one.where_known(SOON))
     one.server.pause()
     assert isinstance(sender.probe(), Retryable)

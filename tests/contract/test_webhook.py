@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast import __version__, options
+from bucketcast import __version__
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -25,6 +25,7 @@ from bucketcast.errors import (
     Throttled,
 )
 from bucketcast.event import Event
+from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target
 from tests.contract.trial import bounded

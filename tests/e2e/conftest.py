@@ -12,7 +12,7 @@ import boto3
 import pytest
 
 from tests.conftest import start_or_fail
-from tests.e2e.deploying import BUCKETS, Consumers, Local, write_configuration
+from tests.e2e.deployment import BUCKETS, SNS_TOPIC, Consumers, Local, write_configuration
 from tests.e2e.system import System
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
@@ -42,7 +42,9 @@ def consumers(servers_folder: Path, tls: Tls) -> Iterator[Consumers]:
 
 
 @pytest.fixture(scope="session")
-def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
+def system(
+    consumers: Consumers, servers_folder: Path, request: pytest.FixtureRequest
+) -> Iterator[System]:
     """The stack of the app as it is, deployed by the CDK into an emulator of its own."""
     folder = servers_folder / "e2e"
     elsewhere = folder / "elsewhere"
@@ -50,7 +52,7 @@ def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
     config = folder / "bucketcast.toml"
     write_configuration(config, BUCKETS, consumers.targets())
     with config.open("a", encoding="utf-8") as more:
-        more.write('[pipeline]\nbuckets = ["*"]\n')
+        more.write(f'[source.sns]\ntopics = ["{SNS_TOPIC}"]\n[pipeline]\nbuckets = ["*"]\n')
     local = Local(folder / "local")
     try:
         local.start_emulator()
@@ -62,9 +64,18 @@ def system(consumers: Consumers, servers_folder: Path) -> Iterator[System]:
         yield deployed
         # The local AWS lets every function do everything. AWS does not.
         assert deployed.beyond_their_rights() == []
+        if _all_of_them(request.session):
+            unused = deployed.unused_rights()
+            assert not unused, "\n".join(unused)
         deployed.close()
     finally:
         local.stop()
+
+
+def _all_of_them(session: pytest.Session) -> bool:
+    """Whether every file here was run, so that what nothing used is a right too many."""
+    files = set(Path(__file__).parent.glob("test_*.py"))
+    return {item.path for item in session.items} >= files and not session.testsfailed
 
 
 @pytest.fixture
@@ -129,5 +140,7 @@ def _make_buckets_with_notifications(local: Local) -> None:
     s3.put_bucket_notification_configuration(
         Bucket="found", NotificationConfiguration={"EventBridgeConfiguration": {}}
     )
-    s3.close()
-    sqs.close()
+    sns = boto3.client("sns", **where)
+    assert sns.create_topic(Name=SNS_TOPIC.rpartition(":")[2])["TopicArn"] == SNS_TOPIC
+    for each in (s3, sqs, sns):
+        each.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bucketcast import targets
-from bucketcast.options import options_of
+from bucketcast.settings.options import options_of
 from tests import servers
 from tests.e2e.arrivals import as_listed, held
 from tests.servers import Server, Settings

@@ -25,7 +25,7 @@ def test_target_ls_shows_every_target_online(system: System) -> None:
     ran = system.bucketcast("target", "ls", "--wait", "50")
     assert ran.code == 0
     heading, *lines = ran.out.splitlines()
-    assert heading.split() == ["ARN", "WHERE", "ONLINE", "MESSAGES", "WAITING", "MESSAGES", "DEAD"]
+    assert heading.split()[:5] == ["ARN", "WHERE", "ONLINE", "MESSAGES", "WAITING"]
     assert {line.split()[0] for line in lines} == ARNS
     port = system.consumers.webhook.listeners.tls
     assert f"https://127.0.0.1:{port}/events" in ran.out
@@ -78,11 +78,14 @@ def test_misuse_is_said_and_ends_with_2(system: System) -> None:
         assert "Traceback" not in ran.err
 
 
-def test_a_bucket_that_is_not_wired_is_remarked(system: System, prefix: str) -> None:
-    ran = system.bucketcast(
-        "event", "add", "nowhere", "arn:minio:sqs::primary:webhook", "--prefix", prefix
-    )
-    assert "nowhere" in ran.err
+def test_a_bucket_that_does_not_exist_is_refused(system: System, prefix: str) -> None:
+    words = ("event", "add", "nowhere", "arn:minio:sqs::primary:webhook", "--prefix", prefix)
+    ran = system.bucketcast(*words)
+    assert ran.code == 1
+    assert "bucket 'nowhere' does not exist" in ran.err
+    assert "nowhere" not in system.bucketcast("event", "ls").out
+    assert system.bucketcast(*words, "--ahead").code == 0
+    assert "nowhere" in system.bucketcast("event", "ls").out
 
 
 def test_no_stack_of_that_name(system: System) -> None:

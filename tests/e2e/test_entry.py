@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ENTRY, ROOT
+from tests.e2e.deployment import ENTRY, ROOT
 from tests.e2e.system import System
 
 RECORDED = ROOT / "tests" / "events"

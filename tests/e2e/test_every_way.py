@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ROOT
+from tests.e2e.deployment import ROOT, SNS_TOPIC
 from tests.e2e.system import System
 
 RECORDED = ROOT / "tests" / "events"
@@ -50,6 +50,15 @@ def until_arrived(system: System, bucket: str, wanted: list[tuple[str, str]]) ->
     system.until(f"{len(wanted)} events", seen, lambda found: found.total() >= here.total())
     system.until_settled()
     assert seen() == here
+
+
+def test_a_topic_of_sns_may_stand_between(system: System, bucket: str) -> None:
+    """The deploy has subscribed the ingress queue; S3 would publish the same body."""
+    body = json.loads((RECORDED / "s3" / "put-2.1.json").read_text())
+    place = body["Records"][0]["s3"]
+    place["bucket"]["name"] = bucket
+    system.client("sns").publish(TopicArn=SNS_TOPIC, Message=json.dumps(body))
+    until_arrived(system, bucket, [("s3:ObjectCreated:Put", place["object"]["key"])])
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])

@@ -16,7 +16,7 @@ from minio.notificationconfig import (
 )
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ROOT
+from tests.e2e.deployment import ROOT
 from tests.e2e.mc import Mc
 from tests.e2e.system import System
 from tests.e2e.test_gateway import call

@@ -16,9 +16,10 @@ from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from tests.e2e.deploying import ROOT, STACK
+from tests.e2e.commands import COMMAND
+from tests.e2e.deployment import ROOT, STACK
 from tests.e2e.mc import Mc
-from tests.e2e.system import COMMAND, System
+from tests.e2e.system import System
 from tests.e2e.test_gateway import call
 
 PUTS = "s3:ObjectCreated:*"

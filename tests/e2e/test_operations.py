@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e import arrivals
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ROOT
+from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
 from tests.ran import Ran
 from tests.servers.webhook import TOKEN

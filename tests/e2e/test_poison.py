@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.envelope import unpack, zstd
+from bucketcast.delivery.envelope import unpack, zstd
 from tests.e2e import arrivals
 from tests.e2e.arrivals import posted
 from tests.e2e.records import message, record

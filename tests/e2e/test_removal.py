@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.e2e.deploying import STACK, Local
+from tests.e2e.deployment import STACK, Local
 from tests.e2e.records import message, record
 from tests.e2e.system import Deployed
 

@@ -1,15 +1,13 @@
-"""What the functions call, their roles let them: the local AWS itself would let them do all."""
+"""What functions and jobs call, their roles let them: the local AWS would let them do all."""
 
 from collections.abc import Callable
 
-from tests.e2e import rights
+from tests.e2e import iam
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
 from tests.servers.receiver import Answer
 
-FORBIDDEN = rights.Call(
-    "Bucketcast-ingest", "s3", "DeleteObject", {"Bucket": "uploads", "Key": "a"}
-)
+FORBIDDEN = iam.Call("Bucketcast-ingest", "s3", "DeleteObject", {"Bucket": "uploads", "Key": "a"})
 
 
 def test_what_was_called_so_far_is_within_the_roles(
@@ -31,7 +29,7 @@ def test_what_was_called_so_far_is_within_the_roles(
     )
     system.until_settled()
     assert system.beyond_their_rights() == []
-    calls = rights.recorded(system.local.calls)
+    calls = iam.recorded(system.local.calls)
     made = {(call.function, call.operation) for call in calls}
     assert ("Bucketcast-wiring", "PutBucketNotificationConfiguration") in made
     assert ("Bucketcast-ingest", "SendMessageBatch") in made
@@ -41,8 +39,8 @@ def test_what_was_called_so_far_is_within_the_roles(
 
 
 def test_the_judge_is_awake(system: System) -> None:
-    roles = rights.roles_of(system.client("lambda"), system.client("iam"), "Bucketcast-")
-    place = rights.Place("000000000000", "us-east-1")
-    assert rights.refused([FORBIDDEN], roles, place) == [
-        "Bucketcast-ingest may not s3:DeleteObject on arn:aws:s3:::uploads/a"
+    calls = [FORBIDDEN, FORBIDDEN._replace(function="Bucketcast-scan")]
+    assert system.refused(calls) == [
+        "Bucketcast-ingest may not s3:DeleteObject on arn:aws:s3:::uploads/a",
+        "Bucketcast-scan may not s3:DeleteObject on arn:aws:s3:::uploads/a",
     ]

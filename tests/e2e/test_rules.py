@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable
 
+from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
 from tests.ran import Ran

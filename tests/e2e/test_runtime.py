@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from bucketcast.arn import Arn
+from bucketcast.aws import clients, deployed
+from bucketcast.aws.rules import Rules
+from bucketcast.aws.runtime.factory import run_time_targets
+from bucketcast.aws.runtime.targets import RuntimeTargets
 from bucketcast.rules import Rule
-from bucketcast.store import access, deployed
-from bucketcast.store.rules import Rules
-from bucketcast.store.runtime.opened import run_time_targets
-from bucketcast.store.runtime.targets import RuntimeTargets
 from tests.e2e.arrivals import posted
 from tests.e2e.system import System
 from tests.servers import webhook
@@ -24,7 +24,7 @@ MANY = 200
 AT_ONCE = 8
 
 
-class Aws(access.Aws):
+class Aws(clients.Aws):
     """The clients of the system's own environment."""
 
     def __init__(self, system: System) -> None:

@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deploying import ENTRY, STACK
+from tests.e2e.deployment import ENTRY, STACK
 from tests.e2e.system import System
 from tests.servers import postgres, redis, webhook
+from tests.servers.receiver import Answer
 from tests.servers.webhook import WebhookServer
 
 ROTATED = "r0tated-s3cret"
+NAME = "bucketcast/webhook-flaky/auth_token"
 TOKENS = tuple(source["token"] for source in ENTRY.values())
 SECRETS = (*TOKENS, webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
 
@@ -27,8 +29,7 @@ def test_a_rotated_token_is_fetched_again_without_a_deploy(
         lambda seen: len(seen) == 1,
     )
     expect(flaky, ROTATED)
-    name = "bucketcast/webhook-flaky/auth_token"
-    system.client("secretsmanager").put_secret_value(SecretId=name, SecretString=ROTATED)
+    system.client("secretsmanager").put_secret_value(SecretId=NAME, SecretString=ROTATED)
     for number in range(3):
         system.put("uploads", f"{prefix}after-{number}.jpg")
     system.until(
@@ -41,11 +42,61 @@ def test_a_rotated_token_is_fetched_again_without_a_deploy(
     assert system.fares()["webhook.flaky"]["online"] is True
 
 
+def test_a_secret_that_an_endpoint_repeats_is_shown_nowhere(
+    system: System, prefix: str, rule: Callable[..., None], tmp_path: Path
+) -> None:
+    flaky = system.consumers.flaky
+    rule("webhook.flaky")
+    arn, dead = (system.targets["webhook.flaky"][name] for name in ("arn", "dead"))
+    secrets = system.client("secretsmanager")
+    token = secrets.get_secret_value(SecretId=NAME)["SecretString"]
+    assert token in SECRETS
+    flaky.answer(Answer(status=422, body=f"you sent: Bearer {token}", match=prefix))
+    try:
+        system.put("uploads", f"{prefix}a.jpg")
+        system.until_equal("the dead letter", lambda: system.depth(dead), 1)
+    finally:
+        flaky.answer()
+    shown = system.bucketcast("dlq", "show", arn)
+    assert "answered 422: you sent: Bearer ***" in shown.out
+    said = {
+        " ".join(words): system.bucketcast(*words)
+        for words in (
+            ("dlq", "ls", arn, "--json"),
+            ("dlq", "export", arn),
+            ("trace", "uploads", f"{prefix}a.jpg"),
+        )
+    }
+    assert_clean({words: ran.out + ran.err for words, ran in said.items()} | {"show": shown.out})
+    letters = system.sqs.receive_message(
+        QueueUrl=dead, VisibilityTimeout=0, MessageAttributeNames=["All"]
+    )["Messages"]
+    assert_clean({"the dead letter": json.dumps(letters)})
+    removed = tmp_path / "removed.ndjson"
+    assert system.bucketcast("dlq", "purge", arn, "--file", str(removed), "--yes").code == 0
+    assert_clean({"the removed": removed.read_text()})
+
+
+def test_no_secret_is_in_a_table(system: System) -> None:
+    tables = system.client("dynamodb")
+    items = {
+        name: [
+            item
+            for page in tables.get_paginator("scan").paginate(TableName=name)
+            for item in page["Items"]
+        ]
+        for name in tables.list_tables()["TableNames"]
+    }
+    assert any(items.values())
+    assert_clean({name: repr(found) for name, found in items.items()})
+
+
 def expect(server: WebhookServer, token: str) -> None:
-    """Let the receiver take this login only, from now on."""
+    """Let the receiver take this bearer token instead of its own, from now on."""
     file = server.process.folder / "receiver.json"
     settings = json.loads(file.read_text())
-    file.write_text(json.dumps(settings | {"logins": [f"Bearer {token}"]}))
+    logins = [f"Bearer {token}", webhook.BASIC]
+    file.write_text(json.dumps(settings | {"logins": logins}))
     server.stop()
     server.start_again()
 

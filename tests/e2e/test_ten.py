@@ -14,7 +14,7 @@ import pytest
 from tests.chaos.plan import plan
 from tests.chaos.run import bring_back_soon, prepare, run
 from tests.e2e import arrivals
-from tests.e2e.deploying import Local, write_configuration
+from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
 from tests.e2e.ten import Ten, all_running
 from tests.servers import Server

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.e2e.deploying import ROOT, UP_SECONDS, Local
+from tests.e2e.deployment import ROOT, UP_SECONDS, Local
 from tests.e2e.system import System
 from tests.servers.machine import ports
 

@@ -1,15 +1,20 @@
 """`bucketcast trace` and `explain` on the deployed stack: what they say is what happened."""
 
 import json
+import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from tests.e2e.arrivals import posted
+from bucketcast.delivery import tracing
+from tests.e2e.arrivals import posted, table
+from tests.e2e.commands import COMMAND
 from tests.e2e.system import System
 from tests.servers.receiver import Answer
 
 RETURN_SECONDS = 60.0
 FLAKY = "arn:minio:sqs::flaky:webhook"
+MIRROR = "arn:minio:sqs::mirror:postgresql"
 PRIMARY = "arn:minio:sqs::primary:webhook"
 
 
@@ -47,10 +52,76 @@ def test_trace_finds_an_event_that_was_retried_and_then_delivered(
         lambda steps: sum(step["what"] == "delivered" for step in steps) == 2,
     )
     assert steps[0]["what"] == "received"
-    assert {step["target"] for step in steps if step["what"] == "sent"} == {FLAKY, PRIMARY}
-    own = [step for step in steps if step["target"] == FLAKY and step["what"] != "sent"]
+    assert {step["target"] for step in steps if step["what"] == "queued"} == {FLAKY, PRIMARY}
+    own = [step for step in steps if step["target"] == FLAKY and step["what"] != "queued"]
     assert [step["what"] for step in own] == ["retried"] * (len(own) - 1) + ["delivered"]
     assert "503" in own[0]["why"]
+
+
+def test_tail_shows_each_step_once_until_interrupted(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.primary")
+    command = [str(COMMAND), "tail", "uploads", "--target", PRIMARY, "--since", "1m", "--json"]
+    keys = [f"{prefix}{number}.jpg" for number in range(3)]
+    wanted = {tracing.of_object("uploads", key) for key in keys}
+    with subprocess.Popen(
+        command, cwd=system.elsewhere, env=system.environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for key in keys:
+            system.put("uploads", key)
+        found: list[tuple[str, str]] = []
+        try:
+            while sum(what == "delivered" for what, _ in found) < len(keys):
+                step = json.loads(process.stdout.readline())
+                if step["event"].partition("@")[0] in wanted:
+                    assert (step["bucket"], step["target"]) == ("uploads", PRIMARY)
+                    found.append((step["what"], step["event"]))
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+    assert sorted(what for what, _ in found) == ["delivered"] * 3 + ["queued"] * 3
+    assert len(set(found)) == len(found)
+
+
+def test_a_test_event_arrives_at_its_target_alone_and_says_so(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    rule("webhook.flaky")
+    ran = system.bucketcast("test", PRIMARY, "--bucket", "uploads", "--key", f"{prefix}a", "--json")
+    assert ran.code == 0, ran.err
+    (event,) = ran.document["events"]
+    assert [step["what"] for step in event["steps"]] == ["received", "queued", "delivered"]
+    (arrived,) = posted(system.consumers.webhook, f"uploads/{prefix}a")
+    assert arrived.record["userIdentity"]["principalId"] == "bucketcast-test"
+    assert posted(system.consumers.flaky, f"uploads/{prefix}a") == []
+    ran = system.bucketcast("test", PRIMARY, "--count", "25", "--key", prefix, "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.document["delivered"], len(ran.document["events"])) == (25, 25)
+
+
+def test_a_mirror_gets_a_test_event_that_leaves_no_row(system: System) -> None:
+    ran = system.bucketcast("test", MIRROR, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.document["delivered"] == 1
+    assert table(system, "bucketcast-test/") == {}
+    refused = system.bucketcast("test", MIRROR, "--event", "put")
+    assert (refused.code, "would leave a row" in refused.err) == (1, True)
+
+
+def test_a_test_event_that_does_not_arrive_in_time_ends_with_the_reason(
+    system: System, prefix: str
+) -> None:
+    flaky = system.consumers.flaky
+    flaky.answer(Answer(status=503, body="soon", match=prefix))
+    try:
+        ran = system.bucketcast("test", FLAKY, "--key", f"{prefix}a", "--timeout", "15s")
+    finally:
+        flaky.answer()
+    assert ran.code == 1
+    assert "1 of 1 not delivered within 15s: not delivered yet, and tried again: http" in ran.err
+    assert "503" in ran.err
 
 
 def test_explain_shows_the_body_that_then_arrives(

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.e2e.deploying import ROOT
+from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
 from tests.servers import machine
 
@@ -22,14 +22,14 @@ def test_a_second_up_finds_nothing_to_do(system: System) -> None:
 
 def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path) -> None:
     said = refusal(system, tmp_path, "GATEWAY_PORT")
-    assert f"port {system.local.port} is taken by pid " in said
+    assert f"port {system.local.port} is in use by pid " in said
     assert "MINISTACK_PORT" in said
     assert system.fares(), "the one that holds the port goes on"
 
 
 def test_a_gateways_port_in_use_is_refused_too(system: System, tmp_path: Path) -> None:
     said = refusal(system, tmp_path, "MINISTACK_PORT")
-    assert f"port {system.local.gateway_port}, where the gateway listens, is taken by pid " in said
+    assert f"port {system.local.gateway_port} of the gateway is in use by pid " in said
     assert "GATEWAY_PORT" in said
 
 

@@ -10,12 +10,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.aws import client
+from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
-# Short jobs end before a second compiler has paid for itself.
-JVM = "-Duser.timezone=UTC -XX:TieredStopAtLevel=1"
+JVM = " ".join(["-Duser.timezone=UTC", *SMALL])
 PACKAGES = (ROOT, ROOT / "layers" / "core" / "python")
 ELSEWHERE = ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 

@@ -11,7 +11,7 @@ from glue_jobs.session import session
 def main(folder: str) -> None:
     """Kill Spark's JVM, as the system does when memory runs out, and then ask it for something."""
     with Run(folder) as run, session("dies") as spark:
-        run.says("counting")
+        run.report("counting")
         spark.range(1).count()
         gateway = spark.sparkContext._gateway
         assert gateway is not None

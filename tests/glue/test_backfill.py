@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.envelope import unpack
+from bucketcast.aws.rules import Rules
+from bucketcast.delivery.envelope import unpack
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
-from bucketcast.jobs import Backfill, arguments, parse
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
+from bucketcast.settings.jobs import Backfill, arguments, parse
 from glue_jobs import files, outbox
 from glue_jobs.backfill.backfill import OtherRunError, TooOldError, backfill
-from glue_jobs.backfill.receiver import NoRuleError
+from glue_jobs.backfill.destination import NoRuleError
 from glue_jobs.events import Object, created
 from glue_jobs.listing import read
 from glue_jobs.listing.schema import LISTING, Listing
@@ -65,7 +65,7 @@ class Place:
         self.rules.add(made)
         return made
 
-    def given(self, **more: str) -> Backfill:
+    def settings(self, **more: str) -> Backfill:
         texts = {
             "bucket": BUCKET,
             "target": MIRROR,
@@ -79,9 +79,9 @@ class Place:
 
     def backfills(self, spark: SparkSession, **more: str) -> Mapping[str, Any]:
         """Run the job, and read the result that it leaves."""
-        given = self.given(**more)
-        with Run(given.run) as run:
-            backfill(spark, given, run)
+        settings = self.settings(**more)
+        with Run(settings.run) as run:
+            backfill(spark, settings, run)
         result: Mapping[str, Any] = json.loads(files.read(run.path("result.json")))
         return result
 

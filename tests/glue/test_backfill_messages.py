@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.conditions import Condition
-from bucketcast.envelope import Delivery, unpack
+from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
+from glue_jobs.backfill.destination import Destination, unknown
 from glue_jobs.backfill.messages import MOST, Counts, at_once, matched, packed
-from glue_jobs.backfill.receiver import Receiver, unknown
 from glue_jobs.events import Object, created
 
 MIRROR = "arn:minio:sqs::mirror:postgresql"
@@ -44,15 +44,17 @@ def rule(*events: str, **more: Any) -> Rule:
     return Rule(bucket="uploads", arn=MIRROR, events=events or ("s3:ObjectCreated:*",), **more)
 
 
-def to(*rules: Rule, fifo: bool = False) -> Receiver:
-    return Receiver(MIRROR, QUEUE, fifo, rules)
+def to(*rules: Rule, fifo: bool = False) -> Destination:
+    return Destination(MIRROR, QUEUE, fifo, rules)
 
 
-def sent(objects: list[Object], receiver: Receiver, counts: Counts | None = None) -> list[Delivery]:
+def sent(
+    objects: list[Object], destination: Destination, counts: Counts | None = None
+) -> list[Delivery]:
     """What a target would find in the messages about these objects."""
-    deliveries = matched(objects, receiver.rules, counts or Counts())
+    deliveries = matched(objects, destination.rules, counts or Counts())
     found: list[Delivery] = []
-    for message in packed(deliveries, receiver, SINCE, 7):
+    for message in packed(deliveries, destination, SINCE, 7):
         envelope, held = unpack(message.body)
         assert (message.queue, envelope.since) == (QUEUE, SINCE)
         assert 1 <= message.events == len(held) <= 7
@@ -74,15 +76,15 @@ def test_no_key_makes_a_message_that_sqs_refuses(
     objects: list[Object],
     fifo: bool,  # noqa: FBT001 - hypothesis gives it
 ) -> None:
-    receiver = to(rule(), fifo=fifo)
-    for message in packed(matched(objects, receiver.rules, Counts()), receiver, SINCE):
+    destination = to(rule(), fifo=fifo)
+    for message in packed(matched(objects, destination.rules, Counts()), destination, SINCE):
         assert not _refused(message.body)
 
 
 @given(OBJECTS)
 def test_an_ordered_queue_gets_a_message_an_event(objects: list[Object]) -> None:
-    receiver = to(rule(), fifo=True)
-    messages = list(packed(matched(objects, receiver.rules, Counts()), receiver, SINCE))
+    destination = to(rule(), fifo=True)
+    messages = list(packed(matched(objects, destination.rules, Counts()), destination, SINCE))
     assert [(each.events, each.group) for each in messages] == [(1, MIRROR)] * len(objects)
     assert [each.token for each in messages] == [created(each).id for each in objects]
 

@@ -1,4 +1,4 @@
-"""Reports that must not be used: the message names the file, what is wrong and the cure."""
+"""Reports that must not be used: the message names the file, what is wrong and the hint."""
 
 import gzip
 import hashlib

@@ -52,7 +52,7 @@ def test_the_newest_report_of_a_folder(spark: SparkSession, s3: Any, tmp_path: P
 
     assert (report.url, report.taken) == (url, TAKEN)
     assert report == read(url, "b")
-    assert all(report.place(file).startswith(f"{HOME}/data/") for file in report.files)
+    assert all(report.data_url(file).startswith(f"{HOME}/data/") for file in report.files)
 
 
 def test_a_file_is_read_if_its_etag_does_not_tell(

@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from glue_jobs import files, outbox
-from glue_jobs.outbox import marks
-from glue_jobs.outbox.marks import Mark
-from glue_jobs.outbox.pace import Pace
-from glue_jobs.outbox.sending import Sender
-from glue_jobs.outbox.spooling import CHUNKS, Chunk
+from glue_jobs.outbox import checkpoints
+from glue_jobs.outbox.checkpoints import Checkpoint
+from glue_jobs.outbox.chunks import CHUNKS, Chunk
+from glue_jobs.outbox.rate_limit import RateLimit
+from glue_jobs.outbox.sender import Sender
 from tests.glue.emulator import Emulator
 
 EVENTS = 3
@@ -60,7 +60,7 @@ def test_everything_arrives_once(spark: SparkSession, aws: Emulator, folder: str
     wanted = [f"message {n}" for n in range(95)]
     assert outbox.spool(messages(spark, url, wanted), folder) == 95 * EVENTS
     told: list[tuple[int, int]] = []
-    sent = outbox.send(spark, folder, rate=100_000, says=lambda *so_far: told.append(so_far))
+    sent = outbox.send(spark, folder, rate=100_000, on_progress=lambda *so_far: told.append(so_far))
     assert sent == 95 * EVENTS
     assert bodies(aws, url) == Counter(wanted)
     assert told[-1] == (95 * EVENTS, 95 * EVENTS)
@@ -100,10 +100,10 @@ def test_after_a_crash_the_rest_goes_and_nothing_else(
     url = queue(aws, "outbox-crash")
     wanted = [f"message {n}" for n in range(95)]
     outbox.spool(messages(spark, url, wanted), folder)
-    sender = Sender(folder, Pace(0))
+    sender = Sender(folder, RateLimit(0))
     spooled = chunks(spark, folder)
     with monkeypatch.context() as patch:
-        patch.setattr(marks, "write", Dying(marks.write, after=3))
+        patch.setattr(checkpoints, "write", Dying(checkpoints.write, after=3))
         with pytest.raises(KeyboardInterrupt):
             list(map(sender.send, spooled))
     first = bodies(aws, url)
@@ -171,16 +171,16 @@ def test_messages_of_a_group_keep_their_order(
 
 @pytest.mark.parametrize("scheme", ["file", "s3"])
 def test_marks_say_what_is_left(aws: Emulator, tmp_path: Path, scheme: str) -> None:
-    aws.client("s3").create_bucket(Bucket="outbox-marks")
-    folder = tmp_path.as_uri() if scheme == "file" else "s3://outbox-marks/run/outbox"
-    marks.write(folder, 3, 17, Mark(2_000, frozenset()))
-    marks.write(folder, 3, 18, Mark(1_600, frozenset({9, 4})))
-    marks.write(folder, 4, 17, Mark(5, frozenset()))
-    assert marks.of_part(folder, 3) == {
-        17: Mark(2_000, frozenset()),
-        18: Mark(1_600, frozenset({4, 9})),
+    aws.client("s3").create_bucket(Bucket="outbox-checkpoints")
+    folder = tmp_path.as_uri() if scheme == "file" else "s3://outbox-checkpoints/run/outbox"
+    checkpoints.write(folder, 3, 17, Checkpoint(2_000, frozenset()))
+    checkpoints.write(folder, 3, 18, Checkpoint(1_600, frozenset({9, 4})))
+    checkpoints.write(folder, 4, 17, Checkpoint(5, frozenset()))
+    assert checkpoints.of_part(folder, 3) == {
+        17: Checkpoint(2_000, frozenset()),
+        18: Checkpoint(1_600, frozenset({4, 9})),
     }
-    assert marks.events(folder) == 3_605
-    marks.write(folder, 3, 18, Mark(2_000, frozenset()))
-    assert marks.events(folder) == 4_005
+    assert checkpoints.events(folder) == 3_605
+    checkpoints.write(folder, 3, 18, Checkpoint(2_000, frozenset()))
+    assert checkpoints.events(folder) == 4_005
     assert files.names(f"{folder}/done/5") == []

@@ -1,4 +1,4 @@
-"""Chunks are what one call takes, and the pace is the rate; nothing runs here."""
+"""Chunks are what one call takes, and the rate_limit is the rate; nothing runs here."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -6,10 +6,10 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.envelope import MAX_BYTES
+from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.queues import BATCH
-from glue_jobs.outbox.pace import Pace
-from glue_jobs.outbox.spooling import Chunk, Message, chunked
+from glue_jobs.outbox.chunks import Chunk, Message, chunked
+from glue_jobs.outbox.rate_limit import RateLimit
 
 MESSAGES = st.lists(
     st.builds(
@@ -75,9 +75,9 @@ class Start(NamedTuple):
 def test_what_goes_between_two_moments_is_at_most_the_rate(
     rate: int, calls: list[tuple[int, float]]
 ) -> None:
-    pace, now, starts = Pace(rate), 100.0, list[Start]()
+    rate_limit, now, starts = RateLimit(rate), 100.0, list[Start]()
     for events, took in calls:
-        now += pace.wait(events, now)
+        now += rate_limit.wait(events, now)
         starts.append(Start(now, events))
         now += took
     for first, one in enumerate(starts):
@@ -88,13 +88,13 @@ def test_what_goes_between_two_moments_is_at_most_the_rate(
 
 
 def test_nobody_waits_longer_than_needed() -> None:
-    pace = Pace(100)
-    assert pace.wait(50, now=10) == 0, "the first goes at once"
-    assert pace.wait(50, now=10.25) == 0.25
-    assert pace.wait(50, now=30) == 0, "a slow call was its own pause"
-    assert pace.wait(50, now=30) == 0.5, "and nothing is made up for"
+    rate_limit = RateLimit(100)
+    assert rate_limit.wait(50, now=10) == 0, "the first goes at once"
+    assert rate_limit.wait(50, now=10.25) == 0.25
+    assert rate_limit.wait(50, now=30) == 0, "a slow call was its own pause"
+    assert rate_limit.wait(50, now=30) == 0.5, "and nothing is made up for"
 
 
 def test_no_rate_is_no_limit() -> None:
-    pace = Pace(0)
-    assert {pace.wait(1_000, now=1) for _ in range(9)} == {0}
+    rate_limit = RateLimit(0)
+    assert {rate_limit.wait(1_000, now=1) for _ in range(9)} == {0}

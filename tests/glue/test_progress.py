@@ -18,8 +18,8 @@ class Heard(Run):
         self.said: list[tuple[str, int, int, str]] = []
         self._open = folder / "open"
 
-    def says(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
-        super().says(stage, done, total, unit)
+    def report(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
+        super().report(stage, done, total, unit)
         self.said.append((stage, done, total, unit))
         if total:
             self._open.touch()
@@ -34,7 +34,7 @@ def test_a_stage_tells_of_its_tasks(spark: SparkSession, tmp_path: Path) -> None
             time.sleep(0.1)
         return [1]
 
-    with progress.told(spark, run, "counting"):
+    with progress.reported(spark, run, "counting"):
         assert spark.sparkContext.parallelize(range(2), 2).mapPartitions(waits).sum() == 2
     assert run.said[:2] == [("counting", 0, 0, ""), ("counting", 0, 2, "tasks")]
     before = len(run.said)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 from pyspark.sql import SparkSession
 
-from bucketcast.envelope import unpack
+from bucketcast.aws.rules import Rules
+from bucketcast.delivery.envelope import unpack
 from bucketcast.event import Event
-from bucketcast.jobs import Reconcile, parse
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
+from bucketcast.settings.jobs import Reconcile, parse
 from glue_jobs import events, files
 from glue_jobs.reason import reason
 from glue_jobs.reconcile import mirror
@@ -37,14 +37,14 @@ MISSING, STALE, EXTRA = KEYS[:34], KEYS[34:67], [f"photos/extra-{n}" for n in ra
 
 
 class Place(NamedTuple):
-    """What a job is given, and what stands around it."""
+    """The settings of a job, and what stands around it."""
 
     arguments: dict[str, str]
     queue: str
     aws: Emulator
     server: PostgresServer
 
-    def sends(self, batch: list[Event]) -> None:
+    def apply(self, batch: list[Event]) -> None:
         """Deliver as dispatch does, by the real target."""
         place = mirror.find(ARN, self.arguments["targets"])
         with mirror.opened(place) as target:
@@ -65,11 +65,11 @@ class Place(NamedTuple):
         """What a run ends with."""
         folder = f"{self.arguments['run']}/{name}"
         texts = {**self.arguments, "run": folder, **asked}
-        given = parse(
+        settings = parse(
             Reconcile, [word for key, text in texts.items() for word in (f"--{key}", text)]
         )
         with Run(folder) as run:
-            reconcile(spark, given, run)
+            reconcile(spark, settings, run)
         result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
         return result
 
@@ -106,7 +106,7 @@ def place(aws: Emulator, server: Callable[[str], Server], tmp_path: Path) -> Ite
     }
     found = Place(arguments, queue, aws, postgres)
     listed = aws.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
-    found.sends([_put(each, at) for at, each in enumerate(listed, 1)])
+    found.apply([_put(each, at) for at, each in enumerate(listed, 1)])
     yield found
     aws.client("secretsmanager").delete_secret(
         SecretId=secret["ARN"], ForceDeleteWithoutRecovery=True
@@ -141,7 +141,7 @@ def _put(listed: dict[str, Any], at: int) -> Event:
 def _damaged(place: Place) -> None:
     """A hundred rows deleted, altered and added by hand; two deleted by events that came."""
     later = "2099-01-01T00:00:00.000Z"
-    place.sends(
+    place.apply(
         [
             events.removed(BUCKET, MISSING[0], sequencer="F" * 16, time=later),
             events.removed(BUCKET, MISSING[1], sequencer="", time=later),
@@ -164,7 +164,7 @@ def test_damage_is_named_and_healed(spark: SparkSession, place: Place, tmp_path:
     time.sleep(1)  # S3's times are whole seconds: what is of this one counts as changing
     # What changed since the report, row and object alike, is no difference.
     place.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])
-    place.sends([events.removed(BUCKET, KEYS[200], sequencer="E" * 16, time=events.EPOCH)])
+    place.apply([events.removed(BUCKET, KEYS[200], sequencer="E" * 16, time=events.EPOCH)])
     place.aws.client("sqs").send_message(QueueUrl=place.queue, MessageBody=WAITING)
     found = place.run(spark, "1")
     assert (found["missing"], found["stale"], found["extra"]) == (34, 33, 33)
@@ -187,7 +187,7 @@ def test_damage_is_named_and_healed(spark: SparkSession, place: Place, tmp_path:
     assert place.run(spark, "2", mode="repair")["sent"] == 100
     repairs = place.drained()
     assert len(repairs) == 100
-    place.sends(repairs)
+    place.apply(repairs)
     healed = place.run(spark, "3", source="listing")
     assert (healed["differences"], healed["drift"]) == ([], False)
     assert healed["rows"] == 300  # one was deleted, and one has no rule
@@ -199,7 +199,7 @@ def test_damage_is_named_and_healed(spark: SparkSession, place: Place, tmp_path:
     # What really happens next wins over the repair.
     gone = events.removed(BUCKET, STALE[0], sequencer="D" * 16, time=events.EPOCH)
     place.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
-    place.sends([gone, *repairs])
+    place.apply([gone, *repairs])
     assert f"{BUCKET}/{STALE[0]}" not in [each.key for each in place.server.received()]
 
 

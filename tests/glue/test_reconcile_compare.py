@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from bucketcast.held import Held
+from bucketcast.namespace.rows import StoredRow
 from glue_jobs.events import Object
 from glue_jobs.reconcile import compare
 from glue_jobs.reconcile.compare import What
@@ -36,7 +36,7 @@ OBJECT = st.builds(
     st.none(),
 )
 ROW = st.builds(
-    Held,
+    StoredRow,
     KEYS,
     st.just(""),
     st.sampled_from(["", TIME]),
@@ -46,7 +46,7 @@ ROW = st.builds(
 )
 
 
-def suspects(spark: SparkSession, objects: list[Object], rows: list[Held]) -> dict[str, str]:
+def suspects(spark: SparkSession, objects: list[Object], rows: list[StoredRow]) -> dict[str, str]:
     """What Spark says; the path of a row here is its key."""
     tables = (
         spark.createDataFrame(objects, OBJECTS),
@@ -65,7 +65,7 @@ def test_every_pair_is_told_alike(spark: SparkSession) -> None:
         for version, size, etag in product(VERSIONS, (None, 0, 1), ETAGS)
     ]
     rows = [
-        Held("", "", time, etag or "", size, version)
+        StoredRow("", "", time, etag or "", size, version)
         for time, etag, size, version in product(("", TIME), ETAGS, (-1, 0, 1), VERSIONS)
     ]
     pairs = dict(enumerate(product([None, *objects], [None, *rows])))
@@ -74,7 +74,7 @@ def test_every_pair_is_told_alike(spark: SparkSession) -> None:
         spark,
         [each._replace(key=str(key)) for key, (each, _) in pairs.items() if each],
         [
-            Held(str(key), row.sequencer, row.time, row.etag, row.size, row.version_id)
+            StoredRow(str(key), row.sequencer, row.time, row.etag, row.size, row.version_id)
             for key, (_, row) in pairs.items()
             if row
         ],
@@ -92,10 +92,10 @@ def test_every_pair_is_told_alike(spark: SparkSession) -> None:
     rows=st.lists(ROW, max_size=40),
 )
 def test_a_row_that_was_read_twice_is_one(
-    spark: SparkSession, objects: list[Object], rows: list[Held]
+    spark: SparkSession, objects: list[Object], rows: list[StoredRow]
 ) -> None:
     by_key = {each.key: each for each in objects}
-    held: dict[str, list[Held | None]] = {}
+    held: dict[str, list[StoredRow | None]] = {}
     for row in rows:
         held.setdefault(row.path, []).append(row)
     expected = {
@@ -110,20 +110,20 @@ def test_a_row_that_was_read_twice_is_one(
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        (Held("a", "", TIME, "one", 5), None),
-        (Held("a", "", TIME, "two", 5), What.STALE),
-        (Held("a", "", TIME, "one", 6), What.STALE),
-        (Held("a", "", TIME, "", 5), None),
-        (Held("a", "", TIME, "one", -1), None),
-        (Held("a", "", TIME, "one", 5, "older"), What.STALE),
-        (Held("a"), What.STALE),
+        (StoredRow("a", "", TIME, "one", 5), None),
+        (StoredRow("a", "", TIME, "two", 5), What.STALE),
+        (StoredRow("a", "", TIME, "one", 6), What.STALE),
+        (StoredRow("a", "", TIME, "", 5), None),
+        (StoredRow("a", "", TIME, "one", -1), None),
+        (StoredRow("a", "", TIME, "one", 5, "older"), What.STALE),
+        (StoredRow("a"), What.STALE),
         (None, What.MISSING),
     ],
 )
-def test_only_what_both_know_is_compared(row: Held | None, what: What | None) -> None:
+def test_only_what_both_know_is_compared(row: StoredRow | None, what: What | None) -> None:
     assert compare.of(Object("uploads", "a", "newer", 5, "one"), row) is what
 
 
 def test_a_row_without_an_object_is_extra() -> None:
-    assert compare.of(None, Held("a", "", TIME, "one", 5)) is What.EXTRA
+    assert compare.of(None, StoredRow("a", "", TIME, "one", 5)) is What.EXTRA
     assert compare.of(None, None) is None

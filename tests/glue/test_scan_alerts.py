@@ -13,6 +13,7 @@ from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs.scanner.alerts import messages, record
 
+pytestmark = pytest.mark.one_spark
 AT = datetime(2026, 11, 21, 12, 17, 21, 320_000, tzinfo=UTC)
 GOLDEN = Path(__file__).parents[1] / "events" / "minio" / "scanner-many-versions.json"
 QUEUE = "https://sqs.example/ingress"

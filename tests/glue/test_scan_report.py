@@ -11,16 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
-from bucketcast.jobs import Scan
-from bucketcast.options import Duration
 from bucketcast.printable import printable
+from bucketcast.settings.jobs import Scan
+from bucketcast.settings.options import Duration
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
-from glue_jobs.scanner import edges, folders, report, versions
-from glue_jobs.scanner.report.finding import Finding, Share, Why
+from glue_jobs.scanner import alert_states, folders, report, versions
+from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
+from glue_jobs.scanner.report.formatting import dollars, size
 from glue_jobs.scanner.report.lifecycle import advice
 from glue_jobs.scanner.report.page import Page, html
-from glue_jobs.scanner.report.words import dollars, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
 GIB = 1 << 30
@@ -80,14 +80,14 @@ def told(
     folder = (tmp_path_factory.mktemp("report") / "report").as_uri()
     objects = spark.createDataFrame(list(rows()), LISTING)
     many = versions.findings(objects, many=3, large=10 * GIB)
-    found = edges.found(many, folders.findings(objects, many=3))
+    found = alert_states.found(many, folders.findings(objects, many=3))
     gone = [("ManyVersions", "gone", None, None, None, None, 9, TAKEN, True)]
-    judged = edges.compared(
+    judged = alert_states.compared(
         found,
-        spark.createDataFrame(gone, edges.EDGES),
+        spark.createDataFrame(gone, alert_states.ALERT_STATES),
         at=TAKEN,
-        rules=edges.Rules(10, 0),
-        looked=sql.col("key").isNotNull(),
+        rules=alert_states.Rules(10, 0),
+        covered=sql.col("key").isNotNull(),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
     scanned = report.Scanned(GIVEN, TAKEN, numbers, ["Mind <this>."])
@@ -101,14 +101,14 @@ def test_the_result_has_the_findings_with_their_price(told: tuple[Any, str]) -> 
     plan = {"key": "docs/plan.txt", "state": "new", "bytes": 15 * GIB}
     price = round(3 * 0.023 + 4 * 0.0036 + 8 * 0.00099, 4)
     assert result["findings"] == [
-        plan | {"kind": "ManyVersions", "count": 5, "told": 5, "price": price},
-        plan | {"kind": "LargeVersions", "count": 15 * GIB, "told": 15 * GIB, "price": price},
+        plan | {"kind": "ManyVersions", "count": 5, "alerted": 5, "price": price},
+        plan | {"kind": "LargeVersions", "count": 15 * GIB, "alerted": 15 * GIB, "price": price},
         {
             "kind": "BigPrefix",
             "key": "",
             "state": "new",
             "count": 4,
-            "told": 4,
+            "alerted": 4,
             "bytes": 15 * GIB + 1_147,
             "price": price,
         },
@@ -117,7 +117,7 @@ def test_the_result_has_the_findings_with_their_price(told: tuple[Any, str]) -> 
             "key": "logs/",
             "state": "new",
             "count": 4,
-            "told": 4,
+            "alerted": 4,
             "bytes": 1_136,
             "price": 0.0,
         },
@@ -126,7 +126,7 @@ def test_the_result_has_the_findings_with_their_price(told: tuple[Any, str]) -> 
             "key": EVIL,
             "state": "new",
             "count": 4,
-            "told": 4,
+            "alerted": 4,
             "bytes": 4,
             "price": 0.0,
         },
@@ -135,7 +135,7 @@ def test_the_result_has_the_findings_with_their_price(told: tuple[Any, str]) -> 
             "key": "gone",
             "state": "cleared",
             "count": None,
-            "told": 9,
+            "alerted": 9,
             "bytes": None,
             "price": None,
         },
@@ -214,17 +214,27 @@ def test_the_page_is_safe_to_open_and_needs_nothing_else(told: tuple[Any, str]) 
         assert part in found.text
 
 
-def finding(kind: str, why: Why) -> Finding:
-    return Finding(kind, "k", why.versions, why.versions, why.bytes, "new", 1, None, why)
+def finding(kind: str, breakdown: Breakdown) -> Finding:
+    return Finding(
+        kind,
+        "k",
+        breakdown.versions,
+        breakdown.versions,
+        breakdown.bytes,
+        "new",
+        1,
+        None,
+        breakdown,
+    )
 
 
 def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
     """Without them everything adds up to 0 bytes and $0.00, which nobody said."""
     share = Share("<1d", 5, 0)
-    why = Why(versions=9, old_versions=8, markers=1, ages=[share], folders=[share])
+    breakdown = Breakdown(versions=9, old_versions=8, markers=1, ages=[share], folders=[share])
     thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
     numbers = {"ManyVersions": {"new": 1}}
-    top = [finding("ManyVersions", why), finding("BigPrefix", why)]
+    top = [finding("ManyVersions", breakdown), finding("BigPrefix", breakdown)]
     made = Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), ())
 
     told = Elements(html(replace(made, sizes=False))).text
@@ -237,7 +247,7 @@ def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
     assert "0 bytes" in Elements(html(made)).text
 
 
-YOUNG = Why(
+YOUNG = Breakdown(
     versions=1_001,
     bytes=1_001,
     old_versions=1_000,
@@ -247,7 +257,7 @@ YOUNG = Why(
 
 
 @pytest.mark.parametrize(
-    ("kind", "why", "threshold", "wanted"),
+    ("kind", "breakdown", "threshold", "wanted"),
     [
         ("ManyVersions", YOUNG, 1_000, {"NoncurrentDays": 1, "NewerNoncurrentVersions": 10}),
         (
@@ -258,14 +268,14 @@ YOUNG = Why(
         ),
         ("ManyVersions", YOUNG, 1, {"NoncurrentDays": 1}),
         ("LargeVersions", YOUNG, 1_001, {"NoncurrentDays": 1, "NewerNoncurrentVersions": 10}),
-        ("LargeVersions", Why(versions=1, bytes=5), 5, None),
+        ("LargeVersions", Breakdown(versions=1, bytes=5), 5, None),
         ("BigPrefix", YOUNG, 5, None),
     ],
 )
 def test_the_rule_is_the_mildest_that_ends_the_finding(
-    kind: str, why: Why, threshold: int, wanted: dict[str, int] | None
+    kind: str, breakdown: Breakdown, threshold: int, wanted: dict[str, int] | None
 ) -> None:
-    rule = advice(finding(kind, why), threshold).rule
+    rule = advice(finding(kind, breakdown), threshold).rule
 
     if wanted is None:
         assert rule is None

@@ -9,10 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bucketcast import sources
-from bucketcast.jobs import Scan, parse
-from bucketcast.names import from_words
+from bucketcast.aws.rules import Rules
+from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
+from bucketcast.settings.jobs import Scan, parse
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, BadListingError, Listing
 from glue_jobs.run import Run
@@ -64,9 +64,9 @@ class Stage:
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options
-        given = parse(Scan, [part for key, text in texts.items() for part in (f"--{key}", text)])
+        settings = parse(Scan, [part for key, text in texts.items() for part in (f"--{key}", text)])
         with Run(folder) as run:
-            scan(self._spark, given, run)
+            scan(self._spark, settings, run)
         result: dict[str, Any] = json.loads(files.read(f"{folder}/result.json"))
         return result
 
@@ -114,6 +114,7 @@ def ends(stage: Stage, where: str) -> None:
             stage.scan()
 
 
+@pytest.mark.one_spark
 def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
     stage.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
     for before_it_counts in ("glue_jobs.scanner.report.write", "glue_jobs.outbox.spool"):
@@ -123,7 +124,7 @@ def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
     assert stage.events() == []
 
     stage.keys["more"] = 5
-    after_it_has_sent = "glue_jobs.scanner.memory.Memory.sweep"
+    after_it_has_sent = "glue_jobs.scanner.state.StateStore.sweep"
     ends(stage, after_it_has_sent)
     assert stage.events() == [
         ("BigPrefix", "a/", 3),
@@ -138,6 +139,7 @@ def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
     assert b"Scan of uploads" in files.read(again["report"])
 
 
+@pytest.mark.one_spark
 def test_a_scan_tells_what_it_sees_and_leaves_the_rest_as_it_is(stage: Stage) -> None:
     stage.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
     stage.scan()
@@ -174,6 +176,7 @@ def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyP
     assert b"another bucket's" in files.read(f"{stage.folder}/runs/1/result.json")
 
 
+@pytest.mark.one_spark
 def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage, rules: Rules) -> None:
     def add(words: str, prefix: str = "") -> None:
         arn = "arn:minio:sqs::primary:webhook"

@@ -8,6 +8,7 @@ from pyspark.sql import functions as sql
 
 from glue_jobs.scanner import folders, versions
 
+pytestmark = pytest.mark.one_spark
 MIB = 1 << 20
 
 

@@ -10,7 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from bucketcast.config import load
-from stacks.bucketcast import Bucketcast
+from bucketcast_cdk import Bucketcast
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +41,7 @@ table = "uploads"
 format = "namespace"
 
 [notify_redis.a_b]
-address = "127.0.0.1:6379"
+address = "redis.example.org:6379"
 key = "uploads"
 format = "namespace"
 """
@@ -57,12 +57,18 @@ class Synthesised:
         self.stack = stack
         self.template = Template.from_stack(stack)
         self.json = dict(self.template.to_json())
-        self.notes = [entry.data for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
+        notes = stack.node.find_child("Default").node.metadata
+        self.notes = [entry.data for entry in notes if entry.type == "aws:cdk:info"]
 
     def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
         """Logical id -> resource."""
         found = self.json.get("Resources", {}).items()
         return {name: resource for name, resource in found if resource["Type"] == kind}
+
+    def event_rules(self) -> dict[str, dict[str, Any]]:
+        """Rules of EventBridge that take events; the others are schedules."""
+        found = self.of_type("AWS::Events::Rule").items()
+        return {name: rule for name, rule in found if "EventPattern" in rule["Properties"]}
 
     def properties(self, kind: str, **wanted: Any) -> dict[str, Any]:
         """Properties of the one resource of a type that has the wanted ones."""
@@ -113,9 +119,9 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
             config.write_text(text)
             app = App(context=CONTEXT, outdir=str(folder / "out"))
             deployment = load(config, {}, local=local)
-            made[key] = Synthesised(
-                Bucketcast(app, stack, config=deployment, root=ROOT, local=local)
-            )
+            of = Stack(app, stack)
+            Bucketcast(of, "Default", config=deployment, local=local)
+            made[key] = Synthesised(of)
         return made[key]
 
     return _make

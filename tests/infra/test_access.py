@@ -19,14 +19,60 @@ def test_without_access_events_there_is_no_trail(make: Make) -> None:
     assert make('[bucket.uploads]\nvia = "sqs"').of_type("AWS::CloudTrail::Trail") == {}
 
 
-def test_the_trail_is_made_to_log_what_costs_nothing(found: Synthesised) -> None:
+TRAIL = "arn:aws:cloudtrail:eu-central-1:111122223333:trail/everything"
+
+
+def fields(selector: Any) -> dict[str, Any]:
+    return {each["Field"]: each.get("Equals") for each in selector["FieldSelectors"]}
+
+
+def test_the_trail_is_made_to_log_data_events_only_and_none_yet(found: Synthesised) -> None:
     (trail,) = found.of_type("AWS::CloudTrail::Trail").values()
     properties = trail["Properties"]
     assert properties["IsLogging"] is True
     assert "EventSelectors" not in properties
     (selector,) = properties["AdvancedEventSelectors"]
-    fields = {each["Field"]: each["Equals"] for each in selector["FieldSelectors"]}
-    assert fields == {"eventCategory": ["Management"], "readOnly": ["false"]}
+    assert fields(selector)["eventCategory"] == ["Data"]
+    unused = selector["FieldSelectors"][-1]
+    assert unused["Field"] == "resources.ARN"
+    assert "/unused/" in json.dumps(unused["StartsWith"])
+    assert "CreateBucket" not in found.text()
+
+
+def test_buckets_made_and_removed_are_told_where_that_is_asked_for(make: Make) -> None:
+    told = make(ON + '[trail]\nbucket_events = "on"\n')
+    (trail,) = told.of_type("AWS::CloudTrail::Trail").values()
+    (selector,) = trail["Properties"]["AdvancedEventSelectors"]
+    assert fields(selector) == {"eventCategory": ["Management"], "readOnly": ["false"]}
+    (rule,) = told.event_rules().values()
+    assert "CreateBucket" in rule["Properties"]["EventPattern"]["detail"]["eventName"]
+    assert told.json["Outputs"]["BucketEvents"]["Value"] == "on"
+
+
+@pytest.mark.parametrize("name", ["everything", TRAIL])
+def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
+    named = make(f'{ON}[trail]\nname = "{name}"\n')
+    assert named.of_type("AWS::CloudTrail::Trail") == {}
+    assert len(named.of_type("AWS::S3::Bucket")) == 2
+    wired = named.properties("Custom::BucketNotification", Bucket="uploads")
+    assert "trail/everything" in json.dumps(wired["Trail"])
+    (logical_id,) = [key for key in named.of_type("AWS::IAM::Policy") if "WiringTrail" in key]
+    (statement,) = [each for policy, each in named.statements() if policy == logical_id]
+    assert statement["Action"] == ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
+    assert statement["Resource"] == wired["Trail"]
+    found = named.of_type("Custom::BucketNotification").values()
+    (resource,) = [each for each in found if each["Properties"]["Bucket"] == "uploads"]
+    assert logical_id in resource["DependsOn"]
+    assert "trail/everything" in json.dumps(named.json["Outputs"]["AccessTrail"])
+
+
+def test_a_change_of_what_the_trail_logs_lets_it_be_told_of_each_bucket(make: Make) -> None:
+    """CloudFormation writes all selectors of a trail anew, and ours for the buckets are gone."""
+    told = make(ON + '[trail]\nbucket_events = "on"\n')
+    wired = told.properties("Custom::BucketNotification", Bucket="uploads")
+    assert wired["BucketEvents"] == "on"
+    before = make(ON).properties("Custom::BucketNotification", Bucket="uploads")
+    assert before["BucketEvents"] == "off"
 
 
 def test_its_log_empties_itself(found: Synthesised) -> None:
@@ -38,7 +84,7 @@ def test_its_log_empties_itself(found: Synthesised) -> None:
 
 
 def test_a_rule_takes_the_calls_of_this_bucket_that_succeeded(found: Synthesised) -> None:
-    (rule,) = [each["Properties"] for each in found.of_type("AWS::Events::Rule").values()]
+    (rule,) = [each["Properties"] for each in found.event_rules().values()]
     pattern = rule["EventPattern"]
     assert pattern["detail-type"] == ["AWS API Call via CloudTrail"]
     assert pattern["detail"]["requestParameters"] == {"bucketName": ["uploads"]}
@@ -79,4 +125,4 @@ def test_the_command_line_learns_the_trail(found: Synthesised) -> None:
 def test_the_local_aws_has_the_rule_and_no_trail(make: Make) -> None:
     found = make(ON, local=True)
     assert found.of_type("AWS::CloudTrail::Trail") == {}
-    assert len(found.of_type("AWS::Events::Rule")) == 1
+    assert len(found.event_rules()) == 1

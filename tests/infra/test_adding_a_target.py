@@ -20,7 +20,15 @@ DOCUMENT = (ROOT / "docs" / "adding-a-target.md").read_text(encoding="utf-8")
 WRITTEN = [file["path"] for file in FILE.finditer(DOCUMENT) if file["path"].endswith(".py")]
 EXTRAS = "[project.optional-dependencies]\n"
 
-FOLDERS = ("examples", "functions", "glue_jobs", "layers", "requirements", "stacks", "tests")
+FOLDERS = (
+    "examples",
+    "functions",
+    "glue_jobs",
+    "layers",
+    "requirements",
+    "bucketcast_cdk",
+    "tests",
+)
 LOCK = """
 import sys
 sys.path.insert(0, "requirements")
@@ -35,14 +43,15 @@ token = "secret:lines-primary"
 """
 SYNTH = """
 import json
-from aws_cdk import App
+from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 from bucketcast.config import load
-from stacks.bucketcast import Bucketcast
+from bucketcast_cdk import Bucketcast
 from tests.infra.conftest import CONTEXT, ROOT
 config = load(ROOT / "bucketcast.toml", {}, local=False)
 app = App(context=CONTEXT, outdir=str(ROOT / "out"))
-stack = Bucketcast(app, "Bucketcast", config=config, root=ROOT, local=False)
+stack = Stack(app, "Bucketcast")
+Bucketcast(stack, "Default", config=config)
 print(json.dumps(Template.from_stack(stack).to_json()))
 """
 BUCKETCAST = ("-c", "import sys; from bucketcast.cli import main; sys.exit(main())")
@@ -58,6 +67,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
     for name in ("cdk.json", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
+    for name in (".venv", ".local/lambda-venv", ".local/bundles"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).symlink_to(ROOT / name)
     for file in FILE.finditer(DOCUMENT):
         path, text = root / file["path"], file["text"]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,8 +106,10 @@ def succeed(root: Path, *arguments: str) -> str:
 def test_the_document_has_a_line_a_target_and_a_server() -> None:
     assert [file["path"] for file in FILE.finditer(DOCUMENT)] == [
         "pyproject.toml",
+        "layers/core/python/bucketcast/targets/lines/settings.py",
         "layers/core/python/bucketcast/targets/lines/__init__.py",
-        "layers/core/python/bucketcast/targets/lines/wire.py",
+        "layers/core/python/bucketcast/targets/lines/client.py",
+        "layers/core/python/bucketcast/targets/lines/errors.py",
         "tests/servers/lines.py",
     ]
     assert DOCUMENT.count("```python\n") == len(WRITTEN)
@@ -135,8 +149,10 @@ def test_it_does_what_every_kind_has_to_also_behind_dispatch(copy: Path) -> None
 
 
 def test_every_list_agrees_with_it(copy: Path) -> None:
-    succeed(copy, *PYTEST, "tests/unit/test_kinds.py")
-    assert "1 passed" in succeed(copy, *PYTEST, "tests/unit/test_options.py", "-k", "lines")
+    tests = ("tests/unit/test_kinds.py", "tests/unit/test_options.py")
+    printed = succeed(copy, *PYTEST, *tests, "-k", "kinds or lines", "-rA")
+    assert "PASSED tests/unit/test_options.py::" in printed
+    assert "PASSED tests/unit/test_kinds.py::" in printed
 
 
 @pytest.mark.parametrize("command", ["check", "format --check"])

@@ -9,7 +9,8 @@ from aws_lambda_powertools import Metrics
 
 from bucketcast import telemetry
 from bucketcast.config.runtime import ON_AWS
-from tests.infra.conftest import Make, Synthesised
+from bucketcast_cdk import alarms as made_alarms
+from tests.infra.conftest import ROOT, Make, Synthesised
 
 QUEUES = {
     "ingress": "ingest",
@@ -17,6 +18,7 @@ QUEUES = {
     "postgres-a-b": "postgres-a-b",
     "redis-a_b": "redis-a_b",
 }
+INGEST = {"throttled": ("Throttles", 0), "missing": ("EventsMissing", 0)}
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:pages"
 
@@ -40,6 +42,7 @@ def test_a_queue_has_an_alarm_for_each_way_to_stand_still(typical: Synthesised, 
         "unread": ("ApproximateAgeOfOldestMessage", 900),
         "in-flight": ("ApproximateNumberOfMessagesNotVisible", 100_000),
         "failing": ("Errors", 0),
+        **(INGEST if name == "ingress" else {}),
     }
 
 
@@ -76,7 +79,8 @@ def test_the_alarm_looks_where_the_function_writes(
     """CloudWatch takes a metric with one dimension more for another metric."""
     variables = typical.function(f"Bucketcast-{function}")["Environment"]["Variables"]
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", variables["POWERTOOLS_SERVICE_NAME"])
-    monkeypatch.setattr(telemetry, "_metrics", Metrics(namespace="Bucketcast"))
+    namespace = variables["POWERTOOLS_METRICS_NAMESPACE"]
+    monkeypatch.setattr(telemetry, "_metrics", Metrics(namespace=namespace))
     telemetry.oldest(target, 1_000)
     telemetry.flush()
     written = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -93,6 +97,30 @@ def test_the_alarm_looks_where_the_function_writes(
     assert looked_at == {key: written[key] for key in names}
 
 
+def test_two_stacks_do_not_share_metrics(make: Make) -> None:
+    """Targets of one name in two stacks would fire each other's alarms."""
+    other = make(stack="Other")
+    functions = other.of_type("AWS::Lambda::Function").values()
+    variables = [
+        each["Properties"].get("Environment", {}).get("Variables", {}) for each in functions
+    ]
+    written = {
+        each["POWERTOOLS_METRICS_NAMESPACE"] for each in variables if "POWERTOOLS_LOG_LEVEL" in each
+    }
+    watched = {made["Namespace"] for made in alarms(other).values()}
+    assert written == {each for each in watched if not each.startswith("AWS/")} == {"Other"}
+
+
+@pytest.mark.parametrize("part", made_alarms._IDS)
+def test_the_docs_say_what_to_do_about_each(part: str) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    _, heading, section = text.partition(f"### `…-{part}`\n")
+    assert heading, "no section has this heading"
+    section = section.partition("\n#")[0]
+    assert "**Means.**" in section
+    assert "**Do.**" in section
+
+
 def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
     """A message comes back after 20 minutes at the longest, and only then is its age told."""
     made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
@@ -106,7 +134,7 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_ends(make: Make) -> None
     assert all(
         each["AlarmActions"] == each["OKActions"] == [TOPIC] for each in alarms(found).values()
     )
-    assert len(alarms(found)) == 10 + len(ON_AWS), "a queue's five, and one a run-time function"
+    assert len(alarms(found)) == 12 + len(ON_AWS), "a queue's five, ingest's, and run-time ones"
     assert not found.of_type("AWS::SNS::Topic")
 
 
@@ -143,13 +171,13 @@ def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) 
 @pytest.mark.parametrize(("table", "said"), [("", 1), (f"[alarms]\ntopic = '{TOPIC}'\n", 0)])
 def test_the_deploy_says_that_nobody_is_paged(make: Make, table: str, said: int) -> None:
     found = Annotations.from_stack(make(HOOK + table).stack)
-    nobody = found.find_warning("*", Match.string_like_regexp("the alarms page nobody"))
+    nobody = found.find_warning("*", Match.string_like_regexp("nobody is notified of alarms"))
     assert len(nobody) == said
 
 
 def test_nobody_is_woken_by_a_laptop(make: Make) -> None:
     found = Annotations.from_stack(make(HOOK, local=True).stack)
-    assert not found.find_warning("*", Match.string_like_regexp("the alarms page nobody"))
+    assert not found.find_warning("*", Match.string_like_regexp("nobody is notified of alarms"))
 
 
 def _policies(found: Synthesised) -> list[dict[str, Any]]:

@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bucketcast.config import load
+from bucketcast.config.loopback import unreachable
 from tests.infra.conftest import CONTEXT, ROOT, TYPICAL
 
 
@@ -35,43 +39,88 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert str(tmp_path / "bucketcast.toml") in done.stderr
 
 
-def test_account_region_and_name_come_from_outside_and_nothing_is_looked_up(
+def test_the_example_for_aws_can_be_deployed_as_it_is_and_nothing_is_looked_up(
     tmp_path: Path,
 ) -> None:
     account = {"CDK_DEFAULT_ACCOUNT": "111122223333", "CDK_DEFAULT_REGION": "eu-central-1"}
     # An endpoint where nobody listens: a call to AWS would fail.
     nobody = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_EC2_METADATA_DISABLED": "true"}
-    done = _run(tmp_path, TYPICAL, environ={**account, **nobody}, stack="Events")
+    example = (ROOT / "examples" / "aws" / "bucketcast.toml").read_text()
+    done = _run(tmp_path, example, environ={**account, **nobody}, stack="Events")
     assert not done.returncode, done.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     artifact = manifest["artifacts"]["Events"]
     assert artifact["environment"] == "aws://111122223333/eu-central-1"
     assert "missing" not in manifest
+    template = json.loads((tmp_path / "out" / "Events.template.json").read_text())
+    assert "127.0.0.1" not in json.dumps(template)
 
 
-def test_what_cdk_itself_finds_wrong_ends_without_a_traceback(tmp_path: Path) -> None:
-    text = """
+def test_a_target_on_this_machine_is_refused_for_an_account(tmp_path: Path) -> None:
+    done = _run(tmp_path, (ROOT / "bucketcast.toml").read_text())
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "notify_webhook.primary.endpoint: found 127.0.0.1, which is the function itself; a host "
+        "that AWS reaches; examples/aws/bucketcast.toml is one to start from\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "key"),
+    [
+        ("amqp", {"url": "amqp://localhost:5672", "exchange": "x"}, "url"),
+        ("elasticsearch", {"url": "http://127.0.0.1:9200", "index": "x"}, "url"),
+        ("kafka", {"brokers": "b:9092,127.1.2.3:9092", "topic": "x"}, "brokers"),
+        ("mqtt", {"broker": "tcp://[::1]:1883", "topic": "x"}, "broker"),
+        ("nats", {"address": "localhost:4222", "subject": "x"}, "address"),
+        ("nsq", {"nsqd_address": "127.0.0.1:4150", "topic": "x"}, "nsqd_address"),
+        ("redis", {"address": "127.0.0.1:6379", "key": "x"}, "address"),
+        ("webhook", {"endpoint": "https://localhost./x"}, "endpoint"),
+    ],
+)
+def test_each_address_outside_of_secrets_is_looked_at(
+    tmp_path: Path, kind: str, settings: dict[str, str], key: str
+) -> None:
+    lines = [f"{name} = {json.dumps(text)}" for name, text in settings.items()]
+    config = tmp_path / "bucketcast.toml"
+    config.write_text("\n".join([f"[notify_{kind}.one]", *lines]))
+    made = load(config, {}, local=True)
+    assert [each.key for each in unreachable(made.targets)] == [f"notify_{kind}.one.{key}"]
+
+
+WRONG_VPC = """
 [notify_webhook.inside]
 endpoint = "https://example.org/hook"
 [notify_webhook.inside.deploy]
 vpc = "my-vpc"
 subnets = ["subnet-0123456789abcdef0"]
 """
-    done = _run(tmp_path, text)
+FEW_RESOURCES = (
+    "from bucketcast_cdk import quotas; quotas.MOST = {**quotas.MOST, 'resources': 10}; "
+    "import app, sys; sys.exit(app.main())"
+)
+
+
+def test_what_cdk_itself_finds_wrong_ends_without_a_traceback(tmp_path: Path) -> None:
+    done = _run(tmp_path, WRONG_VPC)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     # The CDK command prints this report.
     assert "my-vpc" in (tmp_path / "out" / "validation-report.json").read_text()
 
 
-def test_more_than_aws_takes_is_refused_with_the_cure(tmp_path: Path) -> None:
-    lower = "from stacks import quotas; quotas.MOST = {**quotas.MOST, 'resources': 10}; "
-    run = f"{lower}import app, sys; sys.exit(app.main())"
-    done = _run(tmp_path, TYPICAL, command=["-c", run])
+def test_more_than_aws_takes_is_refused_with_the_hint(tmp_path: Path) -> None:
+    done = _run(tmp_path, TYPICAL, command=["-c", FEW_RESOURCES])
     assert done.returncode == 2
     assert "Bucketcast: it comes to" in done.stderr
     assert 'AWS takes 10: nested = "on"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_neither_is_for_this_machine(tmp_path: Path) -> None:
+    """To check AWS's rules takes a third of the time, and nobody is short of resources here."""
+    done = _run(tmp_path, WRONG_VPC, command=["-c", FEW_RESOURCES], local="true")
+    assert done.returncode == 0, done.stderr
 
 
 def _run(

@@ -9,8 +9,8 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.errors import ConfigErrors
-from stacks.bundling import Bundles, for_platform
-from stacks.platform import LAMBDA, Platform, local_platform
+from bucketcast_cdk.bundling import Bundles, for_platform
+from bucketcast_cdk.platform import LAMBDA, Platform, local_platform
 from tests.infra.conftest import ROOT
 
 KINDS = targets.kinds()
@@ -49,17 +49,38 @@ def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None
 
 def test_core_layer_holds_the_package_and_its_bytecode(here: Bundles) -> None:
     core = here.core()
-    assert _imports("bucketcast.wiring", core)
+    assert _imports("bucketcast.attach.notifications", core)
     assert not list(core.rglob("*.dist-info"))
-    compiled = list((core / "python" / "bucketcast" / "__pycache__").glob("wiring.*.pyc"))
+    compiled = list((core / "python" / "bucketcast" / "__pycache__").glob("listeners.*.pyc"))
     (header,) = [path.read_bytes()[4:8] for path in compiled]
     # PEP 552: the pyc knows its source by hash (1) and is not compared with it (no 2).
     assert int.from_bytes(header, "little") == 1
 
 
-@pytest.mark.parametrize("name", ["ingest", "dispatch", "wiring", "entry", "start"])
+def test_core_layer_carries_no_command_line(here: Bundles) -> None:
+    package = here.core() / "python" / "bucketcast"
+    assert (package / "targets" / "redis" / "mirror.lua").is_file()
+    assert (package / "control").is_dir()
+    for name in ("aws/dlq", "cli", "dlq", "migrate"):
+        assert (ROOT / "layers" / "core" / "python" / "bucketcast" / name).is_dir()
+        assert not (package / name).exists()
+
+
+@pytest.mark.parametrize("name", ["aws/dlq", "cli", "dlq", "migrate"])
+def test_a_change_of_the_command_line_changes_no_layer(tmp_path: Path, name: str) -> None:
+    _repository(tmp_path)
+    bundles = Bundles(tmp_path, local_platform())
+    first = bundles.core()
+    folder = tmp_path / "layers/core/python/bucketcast" / name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("NEW = True\n")
+    assert bundles.core() == first
+
+
+@pytest.mark.parametrize("name", ["ingest", "dispatch", "custom_resources", "entry", "start"])
 def test_function_keeps_its_dotted_path(here: Bundles, name: str) -> None:
     assert (here.function(name) / "functions" / name / "handler.py").is_file()
+    assert (here.function(name) / "functions" / "startup.py").is_file()
 
 
 @pytest.mark.parametrize("kind", LIBRARIES)

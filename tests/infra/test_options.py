@@ -14,11 +14,17 @@ endpoint = "https://example.org/hook"
 """
 REDIS = """
 [notify_redis.cache]
-address = "127.0.0.1:6379"
+address = "redis.example.org:6379"
 key = "uploads"
 format = "namespace"
 """
 NAME = "Bucketcast-webhook-primary"
+
+
+def test_logs_of_all_functions_are_kept_as_long_as_it_says(make: Make) -> None:
+    for text, days in (("", 30), ("log_retention_days = 90\n", 90)):
+        groups = make(text).of_type("AWS::Logs::LogGroup").values()
+        assert {each["Properties"]["RetentionInDays"] for each in groups} == {days}
 
 
 def test_throughput_takes_thousands_after_a_second(make: Make) -> None:
@@ -34,6 +40,14 @@ def test_ingest_takes_thousands_only_when_no_target_is_in_a_hurry(make: Make) ->
     mixed = make(WEBHOOK + 'profile = "throughput"\n' + REDIS).mapping("Bucketcast-ingest")
     assert mixed["BatchSize"] == 10
     assert "MaximumBatchingWindowInSeconds" not in mixed
+
+
+def test_ingest_gathers_events_if_it_is_told_to(make: Make) -> None:
+    found = make('[ingest]\nwindow = "2s"' + WEBHOOK)
+    mapping = found.mapping("Bucketcast-ingest")
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (1_000, 2)
+    assert found.queue("Bucketcast-ingress")["VisibilityTimeout"] == 62
+    assert "MaximumBatchingWindowInSeconds" not in found.mapping(NAME)
 
 
 def test_memory_timeout_and_concurrency_reach_the_function(make: Make) -> None:
@@ -86,6 +100,25 @@ def test_vpc_is_used_by_its_ids_with_a_security_group_made_where_none_is_named(m
     named = make(WEBHOOK + vpc + 'security_groups = ["sg-0123456789abcdef0"]')
     assert not named.of_type("AWS::EC2::SecurityGroup")
     assert named.function(NAME)["VpcConfig"]["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
+
+
+def test_a_webhook_on_aws_is_told_where_it_may_connect_to(make: Make) -> None:
+    variable, own = "BUCKETCAST_ALLOW_PRIVATE", 'allow_private = ["hooks.internal"]\n'
+    runtime = '[runtime]\nkinds = ["webhook"]\nallow_private = ["10.1.0.0/16", "localhost"]\n'
+    vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
+
+    def variables(found: Synthesised, name: str) -> str | None:
+        told: str | None = found.function(name)["Environment"]["Variables"].get(variable)
+        return told
+
+    found = make(WEBHOOK + own + REDIS + runtime)
+    assert variables(found, NAME) == "hooks.internal"
+    assert variables(found, "Bucketcast-runtime-webhook") == "10.1.0.0/16,localhost"
+    assert '\\"allow_private\\":[\\"10.1.0.0/16\\",\\"localhost\\"]' in found.text()
+    plain = make(WEBHOOK + vpc)
+    assert str(variables(plain, NAME)).startswith("10.0.0.0/8,172.16.0.0/12,")
+    assert variables(plain, "Bucketcast-runtime-webhook") == "none"
+    assert variables(make(WEBHOOK, local=True), NAME) is None
 
 
 def test_only_a_function_in_a_vpc_may_touch_interfaces(make: Make) -> None:
@@ -184,7 +217,7 @@ def test_a_deploy_says_what_was_given_and_does_nothing(make: Make) -> None:
     assert said.startswith("queue_dir does nothing here")
 
 
-def test_too_many_buckets_to_name_are_refused_with_the_cure(make: Make) -> None:
+def test_too_many_buckets_to_name_are_refused_with_the_hint(make: Make) -> None:
     buckets = "".join(f"[bucket.{'b' * 50}-{number:03}]\n" for number in range(60))
     with pytest.raises(ConfigErrors, match=r"object_facts = .all. names no"):
         make('object_facts = "on"\n' + buckets)

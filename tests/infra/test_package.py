@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from glue_jobs import unpacking
-from stacks import package
-from stacks.bundling import Bundles, mirrors
-from stacks.platform import glue_platform, local_platform
+from bucketcast_cdk import package, unpack
+from bucketcast_cdk.bundling import Bundles, mirrors
+from bucketcast_cdk.platform import glue_platform, local_platform
 from tests.infra.conftest import ROOT
 
 BINARY = "msgspec, re2, backports.zstd, psycopg, pymysql, redis, urllib3, jinja2"
@@ -24,16 +23,22 @@ def here() -> Path:
     return Bundles(ROOT, local_platform()).jobs()
 
 
-@pytest.mark.parametrize("first", ["glue_jobs.run", "bucketcast.rules"])
+@pytest.mark.parametrize("first", ["glue_jobs", "bucketcast.rules"])
 def test_whichever_is_imported_first_all_is_there(here: Path, tmp_path: Path, first: str) -> None:
     code = f"import {first}, bucketcast, glue_jobs, {BINARY}; print(glue_jobs.__file__)"
-    if first.startswith("glue_jobs"):
-        code = code.replace(first, "glue_jobs.unpacking")  # the others want Glue's boto3
     done = _clean(here, tmp_path, code)
     assert not done.returncode, done.stderr
     (folder,) = tmp_path.iterdir()
     assert done.stdout.startswith(f"{folder}/packages/glue_jobs/")
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_it_carries_no_command_line(here: Path) -> None:
+    with zipfile.ZipFile(here) as archive:
+        names = archive.namelist()
+    assert [name for name in names if name.endswith("bucketcast/settings/jobs.py")]
+    assert [name for name in names if name.endswith("bucketcast/targets/redis/mirror.lua")]
+    assert not [name for name in names if "/bucketcast/cli/" in name or "/migrate/" in name]
 
 
 def test_many_workers_at_once_unpack_it_once(here: Path, tmp_path: Path) -> None:
@@ -47,7 +52,7 @@ def test_many_workers_at_once_unpack_it_once(here: Path, tmp_path: Path) -> None
 
 def test_a_folder_of_another_user_is_refused(here: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(here) as archive:
-        digest = archive.read(unpacking.CONTENT).decode()
+        digest = archive.read(unpack.CONTENT).decode()
     stolen = tmp_path / f"bucketcast-{os.getuid()}-{digest}"
     stolen.symlink_to("/proc/1")
     code = "import os; os.getuid = lambda: 12345"

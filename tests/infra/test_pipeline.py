@@ -196,6 +196,19 @@ def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised
     assert told["Via"] == "eventbridge"
 
 
+def test_a_prefix_is_no_place_for_eventbridge_to_fill_in(make: Make) -> None:
+    """It takes what stands between < and > for such a place, also within a text."""
+    text = '[pipeline]\n[scan.archive]\non = "inventory"\nsource = "s3://inventories/archive"\n'
+    made = make(text + 'prefix = "a<id>/"\n')
+    rule = made.properties(
+        "AWS::Events::Rule", Description="Inventory reports in inventories/archive"
+    )
+    handed = rule["Targets"][0]["InputTransformer"]["InputTemplate"]
+    assert handed.count("<") == handed.count("<id>") + 2 == 3
+    filled = handed.replace("<id>", "1").replace("<bucket>", "2").replace("<key>", "3")
+    assert json.loads(filled)["arguments"]["--prefix"] == "a<id>/"
+
+
 def test_one_permission_lets_the_rules_of_all_scans_start(make: Make) -> None:
     """A function's policy has 20 KB, and each rule of its own would take 400 bytes of it."""
     scans = "".join(
@@ -203,14 +216,17 @@ def test_one_permission_lets_the_rules_of_all_scans_start(make: Make) -> None:
         for number in range(3)
     )
     made = make(f"[pipeline]\n{scans}")
-    (permission,) = made.of_type("AWS::Lambda::Permission").values()
-    properties = permission["Properties"]
+    (properties,) = [
+        each["Properties"]
+        for each in made.of_type("AWS::Lambda::Permission").values()
+        if "Start" in json.dumps(each["Properties"]["FunctionName"])
+    ]
     assert (properties["Action"], properties["Principal"]) == (
         "lambda:InvokeFunction",
         "events.amazonaws.com",
     )
     assert properties["SourceArn"]["Fn::Join"][1][-1] == ":rule/Bucketcast-*"
-    rules = made.of_type("AWS::Events::Rule").values()
+    rules = made.event_rules().values()
     names = {each["Properties"]["Name"] for each in rules}
     assert names == {"Bucketcast-runs", *(f"Bucketcast-report-bucket{n}" for n in range(3))}
 

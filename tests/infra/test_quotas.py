@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App
+from aws_cdk import App, Stack
 
-from bucketcast.config import load
-from stacks import quotas
-from stacks.bucketcast import Bucketcast
-from tests.infra.conftest import CONTEXT, ROOT
+from bucketcast.rules import trail_selectors
+from bucketcast_cdk import Bucketcast, quotas
+from tests.infra.conftest import CONTEXT
 
 BUCKETS, TARGETS, SCANS = 100, 50, 60
 TOP = """
 nested = "on"
 control = "on"
+[runtime]
+kinds = "amqp,kafka,webhook"
 [alarms]
 email = "ops@example.org"
 [pipeline]
@@ -26,7 +27,7 @@ def large() -> str:
     """100 buckets by EventBridge, all made and with access events, 50 targets and 60 scans."""
     kinds = (
         ("webhook", 'endpoint = "https://example.org/{0}"'),
-        ("redis", 'address = "127.0.0.1:6379"\nkey = "b{0}"\nformat = "namespace"'),
+        ("redis", 'address = "redis.example.org:6379"\nkey = "b{0}"\nformat = "namespace"'),
     )
     names = [f"uploads-of-customer-{number:03}" for number in range(BUCKETS)]
     tables = [f'[bucket.{name}]\nvia = "eventbridge"\naccess_events = "on"\n' for name in names]
@@ -51,7 +52,7 @@ def synthesised(text: str, folder: Path) -> Templates:
     config = folder / "bucketcast.toml"
     config.write_text(text)
     app = App(context=CONTEXT, outdir=str(folder / "out"))
-    Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
+    Bucketcast(Stack(app, "Bucketcast"), "Default", config=config)
     app.synth()
     return quotas.templates(folder / "out")
 
@@ -103,8 +104,20 @@ def test_it_is_within_what_aws_takes(made: Templates, what: str) -> None:
     assert largest.found <= quotas.MOST[what], largest
 
 
-def test_each_quota_has_its_cure() -> None:
-    assert quotas.CURES.keys() == quotas.MOST.keys()
+def wired(buckets: int) -> Templates:
+    one = {"Type": "Custom::BucketNotification", "Properties": {"Trail": "arn"}}
+    return {"Bucketcast": {"Resources": {str(number): one for number in range(buckets)}}}
+
+
+def test_buckets_with_access_events_share_the_values_of_a_trail() -> None:
+    most = 500 - trail_selectors.least_values(0) - (trail_selectors.least_values(1) - 1)
+    assert quotas.validation_errors(wired(most)) == []
+    (wrong,) = quotas.validation_errors(wired(most + 1))
+    assert "501 values in a trail's selectors" in str(wrong)
+
+
+def test_each_quota_has_its_hint() -> None:
+    assert quotas.HINTS.keys() == quotas.MOST.keys()
 
 
 def test_what_holds_something_is_in_the_first_stack(made: Templates) -> None:

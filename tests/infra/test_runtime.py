@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Validations
+from aws_cdk import App, Stack, Validations
 from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
-from bucketcast.config import load
 from bucketcast.targets import kinds
-from stacks.bucketcast import Bucketcast
-from stacks.runtime import Runtime
-from tests.infra.conftest import CONTEXT, ROOT, Make, Synthesised
+from bucketcast_cdk import Bucketcast
+from bucketcast_cdk.runtime import Runtime
+from tests.infra.conftest import CONTEXT, Make, Synthesised
 from tests.infra.test_nag import _findings
 
 BARE = "[bucket.uploads]\n"
@@ -43,7 +42,10 @@ def test_by_default_there_are_three_functions_on_aws_and_all_here(make: Make) ->
 
 def test_a_function_carries_its_kind_alone_and_is_called_for_nothing_yet(two: Synthesised) -> None:
     function = two.function("Bucketcast-runtime-redis")
-    assert function["Handler"] == "functions.dispatch.runtime.handler"
+    assert function["Handler"] == "functions.startup.handler"
+    assert (
+        function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.runtime"
+    )
     assert function["Timeout"] == 90
     assert function["RecursiveLoop"] == "Allow"
     layers = sorted(layer["Ref"][:-8] for layer in function["Layers"])
@@ -115,11 +117,28 @@ def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Syn
     }
     shared = named["Bucketcast-runtime-webhook-once"]
     assert (shared["VisibilityTimeout"], shared["MessageRetentionPeriod"]) == (540, 86_400)
+
     assert "RedrivePolicy" not in shared
     assert "Bucketcast-runtime-redis-once" not in named, "no topic goes there"
     called = two.of_type("AWS::Lambda::EventSourceMapping").values()
     (read,) = [each for each in called if "webhook" in str(each["Properties"]["FunctionName"])]
     assert read["Properties"]["ScalingConfig"] == {"MaximumConcurrency": 5}
+
+
+def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> None:
+    """Lambda refuses a timeout that is longer than a queue of the function hides a message for."""
+    made = make("[runtime]\nkinds = 'webhook'\ntimeout = '5m'\n")
+    asked = made.of_type("Custom::Targets")
+    (first,) = [name for name, each in asked.items() if each["Properties"]["Settle"] == "0"]
+    assert asked[first]["Properties"]["RuntimeVisibility"] == "330"
+    (function,) = [
+        each
+        for each in made.of_type("AWS::Lambda::Function").values()
+        if each["Properties"]["FunctionName"] == "Bucketcast-runtime-webhook"
+    ]
+    needed = {made.json["Resources"][name]["Type"] for name in function["DependsOn"]}
+    assert first in function["DependsOn"]
+    assert "AWS::SQS::Queue" in needed
 
 
 def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:
@@ -180,9 +199,10 @@ def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
     config.write_text(TWO + '[alarms]\nemail = "events@example.org"\n')
     app = App(context=CONTEXT, outdir=str(folder / "out"))
-    stack = Bucketcast(app, "Bucketcast", config=load(config, {}, local=False), root=ROOT)
+    stack = Stack(app, "Bucketcast")
+    made = Bucketcast(stack, "Default", config=config)
     role = iam.Role(stack, "Manager", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-    runtime = stack.node.find_child("Runtime")
+    runtime = made.node.find_child("Runtime")
     assert isinstance(runtime, Runtime)
     runtime.let_manage(role)
     return app
@@ -190,7 +210,7 @@ def _app(folder: Path) -> App:
 
 def _managed(folder: Path) -> Synthesised:
     stack = _app(folder).node.find_child("Bucketcast")
-    assert isinstance(stack, Bucketcast)
+    assert isinstance(stack, Stack)
     return Synthesised(stack)
 
 

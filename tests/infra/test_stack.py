@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.settings import DeployedTargets
+from bucketcast.aws.breakers import EXPIRES
+from bucketcast.settings.environment import DeployedTargets
 from tests.infra.conftest import Make, Synthesised
 
 TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
@@ -71,7 +72,7 @@ def test_a_deploy_asks_for_what_it_would_remove_before_and_after_ingest_is_told(
             "arn:minio:sqs::a-b:postgresql": 2,
             "arn:minio:sqs::a_b:redis": 2,
         }
-        assert (each["Properties"]["Discard"], each["Properties"]["Patience"]) == ([], "60")
+        assert (each["Properties"]["Discard"], each["Properties"]["Timeout"]) == ([], "60")
         types = {typical.json["Resources"][name]["Type"] for name in each["DependsOn"]}
         assert "AWS::IAM::Policy" in types
     ((ingest, function),) = [
@@ -140,8 +141,7 @@ def test_function_reads_its_queue_and_reports_failures_one_by_one(
     assert mapping["BatchSize"] == 10
     assert "MaximumBatchingWindowInSeconds" not in mapping
     timeout = typical.function(f"Bucketcast-{function}")["Timeout"]
-    least = 6 * timeout if queue == "ingress" else timeout + 30
-    assert typical.queue(f"Bucketcast-{queue}")["VisibilityTimeout"] >= least
+    assert typical.queue(f"Bucketcast-{queue}")["VisibilityTimeout"] == timeout + 30
 
 
 def test_only_buckets_of_this_account_and_the_rule_may_write_to_the_ingress_queue(
@@ -161,7 +161,10 @@ def test_only_buckets_of_this_account_and_the_rule_may_write_to_the_ingress_queu
     ]
     any_bucket = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":s3:::*"]]}
     rules = typical.of_type("AWS::Events::Rule").values()
-    assert {each["Properties"]["Name"] for each in rules} == {"Bucketcast-bucket-archive"}
+    assert {each["Properties"]["Name"] for each in rules} == {
+        "Bucketcast-balance",
+        "Bucketcast-bucket-archive",
+    }
     any_rule = [
         "arn:",
         {"Ref": "AWS::Partition"},
@@ -241,7 +244,10 @@ def test_dispatch_carries_the_client_of_its_kind_and_no_other(
         "AssetsCore",
         "AssetsRuntime",
     ]
-    assert function["Handler"] == "functions.dispatch.handler.handler"
+    assert function["Handler"] == "functions.startup.handler"
+    assert (
+        function["Environment"]["Variables"]["BUCKETCAST_HANDLER"] == "functions.dispatch.handler"
+    )
 
 
 def test_dispatch_is_told_its_target_and_its_queues(typical: Synthesised) -> None:
@@ -269,6 +275,8 @@ def test_ingest_is_told_which_targets_are_deployed(typical: Synthesised) -> None
 
 def test_rules_outlive_a_mistake(typical: Synthesised) -> None:
     (table,) = typical.of_type("AWS::DynamoDB::Table").values()
+    expires = table["Properties"]["TimeToLiveSpecification"]
+    assert expires == {"AttributeName": EXPIRES, "Enabled": True}
     properties = table["Properties"]
     keys = [(key["AttributeName"], key["KeyType"]) for key in properties["KeySchema"]]
     assert keys == [("bucket", "HASH"), ("rule", "RANGE")]
@@ -282,7 +290,7 @@ def test_rules_outlive_a_mistake(typical: Synthesised) -> None:
 
 def test_outputs_name_what_the_command_needs(typical: Synthesised) -> None:
     outputs = typical.json["Outputs"]
-    assert {"IngressQueueUrl", "RulesTable"} <= outputs.keys()
+    assert {"IngressQueueUrl", "RoutesAddressed", "RulesTable"} <= outputs.keys()
     targets = {name: output for name, output in outputs.items() if name.startswith("Target")}
     assert len(targets) == len(TARGETS)
     seen = [json.loads(_filled(output["Value"])) for output in targets.values()]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stacks import quotas
+from bucketcast_cdk import quotas
 from tests.infra.conftest import Make, Synthesised
 
 CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
@@ -32,10 +32,10 @@ def test_made_and_found_buckets_are_wired_by_the_same_resource(typical: Synthesi
         ("archive", "eventbridge", "Bucketcast-ingress"),
     }
     # Should the function never answer, the deploy fails within minutes, not after an hour.
-    patience = {int(each["ServiceTimeout"]) for each in wired}
-    assert max(patience) <= 900
+    timeouts = {int(each["ServiceTimeout"]) for each in wired}
+    assert max(timeouts) <= 900
     # It may wait that long itself: for S3, which heeds a change late, and for rights.
-    assert min(patience) > typical.function("Bucketcast-wiring")["Timeout"] > 600
+    assert min(timeouts) > typical.function("Bucketcast-wiring")["Timeout"] > 600
     assert {each["Overlap"] for each in wired} == {"600"}
 
 
@@ -56,7 +56,7 @@ def test_here_s3_heeds_at_once_and_nobody_waits(make: Make) -> None:
 
 
 def test_a_rule_of_eventbridge_is_there_before_the_entry_goes(typical: Synthesised) -> None:
-    (rule,) = typical.of_type("AWS::Events::Rule")
+    (rule,) = typical.event_rules()
     (entry,) = [
         found
         for found in typical.of_type("Custom::BucketNotification").values()
@@ -154,7 +154,7 @@ def test_many_buckets_share_policies_as_large_as_iam_takes(make: Make) -> None:
 def test_eventbridge_has_a_rule_for_the_bucket_with_retries_and_dead_letters(
     typical: Synthesised,
 ) -> None:
-    (rule,) = [found["Properties"] for found in typical.of_type("AWS::Events::Rule").values()]
+    (rule,) = [found["Properties"] for found in typical.event_rules().values()]
     assert rule["EventPattern"] == {
         "source": ["aws.s3"],
         "detail": {"bucket": {"name": ["archive"]}},
@@ -170,7 +170,7 @@ def test_eventbridge_has_a_rule_for_the_bucket_with_retries_and_dead_letters(
 @pytest.mark.parametrize(("via", "rules"), [("sqs", 0), ("eventbridge", 1)])
 def test_only_eventbridge_needs_a_rule(make: Make, via: str, rules: int) -> None:
     found = make(CREATED.format(name="uploads", via=via))
-    assert len(found.of_type("AWS::Events::Rule")) == rules
+    assert len(found.event_rules()) == rules
     assert len(found.of_type("Custom::BucketNotification")) == 1
 
 

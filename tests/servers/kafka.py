@@ -7,7 +7,8 @@ Topics are made on request only, so that a missing one is missing, unless the br
 import struct
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     NewTopic,
     ResourcePatternType,
     ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
 )
 from cryptography.hazmat.primitives import serialization
 
@@ -31,6 +36,8 @@ from tests.servers.tls import Tls
 
 USER = "alice"
 PASSWORD = "alice-s3cret"
+SCRAM_USERS = {"bob": ScramMechanism.SCRAM_SHA_256, "dora": ScramMechanism.SCRAM_SHA_512}
+"""Users of `KafkaServer.scram_users`."""
 
 _JARS = Path(__file__).parents[2] / ".local" / "servers" / "kafka"
 _JAVA = (
@@ -39,7 +46,8 @@ _JAVA = (
 )
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
-# The listener `open` is the broker's own, and that of the tests' consumer and administrator.
+# The listener `open` is the broker's own, and that of the tests' consumer and administrator; `iam`
+# is the one behind the gate of `tests.servers.iam`, to which it sends clients.
 # A session of a second lets a broker come back at once that was killed.
 _CONFIGURATION = """\
 process.roles=broker,controller
@@ -47,11 +55,11 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
-MTLS://127.0.0.1:{mtls},CONTROLLER://127.0.0.1:{controller}
+MTLS://127.0.0.1:{mtls},IAM://127.0.0.1:{iam},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
-MTLS://127.0.0.1:{mtls}
+MTLS://127.0.0.1:{mtls},IAM://127.0.0.1:{iam_gate}
 listener.security.protocol.map=OPEN:PLAINTEXT,PLAIN:SASL_PLAINTEXT,TLS:SASL_SSL,MTLS:SSL,\
-CONTROLLER:PLAINTEXT
+IAM:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=OPEN
 log.dirs={folder}/data
 num.partitions=1
@@ -82,6 +90,9 @@ org.apache.kafka.common.security.scram.ScramLoginModule required;
 """
 _SETTLED = 20.0
 """Seconds until a broker has done what it was asked to do, at the most."""
+_ANSWERED = 5.0
+"""Seconds for one request of an administrator, which is then repeated."""
+_CLEARED = 60.0
 _QUIET = {"log_level": 0}
 _ANYTHING: Any = None
 _EVERY_ACL = AclBindingFilter(
@@ -156,6 +167,17 @@ class KafkaServer(Server):
             "cert_authority": self.tls.ca.read_text(),
         }
 
+    @contextmanager
+    def scram_users(self, password: str) -> Iterator[None]:
+        """Users with this password whom the broker knows by one mechanism each."""
+        change = AdminClient(self.client).alter_user_scram_credentials
+        for user, mechanism in SCRAM_USERS.items():
+            known = ScramCredentialInfo(mechanism, 4096)
+            change([UserScramCredentialUpsertion(user, known, password.encode())])[user].result()
+        yield
+        for user, mechanism in SCRAM_USERS.items():
+            change([UserScramCredentialDeletion(user, mechanism)])[user].result()
+
     def write(self, settings: Settings, key: str, body: bytes) -> None:
         producer = Producer(_client(settings))
         refused: list[Exception] = []
@@ -223,14 +245,26 @@ class KafkaServer(Server):
         return found
 
     def clear(self) -> None:
-        administrator = AdminClient(self.client)
-        for rights in administrator.delete_acls([_EVERY_ACL]).values():
-            rights.result(_SETTLED)
-        known = list(administrator.list_topics(timeout=_SETTLED).topics)
-        if known:
-            for gone in administrator.delete_topics(known).values():
-                gone.result(_SETTLED)
+        deadline = time.monotonic() + _CLEARED
+        while True:
+            try:
+                self._remove_all()
+                break
+            except KafkaException:
+                # A broker that stood still forgets requests until its controller has it again.
+                if time.monotonic() > deadline:
+                    raise
         self.make(self.place)
+
+    def _remove_all(self) -> None:
+        administrator = AdminClient(self.client)
+        for rights in administrator.delete_acls([_EVERY_ACL], request_timeout=_ANSWERED).values():
+            rights.result()
+        known = list(administrator.list_topics(timeout=_ANSWERED).topics)
+        if known:
+            removed = administrator.delete_topics(known, request_timeout=_ANSWERED)
+            for gone in removed.values():
+                gone.result()
 
     def _until_led(self) -> None:
         deadline = time.monotonic() + _SETTLED
@@ -258,7 +292,7 @@ def _start(folder: Path, tls: Tls, *, outlives: bool, makes_topics: str) -> Kafk
     if not list(_JARS.glob(_PRODUCT)):
         raise MissingProgramError("kafka")
     folder = folder.absolute()
-    chosen = ports(folder, "open", "plain", "tls", "mtls", "controller")
+    chosen = ports(folder, "open", "plain", "tls", "mtls", "iam", "iam_gate", "controller")
     new = not (folder / "data").exists()
     command = [java, *_JAVA, "-cp", str(_JARS / "*")]
     process = Process(

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,7 +104,8 @@ class Process:
         """Stop its clock: connections are still taken by the system, and nothing answers."""
         tree = _tree(self._required())
         for each in tree:
-            each.suspend()
+            with suppress(psutil.NoSuchProcess):  # a server's child may end meanwhile
+                each.suspend()
         while any(map(_moves, tree)):
             time.sleep(0.01)  # a busy machine takes its time to stop a process
 

@@ -10,7 +10,8 @@ import boto3
 import moto  # noqa: F401 - before any client is made, or it cannot answer for it
 from botocore.exceptions import ClientError
 
-from bucketcast.store.access import Aws
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.clients import Aws
 
 REGION = "us-east-1"
 TABLE = "rules"
@@ -56,8 +57,13 @@ class FakeAws(Aws):
     def __init__(self, *targets: tuple[str, str, str], stack: str = "Bucketcast") -> None:
         super().__init__()
         self.stack = stack
-        self.outputs: dict[str, str] = {"IngressQueueUrl": INGRESS, "RulesTable": TABLE}
+        self.outputs: dict[str, str] = {
+            "IngressQueueUrl": INGRESS,
+            "RulesTable": TABLE,
+            "RoutesAddressed": "on",
+        }
         self.answers: dict[str, Any] = {}
+        self.pauses_known: dict[str, Any] = {}
         self.notification: Any = {"QueueConfigurations": [{"QueueArn": _arn(INGRESS)}]}
         self.dynamodb = _client("dynamodb")
         self.sqs = _client("sqs")
@@ -72,6 +78,12 @@ class FakeAws(Aws):
         self.functions: Any = SimpleNamespace(
             invoke=self._invoke, get_function_configuration=self._function
         )
+        self.mapped: dict[str, dict[str, Any] | None] = {}
+        self.mappings: Any = SimpleNamespace(
+            get_function_configuration=self._function, list_event_source_mappings=self._mapped
+        )
+        self.denied: set[tuple[str, str]] = set()
+        self.iam: Any = SimpleNamespace(simulate_principal_policy=self._simulate)
         self.logged: dict[str, list[dict[str, Any]]] = {}
         self.logs: Any = SimpleNamespace(
             get_paginator=lambda _: SimpleNamespace(paginate=self._logged),
@@ -113,8 +125,14 @@ class FakeAws(Aws):
         return {"Stacks": [{"Outputs": outputs}]}
 
     def _invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: N803 - boto3's names
-        assert json.loads(Payload)["probe"] is True
+        asked = json.loads(Payload)
         answer = self.answers[FunctionName]
+        if asked.get("pause"):
+            there = Breakers(TABLE, lambda: self.dynamodb).of(asked["target"]).read()
+            knows = {"paused": bool(there and there.paused)}
+            answer = self.pauses_known.get(FunctionName, knows)
+        else:
+            assert asked["probe"] is True
         if isinstance(answer, Exception):
             raise answer
         failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
@@ -136,7 +154,33 @@ class FakeAws(Aws):
 
     def _function(self, FunctionName: str) -> Any:  # noqa: N803 - boto3's name
         settings = json.dumps(self.settings.get(FunctionName, {}))
-        return {"Environment": {"Variables": {"BUCKETCAST_SETTINGS": settings}}}
+        role = f"arn:aws:iam::123456789012:role/{FunctionName}"
+        variables = {"Variables": {"BUCKETCAST_SETTINGS": settings}}
+        return {"Environment": variables, "Role": role, "MemorySize": 512}
+
+    def _mapped(self, FunctionName: str, EventSourceArn: str) -> Any:  # noqa: N803 - boto3's names
+        assert EventSourceArn.startswith("arn:aws:sqs:us-east-1:123456789012:")
+        works = {
+            "UUID": f"uuid-of-{FunctionName}",
+            "State": "Enabled",
+            "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        }
+        changed = self.mapped.get(FunctionName, {})
+        return {"EventSourceMappings": [works | changed] if changed is not None else []}
+
+    def _simulate(self, PolicySourceArn: str, ActionNames: list[str], ResourceArns: Any) -> Any:  # noqa: N803
+        assert len(ResourceArns) == 1
+        function = PolicySourceArn.rpartition("/")[2]
+        denied = [action for name, action in self.denied if name == function]
+        return {
+            "EvaluationResults": [
+                {
+                    "EvalActionName": action,
+                    "EvalDecision": "implicitDeny" if action in denied else "allowed",
+                }
+                for action in ActionNames
+            ]
+        }
 
     def _notification(self, Bucket: str) -> Any:  # noqa: N803 - boto3's name
         assert Bucket

@@ -54,10 +54,17 @@ class EventRules:
     def __init__(self) -> None:
         self.patterns: dict[str, Any] = {}
         self.targets: dict[str, list[Any]] = {}
+        self.disabled: set[str] = set()
 
-    def describe_rule(self, Name: str) -> None:  # noqa: N803 - boto3's names
+    def describe_rule(self, Name: str) -> Any:  # noqa: N803 - boto3's names
         if Name not in self.patterns:
             raise NoRuleError
+        state = "DISABLED" if Name in self.disabled else "ENABLED"
+        return {"EventPattern": json.dumps(self.patterns[Name]), "State": state}
+
+    def get_paginator(self, _: str) -> Any:
+        page = {"RuleNames": list(self.patterns)}
+        return SimpleNamespace(paginate=lambda TargetArn: [page] if TargetArn else [])  # noqa: N803
 
     def put_rule(self, Name: str, EventPattern: str, **_: Any) -> None:  # noqa: N803
         self.patterns[Name] = json.loads(EventPattern)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -17,6 +18,19 @@ TIME = "2026-03-14T09:26:53.589Z"
 def recorded(name: str) -> str:
     """A recorded body, by its path below `tests/events` without `.json`."""
     return (RECORDED / f"{name}.json").read_text(encoding="utf-8")
+
+
+def lambda_context(**more: Any) -> SimpleNamespace:
+    """What Lambda tells a handler of its call."""
+    fields: dict[str, Any] = {
+        "aws_request_id": "c0ffee00-0000-4000-8000-000000000001",
+        "function_name": "made",
+        "invoked_function_arn": "arn:aws:lambda:eu-west-1:111122223333:function:made",
+        "log_stream_name": "2026/11/21/[$LATEST]abc",
+        "memory_limit_in_mb": 256,
+        "get_remaining_time_in_millis": lambda: 240_000,
+    }
+    return SimpleNamespace(**(fields | more))
 
 
 def event(

@@ -9,13 +9,13 @@ from typing import Any
 import boto3
 from moto.sqs.models import sqs_backends
 
+from bucketcast.aws.runtime.alarms import Alarms
+from bucketcast.aws.runtime.queue_cache import QueueCache
+from bucketcast.aws.runtime.resources import Resources
+from bucketcast.aws.runtime.table import Table
+from bucketcast.aws.runtime.targets import RuntimeTargets
+from bucketcast.aws.topics.table import TopicTable
 from bucketcast.runtime.model import Runtime
-from bucketcast.store.runtime.alarms import Alarms
-from bucketcast.store.runtime.book import TargetBook
-from bucketcast.store.runtime.resources import Resources
-from bucketcast.store.runtime.table import Table
-from bucketcast.store.runtime.targets import RuntimeTargets
-from bucketcast.store.topics.items import Items
 
 ACCOUNT = "123456789012"
 REGION = "eu-central-1"
@@ -81,15 +81,15 @@ class Account:
         return self._watch.calls
 
     def targets(self, runtime: Runtime = RUNTIME, **more: Any) -> RuntimeTargets:
-        resources = Resources(runtime, self.sqs, self.functions, self.secrets, patience=0)
-        alarms = Alarms(self.cloudwatch, TOPIC)
-        more = {"patience": 0.0, "clock": lambda: self.now, **more}
+        resources = Resources(runtime, self.sqs, self.functions, self.secrets, timeout=0)
+        alarms = Alarms(self.cloudwatch, "Bucketcast", TOPIC)
+        more = {"timeout": 0.0, "clock": lambda: self.now, **more}
         return RuntimeTargets(runtime, self.table, resources, alarms, **more)
 
-    def book(self) -> TargetBook:
+    def book(self) -> QueueCache:
         """What ingest asks for queues."""
-        items = Items(self.table_name, self.dynamodb)
-        return TargetBook(self.table, items, RUNTIME.prefix)
+        items = TopicTable(self.table_name, self.dynamodb)
+        return QueueCache(self.table, items, RUNTIME.prefix)
 
     @contextmanager
     def killed(self, before: int) -> Iterator[None]:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bucketcast.conditions import NOTHING, Condition, Fact, check, size_range
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import NOTHING, Condition, Fact, check, size_range
 from tests.unit.made import event
 
 HOOK = "arn:minio:sqs::hook:webhook"
@@ -176,7 +176,7 @@ def test_a_target_gets_an_event_once_and_a_notification_its_own_copy() -> None:
         (("tag:", "equals", "red"), "tag:NAME"),
         (("metadata:Team", "equals", "red"), "x-amz-meta-NAME in lower case"),
         (("size", "equals", "5"), "allowed is range"),
-        (("key", "cidr", "5"), "cannot be asked by 'cidr'"),
+        (("key", "cidr", "5"), "does not support 'cidr'"),
         (("size", "range", "5"), "a range of sizes"),
         (("size", "range", "-"), "a range of sizes"),
         (("size", "range", "9-5"), "ends before it begins"),

@@ -1,4 +1,4 @@
-"""The configuration: every mistake told at once, in words that show the cure."""
+"""The configuration: every mistake told at once, in words that show the hint."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from bucketcast import targets
 from bucketcast.cli import page
 from bucketcast.config import Deploy, Deployment, load
 from bucketcast.errors import ConfigErrors
-from bucketcast.settings import ObjectFacts
+from bucketcast.settings.environment import ObjectFacts
 
 HIDDEN = "hunter2"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
@@ -128,6 +128,31 @@ def test_access_events_say_what_they_cost(folder: Folder) -> None:
     deployment = folder.load("[bucket.uploads]\naccess_events = 'on'")
     assert deployment.buckets["uploads"].access_events
     assert "$1.00 per million" in deployment.notes[0]
+    assert (deployment.trail, deployment.bucket_events) == ("", False)
+
+
+@pytest.mark.parametrize(
+    "name", ["everything", "arn:aws:cloudtrail:eu-central-1:111122223333:trail/every.thing-1"]
+)
+def test_a_trail_that_is_there_can_be_named(folder: Folder, name: str) -> None:
+    deployment = folder.load(f"[trail]\nname = '{name}'\nbucket_events = 'on'")
+    assert (deployment.trail, deployment.bucket_events) == (name, True)
+    assert "which the deploy does not switch on" in deployment.notes[0]
+
+
+@pytest.mark.parametrize("name", ["a/b", "x", "arn:aws:s3:::everything", "arn:aws:cloudtrail:x:y"])
+def test_what_is_no_trail_is_refused(folder: Folder, name: str) -> None:
+    with pytest.raises(ConfigErrors, match=r"trail\.name: found .* or its ARN"):
+        folder.load(f"[trail]\nname = '{name}'")
+
+
+@pytest.mark.parametrize(("buckets", "said"), [(55, False), (56, True)])
+def test_that_a_trail_may_not_take_all_prefixes_is_said(
+    folder: Folder, buckets: int, *, said: bool
+) -> None:
+    text = "".join(f"[bucket.b-{one:03}]\naccess_events = 'on'\n" for one in range(buckets))
+    notes = [each for each in folder.load(text).notes if "prefixes of rules may be" in each]
+    assert bool(notes) == said
 
 
 def test_sources_of_the_entry_have_a_token_each(folder: Folder) -> None:
@@ -141,7 +166,7 @@ def test_sources_of_the_entry_have_a_token_each(folder: Folder) -> None:
     assert read.entry.plain_secrets == {"bucketcast/entry-b/token": "hunter2"}
     assert "hunter2" not in repr(read.entry)
     (note,) = read.notes
-    assert note.startswith("entry.b.buckets: it may send events of uploads, which the deploy wires")
+    assert note.startswith("entry.b.buckets: includes uploads, which the deploy also connects")
 
 
 CLEAR = """
@@ -195,7 +220,7 @@ def test_what_can_be_read_on_the_way_is_noted(folder: Folder) -> None:
 def test_only_arns_of_keys_are_kms_keys(folder: Folder, found: str) -> None:
     (told,) = folder.mistakes(f"kms_keys = {found}\n")
     assert told.startswith("kms_keys: found ")
-    assert "never to its alias" in told
+    assert "not aliases" in told
 
 
 def test_kms_keys_are_taken(folder: Folder) -> None:
@@ -221,7 +246,7 @@ def test_what_is_encrypted_and_checked_is_not_noted(folder: Folder) -> None:
 
 def test_to_check_no_certificate_has_to_be_said_twice(folder: Folder) -> None:
     (told,) = folder.mistakes(SKIPPING)
-    assert told.startswith("notify_nsq.f.tls_skip_verify: found 'on'; cert_authority names whom")
+    assert told.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
     assert folder.load(SKIPPING, local=True).targets
     twice = SKIPPING + '[notify_nsq.f.deploy]\ntls_skip_verify = "on"\n'
     assert any("can read and change" in note for note in folder.load(twice).notes)
@@ -256,9 +281,9 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ("[bucket]\nuploads = 'on'", "bucket.uploads: found 'on'; a table [bucket.uploads]"),
         (
             "[bucket.Uploads]",
-            "bucket.Uploads: found no bucket name; 3 to 63 of a-z, 0-9, '.' and '-'",
+            "bucket.Uploads: invalid bucket name; 3 to 63 of a-z, 0-9, '.' and '-'",
         ),
-        ("[bucket.up]", "bucket.up: found no bucket name"),
+        ("[bucket.up]", "bucket.up: invalid bucket name"),
         (
             "[bucket.uploads]\nvai = 'sqs'",
             "bucket.uploads.vai: unknown key; did you mean 'via'? allowed are create, via",
@@ -268,7 +293,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "bucket.uploads.via: found 'sns'; allowed is one of sqs, eventbridge (did you",
         ),
         ("[entry]", "entry: found no source; a table [entry.NAME] for each source"),
-        ("[entry]\ntoken = 'secret:x'", "entry.token: found one token for all who post; a table"),
+        ("[entry]\ntoken = 'secret:x'", "entry.token: found one token for all sources; a table"),
         ("entry = 'secret:x'", "entry: found 'secret:x'; a table [entry.NAME]"),
         (
             without(ENTRY, "token"),
@@ -350,8 +375,8 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         (
             HOOK + "timeout = '40s'\n[notify_webhook.primary.deploy]\ntimeout = '60s'",
             (
-                "notify_webhook.primary.deploy.timeout: found 60s; allowed is 85s or more: so long "
-                "may one batch to this target take"
+                "notify_webhook.primary.deploy.timeout: found 60s; allowed is 85s or more, the "
+                "longest that one batch to this target may take"
             ),
         ),
         (
@@ -368,7 +393,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ),
         (
             HOOK + "[notify_webhook.primary.deploy]\nfacts = 'tags'",
-            'notify_webhook.primary.deploy.facts: found beside object_facts = "off"; object_facts',
+            'notify_webhook.primary.deploy.facts: found beside object_facts = "off"; set object',
         ),
         (
             "object_facts = 'on'\n" + HOOK + "[notify_webhook.primary.deploy]\nfacts = 'tags,size'",
@@ -392,7 +417,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ),
     ],
 )
-def test_mistake_is_told_with_its_cure(folder: Folder, text: str, mistake: str) -> None:
+def test_mistake_is_told_with_its_hint(folder: Folder, text: str, mistake: str) -> None:
     (told,) = folder.mistakes(text)
     assert mistake in told
 
@@ -423,8 +448,8 @@ def test_all_mistakes_are_told_at_once_and_in_one_order(folder: Folder) -> None:
 def test_key_outside_a_target_is_told_without_its_value(folder: Folder, key: str) -> None:
     (told,) = folder.mistakes(f"[notify_webhook]\n{key} = '{HIDDEN}'")
     assert told == (
-        f"notify_webhook.{key}: found outside a target's table; the keys of a target stand below "
-        "[notify_webhook.ID], its id being yours"
+        f"notify_webhook.{key}: found outside a target's table; put a target's keys into a "
+        "table [notify_webhook.ID], with an id of yours"
     )
 
 
@@ -443,7 +468,7 @@ def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[bucket.uploads", "a = ", "a = 1\na = 2", "[a]\n[a]"])
 def test_syntax_of_the_file_is_told_with_its_line(folder: Folder, text: str) -> None:
     (told,) = folder.mistakes(text)
-    assert "bucketcast.toml: no TOML: " in told
+    assert "bucketcast.toml: invalid TOML: " in told
     assert told.endswith("; a TOML file in UTF-8")
     assert "(at " in told
 
@@ -518,7 +543,7 @@ def test_target_that_is_off_is_there_and_its_events_wait(folder: Folder, off: st
         (target,) = made.targets
         assert not target.enabled
         assert "enable" not in target.settings
-        said = "notify_webhook.primary is off: nothing is sent, and its events wait, for 14 days"
+        said = "notify_webhook.primary is off: its events are queued, for 14 days"
         assert said in made.notes
 
 
@@ -534,8 +559,49 @@ def test_target_that_is_off_and_not_complete_is_not_there(folder: Folder, table:
     """MinIO's own configuration lists such targets, which nobody has ever filled in."""
     made = folder.load(table)
     assert made.targets == ()
-    assert made.notes[0].startswith("notify_webhook.a is off, and not there: notify_webhook.a.")
+    assert made.notes[0].startswith(
+        "notify_webhook.a is off and skipped as invalid: notify_webhook.a."
+    )
     assert "plain'" not in made.notes[0]
+
+
+def test_logs_are_kept_for_one_of_cloudwatchs_steps(folder: Folder) -> None:
+    assert folder.load("").log_retention_days == 30
+    assert folder.load("log_retention_days = 90").log_retention_days == 90
+    for wrong, shown in (("31", "31"), ("'90'", "'90'"), ("0", "0"), ("true", "True")):
+        (found,) = folder.mistakes(f"log_retention_days = {wrong}")
+        assert found.startswith(f"log_retention_days: found {shown}; allowed is one of 1, 3, 5,")
+
+
+def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> None:
+    topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
+    text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"
+    made = folder.load(text)
+    assert (made.accounts, made.sns_topics) == (("444455556666",), (topic,))
+    assert folder.load("").sns_topics == ()
+
+
+@pytest.mark.parametrize(
+    ("table", "mistake"),
+    [
+        ("[source.s3]\naccounts = ['4444']", "source.s3.accounts: found '4444'; allowed are 12"),
+        (
+            "[source.sns]\ntopics = ['uploads']",
+            "source.sns.topics: found 'uploads'; allowed is the",
+        ),
+        (
+            "[source.sns]\ntopics = ['arn:aws:sns:eu-west-1:444455556666:up.fifo']",
+            "source.sns.topics: found 'arn:aws:sns:eu-west-1:444455556666:up.fifo'; allowed is",
+        ),
+        ("[source.sqs]\nqueues = ['x']", "source.sqs: unknown key; did you mean 'sns'?"),
+        ("[source.sns]\ntopic = ['x']", "source.sns.topic: unknown key; did you mean 'topics'?"),
+    ],
+)
+def test_what_is_no_account_and_no_topic_is_refused(
+    folder: Folder, table: str, mistake: str
+) -> None:
+    (found,) = folder.mistakes(table)
+    assert found.startswith(mistake)
 
 
 def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
@@ -543,7 +609,7 @@ def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
     assert folder.load(HOOK).discard == ()
     assert folder.load(f"{HOOK}[removed]\ndiscard = ['{gone}']").discard == (gone,)
     (told,) = folder.mistakes(f"{HOOK}[removed]\ndiscard = ['{there}']")
-    assert told == (f"removed.discard: found '{there}', which is configured; a target that is not")
+    assert told == (f"removed.discard: found '{there}', which is configured; only removed targets")
     (told,) = folder.mistakes("[removed]\ndiscard = 'webhook'")
     assert told.startswith("removed.discard: found 'webhook'; the ARN of a target: ")
     (told,) = folder.mistakes("[removed]\ndiscards = ['x']")
@@ -657,7 +723,7 @@ def test_reference_is_kept_for_every_type(folder: Folder) -> None:
 def test_file_of_a_pem_that_is_not_there(folder: Folder) -> None:
     (told,) = folder.mistakes(HOOK + "cert_authority = 'nowhere.pem'")
     assert told == (
-        "notify_webhook.primary.cert_authority: found no file: No such file or directory; "
+        "notify_webhook.primary.cert_authority: cannot read file: No such file or directory; "
         "PEM text or its path"
     )
 
@@ -695,6 +761,15 @@ def test_ingest_has_two_calls_at_least(folder: Folder, number: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("window", ["1500ms", "301s"])
+def test_a_window_is_whole_seconds_and_no_longer_than_lambda_waits(
+    folder: Folder, window: str
+) -> None:
+    (found,) = folder.mistakes(f'[ingest]\nwindow = "{window}"\n' + HOOK)
+    assert found.startswith("ingest.window: found ")
+    assert found.endswith("allowed is 0, or whole seconds from 1s to 300s")
+
+
 @pytest.mark.parametrize(
     ("said", "deploy", "most"),
     [
@@ -718,13 +793,25 @@ def test_store_of_minio_is_accepted_and_said_once_to_do_nothing(folder: Folder) 
     made = folder.load(HOOK + more + TABLE + "queue_limit = 5\n")
     for said in (
         "queue_dir does nothing here: the target's SQS queue keeps what waits",
-        "queue_limit does nothing here: an SQS queue has no such limit",
+        "queue_limit does nothing without queue_overflow = discard: no event is discarded",
     ):
         assert made.notes.count(said) == 1
     assert all(
         not {"queue_dir", "queue_limit", "comment"} & each.settings.keys() for each in made.targets
     )
+    assert [each.queue_limit for each in made.targets] == [None, None]
     assert said not in folder.load(HOOK + "queue_limit = 0\nqueue_dir = ''").notes
+
+
+@pytest.mark.parametrize(("text", "limit"), [("", 100_000), ("queue_limit = 7\n", 7)])
+def test_a_limit_holds_where_discarding_is_configured(
+    folder: Folder, text: str, limit: int
+) -> None:
+    made = folder.load(HOOK + text + "queue_overflow = 'discard'\n")
+    assert made.targets[0].queue_limit == limit
+    said = f"queue_overflow = discard: while {limit:,} events wait, new ones are discarded"
+    assert said in made.notes
+    assert "queue_overflow" not in made.targets[0].settings
 
 
 @pytest.mark.parametrize("kind", targets.kinds())

@@ -22,13 +22,13 @@ def test_a_topic_or_an_address_is_told(tmp_path: Path, key: str, text: str) -> N
     made = _load(tmp_path, f"[alarms]\n{key} = '{text}'")
     assert made.alarms is not None
     assert getattr(made.alarms, key) == text
-    assert not [note for note in made.notes if "the alarms page nobody" in note]
+    assert not [note for note in made.notes if "nobody is notified of alarms" in note]
 
 
 def test_without_the_table_it_is_said_that_nobody_is_paged(tmp_path: Path) -> None:
     made = _load(tmp_path, "")
     assert made.alarms is None
-    assert [note for note in made.notes if "the alarms page nobody" in note]
+    assert [note for note in made.notes if "nobody is notified of alarms" in note]
     # Nobody is to be woken by a laptop.
     assert _load(tmp_path, "", local=True).notes == ()
 
@@ -36,11 +36,11 @@ def test_without_the_table_it_is_said_that_nobody_is_paged(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("table", "mistake"),
     [
-        ("", "alarms.email: missing; topic or email is needed, and one of them"),
-        ("topic = ''", "alarms.email: missing; topic or email is needed, and one of them"),
+        ("", "alarms.email: missing; set either topic or email"),
+        ("topic = ''", "alarms.email: missing; set either topic or email"),
         (
             f"topic = '{TOPIC}'\nemail = 'ops@example.org'",
-            "alarms.email: found beside topic; topic or email is needed, and one of them",
+            "alarms.email: found beside topic; set either topic or email",
         ),
         (
             "topic = 'pages'",

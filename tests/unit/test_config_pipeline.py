@@ -69,7 +69,7 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
             '[scan.uploads]\non = "inventory"\nsource = "s3://a/manifest.json"',
             "found 's3://a/manifest.json' beside on",
         ),
-        ('[scan.Up_loads]\nschedule = "rate(1 day)"', "scan.Up_loads: found no bucket name"),
+        ('[scan.Up_loads]\nschedule = "rate(1 day)"', "scan.Up_loads: invalid bucket name"),
     ],
 )
 def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:

@@ -59,3 +59,14 @@ def test_every_mistake_is_said(tmp_path: Path) -> None:
     assert "all and off stand alone" in said
     for key in ("memory: found 1;", "timeout: found 3600;", "max_concurrency: found 1;"):
         assert f"runtime.{key} allowed is" in said
+
+
+@pytest.mark.parametrize("entry", ["169.254.169.254", "10.0.0.1/8", "a b"])
+def test_what_cannot_be_allowed_is_refused(tmp_path: Path, entry: str) -> None:
+    hook = '[notify_webhook.a]\nendpoint = "https://example.org/"\n'
+    for table in ("runtime", "notify_webhook.a.deploy"):
+        text = f'{hook}[{table}]\nallow_private = ["hooks.internal", "{entry}"]'
+        with pytest.raises(ConfigErrors) as wrong:
+            read(tmp_path, text)
+        (error,) = wrong.value.errors
+        assert str(error).startswith(f"{table}.allow_private: found '{entry}'; allowed are hosts")

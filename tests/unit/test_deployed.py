@@ -4,7 +4,7 @@ import pytest
 from moto import mock_aws
 
 from bucketcast.arn import Arn
-from bucketcast.store import deployed
+from bucketcast.aws import deployed
 from tests.unit.fake_aws import INGRESS, FakeAws, refusal
 
 
@@ -54,16 +54,16 @@ def test_nothing_deployed_for_nobody_says_how_to_begin(aws: FakeAws) -> None:
         ),
         (
             {"QueueConfigurations": [{"QueueArn": "arn:aws:sqs:r:1:Bucketcast-ingress"}]},
-            "not reach",
+            "is not connected",
         ),
         ({"EventBridgeConfiguration": {}}, ""),
-        ({"TopicConfigurations": []}, "do not reach Bucketcast"),
-        (refusal("NoSuchBucket"), "no bucket uploads yet"),
+        ({"TopicConfigurations": []}, "is not connected to this deployment"),
+        (refusal("NoSuchBucket"), "does not exist"),
     ],
 )
 def test_whether_a_bucket_is_wired(aws: FakeAws, notification: object, said: str) -> None:
     aws.notification = notification
     there = deployed.find("Bucketcast", aws)
-    why = deployed.why_not_wired("uploads", there, aws)
+    why = deployed.why_not_attached("uploads", there, aws)
     assert said in why
     assert bool(said) is bool(why)

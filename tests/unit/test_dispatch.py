@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from bucketcast.dispatch import Back, Dead, Dispatcher, Message, Outcome
-from bucketcast.dispatch.breaker import Breaker, Memory
+from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.delivery.retention import DAY_MS
+from bucketcast.delivery.retries import LONGEST_PAUSE, RENEW_AFTER, TERM_MS
+from bucketcast.dispatch import Dead, Dispatcher, Message, Outcome, Requeue
+from bucketcast.dispatch.breaker import Breaker, LocalStore
 from bucketcast.dispatch.dispatcher import LONGEST_LIFE_MS
-from bucketcast.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import (
     DeliveryError,
     Foreign,
@@ -21,9 +23,7 @@ from bucketcast.errors import (
     Throttled,
 )
 from bucketcast.event import Event
-from bucketcast.lifetime import DAY_MS
-from bucketcast.options import read
-from bucketcast.retries import LONGEST_PAUSE, TERM_MS, WORN
+from bucketcast.settings.options import read
 from bucketcast.targets import base
 from tests.unit.made import event
 
@@ -66,24 +66,25 @@ class Way:
     dead_messages: list[tuple[str, str]] = field(default_factory=list)
     back: list[tuple[list[str], int, int, int]] = field(default_factory=list)
     reasons: list[tuple[str, str]] = field(default_factory=list)
+    histories: list[Envelope] = field(default_factory=list, compare=False)
     again: list[str] = field(default_factory=list)
     renewals: list[int] = field(default_factory=list)
     pauses: dict[str, int] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list, compare=False)
     kept: dict[str, int] = field(default_factory=dict, compare=False)
 
-    def bury(self, dead: Sequence[Dead]) -> set[int]:
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
         if self.full:
             return set(range(len(dead)))
         self.dead += dead
         return set()
 
-    def bury_message(self, message: Message, reason: str, error: str = "") -> bool:  # noqa: ARG002
+    def dead_letter_message(self, message: Message, reason: str, error: str = "") -> bool:  # noqa: ARG002
         if not self.full:
             self.dead_messages.append((message.id, reason))
         return not self.full
 
-    def go_back(self, parts: Sequence[Back]) -> set[int]:
+    def requeue(self, parts: Sequence[Requeue]) -> set[int]:
         self.calls.append(len(parts))
         if self.full:
             return set(range(len(parts)))
@@ -91,6 +92,7 @@ class Way:
             keys = [each.event.key for each in part]
             self.back.append((keys, history.since, history.attempts, pause))
             self.reasons.append((history.reason, history.error))
+            self.histories.append(history)
         return set()
 
     def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:  # noqa: ARG002
@@ -104,7 +106,7 @@ class Way:
         self.pauses |= pauses
 
     @contextmanager
-    def renewing(self, seconds: Mapping[str, int]) -> Iterator[None]:
+    def heartbeat(self, seconds: Mapping[str, int]) -> Iterator[None]:
         self.kept |= seconds
         yield
 
@@ -125,15 +127,15 @@ class Bench:
         full: bool = False,
     ) -> None:
         self.target = Target(answer)
-        self.way = Way(full)
+        self.queue = Way(full)
         self.connections: list[bool] = []
-        self.book = Memory()
+        self.store = LocalStore()
         self.dispatcher = Dispatcher(
             self._connect,
-            self.way,
+            self.queue,
             batch_size=batch_size,
             in_order=in_order,
-            breaker=Breaker(self.book),
+            breaker=Breaker(self.store),
         )
 
     def _connect(self, fresh: bool) -> Target:  # noqa: FBT001 - dispatch calls it by place
@@ -147,10 +149,10 @@ class Bench:
 
     def pause_is_over(self) -> None:
         """Let a target that did not answer be tried again."""
-        found = self.book.read()
+        found = self.store.read()
         assert found is not None
-        self.book.clear()
-        self.book.note(found._replace(next=0, probing=0), probed=True)
+        self.store.clear()
+        self.store.note(found._replace(next=0, probing=0), probed=True)
 
 
 def message(  # noqa: PLR0913 - what SQS and an envelope say of one
@@ -166,7 +168,8 @@ def message(  # noqa: PLR0913 - what SQS and an envelope say of one
 ) -> Message:
     made = [Delivery("rule", event(key), created=created) for key in keys]
     error = "NotConnected" if reason else ""
-    history = Envelope(since, attempts=attempts, reason=reason, error=error)
+    counted = bool(reason)
+    history = Envelope(since, attempts=attempts, reason=reason, error=error, counted=counted)
     ((body, _, _),) = pack(made, since, history=history)
     return Message(name, f"receipt of {name}", body, sent, receives)
 
@@ -194,7 +197,7 @@ def test_delivered_events_go_with_their_messages() -> None:
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert outcome == Outcome(delivered=3)
     assert bench.target.batches == [["a", "b", "c"]]
-    assert bench.way == Way()
+    assert bench.queue == Way()
 
 
 def test_messages_are_cut_into_batches_that_the_target_takes() -> None:
@@ -223,7 +226,7 @@ def test_rejected_event_is_buried_alone() -> None:
     outcome = bench(message("1", "abc", attempts=2, since=NOW - 9_000))
     assert counts(outcome) == (2, 0, 1)
     assert outcome.stay == []
-    (dead,) = bench.way.dead
+    (dead,) = bench.queue.dead
     assert (dead.delivery.event.key, dead.reason) == ("b", "too long")
     assert (dead.since, dead.error) == (NOW - 9_000, "Rejected")
     assert str(outcome.reason) == "too long"
@@ -243,8 +246,8 @@ def test_whole_message_that_fails_first_goes_back_with_its_reason() -> None:
     bench = Bench(only({"a": Retryable("busy"), "b": Retryable("busy")}))
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert (outcome.stay, counts(outcome)) == ([], (1, 2, 0))
-    assert bench.way.back == [(["a", "b"], NOW - 1_000, 1, 1)]
-    assert bench.way.reasons == [("busy", "Retryable")]
+    assert bench.queue.back == [(["a", "b"], NOW - 1_000, 1, 1)]
+    assert bench.queue.reasons == [("busy", "Retryable")]
 
 
 def test_whole_message_that_failed_before_stays_with_a_pause() -> None:
@@ -252,8 +255,8 @@ def test_whole_message_that_failed_before_stays_with_a_pause() -> None:
     outcome = bench(message("1", "ab", reason="refused"), message("2", "c"))
     assert outcome.stay == ["1"]
     assert counts(outcome) == (1, 2, 0)
-    assert bench.way.back == []
-    assert bench.way.pauses == {"receipt of 1": 1}
+    assert bench.queue.back == []
+    assert bench.queue.pauses == {"receipt of 1": 1}
 
 
 def test_part_that_failed_goes_back_alone() -> None:
@@ -261,33 +264,67 @@ def test_part_that_failed_goes_back_alone() -> None:
     outcome = bench(message("1", "abc", receives=3, attempts=2, since=NOW - 9_000))
     assert outcome.stay == []
     assert counts(outcome) == (2, 1, 0)
-    ((keys, since, attempts, pause),) = bench.way.back
+    ((keys, since, attempts, pause),) = bench.queue.back
     assert (keys, since, attempts) == (["b"], NOW - 9_000, 5)
     assert 8 <= pause <= 16
-    assert bench.way.pauses == {}
+    assert bench.queue.pauses == {}
 
 
 def test_part_that_cannot_go_back_stays_as_a_whole_message() -> None:
     bench = Bench(only({"b": Retryable("busy")}), full=True)
     outcome = bench(message("1", "abc"))
     assert outcome.stay == ["1"]
-    assert bench.way.pauses == {"receipt of 1": 1}
+    assert bench.queue.pauses == {"receipt of 1": 1}
 
 
 def test_rejected_and_retryable_of_one_message_go_their_own_ways() -> None:
     bench = Bench(only({"a": Rejected("never"), "b": Retryable("busy")}))
     outcome = bench(message("1", "abc"))
     assert (outcome.stay, counts(outcome)) == ([], (1, 1, 1))
-    assert bench.way.dead_keys == ["a"]
-    assert [keys for keys, *_ in bench.way.back] == [["b"]]
+    assert bench.queue.dead_keys == ["a"]
+    assert [keys for keys, *_ in bench.queue.back] == [["b"]]
 
 
 def test_rest_of_a_message_whose_rejected_events_are_buried_goes_back() -> None:
     """Were it to stay, what is buried already would be tried and buried again."""
     bench = Bench(only({"a": Rejected("never"), "b": Retryable("busy")}))
     outcome = bench(message("1", "ab"))
-    assert (outcome.stay, bench.way.dead_keys) == ([], ["a"])
-    assert [keys for keys, *_ in bench.way.back] == [["b"]]
+    assert (outcome.stay, bench.queue.dead_keys) == ([], ["a"])
+    assert [keys for keys, *_ in bench.queue.back] == [["b"]]
+
+
+# Of a newer release
+
+NEWER = pytest.mark.parametrize(
+    "body",
+    ['{"v": 2, "since": 1, "events": []}', '{"v": 2, "items": [{}]}', '{"since": "x", "v": 3}'],
+)
+
+
+@NEWER
+def test_message_of_a_newer_release_waits_for_it_as_it_is(body: str) -> None:
+    bench = Bench(only({}))
+    outcome = bench(Message("1", "r", body, NOW, 3), message("2", "c"))
+    assert (outcome.stay, counts(outcome)) == (["1"], (1, 0, 0))
+    assert "this release reads version 1" in str(outcome.reason)
+    assert 2 <= bench.queue.pauses["r"] <= 4
+    assert (bench.queue.dead_messages, bench.queue.again, bench.queue.back) == ([], [], [])
+
+
+@NEWER
+def test_what_comes_behind_a_message_of_a_newer_release_waits_where_order_counts(body: str) -> None:
+    bench = Bench(only({}), in_order=True)
+    outcome = bench(message("1", "a"), Message("2", "r", body, NOW, 1), message("3", "c"))
+    assert (outcome.stay, bench.target.batches) == (["2", "3"], [["a"]])
+
+
+@NEWER
+def test_message_for_which_no_newer_release_came_is_buried_as_it_is(body: str) -> None:
+    bench = Bench(only({}))
+    outcome = bench(Message("1", "r", body, NOW - TERM_MS - 1, 600))
+    assert (outcome.stay, outcome.dead, bench.queue.again) == ([], 1, [])
+    ((name, reason),) = bench.queue.dead_messages
+    assert (name, "this release reads version 1" in reason) == ("1", True)
 
 
 # Not connected
@@ -298,7 +335,7 @@ def test_rest_is_not_tried_where_the_target_is_gone() -> None:
     outcome = bench(message("1", "ab", reason="refused"), message("2", "c"))
     assert bench.target.batches == [["a"]]
     assert outcome.stay == []
-    assert [keys for keys, *_ in bench.way.back] == [["a", "b", "c"]], "they wait in one message"
+    assert [keys for keys, *_ in bench.queue.back] == [["a", "b", "c"]], "they wait in one message"
     assert counts(outcome) == (0, 3, 0)
     assert str(outcome.reason) == "refused"
     assert bench.target.closed == 1
@@ -309,7 +346,7 @@ def test_connection_lost_in_a_batch_leaves_what_arrived() -> None:
     outcome = bench(message("1", "abc"), message("2", "d"))
     assert bench.target.batches == [["a", "b", "c"]]
     assert counts(outcome) == (1, 3, 0)
-    assert [keys for keys, *_ in bench.way.back] == [["b", "c", "d"]]
+    assert [keys for keys, *_ in bench.queue.back] == [["b", "c", "d"]]
     assert outcome.stay == []
 
 
@@ -373,7 +410,7 @@ def test_batch_refused_whole_is_halved_until_the_poison_stands_alone(poison: str
 
     bench = Bench(answer)
     outcome = bench(message("1", "abcdefgh"))
-    assert bench.way.dead_keys == list(poison)
+    assert bench.queue.dead_keys == list(poison)
     assert counts(outcome) == (8 - len(poison), 0, len(poison))
     alone = [key for batch in bench.target.batches if len(batch) == 1 for key in batch]
     assert set(poison) <= set(alone)
@@ -400,7 +437,7 @@ def test_halving_ends_where_the_connection_does() -> None:
     outcome = bench(message("1", "abcdefgh"))
     assert [len(batch) for batch in bench.target.batches] == [8, 4, 2, 1]
     assert (outcome.stay, counts(outcome)) == ([], (0, 8, 0))
-    assert [len(keys) for keys, *_ in bench.way.back] == [8]
+    assert [len(keys) for keys, *_ in bench.queue.back] == [8]
 
 
 @pytest.mark.parametrize("poison", ["a", "d"])
@@ -413,20 +450,20 @@ def test_error_that_nobody_mapped_stops_no_neighbour_and_is_tried_again(poison: 
     bench = Bench(answer)
     outcome = bench(message("1", "abcd"))
     assert counts(outcome) == (3, 1, 0)
-    assert [keys for keys, *_ in bench.way.back] == [[poison]]
+    assert [keys for keys, *_ in bench.queue.back] == [[poison]]
     assert str(outcome.reason) == "unexpected KeyError: '***'"
 
 
 # Broken messages
 
 
-@pytest.mark.parametrize("body", ["rubbish", '{"v": 2, "since": 1}', "[" * 100_000])
+@pytest.mark.parametrize("body", ["rubbish", '{"v": 1, "since": ""}', "[" * 100_000])
 def test_broken_message_is_buried_and_its_neighbours_go_on(body: str) -> None:
     bench = Bench(only({}))
     broken = Message("broken", "r", body, NOW, 1)
     outcome = bench(message("1", "a"), broken, message("2", "b"))
     assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
-    ((name, reason),) = bench.way.dead_messages
+    ((name, reason),) = bench.queue.dead_messages
     assert name == "broken"
     assert "envelope" in reason
 
@@ -445,7 +482,7 @@ def test_what_there_is_no_time_for_stays_without_a_pause() -> None:
     outcome = bench(message("1", "ab"), message("2", "cd"), left=[60, 60, 44.9])
     assert bench.target.batches == [["a", "b"]]
     assert (outcome.stay, counts(outcome)) == (["2"], (2, 2, 0))
-    assert bench.way.pauses == {"receipt of 2": 0}
+    assert bench.queue.pauses == {"receipt of 2": 0}
     assert bench.target.closed == 0
 
 
@@ -473,7 +510,7 @@ def test_what_is_too_old_is_buried_with_its_last_reason(
     bench = Bench(everything(NotConnected("refused")), in_order=True)
     outcome = bench(message("1", "a", sent=sent, since=since, attempts=attempts))
     assert bench.target.batches == [["a"]]
-    assert bench.way.dead_keys == (["a"] if buried else [])
+    assert bench.queue.dead_keys == (["a"] if buried else [])
     assert outcome.stay == ([] if buried else ["1"])
     assert str(outcome.reason) == "refused"
 
@@ -485,7 +522,7 @@ def test_what_failed_before_is_buried_up_front_with_the_reason_that_it_has_with_
     outcome = bench(old, message("2", "c"))
     assert bench.target.batches == [["c"]]
     assert (outcome.stay, counts(outcome)) == ([], (1, 0, 2))
-    first, second = bench.way.dead
+    first, second = bench.queue.dead
     assert (first.error, first.reason) == (
         "NotConnected",
         "refused (given up after 13 days and 10 tries)",
@@ -498,7 +535,7 @@ def test_up_front_the_last_error_that_was_seen_here_is_said_too() -> None:
     bench(message("1", "a"))
     old = message("2", "b", since=NOW - TERM_MS - 1, attempts=9, reason="refused")
     assert bench(old).dead == 1
-    assert bench.way.dead[0].reason.startswith("refused; at last: no route (given up")
+    assert bench.queue.dead[0].reason.startswith("refused; at last: no route (given up")
 
 
 def test_what_cannot_be_buried_up_front_stays() -> None:
@@ -512,73 +549,75 @@ def test_what_had_no_turn_is_not_buried_however_old_it_is() -> None:
     bench = Bench(everything(Retryable("busy")), batch_size=1)
     old: Any = {"since": NOW - TERM_MS - 1, "attempts": 3}
     outcome = bench(message("1", "a", **old), message("2", "b", **old), left=[60, 60, 1.0])
-    assert (bench.target.batches, bench.way.dead_keys, outcome.stay) == ([["a"]], ["a"], ["2"])
-    assert bench.way.dead[0].reason == "busy (given up after 13 days and 4 tries)"
+    assert (bench.target.batches, bench.queue.dead_keys, outcome.stay) == ([["a"]], ["a"], ["2"])
+    assert bench.queue.dead[0].reason == "busy (given up after 13 days and 4 tries)"
 
 
 def test_part_that_had_no_turn_goes_back_apart_from_the_part_that_failed() -> None:
     """At its end the term is over for what was tried only."""
     bench = Bench(everything(Retryable("busy")), batch_size=1)
     outcome = bench(message("1", "ab"), left=[60, 60, 1.0])
-    assert (outcome.stay, [keys for keys, *_ in bench.way.back]) == ([], [["a"], ["b"]])
-    assert bench.way.reasons == [("busy", "Retryable"), ("", "")]
+    assert (outcome.stay, [keys for keys, *_ in bench.queue.back]) == ([], [["a"], ["b"]])
+    assert bench.queue.reasons == [("busy", "Retryable"), ("", "")]
 
 
 # What SQS itself would do
 
 
-@pytest.mark.parametrize("how", [{"receives": WORN}, {"sent": NOW - TERM_MS - DAY_MS // 2 - 1}])
+@pytest.mark.parametrize(
+    "how", [{"receives": RENEW_AFTER}, {"sent": NOW - TERM_MS - DAY_MS // 2 - 1}]
+)
 def test_worn_message_is_sent_again_before_anything_else(how: dict[str, Any]) -> None:
     """Also where the function dies of it: it did not say what became of it so far."""
     bench = Bench(only({}))
     outcome = bench(message("1", "a", **how), message("2", "b"))
     assert (bench.target.batches, outcome.stay) == ([["b"]], [])
-    (body,) = bench.way.again
+    (body,) = bench.queue.again
     envelope, (delivery,) = unpack(body)
     assert (delivery.event.key, envelope.attempts) == ("a", how.get("receives", 0))
 
 
 def test_worn_message_keeps_its_history() -> None:
     bench = Bench(only({}))
-    bench(message("1", "a", receives=WORN, attempts=600, since=NOW - 5, reason="refused"))
-    envelope, _ = unpack(bench.way.again[0])
-    assert (envelope.since, envelope.attempts) == (NOW - 5, WORN + 600)
+    bench(message("1", "a", receives=RENEW_AFTER, attempts=600, since=NOW - 5, reason="refused"))
+    envelope, _ = unpack(bench.queue.again[0])
+    assert (envelope.since, envelope.attempts) == (NOW - 5, RENEW_AFTER + 600)
     assert (envelope.reason, envelope.error) == ("refused", "NotConnected")
 
 
 def test_worn_message_that_is_no_envelope_is_sent_again_too() -> None:
     bench = Bench(only({}))
-    assert bench(Message("1", "r", "rubbish", NOW, WORN)) == Outcome()
-    assert bench.way.again == ["rubbish"]
+    assert bench(Message("1", "r", "rubbish", NOW, RENEW_AFTER)) == Outcome()
+    assert bench.queue.again == ["rubbish"]
 
 
 def test_worn_messages_are_sent_again_ten_at_a_time() -> None:
     bench = Bench(only({}))
-    outcome = bench(*(message(str(n), "a", receives=WORN) for n in range(25)))
-    assert (bench.way.renewals, outcome.stay) == ([10, 10, 5], [])
+    outcome = bench(*(message(str(n), "a", receives=RENEW_AFTER) for n in range(25)))
+    assert (bench.queue.renewals, outcome.stay) == ([10, 10, 5], [])
     assert bench.target.batches == []
 
 
 def test_worn_messages_for_which_there_is_no_time_stay() -> None:
     """Were the function ended here, all that was sent again would be there twice."""
     bench = Bench(only({}))
-    worn = [message(str(n), "a", receives=WORN) for n in range(25)]
+    worn = [message(str(n), "a", receives=RENEW_AFTER) for n in range(25)]
     outcome = bench(*worn, left=[60, 60, 0, 0])
-    assert bench.way.renewals == [10]
+    assert bench.queue.renewals == [10]
     assert outcome.stay == [str(n) for n in range(10, 25)]
 
 
 def test_worn_message_that_sqs_does_not_take_is_tried() -> None:
     bench = Bench(only({}), full=True)
-    assert bench(message("1", "a", receives=WORN)).delivered == 1
+    assert bench(message("1", "a", receives=RENEW_AFTER)).delivered == 1
 
 
 def test_what_the_function_dies_of_is_buried_unopened_in_the_end() -> None:
     bench = Bench(only({}))
-    old: Any = {"since": NOW - TERM_MS - DAY_MS // 2 - 1, "attempts": WORN}
+    old: Any = {"since": NOW - TERM_MS - DAY_MS // 2 - 1, "attempts": RENEW_AFTER}
     outcome = bench(message("1", "ab", receives=4, **old), message("2", "c", receives=3, **old))
     assert (bench.target.batches, counts(outcome)) == ([["c"]], (1, 0, 1))
-    ((name, reason),) = bench.way.dead_messages
+    ((name, reason),) = bench.queue.dead_messages
     assert name == "1"
     assert reason.startswith("no try came to an end: the function ended before it could say why")
     assert reason.endswith("(given up after 13 days and 504 tries)")
@@ -588,10 +627,12 @@ def test_in_order_a_worn_message_is_not_put_behind_the_others() -> None:
     """The rest of its receives is spaced out over the rest of its term, before it is tried."""
     bench = Bench(everything(Retryable("busy")), in_order=True)
     half = NOW - TERM_MS // 2
-    outcome = bench(message("1", "a", receives=WORN, sent=half, since=half))
-    assert (bench.way.again, outcome.stay) == ([], ["1"])
-    (pause,) = bench.way.pauses.values()
-    assert (1_000 - WORN - 1) * pause == pytest.approx((TERM_MS / 2 + DAY_MS / 2) / 1_000, rel=0.01)
+    outcome = bench(message("1", "a", receives=RENEW_AFTER, sent=half, since=half))
+    assert (bench.queue.again, outcome.stay) == ([], ["1"])
+    (pause,) = bench.queue.pauses.values()
+    assert (1_000 - RENEW_AFTER - 1) * pause == pytest.approx(
+        (TERM_MS / 2 + DAY_MS / 2) / 1_000, rel=0.01
+    )
 
 
 def test_in_order_what_never_had_a_turn_is_buried_before_sqs_drops_it() -> None:
@@ -600,7 +641,7 @@ def test_in_order_what_never_had_a_turn_is_buried_before_sqs_drops_it() -> None:
     bench(message("1", "a"))
     outcome = bench(message("2", "b", sent=late, since=late))
     assert (bench.target.batches, counts(outcome)) == ([["a"]], (0, 0, 1))
-    assert bench.way.dead_messages[0][1].startswith("it waited behind events that the target did")
+    assert bench.queue.dead_messages[0][1].startswith("it waited behind events that the target did")
 
 
 # Mirrors
@@ -618,12 +659,12 @@ def test_mirror_is_not_given_what_it_may_have_forgotten() -> None:
     outcome = bench(
         message("1", "a", created=NOW - LONGEST_LIFE_MS - 1),
         message("2", "b", created=NOW - LONGEST_LIFE_MS),
-        # A grave of an older release, redriven: it has but its `since`.
+        # A letter of an older release, redriven: it has but its `since`.
         message("3", "c", since=NOW - LONGEST_LIFE_MS - 1),
     )
     assert bench.target.batches == [["b"]]
-    assert (bench.way.dead_keys, outcome.delivered) == (["a", "c"], 1)
-    assert "90: bucketcast reconcile finds" in bench.way.dead[0].reason
+    assert (bench.queue.dead_keys, outcome.delivered) == (["a", "c"], 1)
+    assert "90: bucketcast reconcile finds" in bench.queue.dead[0].reason
 
 
 def test_other_targets_take_events_of_any_age() -> None:
@@ -664,7 +705,7 @@ def test_pause_doubles_with_every_try_and_has_an_end(
     for _ in range(50):
         bench = Bench(everything(Retryable("busy")), in_order=True)
         bench(message("1", "a", attempts=attempts, receives=receives, sent=NOW))
-        (pause,) = bench.way.pauses.values()
+        (pause,) = bench.queue.pauses.values()
         assert least <= pause <= most
 
 
@@ -675,7 +716,7 @@ def test_target_says_how_long_to_wait_at_least(after: float, least: int, most: i
     for _ in range(50):
         bench = Bench(everything(Throttled("slow down", after)), in_order=True)
         bench(message("1", "a"))
-        (pause,) = bench.way.pauses.values()
+        (pause,) = bench.queue.pauses.values()
         assert least <= pause <= most
 
 
@@ -683,13 +724,13 @@ def test_pause_grows_also_where_the_target_asks_for_a_short_one() -> None:
     """With `Retry-After: 1` a message was received a thousand times in 17 minutes."""
     bench = Bench(everything(Throttled("slow down", 1)), in_order=True)
     bench(message("1", "a", receives=12))
-    assert bench.way.pauses["receipt of 1"] >= 600
+    assert bench.queue.pauses["receipt of 1"] >= 600
 
 
 def test_longest_pause_of_a_message_counts() -> None:
     bench = Bench(only({"a": Throttled("slow", 5), "b": Throttled("slow", 600)}))
     bench(message("1", "ab", reason="slow"))
-    assert 600 <= bench.way.pauses["receipt of 1"] <= 750
+    assert 600 <= bench.queue.pauses["receipt of 1"] <= 750
 
 
 # In order
@@ -708,23 +749,23 @@ def test_in_order_nothing_is_sent_after_the_first_that_failed(error: DeliveryErr
     assert bench.target.batches == [["a"], ["b"]]
     assert outcome.stay == ["2", "3", "4"]
     assert counts(outcome) == (1, 3, 0)
-    assert bench.way.back == []
+    assert bench.queue.back == []
 
 
 def test_in_order_a_rejected_event_is_buried_and_the_next_is_sent() -> None:
     bench = Bench(only({"b": Rejected("never")}), in_order=True)
     outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
     assert bench.target.batches == [["a"], ["b"], ["c"]]
-    assert (outcome.stay, bench.way.dead_keys) == ([], ["b"])
+    assert (outcome.stay, bench.queue.dead_keys) == ([], ["b"])
 
 
 def test_in_order_an_event_of_another_source_does_not_stop_the_others() -> None:
-    """Only people can cure it: the mirror would show nothing new until then."""
+    """Only people can hint it: the mirror would show nothing new until then."""
     bench = Bench(only({"b": Foreign("the bucket is of Amazon S3 here")}), in_order=True)
     outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
     assert bench.target.batches == [["a"], ["b"], ["c"]]
     assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
-    (dead,) = bench.way.dead
+    (dead,) = bench.queue.dead
     assert (dead.delivery.event.key, dead.error) == ("b", "Foreign")
     assert dead.reason == "the bucket is of Amazon S3 here"
 
@@ -739,14 +780,14 @@ def test_without_order_an_event_of_another_source_waits() -> None:
     bench = Bench(only({"b": Foreign("of Amazon S3")}))
     outcome = bench(message("1", "b", reason="of Amazon S3"), message("2", "c"))
     assert (outcome.stay, counts(outcome)) == (["1"], (1, 1, 0))
-    assert bench.way.dead == []
+    assert bench.queue.dead == []
 
 
 def test_in_order_a_part_never_goes_back_behind_the_others() -> None:
     bench = Bench(only({"b": Retryable("busy")}), in_order=True)
     outcome = bench(message("1", "abc"), message("2", "d"))
     assert outcome.stay == ["1", "2"]
-    assert bench.way.back == []
+    assert bench.queue.back == []
 
 
 def test_every_event_is_delivered_retried_or_dead() -> None:

@@ -14,7 +14,7 @@ LIMIT_MB = 512
 PROGRAM = """
 import json, sys, time
 from msgspec import Raw
-from bucketcast.envelope import Delivery, pack
+from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from bucketcast.targets.webhook import Target
 from functions.dispatch.handler import build
@@ -86,7 +86,7 @@ ENVIRON = {
 
 
 PORTION_MB = 100
-"""What a batch may add, however many events it has: a portion of them, and what is sent of it."""
+"""What a batch may add, however many events it has: a chunk of them, and what is sent of it."""
 
 
 def run(messages: int, events: int, size: int) -> dict[str, int]:

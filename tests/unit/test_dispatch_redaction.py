@@ -2,8 +2,11 @@
 
 import pytest
 
+from bucketcast import targets
 from bucketcast.dispatch.redaction import LONGEST, redact, shortened, without
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Throttled
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.settings.options import read
+from bucketcast.settings.secret_values import secret_values
 from tests.unit.made import event
 from tests.unit.test_dispatch import Bench, message, only
 
@@ -50,6 +53,25 @@ def test_all_that_is_of_an_event_is_hidden() -> None:
 
 
 @pytest.mark.parametrize(
+    ("ip", "said", "shown"),
+    [
+        ("10.0.0.7", "10.0.0.7:4150, topic t: refused", "10.0.0.7:4150, topic t: refused"),
+        ("10.0.0.7", "no answer from http://10.0.0.7/hook", "no answer from http://10.0.0.7/hook"),
+        ("::1", "[::1]:6379 closed the connection", "[::1]:6379 closed the connection"),
+        ("10.0.0.7", '{"sourceIPAddress": "10.0.0.7"}', '{"sourceIPAddress": "***"}'),
+        ("10.0.0.7", "bad value 10.0.0.7: too short", "bad value ***: too short"),
+        ("10.0.0.7", "from:10.0.0.7.", "from:***."),
+        ("10.0.0.7", "10.0.0.71 and 110.0.0.7", "10.0.0.71 and 110.0.0.7"),
+    ],
+)
+def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
+    ip: str, said: str, shown: str
+) -> None:
+    """On one machine, or behind one gateway, it is the same."""
+    assert without(said, [event("k.jpg", source_ip=ip)]) == shown
+
+
+@pytest.mark.parametrize(
     ("key", "said", "shown"),
     [
         ("a", "a table 'a' has a column", "a table '***' has a column"),
@@ -61,6 +83,12 @@ def test_all_that_is_of_an_event_is_hidden() -> None:
 )
 def test_what_only_looks_like_it_stays(key: str, said: str, shown: str) -> None:
     assert without(said, [event(key, sequencer="")]) == shown
+
+
+def test_a_key_with_the_address_that_it_came_from_is_hidden_whole() -> None:
+    made = event("payroll/10.0.0.7/may.pdf", source_ip="10.0.0.7")
+    shown = without("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
+    assert shown == "document '***' of *** exists"
 
 
 def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
@@ -78,7 +106,7 @@ def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
     assert slow.after == 9
 
 
-def test_a_long_text_keeps_its_beginning_and_its_cure() -> None:
+def test_a_long_text_keeps_its_beginning_and_its_hint() -> None:
     text = "the server said: " + "x" * 5_000 + "; see endpoint"
     shown = shortened(text)
     assert len(shown) == LONGEST
@@ -90,7 +118,7 @@ def test_a_long_text_keeps_its_beginning_and_its_cure() -> None:
 def test_a_dead_letter_says_why_without_the_key() -> None:
     bench = Bench(only({"payroll.pdf": Rejected("document 'payroll.pdf' cannot be parsed")}))
     outcome = bench(message("1", ["payroll.pdf", "fine.pdf"]))
-    assert [dead.reason for dead in bench.way.dead] == ["document '***' cannot be parsed"]
+    assert [dead.reason for dead in bench.queue.dead] == ["document '***' cannot be parsed"]
     assert str(outcome.reason) == "document '***' cannot be parsed"
 
 
@@ -104,4 +132,61 @@ def test_what_a_target_should_have_translated_is_logged_without_the_key(
     bench(message("1", ["payroll.pdf"]))
     assert "a target raised what it should have translated" in caplog.text
     assert "payroll" not in str([vars(each) for each in caplog.records])
-    assert bench.way.reasons == [("unexpected KeyError: '***'", "Retryable")]
+    assert bench.queue.reasons == [("unexpected KeyError: '***'", "Retryable")]
+
+
+SECRETS = [
+    (("webhook", {"auth_token": "Bearer t0k3n-of-ours"}), ["t0k3n-of-ours"]),
+    (
+        ("elasticsearch", {"url": "https://me:p%40ss-word@es:9200", "index": "i"}),
+        ["p@ss-word", "p%40ss-word", "bWU6cEBzcy13b3Jk"],
+    ),
+    (
+        (
+            "elasticsearch",
+            {"url": "https://es", "index": "i", "username": "me", "password": "pass1"},
+        ),
+        ["pass1", "bWU6cGFzczE="],
+    ),
+    (("mysql", {"dsn_string": "me:se:cr@et@tcp(db:3306)/x", "table": "t"}), ["se:cr@et"]),
+    (
+        ("postgres", {"connection_string": r"host=db password='it\'s one' user=me", "table": "t"}),
+        ["it's one"],
+    ),
+    (
+        ("postgres", {"connection_string": "postgresql://me:s%20cret@db/x", "table": "t"}),
+        ["s cret", "s%20cret"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "parts"), SECRETS)
+def test_a_secret_that_a_server_repeats_is_hidden(
+    target: tuple[str, dict[str, str]], parts: list[str]
+) -> None:
+    kind, texts = target
+    required = {"endpoint": "https://hooks.example/"} if kind == "webhook" else {}
+    settings = read(targets.load(kind).Settings, required | texts)
+    for part in parts:
+        found: dict[int, DeliveryError] = {
+            0: Retryable(f"answered 401: no user with '{part}', sorry")
+        }
+        redact([event("a.jpg")], found, secret_values(settings))
+        assert str(found[0]) == "answered 401: no user with '***', sorry"
+
+
+def test_a_url_without_a_login_is_shown() -> None:
+    settings = read(
+        targets.load("elasticsearch").Settings, {"url": "https://es:9200", "index": "i"}
+    )
+    assert secret_values(settings) == frozenset()
+
+
+def test_a_dead_letter_says_why_without_the_secret() -> None:
+    bench = Bench(only({"a.jpg": Rejected("who is Bearer s3cret-token?")}))
+    bench.target.settings = read(
+        targets.load("webhook").Settings,
+        {"endpoint": "https://hooks.example/", "auth_token": "s3cret-token"},
+    )
+    bench(message("1", ["a.jpg"]))
+    assert [dead.reason for dead in bench.queue.dead] == ["who is Bearer ***?"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bucketcast.conditions import Condition
-from bucketcast.encoded_words import as_sent, decoded
+from bucketcast.event.encoded_words import as_sent, decoded
+from bucketcast.rules.conditions import Condition
 from tests.unit.made import event
 
 

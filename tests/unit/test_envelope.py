@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bucketcast.envelope import MAX_BYTES, Delivery, Envelope, TooLarge, pack, seal, unpack, zstd
+from bucketcast.delivery.envelope import (
+    MAX_BYTES,
+    Delivery,
+    Envelope,
+    TooLarge,
+    pack,
+    seal,
+    unpack,
+    zstd,
+)
 from tests.unit.made import event
 
 SQS_BYTES = 1_048_576
@@ -137,7 +146,7 @@ def test_event_that_fits_in_no_message_is_named_by_its_place(place: int) -> None
     made[place] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     with pytest.raises(TooLarge, match=r"the event takes [0-9]+ bytes; a message holds") as refused:
         list(pack(made, 1))
-    assert refused.value.place == place
+    assert refused.value.index == place
 
 
 @pytest.mark.parametrize("key", ["\ufffe", "\uffff", "a\uffffb", "\ufffd"])

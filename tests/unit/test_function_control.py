@@ -8,26 +8,26 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bucketcast.control.answer import Send, reply
 from bucketcast.control.app import S3, build
-from bucketcast.control.call import Call
-from bucketcast.control.gate import Admitted
+from bucketcast.control.authentication import AuthenticatedRequest
+from bucketcast.control.request import RawRequest
+from bucketcast.control.responses import Send, send_response
 from functions.control.url import answered
 from tests.unit.control.requests import HOST, gate, signed
 
 
-async def echo(admitted: Admitted, send: Send) -> None:
+async def echo(admitted: AuthenticatedRequest, send: Send) -> None:
     call, body = admitted.call, await admitted.body.read(1_000)
     kind = "application/octet-stream" if body == b"\xff" else "application/xml"
-    await reply(send, f"{call.bucket} {call.key} ".encode() + body, content_type=kind)
+    await send_response(send, f"{call.bucket} {call.key} ".encode() + body, content_type=kind)
 
 
-def answers(call: Call) -> Any:
-    return echo if "notification" in call.asked else None
+def answers(call: RawRequest) -> Any:
+    return echo if "notification" in call.params else None
 
 
-async def at_s3(_: Admitted, send: Send) -> None:
-    await reply(send, b"from S3")
+async def at_s3(_: AuthenticatedRequest, send: Send) -> None:
+    await send_response(send, b"from S3")
 
 
 def event(method: str, target: str, body: bytes = b"", **changed: str) -> Mapping[str, Any]:
@@ -79,11 +79,11 @@ def test_what_was_changed_on_the_way_is_refused() -> None:
     assert "<Code>SignatureDoesNotMatch</Code>" in answer["body"]
 
 
-async def fault(_: Admitted, send: Send) -> None:  # noqa: ARG001 - nothing is answered
+async def fault(_: AuthenticatedRequest, send: Send) -> None:  # noqa: ARG001 - nothing is answered
     raise RuntimeError("nobody foresaw this")
 
 
-async def half(_: Admitted, send: Send) -> None:
+async def half(_: AuthenticatedRequest, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": b"ha", "more_body": True})
     raise RuntimeError("nobody foresaw this")

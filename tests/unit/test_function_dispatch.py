@@ -1,22 +1,25 @@
 """Dispatch's function: settings and secrets in, the right answer to Lambda out."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from aws_lambda_powertools.utilities import parameters
 
-from bucketcast.envelope import Delivery, Envelope, pack
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.counters import Counters, Counts
+from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.store.counters import Counters, Counts
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
-from tests.unit.made import event, received
+from tests.unit.made import TIME, event, lambda_context, received
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -26,10 +29,12 @@ SECONDS = 1_000
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
-class Context:
-    """Lambda's clock, which stands still: so many milliseconds are left."""
+class Context(SimpleNamespace):
+    """What Lambda tells of a call; its clock stands still: so many milliseconds are left."""
 
     def __init__(self, left: int) -> None:
+        super().__init__(**vars(lambda_context()))
+        del self.get_remaining_time_in_millis
         self._left = left
 
     def get_remaining_time_in_millis(self) -> int:
@@ -130,6 +135,10 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
     return Dispatch(module, sqs)
 
 
+def keys_of(text: str) -> list[str]:
+    return [each.event.key for each in unpack(text)[1]]
+
+
 def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
     assert dispatch(body("a", "b"), body("c")) == []
     assert Fake.sent == [("hunter2", ["a"]), ("hunter2", ["b", "c"])]
@@ -178,6 +187,22 @@ def test_age_of_the_oldest_message_is_told_by_target(
     assert (told["target"], told["OldestEventAge"]) == (ARN, [7.0])
     (metrics,) = [each["Metrics"] for each in told["_aws"]["CloudWatchMetrics"]]
     assert {"Name": "OldestEventAge", "Unit": "Seconds"} in metrics
+
+
+def test_latency_is_told_of_what_was_delivered(
+    dispatch: Dispatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = datetime.fromisoformat(TIME).timestamp()
+    monkeypatch.setattr("time.time", lambda: put + 2)
+    Fake.answers = {"c": Retryable("busy")}
+    dispatch(body("a", "b", "c"))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (told,) = [line for line in lines if "_aws" in line]
+    latency = told["DeliveryLatency"]
+    assert (latency["Counts"], latency["Count"]) == ([2], 2)
+    assert latency["Values"] == [pytest.approx(2_000, rel=0.12)]
+    (metrics,) = [each["Metrics"] for each in told["_aws"]["CloudWatchMetrics"]]
+    assert {"Name": "DeliveryLatency", "Unit": "Milliseconds"} in metrics
 
 
 def test_empty_message_is_no_outcome(dispatch: Dispatch) -> None:
@@ -269,5 +294,27 @@ def test_a_batch_is_counted_where_there_is_a_table(
         dispatch.environ | {"BUCKETCAST_RULES_TABLE": rules_table}, lambda _: dispatch.kind
     )
     handler(invocation(body("a", "b"), body("c")), Context(60 * SECONDS))
-    counted = Counters(rules_table, lambda: dynamodb).read()
-    assert counted == {ARN: Counts(sent=1, failed=1, dead=1)}
+    counters = Counters(rules_table, lambda: dynamodb)
+    assert counters.read() == {ARN: Counts(sent=1, failed=1, dead=1)}
+    handler(invocation(body("d")), Context(500))
+    assert counters.read()[ARN].sent == 1, "a killed function would send it again"
+    handler(invocation(body("e")), Context(60 * SECONDS))
+    assert counters.read()[ARN].sent == 3
+
+
+def test_a_pause_is_seen_and_obeyed(
+    dispatch: Dispatch, dynamodb: Any, rules_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
+    breakers = Breakers(rules_table, lambda: dynamodb)
+    handler = dispatch.module.build(
+        dispatch.environ | {"BUCKETCAST_RULES_TABLE": rules_table}, lambda _: dispatch.kind
+    )
+    asked = {"pause": True, "target": ARN}
+    assert handler(asked, Context(60 * SECONDS)) == {"paused": False}
+    breakers.pause(ARN, round(time.time() * 1_000))
+    assert handler(asked, Context(60 * SECONDS)) == {"paused": True}
+    assert handler(invocation(body("a")), Context(60 * SECONDS)) == {"batchItemFailures": []}
+    assert Fake.sent == []
+    answer = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=10)
+    assert "paused since" in unpack(answer["Messages"][0]["Body"])[0].reason

@@ -11,7 +11,7 @@ import pytest
 from aws_lambda_powertools.utilities import parameters
 
 from bucketcast import sources
-from bucketcast.envelope import MAX_BYTES
+from bucketcast.delivery.envelope import MAX_BYTES
 from tests.unit.made import received, recorded
 
 if TYPE_CHECKING:

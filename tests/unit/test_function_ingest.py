@@ -1,6 +1,7 @@
 """Ingest's function, from the messages that Lambda hands over to what waits for each target."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,17 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from bucketcast import sources
-from bucketcast.conditions import Condition
-from bucketcast.envelope import unpack
-from bucketcast.listening import Asked
+from bucketcast.aws import balances
+from bucketcast.aws.counters import Counters, Counts, HourCounts, Last
+from bucketcast.aws.listeners import Listeners
+from bucketcast.aws.listeners import Table as ListenerTable
+from bucketcast.aws.rules import Rules
+from bucketcast.delivery.envelope import unpack
+from bucketcast.listeners import ListenFilter
 from bucketcast.rules import Rule
-from bucketcast.settings import DeployedTargets, ObjectFacts
-from bucketcast.store.counters import Counters, Counts
-from bucketcast.store.listeners import Listeners
-from bucketcast.store.listeners import Table as ListenerTable
-from bucketcast.store.rules import Rules
+from bucketcast.rules.conditions import Condition
+from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
 from tests.unit.fake_aws import refusal
 from tests.unit.made import message, received, record, recorded
 
@@ -31,6 +34,8 @@ HOOK = "arn:minio:sqs::primary:webhook"
 TABLE = "arn:minio:sqs::_:postgresql"
 LOST = "arn:minio:sqs::lost:redis"
 DAY = 86_400
+LATER = "2099-01-02T03:04:05.678Z"
+"""After anything that a test puts: an event with no ETag is of an object put before it."""
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -155,7 +160,7 @@ def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Inges
     ingest.put()
     rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
     assert ingest(message(record("a")), *rubbish, message(record("b"))) == []
-    # The last of the rubbish is a portion of its own.
+    # The last of the rubbish is a chunk of its own.
     assert ingest.keys("webhook-primary") == [["a"], ["b"]]
     dead = ingest.dead()
     assert [each["Body"] for each in dead][:3] == rubbish[:3]
@@ -205,9 +210,9 @@ def test_counts_are_written_for_cloudwatch(
     ingest.put(prefix="a")
     ingest(message(record("a")), message(record("b")), "rubbish")
     lines = [text for text in capsys.readouterr().out.splitlines() if '"_aws"' in text]
-    counts, age = map(json.loads, lines)
-    assert age["target"] == "ingress"
-    assert age["OldestEventAge"][0] >= 0
+    (counts,) = map(json.loads, lines)
+    assert counts["target"] == "ingress"
+    assert counts["OldestEventAge"][0] >= 0
     assert counts["EventsReceived"] == [2]
     assert counts["EventsMatched"] == [1]
     assert counts["MessagesBroken"] == [1]
@@ -220,7 +225,8 @@ def test_rule_on_a_tag_takes_only_the_objects_that_have_it(ingest: Ingest) -> No
     )
     for key in ("public", "private"):
         ingest.s3.put_object(Bucket="uploads", Key=key, Body=b"x", Tagging=f"class={key}")
-    assert ingest(*(message(record(key)) for key in ("public", "private", "gone"))) == []
+    keys = ("public", "private", "gone")
+    assert ingest(*(message(record(key, eventTime=LATER)) for key in keys)) == []
     # Nobody can say it of an object that is gone, and no event is lost by that.
     assert ingest.keys("webhook-primary") == [["public", "gone"]]
 
@@ -228,7 +234,7 @@ def test_rule_on_a_tag_takes_only_the_objects_that_have_it(ingest: Ingest) -> No
 def test_target_is_told_what_it_wants(ingest: Ingest) -> None:
     ingest.put(TABLE)
     ingest.s3.put_object(Bucket="uploads", Key="a", Body=b"x", Tagging="class=public")
-    assert ingest(message(record("a"))) == []
+    assert ingest(message(record("a", eventTime=LATER))) == []
     (body,) = received(ingest.sqs, ingest.urls["postgres-_"])
     (delivery,) = unpack(body["Body"])[1]
     assert delivery.event.tags == [("class", "public")]
@@ -243,7 +249,7 @@ def test_without_the_right_to_look_the_messages_stay_as_a_whole(
 
     ingest.put(TABLE)
     ingest.put(bucket="photos")
-    monkeypatch.setattr("bucketcast.store.objects.Objects._look", refuse)
+    monkeypatch.setattr("bucketcast.aws.object_facts.ObjectReader._look", refuse)
     other = record("b", s3__bucket__name="photos")
     assert ingest(message(record("payroll"), other), message(other)) == ["0"]
     assert ingest.keys("webhook-primary") == [["b"]]
@@ -286,6 +292,26 @@ def test_what_is_addressed_and_no_envelope_stops_nobody(ingest: Ingest) -> None:
     assert ingest.keys("webhook-primary") == [["a"]]
 
 
+def test_records_that_are_addressed_go_to_their_target_alone_without_a_rule(
+    ingest: Ingest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ingest.put()
+    about = {"bucketcast-to": {"stringValue": TABLE, "dataType": "String"}}
+    test = _record(0, message(record("a"))) | {"messageAttributes": about}
+    assert ingest.handle(test, _record(1, message(record("b")))) == []
+    assert ingest.keys("postgres-_") == [["a"]]
+    assert ingest.keys("webhook-primary") == [["b"]]
+    assert f'"{TABLE} bucketcast-test":[0]' in capsys.readouterr().out
+
+
+def test_addressed_records_wait_where_their_queue_refuses(ingest: Ingest) -> None:
+    about = {"bucketcast-to": {"stringValue": LOST, "dataType": "String"}}
+    assert ingest.handle(_record(0, message(record("a"))) | {"messageAttributes": about}) == []
+    (back,) = ingest.waiting()
+    assert back["messageAttributes"]["bucketcast-to"]["stringValue"] == LOST
+    assert unpack(back["body"])[1][0].event.key == "a"
+
+
 def test_bug_of_ours_stops_one_message_only(
     ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,10 +328,10 @@ def test_bug_of_ours_stops_one_message_only(
     assert ingest.dead() == []
     old = _record(1, message(record("poison")), age=13 * DAY + 60)
     assert ingest.handle(old) == []
-    (grave,) = ingest.dead()
-    assert grave["texts"]["error"] == "KeyError"
-    assert grave["texts"]["reason"] == "'a bug' (given up after 13 days and 1 tries)"
-    assert grave["texts"]["bucketcast-created"] == old["attributes"]["SentTimestamp"]
+    (letter,) = ingest.dead()
+    assert letter["texts"]["error"] == "KeyError"
+    assert letter["texts"]["reason"] == "'a bug' (given up after 13 days and 1 tries)"
+    assert letter["texts"]["bucketcast-created"] == old["attributes"]["SentTimestamp"]
 
 
 def test_while_the_rules_cannot_be_read_everything_waits(
@@ -316,7 +342,7 @@ def test_while_the_rules_cannot_be_read_everything_waits(
 
     ingest.put()
     with monkeypatch.context() as broken:
-        broken.setattr("bucketcast.store.rules.Rulebook.__call__", refuse)
+        broken.setattr("bucketcast.aws.rules.RuleCache.__call__", refuse)
         assert ingest(message(record("a")), message(record("b"))) == ["0", "1"]
         old = _record(2, message(record("c")), receives=400, age=12 * DAY)
         assert ingest.handle(old) == ["2"]
@@ -388,7 +414,8 @@ def test_a_listener_hears_beside_the_rules_and_one_that_is_gone_harms_nobody(
     )
     listeners.renew()
     stays, goes = (
-        listeners.take(Asked("anna", "uploads", ("s3:ObjectCreated:*",), key)) for key in ("", "a")
+        listeners.take(ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",), key))
+        for key in ("", "a")
     )
     assert ingest(message(record("a"))) == []
     # Its client went away, and ingest does not know it yet.
@@ -405,3 +432,59 @@ def test_a_listener_hears_beside_the_rules_and_one_that_is_gone_harms_nobody(
     assert not ingest.any_waiting()
     assert ingest.keys("heard") == [["c"]]
     assert ingest.keys("webhook-primary") == [["c"]]
+
+
+def test_the_schedule_reports_what_is_missing(
+    ingest: Ingest,
+    dynamodb: "DynamoDBClient",
+    rules_table: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(balances, "_PAUSE_SECONDS", 0.0)
+    counters = Counters(rules_table, lambda: dynamodb)
+    hour = int(time.time()) // 3_600
+    for arn in (HOOK, TABLE, LOST, "arn:minio:sqs::gone:webhook"):
+        counters.add_hours(arn, {hour: HourCounts(received=5, sent=3)}, Last())
+    ingest.sqs.send_message(QueueUrl=ingest.urls["postgres-_"], MessageBody="waits")
+    capsys.readouterr()
+    assert ingest.handler({"balance": True}, None) == {"missing": {HOOK: 2}}
+    assert '"EventsMissing":[2.0]' in capsys.readouterr().out
+    assert "a queue is not counted" in caplog.text, "of a target whose queue is gone"
+
+    def fold(*_: object) -> None:
+        raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+    monkeypatch.setattr(Counters, "fold", fold)
+    counters.add_hours(HOOK, {hour - 99: HourCounts(received=1, sent=1)}, Last())
+    with pytest.raises(EndpointConnectionError):
+        ingest.handler({"balance": True}, None)
+    assert '"EventsMissing":[2.0]' in capsys.readouterr().out, "before anything is added up"
+
+
+def test_a_full_queue_discards_counts_and_reports(
+    ingest: Ingest,
+    dynamodb: "DynamoDBClient",
+    rules_table: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    limited = {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of({HOOK: 2}).to_text()}
+    module = import_module("functions.ingest.handler")
+    handler = module.build({**os.environ, **limited})
+    counters = Counters(rules_table, lambda: dynamodb)
+    ingest.put()
+    ingest.put(TABLE)
+    records = [_record(n, message(record(key))) for n, key in enumerate("abc")]
+    assert handler({"Records": records}, None) == {"batchItemFailures": []}
+    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
+    envelope, deliveries = unpack(found["Body"])
+    assert envelope.counted, "dispatch does not count it again"
+    assert [each.event.key for each in deliveries] == ["a", "b"]
+    assert ingest.keys("postgres-_") == [["a", "b", "c"]], "its neighbour has no limit"
+    (counts,) = counters.hours()[HOOK].values()
+    assert counts == HourCounts(received=3, discarded=1)
+    assert TABLE not in counters.hours()
+    out = capsys.readouterr().out
+    assert '"EventsDiscarded":[1.0]' in out
+    assert '"dead":{"discarded: ' in out, "so that a trace shows it"

@@ -9,9 +9,9 @@ import pytest
 from aws_lambda_powertools.utilities import parameters
 from botocore.exceptions import ClientError
 
-from bucketcast.envelope import unpack
+from bucketcast.delivery.envelope import unpack
+from bucketcast.delivery.retries import RENEW_AFTER
 from bucketcast.errors import NotAuthorized
-from bucketcast.retries import WORN
 from tests.unit.made import received
 from tests.unit.runtime_targets import RUNTIME, Account
 from tests.unit.test_function_dispatch import SECONDS, Context, Fake, Handler, body, invocation
@@ -145,7 +145,7 @@ def waiting(runtime: Runtime, queue: str, receives: int) -> tuple[list[int], lis
 def test_pause_of_a_message_whose_target_is_not_on_grows(runtime: Runtime) -> None:
     """Every five seconds it was received a thousand times in 83 minutes."""
     queue = runtime.put("audit", enable="off")
-    for receives, least, most in ((1, 1, 5), (12, 600, 1_200), (WORN - 1, 600, 1_200)):
+    for receives, least, most in ((1, 1, 5), (12, 600, 1_200), (RENEW_AFTER - 1, 600, 1_200)):
         ((seconds,), stay) = waiting(runtime, queue, receives)
         assert least <= seconds <= most
         assert stay == ["0"]
@@ -169,7 +169,7 @@ def test_messages_wait_while_the_table_does_not_answer(
 
 def test_worn_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> None:
     queue = runtime.put("audit", enable="off")
-    assert waiting(runtime, queue, WORN) == ([], [])
+    assert waiting(runtime, queue, RENEW_AFTER) == ([], [])
     (again,) = received(runtime.account.sqs, RUNTIME.url(queue))
     envelope, (delivery,) = unpack(again["Body"])
     assert (envelope.reason, delivery.event.key) == ("busy", "x")
@@ -183,7 +183,7 @@ def test_worn_messages_are_sent_again_ten_a_call(runtime: Runtime) -> None:
     sent = str(round(time.time() * 1_000) - 60_000)
     for each in event["Records"]:
         each["eventSourceARN"] = RUNTIME.arn(queue)
-        each["attributes"] = {"SentTimestamp": sent, "ApproximateReceiveCount": str(WORN)}
+        each["attributes"] = {"SentTimestamp": sent, "ApproximateReceiveCount": str(RENEW_AFTER)}
     calls: list[str] = []
     events = runtime.handler._sqs.meta.events  # type: ignore[attr-defined]
     events.register("before-call.sqs", lambda model, **_: calls.append(model.name))
@@ -200,9 +200,9 @@ def test_what_is_refused_is_buried_beside_its_own_queue(runtime: Runtime) -> Non
     queue = runtime.put("audit")
     Fake.answers = {"x": Rejected("too long")}
     assert runtime(queue, body("x", "y")) == []
-    (grave,) = received(runtime.account.sqs, RUNTIME.url(f"{queue}-dead"))
-    assert grave["texts"]["target"] == "arn:minio:sqs::audit:webhook"
-    assert grave["texts"]["reason"] == "too long"
+    (letter,) = received(runtime.account.sqs, RUNTIME.url(f"{queue}-dead"))
+    assert letter["texts"]["target"] == "arn:minio:sqs::audit:webhook"
+    assert letter["texts"]["reason"] == "too long"
 
 
 def test_counts_and_traces_name_the_target(

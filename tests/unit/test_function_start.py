@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.made import lambda_context
+
 FOLDER = "s3://inventories/uploads/daily"
 
 
@@ -35,7 +37,7 @@ def _event(key: str) -> dict[str, Any]:
 
 
 def test_a_finished_report_is_scanned(start: ModuleType) -> None:
-    start.handler(_event("uploads/daily/2026-11-22T01-00Z/manifest.checksum"), None)
+    start.handler(_event("uploads/daily/2026-11-22T01-00Z/manifest.checksum"), lambda_context())
     ((job, arguments),) = start._glue.started
     assert job == "Bucketcast-scan"
     assert arguments == {
@@ -46,5 +48,5 @@ def test_a_finished_report_is_scanned(start: ModuleType) -> None:
 
 
 def test_nothing_else_starts_one(start: ModuleType) -> None:
-    start.handler(_event("uploads/daily/2026-11-22T01-00Z/manifest.json"), None)
+    start.handler(_event("uploads/daily/2026-11-22T01-00Z/manifest.json"), lambda_context())
     assert start._glue.started == []

@@ -4,17 +4,20 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
-from bucketcast.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.counters import Counters, Counts
+from bucketcast.aws.runtime.queue_cache import UnsettledTopicError
+from bucketcast.aws.runtime.resources import Resources
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.aws.topics.topics import Topics, Wanted
+from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import NotConnected, Rejected, Retryable
-from bucketcast.ingest import Outbox
+from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
-from bucketcast.store.counters import Counters, Counts
-from bucketcast.store.runtime.book import UnsettledTopicError
-from bucketcast.store.runtime.resources import Resources
-from bucketcast.store.topics.items import Items
-from bucketcast.store.topics.topics import Topics, Wanted
+from bucketcast.queues.measured import Queued, measure
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.made import event, received
@@ -43,8 +46,8 @@ class Stack:
     def __init__(self, account: Account, module: Any, environ: dict[str, str]) -> None:
         self.account = account
         self.handler = module.build(environ, lambda _: Fake)
-        self.items = Items(account.table_name, account.dynamodb)
-        resources = Resources(RUNTIME, account.sqs, account.functions, account.secrets, patience=0)
+        self.items = TopicTable(account.table_name, account.dynamodb)
+        resources = Resources(RUNTIME, account.sqs, account.functions, account.secrets, timeout=0)
         self.topics = Topics(self.items, RUNTIME, account.targets(), resources, lambda: account.now)
 
     def put(self, name: str, **given: str) -> Topic:
@@ -119,9 +122,9 @@ def test_a_message_says_whose_topic_it_is_for(stack: Stack) -> None:
         Queue("", stack.account.sqs),
         fifo=True,
         deployed=lambda _: False,
-        made=stack.account.book().queue,
+        runtime_queue=stack.account.book().queue,
     )
-    box = Outbox([Delivery("one", event("a"), named=True)], ["m"])
+    box = TargetBatch([Delivery("one", event("a"), named=True)], ["m"])
     assert fanout.send(topic.arn, box) == []
     assert fanout.send(f"arn:aws:sns:{REGION}:acme:gone", box) == []
     (message,) = received(stack.account.sqs, RUNTIME.url(SHARED))
@@ -189,6 +192,31 @@ def test_an_event_over_which_the_function_ends_is_given_up(stack: Stack) -> None
     assert stack.counts() == {topic.arn: Counts(dead=1)}
 
 
+def test_what_nobody_could_try_is_not_lost(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table refuses for as long as it does: a received message that is not tried is new."""
+    topic = stack.put("once")
+
+    def denied(_: object) -> None:
+        raise ClientError({"Error": {"Code": "ThrottlingException"}}, "GetItem")
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(stack.handler._once._items, "topic", denied)
+        assert stack(body(topic.arn, "x"), receives=3) == []
+    assert stack.counts() == {}
+    assert depth(stack) == "1"
+    assert stack(body(topic.arn, "x")) == []
+    assert Fake.sent == [("", ["x"])]
+
+
+def depth(stack: Stack) -> str:
+    """How many messages wait in the shared queue, with a delay."""
+    counted = "ApproximateNumberOfMessagesDelayed"
+    found = stack.account.sqs.get_queue_attributes(
+        QueueUrl=RUNTIME.url(SHARED), AttributeNames=[counted]
+    )
+    return str(found["Attributes"][counted])
+
+
 def test_a_persistent_topic_is_given_up_as_its_limits_say(stack: Stack) -> None:
     topic = stack.topics.put(
         TopicArn(REGION, "acme", "kept"),
@@ -224,3 +252,73 @@ def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stac
     received(stack.account.sqs, RUNTIME.url(queue))
     assert stack(body(topic.arn, "x"), queue=queue) == []
     assert stack.counts() == {topic.target_arn: Counts(failed=1)}
+
+
+def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
+    """A persistent topic with these limits, and its queue."""
+    given = checked({**URL, "persistent": "true", **limits})
+    topic = stack.topics.put(TopicArn(REGION, "acme", "kept"), lambda *_: Wanted("ann", given))
+    queue = stack.account.book().queue(topic.arn)
+    assert queue
+    stack.account.fill(queue)  # moto calls no function for it from now on
+    received(stack.account.sqs, RUNTIME.url(queue))
+    return topic, queue
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_retries": "1"}])
+def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[str, str]) -> None:
+    topic, queue = with_queue(stack, limits)
+    breakers = Breakers(stack.account.table_name, lambda: stack.account.dynamodb)
+    breakers.pause(topic.target_arn, 1)
+    came = body(topic.arn, "x")
+    again = stack(came, queue=queue)
+    assert bool(again) is bool(limits), "with limits it stays as it is"
+    assert Fake.sent == []
+    breakers.resume(topic.target_arn)
+
+
+def queued(stack: Stack, queue: str) -> Queued:
+    return Counters(stack.account.table_name, lambda: stack.account.dynamodb).queued(queue)
+
+
+@pytest.mark.parametrize("limits", [{}, {"retry_sleep_duration": "0"}])
+def test_what_waits_for_a_topic_is_counted_in_and_out(stack: Stack, limits: dict[str, str]) -> None:
+    topic, queue = with_queue(stack, limits)
+    came = body(topic.arn, "x", "y", "z")
+    counters = Counters(stack.account.table_name, lambda: stack.account.dynamodb)
+    counters.add(queue, measure([came]))
+    assert queued(stack, queue) == Queued(3, len(came))
+    Fake.answers = {"x": Retryable("busy"), "y": Rejected("never")}
+    assert stack(came, queue=queue) == []
+    url = RUNTIME.url(queue)
+    (left,) = stack.account.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10)["Messages"]
+    assert queued(stack, queue) == Queued(1, len(left["Body"])), "one came, one is dead"
+    Fake.answers = {}
+    assert stack(left["Body"], queue=queue) == []
+    assert queued(stack, queue) == Queued()
+    assert stack(body("", "x"), queue=queue) == []
+    assert queued(stack, queue) == Queued(), "what was taken out of its grave was not seen to go in"
+    assert set(stack.counts()) == {topic.target_arn}
+
+
+def test_ingest_tells_how_much_it_put_in_the_queues_of_topics(stack: Stack) -> None:
+    kept, once = stack.put("kept", persistent="true"), stack.put("once")
+    fanout = Fanout(
+        f"{RUNTIME.queues}/Bucketcast-",
+        stack.account.sqs,
+        Queue("", stack.account.sqs),
+        fifo=False,
+        deployed=lambda _: False,
+        runtime_queue=stack.account.book().queue,
+    )
+    queue = stack.account.book().queue(kept.arn)
+    assert queue
+    stack.account.fill(queue)  # moto calls no function for it from now on
+    box = TargetBatch([Delivery("one", event(key), named=True) for key in "ab"], ["m", "m"])
+    for arn in (kept.arn, kept.arn, once.arn):
+        assert fanout.send(arn, box) == []
+    told = fanout.take_queued()
+    assert {name: each.queued_events for name, each in told.items()} == {queue: 4, SHARED: 2}
+    size = len(received(stack.account.sqs, RUNTIME.url(SHARED))[0]["Body"])
+    assert told[SHARED].queued_bytes == size
+    assert fanout.take_queued() == {}

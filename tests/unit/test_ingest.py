@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.conditions import Condition, Fact
+from bucketcast.aws.rules import UnreadableRules
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from bucketcast.ingest import Outbox, route
+from bucketcast.ingest import TargetBatch, route
 from bucketcast.rules import Rule, RuleIndex
-from bucketcast.store.rules import UnreadableRules
+from bucketcast.rules.conditions import Condition, Fact
 from tests.unit.made import message, record, recorded
 
 HOOK = "arn:minio:sqs::hook:webhook"
@@ -23,24 +23,24 @@ def rule(bucket: str = "uploads", arn: str = HOOK, prefix: str = "") -> Rule:
 
 
 class Rulebook:
-    """Rules that do not change; remembers which buckets it was asked for."""
+    """Rules that do not change; records the buckets that were requested."""
 
     def __init__(self, *rules: Rule) -> None:
         self.indexes = {
             bucket: RuleIndex(each for each in rules if each.bucket == bucket)
             for bucket in {each.bucket for each in rules}
         }
-        self.asked: list[frozenset[str]] = []
+        self.requested: list[frozenset[str]] = []
 
     def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
-        self.asked.append(buckets)
+        self.requested.append(buckets)
         return {bucket: self.indexes[bucket] for bucket in buckets & self.indexes.keys()}
 
 
-def contents(outbox: Outbox) -> list[tuple[str, str, str]]:
+def contents(batch: TargetBatch) -> list[tuple[str, str, str]]:
     return [
         (each.event.key, each.rule, origin)
-        for each, origin in zip(outbox.deliveries, outbox.origins, strict=True)
+        for each, origin in zip(batch.deliveries, batch.origins, strict=True)
     ]
 
 
@@ -59,12 +59,12 @@ def test_events_go_where_the_rules_of_their_buckets_send_them() -> None:
         ],
         rulebook,
     )
-    assert {arn: contents(box) for arn, box in routed.outboxes.items()} == {
+    assert {arn: contents(box) for arn, box in routed.batches.items()} == {
         HOOK: [("in/a", hook.id, "1"), ("b", hook.id, "1")],
         TABLE: [("in/a", table.id, "1"), ("in/c", other.id, "2")],
     }
     assert (routed.events, routed.broken) == (4, {})
-    assert rulebook.asked == [frozenset({"uploads", "photos", "nobody"})]
+    assert rulebook.requested == [frozenset({"uploads", "photos", "nobody"})]
 
 
 def test_bucket_whose_rules_cannot_be_read_holds_its_own_messages_alone() -> None:
@@ -78,7 +78,7 @@ def test_bucket_whose_rules_cannot_be_read_holds_its_own_messages_alone() -> Non
         ],
         rulebook,
     )
-    assert {arn: contents(box) for arn, box in routed.outboxes.items()} == {
+    assert {arn: contents(box) for arn, box in routed.batches.items()} == {
         HOOK: [("a", rule().id, "1")]
     }
     assert {name: str(error) for name, error in routed.failed.items()} == {
@@ -88,7 +88,7 @@ def test_bucket_whose_rules_cannot_be_read_holds_its_own_messages_alone() -> Non
 
 def test_event_that_no_rule_asks_for_goes_nowhere() -> None:
     routed = route([("1", recorded("s3/delete"))], Rulebook(rule()))
-    assert (routed.outboxes, routed.events) == ({}, 1)
+    assert (routed.batches, routed.events) == ({}, 1)
 
 
 def test_broken_message_does_not_stop_its_neighbours() -> None:
@@ -96,22 +96,22 @@ def test_broken_message_does_not_stop_its_neighbours() -> None:
         [("1", message(put("a"))), ("2", "rubbish"), ("3", "{}"), ("4", message(put("b")))],
         Rulebook(rule()),
     )
-    assert [key for key, _, _ in contents(routed.outboxes[HOOK])] == ["a", "b"]
+    assert [key for key, _, _ in contents(routed.batches[HOOK])] == ["a", "b"]
     assert list(routed.broken) == ["2", "3"]
     assert all(isinstance(error, BadEvent) for error in routed.broken.values())
 
 
 def test_message_with_one_broken_record_is_broken_as_a_whole() -> None:
     routed = route([("1", message(put("a"), record(s3=None)))], Rulebook(rule()))
-    assert (routed.outboxes, list(routed.broken), routed.events) == ({}, ["1"], 0)
+    assert (routed.batches, list(routed.broken), routed.events) == ({}, ["1"], 0)
 
 
 @pytest.mark.parametrize("messages", [[], [("1", recorded("s3/test-event"))]])
 def test_no_event_asks_for_the_rules_of_no_bucket(messages: Iterable[tuple[str, str]]) -> None:
     rulebook = Rulebook(rule())
     routed = route(messages, rulebook)
-    assert (routed.outboxes, routed.broken, routed.events) == ({}, {}, 0)
-    assert rulebook.asked == [frozenset()]
+    assert (routed.batches, routed.broken, routed.events) == ({}, {}, 0)
+    assert rulebook.requested == [frozenset()]
 
 
 def test_outbox_without_one_keeps_the_others_and_their_origins() -> None:
@@ -119,44 +119,44 @@ def test_outbox_without_one_keeps_the_others_and_their_origins() -> None:
         [("1", message(put("a"))), ("2", message(put("b"))), ("3", message(put("c")))],
         Rulebook(rule()),
     )
-    left = routed.outboxes[HOOK].without(1)
+    left = routed.batches[HOOK].without(1)
     assert [(key, origin) for key, _, origin in contents(left)] == [("a", "1"), ("c", "3")]
-    assert len(routed.outboxes[HOOK].deliveries) == 3
+    assert len(routed.batches[HOOK].deliveries) == 3
 
 
 class Facts:
-    """What objects are said to have; remembers what it was asked."""
+    """What objects are said to have; records what was requested."""
 
     def __init__(self, tags: Mapping[str, str], **wants: Fact) -> None:
         self.wants = {HOOK if name == "hook" else TABLE: fact for name, fact in wants.items()}
         self._tags = tags
-        self.asked: list[tuple[str, Fact]] = []
+        self.requested: list[tuple[str, Fact]] = []
         self.mirrors = frozenset({TABLE})
         self.shows: dict[str, str] = {}
         self.looked: list[tuple[str, str | None, Fact]] = []
 
-    def caused(self, event: Event) -> bool:
+    def self_caused(self, event: Event) -> bool:
         return event.principal == "ours"
 
-    def told(self, asked: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
-        self.asked += [(event.key, fact) for event, fact in asked]
+    def enriched(self, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+        self.requested += [(event.key, fact) for event, fact in requested]
         return [
             replace(event, tags=[("class", self._tags[event.key])])
             if event.key in self._tags
             else None
-            for event, _ in asked
+            for event, _ in requested
         ]
 
     def uncovers(self, event: Event) -> bool:
         return event.name == "s3:ObjectRemoved:Delete" and bool(event.version_id)
 
-    def shown(self, asked: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
-        self.looked += [(event.key, event.version_id, fact) for event, fact in asked]
+    def shown(self, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+        self.looked += [(event.key, event.version_id, fact) for event, fact in requested]
         return [
             replace(event, name="s3:ObjectCreated:Put", version_id=self.shows[event.key])
             if event.key in self.shows
             else None
-            for event, _ in asked
+            for event, _ in requested
         ]
 
 
@@ -177,8 +177,8 @@ def test_objects_are_asked_of_once_a_batch_and_only_where_a_rule_turns_on_it() -
         Rulebook(tagged(HOOK), rule(arn=TABLE)),
         facts,
     )
-    assert facts.asked == [("in/a", Fact.TAGS), ("in/b", Fact.TAGS)]
-    assert {arn: [key for key, *_ in contents(box)] for arn, box in routed.outboxes.items()} == {
+    assert facts.requested == [("in/a", Fact.TAGS), ("in/b", Fact.TAGS)]
+    assert {arn: [key for key, *_ in contents(box)] for arn, box in routed.batches.items()} == {
         HOOK: ["in/a"],
         TABLE: ["in/a", "out", "in/b"],
     }
@@ -187,7 +187,7 @@ def test_objects_are_asked_of_once_a_batch_and_only_where_a_rule_turns_on_it() -
 def test_target_is_told_what_it_wants_also_where_its_rule_turns_on_something_else() -> None:
     facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
     route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
-    assert facts.asked == [("in/a", Fact.TAGS | Fact.HEAD)]
+    assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
 
 
 def test_message_of_an_object_that_cannot_be_told_of_stays_as_a_whole() -> None:
@@ -198,7 +198,7 @@ def test_message_of_an_object_that_cannot_be_told_of_stays_as_a_whole() -> None:
         facts,
     )
     assert set(routed.failed) == {"1"}
-    assert {arn: contents(box)[0][2] for arn, box in routed.outboxes.items()} == {
+    assert {arn: contents(box)[0][2] for arn, box in routed.batches.items()} == {
         HOOK: "2",
         TABLE: "2",
     }
@@ -209,7 +209,7 @@ def test_what_looking_itself_caused_goes_nowhere_and_is_not_looked_into() -> Non
     facts = Facts({}, table=Fact.TAGS)
     ours = record("in/a", userIdentity={"principalId": "ours"})
     routed = route([("1", message(ours))], Rulebook(rule(arn=TABLE)), facts)
-    assert (routed.outboxes, routed.failed, facts.asked) == ({}, {}, [])
+    assert (routed.batches, routed.failed, facts.requested) == ({}, {}, [])
 
 
 def removed(key: str, version: str | None, sequencer: str = "1") -> Mapping[str, object]:
@@ -226,11 +226,11 @@ def everything(arn: str, **more: Any) -> Rule:
     return Rule(bucket="uploads", arn=arn, events=both, **more)
 
 
-def told_of(outbox: Outbox) -> list[tuple[str, str | None, str]]:
+def told_of(batch: TargetBatch) -> list[tuple[str, str | None, str]]:
     """Name, version and message of all that goes to a target."""
     return [
         (each.event.name.rpartition(":")[2], each.event.version_id, origin)
-        for each, origin in zip(outbox.deliveries, outbox.origins, strict=True)
+        for each, origin in zip(batch.deliveries, batch.origins, strict=True)
     ]
 
 
@@ -242,8 +242,8 @@ def test_mirrors_alone_are_told_what_shows_after_a_version_is_gone() -> None:
         Rulebook(everything(TABLE), everything(HOOK)),
         facts,
     )
-    assert told_of(routed.outboxes[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
-    assert told_of(routed.outboxes[TABLE]) == [
+    assert told_of(routed.batches[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
+    assert told_of(routed.batches[TABLE]) == [
         ("Delete", "v2", "1"),
         ("Delete", "v2", "2"),
         ("Put", "v1", "1"),
@@ -266,7 +266,7 @@ def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
     rulebook = Rulebook(everything(HOOK), everything(TABLE, prefix="in/"))
     routed = route([("1", message(removed("out", "v2"), removed("in/c", None)))], rulebook, facts)
     assert facts.looked == []
-    assert told_of(routed.outboxes[TABLE]) == [("Delete", "", "1")]
+    assert told_of(routed.batches[TABLE]) == [("Delete", "", "1")]
 
 
 def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
@@ -278,6 +278,6 @@ def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
     routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
     assert facts.looked == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
     # That nobody knows the tag counts as met, as of any event.
-    assert told_of(routed.outboxes[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
+    assert told_of(routed.batches[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
     routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)
-    assert told_of(routed.outboxes[TABLE]) == [("Delete", "v2", "1")]
+    assert told_of(routed.batches[TABLE]) == [("Delete", "v2", "1")]

@@ -14,8 +14,9 @@ PORTION_MB = 60
 """What a batch may add, however many copies of its events the rules make."""
 PROGRAM = """
 import json, time
-from bucketcast.envelope import pack
-from bucketcast.ingest import Incoming, Intake
+from contextlib import nullcontext
+from bucketcast.delivery.envelope import pack
+from bucketcast.ingest import Incoming, Ingester
 from bucketcast.rules import Rule, RuleIndex
 
 MESSAGES, EVENTS, TARGETS, RULES = 400, 40, 10, 6
@@ -28,9 +29,11 @@ rules = RuleIndex(
 class Sending:
     "Packs what there is to send, and takes all of it."
     sent = 0
-    def send(self, arn, outbox):
-        list(pack(outbox.deliveries, 1))
-        Sending.sent += len(outbox.deliveries)
+    def heartbeat(self, seconds):
+        return nullcontext()
+    def send(self, arn, batch):
+        list(pack(batch.deliveries, 1))
+        Sending.sent += len(batch.deliveries)
         return []
 
 def record(number):
@@ -48,7 +51,7 @@ given = [
     for n in range(MESSAGES)
 ]
 before = peak_mb()
-taken = Intake(lambda _: {"uploads": rules}, None, Sending())(given, now)
+taken = Ingester(lambda _: {"uploads": rules}, None, Sending())(given, now)
 print(json.dumps({"sent": Sending.sent, "stay": len(taken.stay), "events": taken.events,
                   "matched": taken.matched, "before": before, "peak": peak_mb()}))
 """

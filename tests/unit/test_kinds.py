@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
-from bucketcast.options import options_of
-from bucketcast.targets.base import Common
+from bucketcast.settings.options import options_of
+from bucketcast.targets.base import Common, Mirror
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -23,7 +23,7 @@ def test_extras_kinds_and_servers_are_the_same() -> None:
         if "\ndef start(" in path.read_text(encoding="utf-8")
     }
     extras = set(PROJECT["project"]["optional-dependencies"])
-    assert set(targets.kinds()) == extras == servers
+    assert set(targets.kinds()) == extras - {"cdk"} == servers
 
 
 def test_clients_of_each_kind_have_their_requirements() -> None:
@@ -72,6 +72,38 @@ def test_preload_imports_the_client(kind: str) -> None:
 def test_every_kind_has_minios_common_options(kind: str) -> None:
     declared: Any = targets.load(kind).Settings
     assert options_of(Common).keys() <= options_of(declared).keys()
+
+
+ALL = {"__init__.py", "settings.py", "client.py", "errors.py"}
+MIRRORS = {"mirror.py", "state.py"}
+SOME = {"access.py", "address.py", "batch.py", "handshake.py", "iam.py", "protocol.py"}
+OWN = {
+    "elasticsearch": {
+        *("bulk.py", "highwayhash.py", "ids.py", "index.py", "reading.py"),
+        *("documents.py", "guard.py"),
+    },
+    "kafka": {"configuration.py", "health.py"},
+    "mqtt": {"websocket.py"},
+    "mysql": {"names.py", "sql.py", "tables.py"},
+    "nats": {
+        *("acknowledged.py", "connection.py", "core.py", "jetstream.py", "login.py", "nkey.py"),
+        *("protobuf.py", "streaming.py"),
+    },
+    "postgres": {"sql.py"},
+    "redis": {"claim.lua", "mirror.lua", "rehearsal.py"},
+    "webhook": {"guard.py", "signature.py"},
+}
+"""What only one product has."""
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_the_same_role_has_the_same_file_name(kind: str) -> None:
+    folder = Path(targets.__file__).parent / kind
+    found = {path.name for path in folder.iterdir()} - {"__pycache__"}
+    mirrors = issubclass(targets.load(kind), Mirror)
+    assert (MIRRORS & found == MIRRORS) if mirrors else not MIRRORS & found
+    assert found >= ALL
+    assert found - ALL - MIRRORS - SOME == OWN.get(kind, set())
 
 
 def test_types_of_arns_differ() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast import loops
+from bucketcast.rules import loops
 from tests.unit.made import event
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bucketcast.names import FAMILIES, SINGLES, WORDS, expand, from_words, translated
+from bucketcast.event.names import FAMILIES, SINGLES, WORDS, expand, from_words, translated
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from bucketcast.names import (
+from bucketcast.event.names import (
     FAMILIES,
     LISTENERS_ONLY,
     SINGLES,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bucketcast import targets
 from bucketcast.errors import ConfigErrors
-from bucketcast.options import (
+from bucketcast.settings.options import (
     TYPES,
     Address,
     Csv,
@@ -22,10 +22,10 @@ from bucketcast.options import (
     SecretSeed,
     Url,
     duration,
-    mistakes,
     option,
     options_of,
     read,
+    validation_errors,
 )
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
@@ -172,7 +172,7 @@ def test_empty_text_counts_as_unset() -> None:
 
 def test_all_mistakes_are_told_at_once() -> None:
     given = {"tls": "yes", "cuont": "1", "count": "x"}
-    assert [str(error) for error in mistakes(Everything, given, "notify_x.a.")] == [
+    assert [str(error) for error in validation_errors(Everything, given, "notify_x.a.")] == [
         "notify_x.a.tls: found 'yes'; allowed is on or off",
         "notify_x.a.cuont: unknown key; did you mean 'count'? allowed are "
         + ", ".join(options_of(Everything)),

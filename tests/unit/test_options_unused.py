@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
-from bucketcast.options import Option, options_of, read
+from bucketcast.settings.options import Option, options_of, read
 from bucketcast.targets.base import Common
 
 ROWS = [
@@ -43,7 +43,7 @@ def test_they_are_those_that_are_known() -> None:
         ("kafka", "version"),
         ("mqtt", "reconnect_interval"),
     }
-    assert {key for _, key in UNUSED} & options_of(Common).keys() == {"queue_dir", "queue_limit"}
+    assert {key for _, key in UNUSED} & options_of(Common).keys() == {"queue_dir"}
 
 
 @pytest.mark.parametrize(("kind", "key"), UNUSED)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bucketcast.envelope import MAX_BYTES, zstd
-from bucketcast.queues import Outgoing, Queue, buried, queue_name
+from bucketcast.delivery.envelope import MAX_BYTES, zstd
+from bucketcast.queues import Outgoing, Queue, dead_letter, queue_name
 from tests.unit.made import received
 
 if TYPE_CHECKING:
@@ -177,9 +177,9 @@ def test_pauses_are_set_ten_at_a_time() -> None:
 
 
 def test_grave_holds_the_original_and_says_why() -> None:
-    grave = buried("the body", "no such table", error="Rejected", rule="", target="arn")
-    assert grave.body == "the body"
-    assert grave.attributes == {"reason": "no such table", "error": "Rejected", "target": "arn"}
+    letter = dead_letter("the body", "no such table", error="Rejected", rule="", target="arn")
+    assert letter.body == "the body"
+    assert letter.attributes == {"reason": "no such table", "error": "Rejected", "target": "arn"}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_grave_holds_the_original_and_says_why() -> None:
 )
 def test_reason_holds_only_what_sqs_takes(reason: str, said: str, sqs: "SQSClient") -> None:
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
-    assert Queue(url, sqs).send([buried("body", reason)]) == {}
+    assert Queue(url, sqs).send([dead_letter("body", reason)]) == {}
     (found,) = received(sqs, url)
     assert found["texts"] == {"reason": said}
 
@@ -206,7 +206,7 @@ def test_reason_holds_only_what_sqs_takes(reason: str, said: str, sqs: "SQSClien
 def test_body_without_room_for_its_reason_is_buried_compressed(size: int, sqs: "SQSClient") -> None:
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
     body = ("0123456789" * (size // 10 + 1))[:size]
-    assert Queue(url, sqs).send([buried(body, "é" * 2_000, error="BadEvent")]) == {}
+    assert Queue(url, sqs).send([dead_letter(body, "é" * 2_000, error="BadEvent")]) == {}
     (found,) = received(sqs, url)
     assert found["texts"] == {"reason": "é" * 1_000, "error": "BadEvent"}
     packed = json.loads(found["Body"])
@@ -216,8 +216,8 @@ def test_body_without_room_for_its_reason_is_buried_compressed(size: int, sqs: "
 
 def test_body_that_fits_beside_its_reason_is_buried_as_it_is() -> None:
     body = "x" * (MAX_BYTES - 1_000 - len("reason") - len("String"))
-    assert buried(body, "y" * 1_000).body == body
-    assert buried(body + "x", "y" * 1_000).body != body + "x"
+    assert dead_letter(body, "y" * 1_000).body == body
+    assert dead_letter(body + "x", "y" * 1_000).body != body + "x"
 
 
 @pytest.mark.parametrize("character", ["", "é", "😀"])
@@ -228,7 +228,7 @@ def test_rubbish_that_does_not_compress_is_buried_with_its_beginning(
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
     rubbish = character + b64encode(Random(1).randbytes(786_000)).decode()  # noqa: S311 - repeatable
     rubbish += character * ((1_048_576 - len(rubbish)) // 4)
-    assert Queue(url, sqs).send([buried(body, "no JSON") for body in ("a", rubbish)]) == {}
+    assert Queue(url, sqs).send([dead_letter(body, "no JSON") for body in ("a", rubbish)]) == {}
     first, second = received(sqs, url)
     assert first["texts"] == {"reason": "no JSON"}
     assert second["texts"] == {

@@ -1,5 +1,7 @@
-"""From outboxes to the targets' queues: all that was matched, or the messages to read again."""
+"""From batches to the targets' queues: all that was matched, or the messages to read again."""
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -8,8 +10,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.envelope import Delivery, unpack
-from bucketcast.ingest import Outbox
+from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
 from bucketcast.queues.address import kind_of
 from bucketcast.queues.fanout import Fanout
@@ -40,9 +42,9 @@ def dead(sqs: "SQSClient") -> Queue:
     return Queue(sqs.create_queue(QueueName="Bucketcast-ingress-dead")["QueueUrl"], sqs)
 
 
-def outbox(*keys: str, record: bytes = b"{}") -> Outbox:
+def batch(*keys: str, record: bytes = b"{}") -> TargetBatch:
     made = [Delivery("rule", event(key, record=msgspec.Raw(record))) for key in keys]
-    return Outbox(made, [f"message of {key}" for key in keys])
+    return TargetBatch(made, [f"message of {key}" for key in keys])
 
 
 def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
@@ -51,13 +53,13 @@ def keys(messages: list[dict[str, Any]]) -> list[list[str]]:
 
 def test_events_of_a_batch_go_in_one_message(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
-    assert fanout(sqs).send(HOOK, outbox("a", "b", "c")) == []
+    assert fanout(sqs).send(HOOK, batch("a", "b", "c")) == []
     assert keys(received(sqs, url)) == [["a", "b", "c"]]
 
 
 def test_ordered_queue_gets_a_message_an_event_in_one_group(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
-    assert fanout(sqs, fifo=True).send(HOOK, outbox("a", "b", "a")) == []
+    assert fanout(sqs, fifo=True).send(HOOK, batch("a", "b", "a")) == []
     found = received(sqs, url)
     assert keys(found) == [["a"], ["b"]], "the repeated event is recognised by SQS"
     assert {each["Attributes"]["MessageGroupId"] for each in found} == {HOOK}
@@ -69,7 +71,7 @@ def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
 ) -> None:
     url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
     made = [Delivery(rule, event("a"), named=rule != "id") for rule in ("one", "two", "id", "one")]
-    assert fanout(sqs, fifo=True).send(HOOK, Outbox(made, ["message"] * 4)) == []
+    assert fanout(sqs, fifo=True).send(HOOK, TargetBatch(made, ["message"] * 4)) == []
     found = received(sqs, url)
     assert [unpack(each["Body"])[1][0].rule for each in found] == ["one", "two", "id"]
 
@@ -78,7 +80,7 @@ def test_two_named_rules_of_one_target_are_two_copies_in_an_ordered_queue(
     "arn", ["arn:minio:sqs::gone:webhook", "arn:minio:sqs::x:hologram", "no arn", ""]
 )
 def test_events_of_a_target_that_is_not_there_go_nowhere(sqs: "SQSClient", arn: str) -> None:
-    assert fanout(sqs).send(arn, outbox("a")) == []
+    assert fanout(sqs).send(arn, batch("a")) == []
 
 
 def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
@@ -87,20 +89,20 @@ def test_name_of_a_stack_may_hold_hyphens(sqs: "SQSClient") -> None:
     sender = Fanout(
         ingress.removesuffix("ingress"), sqs, dead(sqs), fifo=False, deployed={HOOK}.__contains__
     )
-    assert sender.send("arn:minio:sqs::_:postgresql", outbox("a")) == []
+    assert sender.send("arn:minio:sqs::_:postgresql", batch("a")) == []
     assert keys(received(sqs, url)) == [["a"]]
 
 
 def test_event_that_fits_nowhere_is_buried_and_its_neighbours_go(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
-    box = outbox("a", "large", "b")
+    box = batch("a", "large", "b")
     large = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     box.deliveries[1] = large
     assert fanout(sqs).send(HOOK, box) == []
     assert keys(received(sqs, url)) == [["a", "b"]]
-    (grave,) = received(sqs, dead(sqs).url)
-    assert grave["MessageAttributes"]["target"]["StringValue"] == HOOK
-    assert "a message holds" in grave["MessageAttributes"]["reason"]["StringValue"]
+    (letter,) = received(sqs, dead(sqs).url)
+    assert letter["MessageAttributes"]["target"]["StringValue"] == HOOK
+    assert "a message holds" in letter["MessageAttributes"]["reason"]["StringValue"]
 
 
 def test_record_that_sqs_refuses_as_it_is_can_be_buried() -> None:
@@ -114,9 +116,9 @@ def test_record_that_sqs_refuses_as_it_is_can_be_buried() -> None:
         deployed={HOOK}.__contains__,
     )
     record = b'{"a":"\xef\xbf\xbe","x":' + noise(1_300_000) + b"}"
-    assert sender.send(HOOK, outbox("large", record=record)) == []
-    (grave,) = client.sent
-    assert "\ufffe" not in grave["MessageBody"]
+    assert sender.send(HOOK, batch("large", record=record)) == []
+    (letter,) = client.sent
+    assert "\ufffe" not in letter["MessageBody"]
 
 
 class Noted:
@@ -131,7 +133,7 @@ class Noted:
 
 
 def test_event_that_fits_nowhere_and_cannot_be_buried_stays(sqs: "SQSClient") -> None:
-    box = outbox("large")
+    box = batch("large")
     box.deliveries[0] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     client: Any = Broken(sqs, refuse=None)
     sender = Fanout(
@@ -164,7 +166,7 @@ def test_where_sqs_does_not_answer_all_is_left(sqs: "SQSClient") -> None:
     sender = Fanout(
         "https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False, deployed={HOOK}.__contains__
     )
-    (left,) = sender.send(HOOK, outbox("a", "b"))
+    (left,) = sender.send(HOOK, batch("a", "b"))
     assert left.origins == {"message of a", "message of b"}
     assert [each.event.key for each in unpack(left.body)[1]] == ["a", "b"]
     assert "Could not connect" in left.reason
@@ -175,7 +177,7 @@ def test_only_a_refused_message_is_left(sqs: "SQSClient") -> None:
     sender = Fanout(
         "https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False, deployed={HOOK}.__contains__
     )
-    box = outbox(*(f"k{n}" for n in range(2_100)))
+    box = batch(*(f"k{n}" for n in range(2_100)))
     (left,) = sender.send(HOOK, box)
     assert left.origins == {f"message of k{n}" for n in range(1_000, 2_000)}
     assert unpack(left.body)[1][0].event.key == "k1000"
@@ -208,8 +210,8 @@ def test_target_that_is_not_deployed_has_no_queue_however_sqs_says_so(code: str)
     other = Fanout(
         "https://sqs/123/B-", client, Queue("dead", client), fifo=False, deployed=lambda _: False
     )
-    assert other.send(HOOK, outbox("a")) == []
-    (left,) = sender.send(HOOK, outbox("a"))
+    assert other.send(HOOK, batch("a")) == []
+    (left,) = sender.send(HOOK, batch("a"))
     assert (left.origins, code in left.reason) == ({"message of a"}, True)
 
 
@@ -217,7 +219,7 @@ def test_what_was_left_is_sent_as_it_is(sqs: "SQSClient") -> None:
     client: Any = Broken(sqs, refuse=None)
     url = made_queue(sqs)
     (left,) = Fanout("https://sqs/123/B-", client, dead(sqs), fifo=False, deployed=bool).send(
-        HOOK, outbox("a", "b")
+        HOOK, batch("a", "b")
     )
     assert fanout(sqs).forward(HOOK, left.body) is None
     assert keys(received(sqs, url)) == [["a", "b"]]
@@ -225,7 +227,7 @@ def test_what_was_left_is_sent_as_it_is(sqs: "SQSClient") -> None:
 
 def test_what_was_left_for_an_ordered_queue_keeps_its_token(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-webhook-primary.fifo", **FIFO)
-    assert fanout(sqs, fifo=True).send(HOOK, outbox("a")) == []
+    assert fanout(sqs, fifo=True).send(HOOK, batch("a")) == []
     (found,) = received(sqs, url)
     assert fanout(sqs, fifo=True).forward(HOOK, found["Body"]) is None
     assert received(sqs, url) == []
@@ -233,12 +235,12 @@ def test_what_was_left_for_an_ordered_queue_keeps_its_token(sqs: "SQSClient") ->
 
 def test_event_that_cannot_be_packed_is_buried_alone(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
-    box = outbox("a", "b", "c", "d", "e")
+    box = batch("a", "b", "c", "d", "e")
     box.deliveries[2] = Delivery("rule", event("\ud800"))
     assert fanout(sqs).send(HOOK, box) == []
     assert sorted(key for each in keys(received(sqs, url)) for key in each) == ["a", "b", "d", "e"]
-    (grave,) = received(sqs, dead(sqs).url)
-    assert grave["texts"]["error"] == "UnicodeEncodeError"
+    (letter,) = received(sqs, dead(sqs).url)
+    assert letter["texts"]["error"] == "UnicodeEncodeError"
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
@@ -246,33 +248,69 @@ def test_every_kind_is_found_by_its_type(kind: str) -> None:
     assert kind_of(Arn("x", targets.load(kind).arn_type)) == kind
 
 
+@pytest.mark.parametrize("name", ["postgres", "base", "nothing"])
+def test_the_name_of_a_kind_is_no_type_where_minio_spells_it_differently(name: str) -> None:
+    with pytest.raises(ValueError, match=f"no kind of target has the type '{name}'"):
+        kind_of(Arn("x", name))
+
+
+def test_no_target_is_imported_to_find_a_queue() -> None:
+    """Ingest pays for what it imports with the first event of each cold start."""
+    code = """
+import sys
+from bucketcast.arn import Arn
+from bucketcast.queues import fanout
+fanout.queue_url("https://sqs.us-east-1.amazonaws.com/1/B-", Arn("x", "postgresql"), fifo=False)
+print(*sorted(name for name in sys.modules if name.startswith("bucketcast.targets.")))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert answer.stdout == "\n"
+
+
 def test_a_target_made_at_run_time_has_a_queue_of_another_name(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c")
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
-    way = Fanout(
-        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=made.get
+    publisher = Fanout(
+        fanout(sqs)._prefix,
+        sqs,
+        dead(sqs),
+        fifo=False,
+        deployed=set().__contains__,
+        runtime_queue=made.get,
     )
-    assert way.send(HOOK, outbox("a", "b")) == []
+    assert publisher.send(HOOK, batch("a", "b")) == []
     assert keys(received(sqs, url)) == [["a", "b"]]
 
 
 def test_its_queue_may_be_ordered_where_the_others_are_not(sqs: "SQSClient") -> None:
     url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c.fifo", **FIFO)
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c.fifo"}
-    way = Fanout(
-        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=made.get
+    publisher = Fanout(
+        fanout(sqs)._prefix,
+        sqs,
+        dead(sqs),
+        fifo=False,
+        deployed=set().__contains__,
+        runtime_queue=made.get,
     )
-    assert way.send(HOOK, outbox("a", "b")) == []
+    assert publisher.send(HOOK, batch("a", "b")) == []
     assert keys(received(sqs, url)) == [["a"], ["b"]]
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
     """SQS may take a second to know a queue that was made; the next look at the table tells."""
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
-    way = Fanout(
-        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=made.get
+    publisher = Fanout(
+        fanout(sqs)._prefix,
+        sqs,
+        dead(sqs),
+        fifo=False,
+        deployed=set().__contains__,
+        runtime_queue=made.get,
     )
-    (left,) = way.send(HOOK, outbox("a"))
+    (left,) = publisher.send(HOOK, batch("a"))
     assert left.origins == {"message of a"}
 
 
@@ -280,14 +318,58 @@ def test_while_run_time_targets_cannot_be_read_their_events_are_left(sqs: "SQSCl
     def refuse(_: str) -> str:
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
-    way = Fanout(
-        fanout(sqs)._prefix, sqs, dead(sqs), fifo=False, deployed=set().__contains__, made=refuse
+    publisher = Fanout(
+        fanout(sqs)._prefix,
+        sqs,
+        dead(sqs),
+        fifo=False,
+        deployed=set().__contains__,
+        runtime_queue=refuse,
     )
-    (left,) = way.send(HOOK, outbox("a"))
+    (left,) = publisher.send(HOOK, batch("a"))
     assert (left.origins, left.reason) == ({"message of a"}, "its queue is not known now")
-    again = way.forward(HOOK, left.body)
+    again = publisher.forward(HOOK, left.body)
     assert again is not None
     assert again.reason == left.reason
+
+
+def test_events_of_a_deployed_target_stay_where_its_kind_is_not_known(
+    sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process whose files were being removed under it once dropped the events of ten targets."""
+    monkeypatch.setattr(targets, "kinds", lambda: ("redis",))
+    sender = fanout(sqs)
+    (left,) = sender.send(HOOK, batch("a"))
+    assert (left.origins, left.reason) == ({"message of a"}, "its queue is not known now")
+    assert sender.take_skipped() == {}
+
+
+def test_an_incomplete_package_repeats_nothing_at_other_targets(
+    sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Raised out of a batch, it would send its events to run-time targets again and again."""
+
+    def missing() -> tuple[str, ...]:
+        raise ImportError("no kind of target")
+
+    monkeypatch.setattr(targets, "kinds", missing)
+    sender = fanout(sqs)
+    for arn in (HOOK, "arn:minio:sqs::other:webhook"):
+        (left,) = sender.send(arn, batch("a"))
+        assert left.reason == "its queue is not known now"
+    assert sender.take_skipped() == {}
+
+
+def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
+    targets.kinds.cache_clear()
+    try:
+        with monkeypatch.context() as during:
+            during.setattr(targets, "__path__", [])
+            with pytest.raises(ImportError, match="the package is incomplete"):
+                targets.kinds()
+        assert "webhook" in targets.kinds(), "what was not found is not kept"
+    finally:
+        targets.kinds.cache_clear()
 
 
 def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClient") -> None:
@@ -298,23 +380,23 @@ def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClie
         asked.append(arn)
         return "Bucketcast-runtime-webhook-primary-0a1b2c"
 
-    way = Fanout(
+    publisher = Fanout(
         fanout(sqs)._prefix,
         sqs,
         dead(sqs),
         fifo=False,
         deployed={HOOK}.__contains__,
-        made=made,
+        runtime_queue=made,
     )
-    assert way.send(HOOK, outbox("a")) == []
+    assert publisher.send(HOOK, batch("a")) == []
     assert keys(received(sqs, url)) == [["a"]]
     assert asked == [], "nor is the table asked for it"
 
 
 def test_events_that_go_nowhere_are_counted(sqs: "SQSClient") -> None:
-    way = fanout(sqs)
+    publisher = fanout(sqs)
     gone = "arn:minio:sqs::gone:webhook"
-    assert way.send(gone, outbox("a", "b")) == []
-    assert way.forward(gone, "no envelope") is None
-    assert way.take_skipped() == {gone: 3}
-    assert way.take_skipped() == {}
+    assert publisher.send(gone, batch("a", "b")) == []
+    assert publisher.forward(gone, "no envelope") is None
+    assert publisher.take_skipped() == {gone: 3}
+    assert publisher.take_skipped() == {}

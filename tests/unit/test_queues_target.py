@@ -1,4 +1,4 @@
-"""The way out of dispatch: what leaves a batch other than by being delivered."""
+"""The queue out of dispatch: what leaves a batch other than by being delivered."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.dispatch import Back, Dead, Message
-from bucketcast.envelope import Delivery, Envelope, unpack
+from bucketcast.delivery.envelope import Delivery, Envelope, unpack
+from bucketcast.dispatch import Dead, Message, Requeue
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from tests.unit.made import event, received
@@ -21,7 +21,7 @@ FIFO = {"FifoQueue": "true"}
 
 
 class Queues:
-    """A target's two queues, and the way to them."""
+    """A target's two queues, and the queue to them."""
 
     def __init__(self, sqs: "SQSClient", *, fifo: bool = False) -> None:
         end, attributes = (".fifo", FIFO) if fifo else ("", {})
@@ -30,7 +30,7 @@ class Queues:
             sqs.create_queue(QueueName=f"hook{part}{end}", Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
             for part in ("", "-dead")
         )
-        self.way = TargetQueue(HOOK, Queue(self.own, sqs), Queue(self.dead, sqs), fifo=fifo)
+        self.queue = TargetQueue(HOOK, Queue(self.own, sqs), Queue(self.dead, sqs), fifo=fifo)
 
 
 def dead(key: str, reason: str = "refused", since: int = 7) -> Dead:
@@ -40,7 +40,7 @@ def dead(key: str, reason: str = "refused", since: int = 7) -> Dead:
 
 def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
-    assert queues.way.bury([dead("a", "too long"), dead("b")]) == set()
+    assert queues.queue.dead_letter([dead("a", "too long"), dead("b")]) == set()
     first, second = received(sqs, queues.dead)
     assert first["texts"] == {
         "reason": "too long",
@@ -57,7 +57,7 @@ def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
 def test_event_whose_key_sqs_refuses_as_it_is_can_be_buried(character: str) -> None:
     client = Asked()
-    assert way(client).bury([dead(f'a{character}"b')]) == set()
+    assert queue(client).dead_letter([dead(f'a{character}"b')]) == set()
     ((_, entry),) = client.sent
     assert character not in entry["MessageBody"]
     assert unpack(entry["MessageBody"])[1][0].event.key == f'a{character}"b'
@@ -65,7 +65,7 @@ def test_event_whose_key_sqs_refuses_as_it_is_can_be_buried(character: str) -> N
 
 def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
-    assert queues.way.bury_message(Message("id", "r", "rubbish", 0, 1), "no envelope")
+    assert queues.queue.dead_letter_message(Message("id", "r", "rubbish", 0, 1), "no envelope")
     (found,) = received(sqs, queues.dead)
     assert found["Body"] == "rubbish"
     assert found["texts"] == {"reason": "no envelope", "target": HOOK}
@@ -73,7 +73,7 @@ def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:
 
 def test_message_that_was_given_up_says_what_kind_of_error_it_was(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
-    assert queues.way.bury_message(Message("id", "r", "{}", 0, 1), "why", "NotConnected")
+    assert queues.queue.dead_letter_message(Message("id", "r", "{}", 0, 1), "why", "NotConnected")
     (found,) = received(sqs, queues.dead)
     assert found["texts"] == {"reason": "why", "error": "NotConnected", "target": HOOK}
 
@@ -82,15 +82,15 @@ def test_event_may_be_buried_again_from_an_ordered_queue(sqs: "SQSClient") -> No
     """SQS drops for five minutes what has a token it knows; a redriven event has died before."""
     queues = Queues(sqs, fifo=True)
     for _ in range(2):
-        assert queues.way.bury([dead("a")]) == set()
-        assert queues.way.bury_message(Message("id", "r", "rubbish", 0, 1), "why")
+        assert queues.queue.dead_letter([dead("a")]) == set()
+        assert queues.queue.dead_letter_message(Message("id", "r", "rubbish", 0, 1), "why")
     assert len(received(sqs, queues.dead)) == 4
 
 
 def test_part_goes_back_with_its_history(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
     part = [dead("a").delivery, dead("b").delivery]
-    assert queues.way.go_back([Back(part, Envelope(7, attempts=4), 0)]) == set()
+    assert queues.queue.requeue([Requeue(part, Envelope(7, attempts=4), 0)]) == set()
     (found,) = received(sqs, queues.own)
     envelope, deliveries = unpack(found["Body"])
     assert (envelope.since, envelope.attempts) == (7, 4)
@@ -100,7 +100,7 @@ def test_part_goes_back_with_its_history(sqs: "SQSClient") -> None:
 def test_reason_that_goes_back_is_one_that_sqs_takes(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
     history = Envelope(7, attempts=4, reason="\ufffe\ud800" + "x" * 2_000, error="Retryable")
-    assert queues.way.go_back([Back([dead("a").delivery], history, 0)]) == set()
+    assert queues.queue.requeue([Requeue([dead("a").delivery], history, 0)]) == set()
     (found,) = received(sqs, queues.own)
     envelope, _ = unpack(found["Body"])
     assert (envelope.reason, envelope.error) == ("??" + "x" * 998, "Retryable")
@@ -108,7 +108,7 @@ def test_reason_that_goes_back_is_one_that_sqs_takes(sqs: "SQSClient") -> None:
 
 def test_message_is_sent_again_as_it_is(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
-    assert queues.way.send_again(["body", "other"]) == set()
+    assert queues.queue.send_again(["body", "other"]) == set()
     assert [each["Body"] for each in received(sqs, queues.own)] == ["body", "other"]
 
 
@@ -129,14 +129,14 @@ class Asked:
         return self.send_message_batch(QueueUrl=QueueUrl, Entries=Entries)
 
 
-def way(client: Any) -> TargetQueue:
+def queue(client: Any) -> TargetQueue:
     return TargetQueue(HOOK, Queue("own", client), Queue("dead", client), fifo=False)
 
 
 @pytest.mark.parametrize(("pause", "delay"), [(1, 1), (900, 900), (1_200, 900)])
 def test_pause_of_a_part_is_no_longer_than_sqs_takes(pause: int, delay: int) -> None:
     client = Asked()
-    assert way(client).go_back([Back([dead("a").delivery], Envelope(1), pause)]) == set()
+    assert queue(client).requeue([Requeue([dead("a").delivery], Envelope(1), pause)]) == set()
     ((url, entry),) = client.sent
     assert (url, entry["DelaySeconds"]) == ("own", delay)
 
@@ -149,26 +149,26 @@ def test_reason_in_a_message_that_is_sent_again_is_one_that_sqs_takes() -> None:
     """What SQS refused was tried without end, whatever the limits of its topic."""
     client = Asked()
     body = msgspec.json.encode(Envelope(7, attempts=1, reason="503: \uffff", events=[])).decode()
-    assert way(client).send_again([body]) == set()
+    assert queue(client).send_again([body]) == set()
     ((_, entry),) = client.sent
     assert "\uffff" not in entry["MessageBody"]
     assert unpack(entry["MessageBody"]) == unpack(body)
 
 
 def test_what_sqs_did_not_take_is_answered() -> None:
-    assert way(Asked(REFUSED)).bury([dead("a"), dead("b")]) == {1}
-    assert way(Asked(NO_ANSWER)).bury([dead("a"), dead("b")]) == {0, 1}
-    assert not way(Asked(NO_ANSWER)).bury_message(Message("id", "r", "b", 0, 1), "why")
-    back = Back([dead("a").delivery], Envelope(1), 1)
-    assert way(Asked(NO_ANSWER)).go_back([back]) == {0}
-    assert way(Asked(NO_ANSWER)).send_again(["body", "other"]) == {0, 1}
-    assert way(Asked()).bury_message(Message("id", "r", "b", 0, 1), "why")
+    assert queue(Asked(REFUSED)).dead_letter([dead("a"), dead("b")]) == {1}
+    assert queue(Asked(NO_ANSWER)).dead_letter([dead("a"), dead("b")]) == {0, 1}
+    assert not queue(Asked(NO_ANSWER)).dead_letter_message(Message("id", "r", "b", 0, 1), "why")
+    back = Requeue([dead("a").delivery], Envelope(1), 1)
+    assert queue(Asked(NO_ANSWER)).requeue([back]) == {0}
+    assert queue(Asked(NO_ANSWER)).send_again(["body", "other"]) == {0, 1}
+    assert queue(Asked()).dead_letter_message(Message("id", "r", "b", 0, 1), "why")
 
 
 def test_pause_that_sqs_does_not_take_is_no_mishap() -> None:
-    way(Asked(NO_ANSWER)).postpone({"receipt": 5})
+    queue(Asked(NO_ANSWER)).postpone({"receipt": 5})
     client = Asked()
-    way(client).postpone({"receipt": 5})
+    queue(client).postpone({"receipt": 5})
     ((url, entry),) = client.sent
     assert (url, entry["VisibilityTimeout"]) == ("own", 5)
 
@@ -176,6 +176,6 @@ def test_pause_that_sqs_does_not_take_is_no_mishap() -> None:
 def test_class_of_the_error_is_said() -> None:
     client = Asked()
     one = dead("a")._replace(error="NotConnected")
-    assert way(client).bury([one]) == set()
+    assert queue(client).dead_letter([one]) == set()
     ((_, entry),) = client.sent
     assert entry["MessageAttributes"]["error"]["StringValue"] == "NotConnected"

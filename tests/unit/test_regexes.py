@@ -2,10 +2,10 @@
 
 import pytest
 
-from bucketcast.conditions import Condition
 from bucketcast.event import Event
-from bucketcast.regexes import MAX_INSTRUCTIONS, RegexSet, check_total
 from bucketcast.rules import Rule, RuleIndex
+from bucketcast.rules.conditions import Condition
+from bucketcast.rules.regexes import MAX_INSTRUCTIONS, RegexSet, check_total
 from tests.unit.made import event
 
 

@@ -1,18 +1,23 @@
 """A deploy that would remove a target is refused while something waits for it."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+import boto3
 import pytest
 
+from bucketcast.aws.removal import Removal, StillWaitingError
+from bucketcast.aws.runtime.orphans import OrphanedTargetsError
+from bucketcast.aws.runtime.table import Table, Task
+from bucketcast.aws.topics.table import TopicTable, Work
 from bucketcast.runtime.model import RuntimeTarget, State
-from bucketcast.store.removal import Removal, StillWaitingError
-from bucketcast.store.runtime.stranded import StrandedError
-from bucketcast.store.runtime.table import Table, Task
-from bucketcast.store.topics.items import Items, Work
 from bucketcast.topics.model import Topic
-from tests.unit.test_wiring_function import answers, event, function
+from functions.custom_resources import targets as custom_targets
+from tests.unit.made import lambda_context
+from tests.unit.test_function_custom_resources import answers, event, function
 
+keep: Any = custom_targets.keep  # the tests hand in fakes
 __all__ = ["answers", "function"]
 
 HOOK, TABLE = "arn:minio:sqs::hook:webhook", "arn:minio:sqs::main:postgresql"
@@ -74,6 +79,26 @@ def test_what_waits_is_not_removed(account: Account) -> None:
         'keep the target with enable = "off"; to give them up, name the target in '
         f'bucketcast.toml: [removed] discard = ["{HOOK}"]'
     )
+
+
+@pytest.mark.parametrize("targets", [8, 9, 50])
+def test_a_refusal_ends_with_its_cure_however_many_wait(sqs: Any, targets: int) -> None:
+    before = {
+        f"arn:minio:sqs::customer-{one:02}:webhook": [
+            sqs.create_queue(QueueName=f"Bucketcast-webhook-customer-{one:02}")["QueueUrl"]
+        ]
+        for one in range(targets)
+    }
+    for (url,) in before.values():
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+    removal = Removal(sqs, 0, 0, sleep=lambda _: None)
+    with pytest.raises(StillWaitingError) as refused:
+        removal.demand(before, {}, ())
+    text = str(refused.value)
+    assert len(text) <= 900
+    shown = json.loads(text.partition("discard = ")[2])
+    assert shown == list(before)[: len(shown)]
+    assert f"the same holds for {targets - len(shown)} more" in text
 
 
 @pytest.mark.parametrize("state", ["in flight", "delayed"])
@@ -144,28 +169,25 @@ def clients(account: Account, status: str, more: Mapping[str, Any] | None = None
 
 
 def request(answers: Any, kind: str, account: Account, **more: Any) -> dict[str, Any]:
-    whole = {"Queues": account.queues, "Settle": "0", "Patience": "0"}
-    fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0", "Patience": "0"}
+    whole = {"Queues": account.queues, "Settle": "0", "Timeout": "0"}
+    fewer = {"Queues": {TABLE: account.queues[TABLE]}, "Settle": "0", "Timeout": "0"}
     old = {"OldResourceProperties": whole} if kind == "Update" else {}
     made = {"ResourceType": "Custom::Targets", "ResourceProperties": fewer, **old, **more}
     return event(answers, kind, **made)
 
 
-def test_a_deploy_is_refused_and_its_roll_back_is_not(
-    function: Any, answers: Any, account: Account
-) -> None:
+def test_a_deploy_is_refused_and_its_roll_back_is_not(answers: Any, account: Account) -> None:
     account.put(HOOK)
     update = request(answers, "Update", account)
     with pytest.raises(StillWaitingError):
-        function.keep(update, clients(account, "UPDATE_IN_PROGRESS"), account.sleep)
-    function.keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS"), account.sleep)
+        keep(update, clients(account, "UPDATE_IN_PROGRESS"), account.sleep)
+    keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS"), account.sleep)
     for kind in ("Create", "Delete"):
-        function.keep(request(answers, kind, account), clients(account, ""), account.sleep)
+        keep(request(answers, kind, account), clients(account, ""), account.sleep)
 
 
 @pytest.mark.parametrize("state", ["on", "off"])
 def test_the_function_of_a_kind_that_has_targets_is_not_removed(
-    function: Any,
     answers: Any,
     account: Account,
     rules_table: str,
@@ -179,30 +201,50 @@ def test_the_function_of_a_kind_that_has_targets_is_not_removed(
     # A stack of a version before this one does not say which kinds it had.
     for before in ({}, {"Kinds": ["redis", "webhook"]}):
         update["OldResourceProperties"] |= before
-        with pytest.raises(StrandedError, match=r"leaves redis out.*sqs::audit:redis.*target rm"):
-            function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-    function.keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS", aws), account.sleep)
+        with pytest.raises(
+            OrphanedTargetsError, match=r"leaves redis out.*sqs::audit:redis.*target rm"
+        ):
+            keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS", aws), account.sleep)
     update["ResourceProperties"]["Kinds"].append("redis")
-    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
 def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
-    function: Any, answers: Any, account: Account, rules_table: str, dynamodb: Any
+    answers: Any, account: Account, rules_table: str, dynamodb: Any
 ) -> None:
     put_runtime_target(rules_table, dynamodb, "kept")
     update = request(answers, "Update", account)
     update["ResourceProperties"] |= {"Kinds": [], "RulesTable": rules_table}
     update["OldResourceProperties"] |= {"Kinds": ["redis"]}
     aws = {"dynamodb": dynamodb}
-    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
     put_runtime_target(rules_table, dynamodb, "on")
     update["OldResourceProperties"]["Kinds"] = []
-    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+
+
+def test_queues_hide_messages_as_long_as_the_new_function_runs(
+    answers: Any, account: Account, rules_table: str, dynamodb: Any
+) -> None:
+    """Lambda refuses a longer timeout than the visibility of a queue that the function reads."""
+    put_runtime_target(rules_table, dynamodb, "on")
+    (target,) = Table(rules_table, dynamodb).targets()
+    put_runtime_target(rules_table, dynamodb, "on", "0gone")  # somebody deleted its queue
+    url = account.sqs.create_queue(QueueName=target.queue)["QueueUrl"]
+    update = request(answers, "Update", account)
+    base = url.rpartition("/")[0]
+    more = {"Kinds": ["redis"], "RulesTable": rules_table, "RuntimeQueues": base}
+    aws = {"dynamodb": dynamodb}
+    for seconds in ("330", "90"):
+        update["ResourceProperties"] |= {**more, "RuntimeVisibility": seconds}
+        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+        found = account.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        assert found["Attributes"]["VisibilityTimeout"] == "330", "never lowered"
 
 
 @pytest.mark.parametrize("persistent", ["true", "false"])
 def test_the_function_of_a_kind_that_has_topics_is_not_removed(
-    function: Any,
     answers: Any,
     account: Account,
     rules_table: str,
@@ -210,7 +252,7 @@ def test_the_function_of_a_kind_that_has_topics_is_not_removed(
     persistent: str,
 ) -> None:
     """Those of one attempt have no target: ingest would write to a queue that is gone."""
-    items = Items(rules_table, dynamodb)
+    items = TopicTable(rules_table, dynamodb)
     work = Work(tenant="acme", name="photos", holder="me", due=0)
     assert items.begin(work)
     attributes = {"push-endpoint": "kafka://broker:9092", "persistent": persistent}
@@ -222,16 +264,18 @@ def test_the_function_of_a_kind_that_has_topics_is_not_removed(
     update["ResourceProperties"] |= {"Kinds": ["webhook"], "RulesTable": rules_table}
     update["OldResourceProperties"] |= {"Kinds": ["kafka", "webhook"]}
     aws = {"dynamodb": dynamodb}
-    with pytest.raises(StrandedError, match=r"leaves kafka out.*:acme:photos \(`bucketcast topic"):
-        function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    with pytest.raises(
+        OrphanedTargetsError, match=r"leaves kafka out.*:acme:photos \(`bucketcast topic"
+    ):
+        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
     update["ResourceProperties"]["Kinds"].append("kafka")
-    function.keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
-def put_runtime_target(table: str, dynamodb: Any, state: State) -> None:
-    arn = "arn:minio:sqs::audit:redis"
+def put_runtime_target(table: str, dynamodb: Any, state: State, name: str = "audit") -> None:
+    arn, queue = f"arn:minio:sqs::{name}:redis", f"q-{name}"
     target = RuntimeTarget(
-        arn=arn, kind="redis", id="audit", queue="q", settings={}, number=1, state=state
+        arn=arn, kind="redis", id=name, queue=queue, settings={}, number=1, state=state
     )
     task = Task(arn=arn, holder=state, due=0)
     held = Table(table, dynamodb)
@@ -244,9 +288,8 @@ def test_cloudformation_is_told_of_a_refusal(
 ) -> None:
     account.put(HOOK)
     found = clients(account, "UPDATE_IN_PROGRESS")
-    monkeypatch.setattr(function.boto3, "client", lambda name, **_: found(name))
-    left = {"log_stream_name": "log", "get_remaining_time_in_millis": lambda: 240_000}
-    context = type("Context", (), left)
+    monkeypatch.setattr(boto3, "client", lambda name, **_: found(name))
+    context = lambda_context()
     function.handler(request(answers, "Update", account, PhysicalResourceId="targets"), context)
     function.handler(request(answers, "Create", account), context)
     refused, made = answers.taken

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.names import expand
+from bucketcast.event.names import expand
 from bucketcast.rules import Rule, RuleIndex, wildcard
 from tests.unit.made import matched
 

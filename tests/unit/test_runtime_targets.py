@@ -8,10 +8,8 @@ from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
 from bucketcast.arn import Arn
-from bucketcast.errors import ConfigErrors
-from bucketcast.runtime.model import RuntimeTarget
-from bucketcast.store.runtime.table import LostTaskError
-from bucketcast.store.runtime.targets import (
+from bucketcast.aws.runtime.table import LostTaskError
+from bucketcast.aws.runtime.targets import (
     GRACE_SECONDS,
     LEASE_SECONDS,
     LOOK_AGAIN_SECONDS,
@@ -20,6 +18,8 @@ from bucketcast.store.runtime.targets import (
     NoRuntimeTargetError,
     RuntimeTargets,
 )
+from bucketcast.errors import ConfigErrors
+from bucketcast.runtime.model import RuntimeTarget
 from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
 
 HOOK = Arn("audit", "webhook")
@@ -77,6 +77,19 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
     assert attributes["MessageRetentionPeriod"] == str(14 * 86_400)
     assert target.dead in attributes["RedrivePolicy"]
     assert "aws:SecureTransport" in attributes["Policy"]
+
+
+def test_a_queue_is_as_long_invisible_as_the_function_of_today_runs(account: Account) -> None:
+    """Lambda takes no queue whose visibility time-out is shorter, as after a deploy raised it."""
+    put(account.targets())
+    put(account.targets(), {"enable": "off"}, merge=True)
+    longer = replace(RUNTIME, visibility=930)
+    put(account.targets(longer), {"enable": "on"}, merge=True)
+    (target,) = account.table.targets()
+    found = account.sqs.get_queue_attributes(
+        QueueUrl=RUNTIME.url(target.queue), AttributeNames=["VisibilityTimeout"]
+    )
+    assert found["Attributes"]["VisibilityTimeout"] == "930"
 
 
 def test_a_target_has_the_alarms_of_a_deployed_one(account: Account) -> None:
@@ -430,7 +443,7 @@ def test_many_callers_at_once_each_get_their_own(account: Account) -> None:
     names = [f"t{n}" for n in range(12)]
 
     def make(name: str) -> None:
-        account.targets(patience=30.0).put("webhook", name, OPEN)
+        account.targets(timeout=30.0).put("webhook", name, OPEN)
 
     threads = [threading.Thread(target=make, args=(name,)) for name in names * 2]
     for each in threads:

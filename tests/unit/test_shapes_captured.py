@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from bucketcast import sources
+from bucketcast.aws.head_object import event_fields
 from bucketcast.event import Event
 from bucketcast.shapes import shape
-from bucketcast.store.heads import of_head
 from tests.unit.made import RECORDED, recorded
 
 Document = dict[str, Any]
@@ -139,7 +139,7 @@ def told_by_amazon(theirs: Document) -> Event:
     (one,) = sources.events(json.dumps(tell(theirs)))
     if not theirs["s3"]["object"].get("userMetadata"):
         return one
-    facts = of_head(head(theirs["s3"]["object"]))
+    facts = event_fields(head(theirs["s3"]["object"]))
     lacking = {field: told for field, told in facts.items() if getattr(one, field) is None}
     return msgspec.structs.replace(one, **lacking)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bucketcast import sources
 from bucketcast.event import Event
-from bucketcast.names import SINGLES
+from bucketcast.event.names import SINGLES
 from bucketcast.shapes import Name, cloudevents, shape
 from tests.unit.made import RECORDED, event, recorded
 
@@ -95,7 +95,10 @@ def test_what_s3_sent_is_sent_on_byte_for_byte(body: str) -> None:
 
 def test_cephs_event_id_is_a_time_and_what_is_unique() -> None:
     one = event(time="2026-01-02T03:04:05.678Z", etag="abc", dialect="eventbridge")
-    assert written(one, "ceph")["Records"][0]["eventId"] == f"1767323045.678000.{one.id}"
+    order = "1".zfill(32)
+    assert written(one, "ceph")["Records"][0]["eventId"] == f"1767323045.000000.{order}.{one.id}"
+    theirs = event(time="2026-01-02T03:04:05.678Z", dialect="minio")
+    assert written(theirs, "ceph")["Records"][0]["eventId"] == f"1767323045.678000.{theirs.id}"
 
 
 def test_cephs_event_id_is_one_events_alone_and_the_same_for_every_delivery() -> None:
@@ -109,7 +112,7 @@ def test_cephs_event_id_is_one_events_alone_and_the_same_for_every_delivery() ->
     )
     assert len(set(first_time)) == 3
     assert first_time == second_time
-    form = re.compile(r"[0-9]{10}\.[0-9]{6}\.[0-9a-f]{32}")
+    form = re.compile(r"[0-9]{10}\.000000\.[0-9a-f]{32}\.[0-9a-f]{32}")
     assert all(form.fullmatch(each) for each in first_time)
 
 

@@ -6,8 +6,9 @@ from typing import get_args
 
 import pytest
 
-from bucketcast import options, sources
+from bucketcast import sources
 from bucketcast.event import Event
+from bucketcast.settings import options
 from bucketcast.shapes import Name
 from bucketcast.targets.base import Target
 from bucketcast.targets.webhook import Target as Webhook

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast import sources
-from bucketcast.envelope import Delivery, pack, unpack
+from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.errors import BadEvent
 from tests.unit.made import RECORDED, message, record, recorded
 

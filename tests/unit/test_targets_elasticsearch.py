@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bucketcast.event import Event
-from bucketcast.namespace import ANY, fold
-from bucketcast.options import read
+from bucketcast.namespace.registers import ANY, fold
+from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.bulk import Item
+from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
+from bucketcast.targets.elasticsearch.guard import guard_document, visible_put
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
-from bucketcast.targets.elasticsearch.join import VISIBLE, Held, Object, Write
-from bucketcast.targets.elasticsearch.registers import known, seen
 from tests.contract.oracle import visible
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -83,18 +83,18 @@ class Shelf:
     """What the server keeps of one object: documents by side, each written on a condition."""
 
     def __init__(self) -> None:
-        self.documents: dict[str, Held] = {}
+        self.documents: dict[str, StoredDocument] = {}
         self._writes = 0
 
     def write(self, write: Write) -> Item:
-        held = self.documents.get(write.side)
-        if (held and held.seq_no) != (write.held and write.held.seq_no):
+        current = self.documents.get(write.side)
+        if (current and current.seq_no) != (write.current and write.current.seq_no):
             return Item(409)
         self._writes += 1
         if write.document is None:
             del self.documents[write.side]
         else:
-            self.documents[write.side] = Held(self._writes, 1, write.document)
+            self.documents[write.side] = StoredDocument(self._writes, 1, write.document)
         return Item(200, self._writes, 1)
 
     def row(self) -> dict[str, Any]:
@@ -102,12 +102,12 @@ class Shelf:
         if document is None:
             return {}
         record = msgspec.json.decode(document.source)["Records"][0]
-        held = record["s3"]["object"]
+        current = record["s3"]["object"]
         return {
             "name": record["eventName"],
-            "size": held.get("size", 0),
-            "etag": held.get("eTag", ""),
-            "sequencer": held["sequencer"],
+            "size": current.get("size", 0),
+            "etag": current.get("eTag", ""),
+            "sequencer": current["sequencer"],
         }
 
 
@@ -159,7 +159,7 @@ def test_writers_who_meet_and_crash_end_in_the_same_document() -> None:
         st.integers(1, 40),
     )
 
-    @settings(max_examples=600, deadline=None, database=None)
+    @settings(max_examples=200, deadline=None, database=None)
     @given(st.lists(one, max_size=9), st.randoms(use_true_random=False))
     def proven(drawn: list[tuple[str, str | None, int, int]], chance: random.Random) -> None:
         events = made(drawn)
@@ -242,7 +242,7 @@ def test_a_guard_of_an_earlier_release_is_read_and_kept() -> None:
     overlay = {"time": tagged.time, "document": msgspec.Raw(minio.records(tagged))}
     told = {"removed": removed, "removed_at": removed_at, "overlay": overlay, "noted_at": 1}
     shelf = Shelf()
-    shelf.documents[ANY] = Held(0, 1, msgspec.json.encode(told))
+    shelf.documents[ANY] = StoredDocument(0, 1, msgspec.json.encode(told))
     for late in (event(PUT, 3), event(PUT, 4, version_id="v1")):
         deque(delivery(shelf, [late]), maxlen=0)
         assert shelf.row() == {}
@@ -252,7 +252,7 @@ def test_a_guard_of_an_earlier_release_is_read_and_kept() -> None:
     deque(delivery(shelf, [event(PUT, 6, version_id="v2")]), maxlen=0)
     assert (shelf.row()["name"], shelf.row()["size"]) == (TAGGED, 6)
     assert b"removed_at" in shelf.documents[ANY].source
-    assert known(shelf.documents[ANY].source).versions.keys() == {"v1", "v2", "null"}
+    assert guard_document(shelf.documents[ANY].source).versions.keys() == {"v1", "v2", "null"}
 
 
 def test_what_is_known_of_a_key_does_not_grow_with_its_versions() -> None:
@@ -263,7 +263,10 @@ def test_what_is_known_of_a_key_does_not_grow_with_its_versions() -> None:
         deliver_at_once(shelf, [[one, gone]], random.Random(at))  # noqa: S311 - a shuffle
         sizes.add(len(shelf.documents[ANY].source))
     assert len(sizes) == 1
-    assert {len(known(each.source).versions) for each in shelf.documents.values()} == {0, 1}
+    assert {len(guard_document(each.source).versions) for each in shelf.documents.values()} == {
+        0,
+        1,
+    }
     last = event(DELETE, 300, version_id="v499")
     deliver_at_once(shelf, [[last]], random.Random(1))  # noqa: S311 - a shuffle
     assert shelf.row() == {}
@@ -275,13 +278,13 @@ def test_what_is_known_of_a_key_does_not_grow_with_its_versions() -> None:
 
 def test_an_overlay_leaves_the_object_as_it_is_written() -> None:
     shelf, put = Shelf(), event(PUT, 5)
-    held = b'{"key":"k","size":12345678901234567890,"x":1e999,"y":{},"sequencer":"5"}'
-    text = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (put.time.encode(), held)
-    shelf.documents[VISIBLE] = Held(0, 1, text)
+    current = b'{"key":"k","size":12345678901234567890,"x":1e999,"y":{},"sequencer":"5"}'
+    text = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (put.time.encode(), current)
+    shelf.documents[VISIBLE] = StoredDocument(0, 1, text)
     tagged = event(TAGGED, 7, user_agent="}},{")
     deliver_at_once(shelf, [[tagged]], random.Random(1))  # noqa: S311 - a shuffle
     found = shelf.documents[VISIBLE].source
-    assert held in found
+    assert current in found
     assert b'"userAgent":"}},{"' in found
 
 
@@ -290,12 +293,12 @@ def test_a_document_of_others_is_read_and_put_on_one_line() -> None:
         b'{"Records": [\n'
         b'  {"eventTime": "2017-03-30T08:00:41Z", "s3": {"object": {"sequencer": "A"}}}]}'
     )
-    put = seen(lines)
+    put = visible_put(lines)
     assert put is not None
     assert put.moment == ("a".rjust(32, "0"), "2017-03-30T08:00:41.000Z")
     assert b"\n" not in bytes(put.document)
     for strange in (b"{}", b'{"Records": []}', b"[1]", b'{"Records": "x"}'):
-        assert seen(strange) is None
+        assert visible_put(strange) is None
 
 
 RIGHT = {"url": "http://localhost:9200", "index": "events"}

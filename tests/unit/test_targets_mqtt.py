@@ -10,14 +10,16 @@ import pytest
 
 from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.settings.options import Secret
 from bucketcast.shapes import minio
-from bucketcast.targets.mqtt import packets
-from bucketcast.targets.mqtt.connection import Connection, Limits, Refused
-from bucketcast.targets.mqtt.delivery import Batch
-from bucketcast.targets.mqtt.outcome import outcome, refusal
-from bucketcast.targets.mqtt.packets import Answer, Login, Malformed
+from bucketcast.targets.base.sockets import DeadlineSocket
+from bucketcast.targets.mqtt import protocol
+from bucketcast.targets.mqtt.address import broker
+from bucketcast.targets.mqtt.batch import Batch
+from bucketcast.targets.mqtt.client import Client, Limits, Refused
+from bucketcast.targets.mqtt.errors import delivery_error, refusal
+from bucketcast.targets.mqtt.protocol import Answer, Login, Malformed
 from bucketcast.targets.mqtt.websocket import WebSocket
-from bucketcast.targets.mqtt.wire import Wire
 from tests.unit.made import event
 
 SOON = 5.0
@@ -32,7 +34,7 @@ def soon() -> float:
     return time.monotonic() + SOON
 
 
-class Scripted:
+class Scripted(DeadlineSocket):
     """A line whose other end says these pieces, one a time that it is asked."""
 
     def __init__(self, *says: bytes) -> None:
@@ -40,14 +42,14 @@ class Scripted:
         self._says = list(says)
 
     @property
-    def has_news(self) -> bool:
+    def has_input(self) -> bool:
         return False
 
     def send(self, data: bytes, deadline: float) -> None:
         assert deadline
         self.heard += data
 
-    def receive(self, deadline: float) -> bytes:
+    def receive(self, deadline: float, most: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
         if not self._says:
             raise ConnectionError("the broker hung up")
@@ -61,12 +63,12 @@ class Scripted:
 
 @pytest.mark.parametrize("level", [4, 5])
 def test_connect(level: int) -> None:
-    login = Login(level, "id", "ü", "p", 10)
+    login = Login(level, "id", "ü", Secret("p"), 10)
     properties = b"\x00" if level == 5 else b""
     payload = b"\x00\x02id" + b"\x00\x02\xc3\xbc" + b"\x00\x01p"
     rest = b"\x00\x04MQTT" + bytes([level, 0xC2]) + b"\x00\x0a" + properties + payload
-    assert packets.connect(login) == b"\x10" + bytes([len(rest)]) + rest
-    without = packets.connect(login._replace(username="", password=""))
+    assert protocol.connect(login) == b"\x10" + bytes([len(rest)]) + rest
+    without = protocol.connect(login._replace(username="", password=Secret("")))
     assert without[9] == 0x02
 
 
@@ -82,32 +84,38 @@ def test_connect(level: int) -> None:
     ],
 )
 def test_lengths_are_written_in_seven_bits_a_byte(size: int, length: bytes) -> None:
-    packet = packets.publisher(4, "t", 1, "", id_of)
+    packet = protocol.publisher(4, "t", 1, "", id_of)
     body = b"x" * (size - 5)
     assert packet(258, event(), body) == b"\x32" + length + b"\x00\x01t\x01\x02" + body
+
+
+def test_no_secret_is_in_a_repr() -> None:
+    found = broker("wss://u:hunter2@h/mqtt?token=hunter2")
+    assert repr(found) == "Broker(wss://h:443/mqtt)"
+    assert "hunter2" not in repr(Login(protocol.MQTT_5, "id", "u", found.password, 10))
 
 
 def test_publish_in_mqtt_5_has_properties() -> None:
     one = event()
     properties = b"\x03\x00\x04text" + b"\x26\x00\x02id\x00\x20" + one.id.encode()
     rest = b"\x00\x01t" + bytes([len(properties)]) + properties + b"body"
-    assert packets.publisher(5, "t", 0, "text", id_of)(1, one, b"body") == b"\x30\x36" + rest
+    assert protocol.publisher(5, "t", 0, "text", id_of)(1, one, b"body") == b"\x30\x36" + rest
 
 
 def test_a_text_that_mqtt_cannot_hold_is_an_error() -> None:
-    packet = packets.publisher(5, "t", 0, "", lambda _: {"subject": "s" * 65_536})
+    packet = protocol.publisher(5, "t", 0, "", lambda _: {"subject": "s" * 65_536})
     with pytest.raises(ValueError, match="65536 bytes; MQTT takes 65535"):
         packet(1, event(), b"")
 
 
 def test_packets_are_found_wherever_they_are_cut() -> None:
-    long = packets.DISCONNECT.to_bytes() + b"\x80\x01" + b"d" * 128
+    long = protocol.DISCONNECT.to_bytes() + b"\x80\x01" + b"d" * 128
     stream = PUBACK + b"\x00\x01" + long + b"\xd0\x00"
     for cut in range(len(stream) + 1):
         received = bytearray(stream[:cut])
-        found = packets.split(received)
+        found = protocol.split(received)
         received += stream[cut:]
-        found += packets.split(received)
+        found += protocol.split(received)
         assert found == [(0x40, b"\x00\x01"), (0xE0, b"d" * 128), (0xD0, b"")]
         assert not received
 
@@ -117,43 +125,43 @@ def test_packets_are_found_wherever_they_are_cut() -> None:
 )
 def test_what_is_no_packet_is_malformed(stream: bytes) -> None:
     with pytest.raises(Malformed):
-        packets.split(bytearray(stream))
+        protocol.split(bytearray(stream))
 
 
 def test_properties_of_every_kind_are_read() -> None:
     body = bytearray()
     body += b"\x13\x00\x05" + b"\x21\x00\x14" + b"\x24\x01" + b"\x27\x00\x01\x00\x00"
     body += b"\x26\x00\x01k\x00\x01v" + b"\x16\x00\x02\xff\x00" + b"\x1f\x00\x02no"
-    found = packets.connack(b"\x00\x87" + bytes([len(body)]) + body)
+    found = protocol.connack(b"\x00\x87" + bytes([len(body)]) + body)
     assert found.code == 0x87
-    assert found.number(packets.KEEP_ALIVE, 0) == 5
-    assert found.number(packets.RECEIVE_MAXIMUM, 0) == 20
-    assert found.number(packets.MAXIMUM_QOS, 2) == 1
-    assert found.number(packets.MAXIMUM_PACKET, 0) == 65_536
-    assert found.properties[packets.REASON] == "no"
+    assert found.number(protocol.KEEP_ALIVE, 0) == 5
+    assert found.number(protocol.RECEIVE_MAXIMUM, 0) == 20
+    assert found.number(protocol.MAXIMUM_QOS, 2) == 1
+    assert found.number(protocol.MAXIMUM_PACKET, 0) == 65_536
+    assert found.properties[protocol.REASON] == "no"
     for end in range(1, len(body)):
         with pytest.raises(Malformed):
-            packets.connack(b"\x00\x00" + bytes([len(body)]) + body[:end])
+            protocol.connack(b"\x00\x00" + bytes([len(body)]) + body[:end])
 
 
 @pytest.mark.parametrize(
     ("code", "in_5"), [(0, 0), (1, 0x84), (2, 0x85), (3, 0x88), (4, 0x86), (5, 0x87)]
 )
 def test_codes_of_3_are_read_as_those_of_5(code: int, in_5: int) -> None:
-    assert packets.connack(bytes([0, code])).code == in_5
+    assert protocol.connack(bytes([0, code])).code == in_5
 
 
 def batch_of(count: int) -> Batch:
     return Batch(
         [event(key=str(at)) for at in range(count)],
         minio.log,
-        packets.publisher(5, "t", 1, "", id_of),
+        protocol.publisher(5, "t", 1, "", id_of),
         lambda error: refusal(error, "there"),
     )
 
 
-def connection(*says: bytes, in_flight: int = 20, packet: int = packets.LARGEST) -> Connection:
-    made = Connection(Scripted(*says), 10)
+def connection(*says: bytes, in_flight: int = 20, packet: int = protocol.LARGEST) -> Client:
+    made = Client(Scripted(*says), 10)
     made.limits = Limits(in_flight, packet, 2)
     return made
 
@@ -180,7 +188,7 @@ def test_the_second_quality_is_confirmed_by_the_last_step_only() -> None:
     batch = batch_of(3)
     line = Scripted(PUBREC + b"\x00\x01" + b"\x50\x03\x00\x02\x87", PUBREC + b"\x00\x03")
     with pytest.raises(ConnectionError):
-        batch.confirmed(Connection(line, 10), soon())
+        batch.confirmed(Client(line, 10), soon())
     assert batch.unconfirmed == {0, 2}
     assert outcomes(batch.failures) == {1: NotAuthorized}
     assert line.heard.endswith(b"\x62\x02\x00\x01\x62\x02\x00\x03")
@@ -203,7 +211,7 @@ def test_what_a_packet_cannot_hold_fails_without_being_sent(
     batch = batch_of(2)
     batch.confirmed(connection(packet=100), soon())
     assert outcomes(batch.failures) == {0: Retryable, 1: Retryable}
-    monkeypatch.setattr(packets, "LARGEST", 100)
+    monkeypatch.setattr(protocol, "LARGEST", 100)
     batch = batch_of(2)
     batch.confirmed(connection(packet=100), soon())
     assert outcomes(batch.failures) == {0: Rejected, 1: Rejected}
@@ -212,9 +220,9 @@ def test_what_a_packet_cannot_hold_fails_without_being_sent(
 def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
     line = Scripted(b"", b"\xd0\x00", PUBACK + b"\x00\x01")
     batch = batch_of(1)
-    batch.confirmed(Connection(line, keep_alive=0), soon())
+    batch.confirmed(Client(line, keep_alive=0), soon())
     assert batch.unconfirmed == set()
-    assert line.heard.endswith(packets.PINGREQ)
+    assert line.heard.endswith(protocol.PINGREQ)
 
 
 @pytest.mark.parametrize(
@@ -229,18 +237,27 @@ def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
 def test_a_connection_is_fit_for_the_keep_alive_time(
     monkeypatch: pytest.MonkeyPatch, said: bytes, seconds: float
 ) -> None:
-    made = Connection(Scripted(said), 100)
-    made.log_in(Login(packets.MQTT_5, "id", "", "", 100), soon())
+    made = Client(Scripted(said), 100)
+    made.log_in(Login(protocol.MQTT_5, "id", "", Secret(""), 100), soon())
     now = time.monotonic()
     for idle, fit in ((seconds - 1, True), (seconds + 1, seconds == 10**9)):
         monkeypatch.setattr(time, "monotonic", lambda at=now + idle: at)
         assert made.is_fit == fit
 
 
+def test_a_connection_of_a_frozen_function_ages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its monotonic clock may have stood still."""
+    made = connection(b"")
+    assert made.is_fit
+    later = time.time() + 3600
+    monkeypatch.setattr(time, "time", lambda: later)
+    assert not made.is_fit
+
+
 def test_a_broker_that_takes_nothing_at_once_is_given_one_at_a_time() -> None:
     """MQTT forbids it to say so; to send nothing would be to call all delivered."""
-    made = Connection(Scripted(b"\x20\x06\x00\x00\x03\x21\x00\x00"), 10)
-    made.log_in(Login(packets.MQTT_5, "id", "", "", 10), soon())
+    made = Client(Scripted(b"\x20\x06\x00\x00\x03\x21\x00\x00"), 10)
+    made.log_in(Login(protocol.MQTT_5, "id", "", Secret(""), 10), soon())
     batch = batch_of(1)
     with pytest.raises(ConnectionError):
         batch.confirmed(made, soon())
@@ -260,7 +277,7 @@ def test_why_the_broker_hangs_up_is_said() -> None:
     with pytest.raises(Refused) as refused:
         batch.confirmed(connection(said), soon())
     assert batch.unconfirmed == {0, 1}
-    assert str(outcome(refused.value, "there")) == (
+    assert str(delivery_error(refused.value, "there")) == (
         "there: server moved (0x9D) other:883; set broker to that server"
     )
 
@@ -268,9 +285,9 @@ def test_why_the_broker_hangs_up_is_said() -> None:
 @pytest.mark.parametrize("code", [*range(0x80, 0xA3), 0xFF])
 def test_every_code_has_an_outcome_that_comes_again(code: int) -> None:
     error = Refused(Answer(code, {}))
-    assert not isinstance(outcome(error, "there"), Rejected)
+    assert not isinstance(delivery_error(error, "there"), Rejected)
     assert not isinstance(refusal(error, "there"), Rejected)
-    assert f"0x{code:02X}" in str(outcome(error, "there"))
+    assert f"0x{code:02X}" in str(delivery_error(error, "there"))
 
 
 def frames(*parts: tuple[int, bytes]) -> bytes:
@@ -278,7 +295,7 @@ def frames(*parts: tuple[int, bytes]) -> bytes:
     return b"".join(bytes([first, len(data)]) + data for first, data in parts)
 
 
-class Pipe(Wire):
+class Pipe(DeadlineSocket):
     """A wire whose other end says these bytes one at a time."""
 
     def __init__(self, says: Iterable[bytes]) -> None:
@@ -289,7 +306,7 @@ class Pipe(Wire):
         assert deadline
         self.heard += data
 
-    def receive(self, deadline: float) -> bytes:
+    def receive(self, deadline: float, most: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
         return next(self._says)
 
@@ -311,6 +328,6 @@ def test_frames_are_put_together_and_pings_answered() -> None:
 
 def test_a_closed_websocket_is_no_connection() -> None:
     socket = WebSocket(Pipe([]), frames((0x88, b"\x03\xe8")))
-    assert socket.has_news
+    assert socket.has_input
     with pytest.raises(ConnectionError, match="closed the websocket"):
         socket.receive(soon())

@@ -4,8 +4,8 @@ import pytest
 
 from bucketcast.errors import Rejected, Retryable
 from bucketcast.targets.nats.batch import USUAL_PAYLOAD, too_large
-from bucketcast.targets.nats.login import credentials
 from bucketcast.targets.nats.protobuf import packed, unpacked
+from bucketcast.targets.nats.settings import credentials
 
 SEED = f"SU{'A' * 56}"
 

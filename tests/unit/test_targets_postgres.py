@@ -6,8 +6,9 @@ import pytest
 
 from bucketcast.config import load
 from bucketcast.errors import ConfigErrors, NotAuthorized
-from bucketcast.options import read
-from bucketcast.targets.postgres import PostgresSettings, Target, login
+from bucketcast.settings.options import read
+from bucketcast.targets.postgres import Target
+from bucketcast.targets.postgres.settings import PostgresSettings, parameters
 
 OLDER = {
     "host": "[::1]",
@@ -102,7 +103,7 @@ def test_older_keys_are_said_to_be_deprecated(tmp_path: Path) -> None:
     ],
 )
 def test_what_libpq_is_told(texts: dict[str, str], told: dict[str, str]) -> None:
-    assert login.parameters(settings(**texts)) == told
+    assert parameters(settings(**texts)) == told
 
 
 def test_where_knows_the_older_keys_too() -> None:
@@ -111,5 +112,5 @@ def test_where_knows_the_older_keys_too() -> None:
 
 def test_an_empty_login_is_told_where_it_is_used() -> None:
     with pytest.raises(NotAuthorized, match="connection_string is empty"):
-        login.parameters(settings())
+        parameters(settings())
     assert "connection_string is empty" in Target(settings()).where

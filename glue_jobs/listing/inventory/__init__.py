@@ -1,4 +1,4 @@
-"""A bucket as its S3 Inventory reports have it.
+"""A bucket's content, read from S3 Inventory reports.
 
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/storage-inventory.html
 """
@@ -18,16 +18,16 @@ from glue_jobs.listing.schema import BadListingError, Listing
 
 
 def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
-    """The bucket as reports have it that are together all of it, or all that the job is to see.
+    """Read reports that together cover the bucket, or all of it that the job needs.
 
     `source` is URLs with commas between them: of a manifest.json, or of the folder of a
     configuration, for its newest finished report. Manifests and data files are checked first, on
     the cluster; then Spark reads the files that the manifests name, and no others. A CSV's rows are
-    looked at as they are read: a bad one ends whatever reads them, and `glue_jobs.reason` tells it.
+    checked as they are read: a bad one ends the job, and `glue_jobs.reason` reports it.
 
     Raises:
-        BadListingError: which file is missing, damaged or another bucket's; or the reports do not
-            go together.
+        BadListingError: a file is missing, damaged or another bucket's, or the reports do not
+            fit together.
     """
     reports = [_report(url.strip(), bucket) for url in source.split(",")]
     _alike(reports)
@@ -51,7 +51,7 @@ def _report(url: str, bucket: str) -> Manifest:
 
 
 def _alike(reports: Sequence[Manifest]) -> None:
-    """Two reports of one configuration, or of versions and no versions, are no whole."""
+    """Check that reports have different configurations, and all list versions or none does."""
     for nth, report in enumerate(reports):
         for other in reports[:nth]:
             if report.id == other.id:
@@ -67,7 +67,7 @@ def _alike(reports: Sequence[Manifest]) -> None:
 
 
 def _apart(reports: Sequence[Manifest], parts: Sequence[DataFrame]) -> None:
-    """Configurations whose prefixes overlap would count objects twice.
+    """Check that the reports do not overlap, which would count objects twice.
 
     The keys below a prefix are a range in the order of their bytes, so reports that share no key
     have ranges that do not touch. A manifest does not say its prefix: the keys are read once more,

@@ -1,4 +1,4 @@
-"""Whether data files are there, whole and what their manifest says: a task for some of them."""
+"""Check that a report's data files exist, are complete and match their manifest."""
 
 import csv
 import hashlib
@@ -17,42 +17,42 @@ from glue_jobs.listing.schema import BadListingError
 
 _TASK: Final = 1 << 29  # bytes, should they have to be read
 _HEAD: Final = 1 << 16  # bytes; longer than any row
-_TOLD: Final = 5
+_SHOWN: Final = 5
 
 
 def check(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
-    """Check every data file, before a row of any is used.
+    """Check every data file before any of their rows is used.
 
-    Where S3's ETag is the manifest's MD5, S3 has done the reading. It is not for files that are
-    encrypted with KMS or were uploaded in parts: those are read once more, to the end.
+    Where S3's ETag is the manifest's MD5, nothing is read. It is not for files that are encrypted
+    with KMS or were uploaded in parts: those are read in full.
 
     Raises:
         BadListingError: with the first few of those that are missing, changed or of another shape.
     """
     if not manifest.files:
         return
-    places = [(manifest.place(file), file.size, file.md5) for file in manifest.files]
+    expected = [(manifest.data_url(file), file.size, file.md5) for file in manifest.files]
     columns = manifest.columns if manifest.format == "CSV" else ()
     context = spark.sparkContext
     read = sum(file.size for file in manifest.files) // _TASK
-    tasks = min(len(places), 4 * context.defaultParallelism + read)
+    tasks = min(len(expected), 4 * context.defaultParallelism + read)
     problems = (
-        context.parallelize(places, tasks)
+        context.parallelize(expected, tasks)
         .mapPartitions(partial(_problems, columns, bucket))
         .collect()
     )
     if problems:
-        told = "\n".join(sorted(problems)[:_TOLD])
+        text = "\n".join(sorted(problems)[:_SHOWN])
         raise BadListingError(
-            f"{manifest.url}: {len(problems)} of its {len(places)} data files cannot be used; take "
-            f"a report as S3 wrote it, or an older one:\n{told}"
+            f"{manifest.url}: {len(problems)} of its {len(expected)} data files cannot be used; "
+            f"take a report as S3 wrote it, or an older one:\n{text}"
         )
 
 
 def of_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
     """Check that Parquet's or ORC's column `bucket` holds this one bucket.
 
-    That is a question to the files' statistics: a column of one value is not read.
+    The files' statistics answer that: a column with one value is not read.
 
     Raises:
         BadListingError: it holds another.
@@ -67,9 +67,9 @@ def of_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
 
 
 def _problems(
-    columns: tuple[str, ...], bucket: str, places: Iterable[tuple[str, int, str]]
+    columns: tuple[str, ...], bucket: str, expected: Iterable[tuple[str, int, str]]
 ) -> Iterator[str]:
-    for url, size, md5 in places:
+    for url, size, md5 in expected:
         try:
             problem = _problem(url, size, md5, columns, bucket)
         except files.FileError as error:
@@ -83,12 +83,12 @@ def _problem(url: str, size: int, md5: str, columns: tuple[str, ...], bucket: st
     found, etag = files.facts(url)
     if found != size:
         return f"it has {found} bytes, the manifest says {size}"
-    known = etag == md5.lower()
-    if known and not columns:
+    verified = etag == md5.lower()
+    if verified and not columns:
         return ""
     pieces = iter(files.chunks(url))
     start = next(pieces, b"")
-    if not known:
+    if not verified:
         digest = hashlib.md5(usedforsecurity=False)
         for piece in chain([start], pieces):
             digest.update(piece)
@@ -98,7 +98,7 @@ def _problem(url: str, size: int, md5: str, columns: tuple[str, ...], bucket: st
 
 
 def _row_problem(start: bytes, columns: tuple[str, ...], bucket: str) -> str:
-    """What is wrong with the first row; the others are looked at as they are read."""
+    """Return what is wrong with the first row; the others are checked as they are read."""
     try:
         text = zlib.decompressobj(wbits=31).decompress(start, _HEAD).decode("utf-8", "replace")
     except zlib.error as error:
@@ -108,5 +108,5 @@ def _row_problem(start: bytes, columns: tuple[str, ...], bucket: str) -> str:
         return ""
     if len(row) != len(columns):
         return f"a row has {len(row)} columns, fileSchema names {len(columns)}"
-    held = row[columns.index("Bucket")]
-    return "" if held == bucket else f"found rows of bucket {held}, wanted {bucket}"
+    found = row[columns.index("Bucket")]
+    return "" if found == bucket else f"found rows of bucket {found}, wanted {bucket}"

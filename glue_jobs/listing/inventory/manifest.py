@@ -1,4 +1,4 @@
-"""What an Inventory report consists of: its manifest.json, and the checksum beside it.
+"""An Inventory report's manifest.json, and the checksum beside it.
 
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/storage-inventory-location.html
 """
@@ -44,7 +44,7 @@ class Manifest:
     """A finished report.
 
     `folder` is the URL of its configuration, whose last part is the configuration's id. `columns`
-    are those of fileSchema by the names that they have there, in a CSV's order.
+    are the names in fileSchema, in a CSV's order.
     """
 
     url: str
@@ -56,12 +56,12 @@ class Manifest:
 
     @property
     def versions(self) -> bool:
-        """Whether all versions are in it."""
+        """Whether it lists all versions."""
         return not {"VersionId", "version_id"}.isdisjoint(self.columns)
 
     @property
     def sizes(self) -> bool:
-        """Whether the configuration chose the column that says how large a version is."""
+        """Whether it has the column with the sizes."""
         return not {"Size", "size"}.isdisjoint(self.columns)
 
     @property
@@ -69,16 +69,16 @@ class Manifest:
         """The configuration's id."""
         return self.folder.rpartition("/")[2]
 
-    def place(self, file: File) -> str:
-        """The URL of one of its data files."""
+    def data_url(self, file: File) -> str:
+        """Return the URL of a data file."""
         return f"{self.folder}/data/{file.key.rpartition('/')[2]}"
 
 
 def read(url: str, bucket: str) -> Manifest:
-    """The report of a bucket whose manifest.json is there.
+    """Read the report of a bucket whose manifest.json is at this URL.
 
     Raises:
-        BadListingError: it is not finished, not whole, not readable or another bucket's.
+        BadListingError: it is unfinished, damaged, unreadable or another bucket's.
     """
     try:
         content = files.read(url)
@@ -89,10 +89,10 @@ def read(url: str, bucket: str) -> Manifest:
 
 
 def newest(folder: str, bucket: str) -> Manifest:
-    """The newest finished report of a configuration, whose folder is there.
+    """Read the newest finished report in the folder of a configuration.
 
     Raises:
-        BadListingError: there is none, or the newest is not a report of this bucket.
+        BadListingError: there is none, or the newest is of another bucket.
     """
     folder = folder.rstrip("/")
     try:
@@ -118,7 +118,7 @@ class UnfinishedError(BadListingError):
 
 
 def _matches(content: bytes, url: str) -> None:
-    """S3 writes the checksum last of all."""
+    """Check the checksum, which S3 writes last of all."""
     beside = url.removesuffix("manifest.json") + "manifest.checksum"
     try:
         wanted = files.read(beside).decode("ascii", "replace").strip().lower()
@@ -163,7 +163,7 @@ def _understood(content: bytes, url: str, bucket: str) -> Manifest:
 
 
 def _columns(written: _Written, url: str) -> tuple[str, ...]:
-    """The names in fileSchema, and of Parquet and ORC also the words of its grammar."""
+    """Return the names in fileSchema; for Parquet and ORC its keywords are among them."""
     if written.file_format == "CSV":
         names = [name.strip() for name in written.file_schema.split(",")]
         needed = {"Bucket", "Key"}
@@ -185,14 +185,14 @@ def _columns(written: _Written, url: str) -> tuple[str, ...]:
 
 
 def _in_place(manifest: Manifest, destination: str) -> None:
-    """Data files lie in this configuration's folder, wherever the whole of it is."""
+    """Check that the data files are in this configuration's folder, wherever that is."""
     scheme, _, path = manifest.folder.partition("://")
     home = "/".join(path.rsplit("/", 2)[1:])
     if scheme == "s3":
-        held, _, home = path.partition("/")
-        if destination.rpartition(":")[2] != held:
+        found, _, home = path.partition("/")
+        if destination.rpartition(":")[2] != found:
             raise BadListingError(
-                f"{manifest.url}: its destinationBucket is {destination}, but it lies in {held}; "
+                f"{manifest.url}: its destinationBucket is {destination}, but it lies in {found}; "
                 "read the report where S3 wrote it"
             )
     seen = set()

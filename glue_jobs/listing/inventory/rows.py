@@ -31,14 +31,14 @@ _TYPES: Final = {
     "size": "bigint",
     "last_modified_date": "timestamp",
 }
-"""Of those that are not text. A CSV has text only."""
+"""The types of the columns that are not text. A CSV has text only."""
 
 _BROKEN: Final = "%(?![0-9A-Fa-f]{2})"
 _MALFORMED: Final = "malformed row"
 
 
 def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> DataFrame:
-    """A report's rows whose keys begin with the prefix.
+    """Return a report's rows whose keys begin with the prefix.
 
     Raises:
         BadListingError: a column that fileSchema names is missing, or rows are of another bucket.
@@ -54,21 +54,21 @@ def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> D
 
 
 def _listed(frame: DataFrame, bucket: str, *, versions: bool) -> DataFrame:
-    def held(name: str) -> Column:
+    def column(name: str) -> Column:
         return F.col(name) if name in frame.columns else F.lit(None)
 
     def text(name: str) -> Column:
-        return F.when(held(name) != "", held(name))
+        return F.when(column(name) != "", column(name))
 
-    marker = F.coalesce(held("is_delete_marker"), F.lit(col=False))
+    marker = F.coalesce(column("is_delete_marker"), F.lit(col=False))
     columns = {
         "bucket": F.lit(bucket),
         "key": F.col("key"),
         "version_id": F.coalesce(text("version_id"), F.lit("null")) if versions else F.lit(None),
-        "is_latest": F.coalesce(held("is_latest"), F.lit(col=True)),
+        "is_latest": F.coalesce(column("is_latest"), F.lit(col=True)),
         "is_delete_marker": marker,
-        "size": F.when(marker, F.lit(0)).otherwise(held("size")),
-        "last_modified": held("last_modified_date"),
+        "size": F.when(marker, F.lit(0)).otherwise(column("size")),
+        "last_modified": column("last_modified_date"),
         "etag": text("e_tag"),
         "storage_class": text("storage_class"),
     }
@@ -94,7 +94,7 @@ def _present(manifest: Manifest) -> Column:
 
 
 def _in_utc(spark: SparkSession, manifest: Manifest) -> None:
-    """ORC's times have no zone: Spark takes the JVM's, which no setting of the session changes."""
+    """Check that the JVM is in UTC: ORC times have no zone, and Spark uses the JVM's."""
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  # nobody else knows
     zone = jvm.java.util.TimeZone.getDefault()
     if manifest.format == "ORC" and (zone.getRawOffset() or zone.useDaylightTime()):
@@ -107,10 +107,10 @@ def _in_utc(spark: SparkSession, manifest: Manifest) -> None:
 
 
 def _csv(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
-    """Columns by fileSchema alone; a row that has more or fewer is refused, and so is a bad value.
+    """Read CSV columns by fileSchema; rows with more or fewer columns or bad values are refused.
 
-    Rows are text that must be parsed whole anyway, so what is wrong with one is found as it is
-    read, beside its key, which every job wants.
+    Rows are text that must be parsed in full anyway, so errors are found as a row is read, with its
+    key, which every job needs.
     """
     names = (*manifest.columns, _MALFORMED)
     frame = (
@@ -133,7 +133,7 @@ def _csv(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame:
 
 
 def _value(name: str) -> Column:
-    """A CSV's text as what it stands for; empty is null."""
+    """Cast a CSV's text to its column's type; empty is null."""
     text = F.col(name)
     kind = _TYPES.get(_CSV[name])
     if kind is None:
@@ -151,7 +151,7 @@ def _refused(found: Column, wanted: str) -> Column:
 
 
 def _paths(manifest: Manifest) -> list[str]:
-    """As Hadoop writes them: not percent-encoded, and with its wildcards escaped."""
-    places = (manifest.place(file) for file in manifest.files)
-    plain = (unquote(each) if each.startswith("file:") else each for each in places)
+    """Return paths for Hadoop: not percent-encoded, with its wildcards escaped."""
+    urls = (manifest.data_url(file) for file in manifest.files)
+    plain = (unquote(each) if each.startswith("file:") else each for each in urls)
     return [re.sub(r"([\\*?\[\]{}])", r"\\\1", each) for each in plain]

@@ -1,10 +1,10 @@
-"""The report of a scan: Parquet for queries, and a page for people.
+"""The report of a scan: Parquet for queries, and an HTML page.
 
 ::
 
-    FOLDER/findings/    all findings, with what the first of them cost and a lifecycle rule
-    FOLDER/ages/        of the first findings: versions and bytes by age
-    FOLDER/folders/     of the prefixes among them: the largest sub-folders
+    FOLDER/findings/    all findings; the first with costs and a lifecycle rule
+    FOLDER/ages/        versions and bytes of the first findings by age
+    FOLDER/folders/     the largest sub-folders of the prefixes among them
     FOLDER/index.html   the page
 
 `docs/adr/0026-the-scan-report.md`
@@ -17,40 +17,40 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from bucketcast.jobs import Scan
+from bucketcast.settings.jobs import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
 from glue_jobs.scanner.report import prices, tables
+from glue_jobs.scanner.report.details import DETAILED, reasons
 from glue_jobs.scanner.report.finding import Finding
 from glue_jobs.scanner.report.page import Page, html
-from glue_jobs.scanner.report.reasons import DETAILED, reasons
 
 _LISTED: Final = 100
-"""So many findings stand in the run's result."""
+"""How many findings the run's result has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What a report is about: the scan that was asked for, its time, and what came of it.
+    """The subject of a report: the scan's settings, its time and its results.
 
     `numbers` are the findings by kind and state.
     """
 
-    given: Scan
+    settings: Scan
     at: datetime
     numbers: Mapping[str, Mapping[str, int]]
     notes: Sequence[str]
 
 
 def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
-    """Write the report of these rows of `edges.EDGES`; what the run's result says of it."""
-    given = scanned.given
+    """Write the report of these rows of `ALERT_STATES`; return its part of the run's result."""
+    settings = scanned.settings
     thresholds = {
-        "ManyVersions": given.alert_excess_versions,
-        "LargeVersions": given.alert_versions_size,
-        "BigPrefix": given.alert_excess_folders,
+        "ManyVersions": settings.alert_excess_versions,
+        "LargeVersions": settings.alert_versions_size,
+        "BigPrefix": settings.alert_excess_folders,
     }
-    known = reasons(judged, found.objects, found.taken, thresholds)
+    details = reasons(judged, found.objects, found.taken, thresholds)
     there = sum(
         number
         for states in scanned.numbers.values()
@@ -61,44 +61,44 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
     if there > DETAILED:
         notes.append(f"Of {there:,} findings the first {DETAILED:,} were looked into.")
     page = Page(
-        given.bucket,
-        given.prefix,
+        settings.bucket,
+        settings.prefix,
         found.name,
         scanned.at,
         found.taken,
         thresholds,
         scanned.numbers,
-        known.top,
-        known.cleared,
+        details.top,
+        details.cleared,
         notes,
         sizes=found.sizes,
     )
-    tables.write(judged, known.top, thresholds, folder, sizes=found.sizes)
-    place = f"{folder}/index.html"
-    files.write(place, html(page).encode(), kind="text/html; charset=utf-8")
+    tables.write(judged, details.top, thresholds, folder, sizes=found.sizes)
+    url = f"{folder}/index.html"
+    files.write(url, html(page).encode(), kind="text/html; charset=utf-8")
     return {
-        "bucket": given.bucket,
+        "bucket": settings.bucket,
         "source": found.name,
         "taken": found.taken.isoformat(),
         "versions": found.versions,
-        "findings": [_told(each, sizes=found.sizes) for each in (*known.top, *known.cleared)][
-            :_LISTED
-        ],
+        "findings": [
+            _document(each, sizes=found.sizes) for each in (*details.top, *details.cleared)
+        ][:_LISTED],
         "numbers": scanned.numbers,
         "prices": prices.SOURCE,
-        "report": place,
+        "report": url,
         "notes": notes,
     }
 
 
-def _told(finding: Finding, *, sizes: bool) -> dict[str, Any]:
-    why = finding.why if sizes else None
+def _document(finding: Finding, *, sizes: bool) -> dict[str, Any]:
+    breakdown = finding.breakdown if sizes else None
     return {
         "kind": finding.kind,
         "key": finding.key,
         "state": finding.state,
         "count": finding.count,
-        "told": finding.told,
-        "bytes": why.bytes if why else finding.bytes,
-        "price": round(why.dollars, 4) if why else None,
+        "alerted": finding.alerted,
+        "bytes": breakdown.bytes if breakdown else finding.bytes,
+        "price": round(breakdown.dollars, 4) if breakdown else None,
     }

@@ -1,4 +1,4 @@
-"""A finding with its reasons, as the report and the run's result tell them."""
+"""A finding with its breakdown, as in the report and the run's result."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Row
 
 from glue_jobs.scanner.report import prices
-from glue_jobs.scanner.report.why import AGES, OLDER, UNKNOWN
+from glue_jobs.scanner.report.breakdown import AGES, OLDER, UNKNOWN
 
 ORDER: Final = (*(name for name, _ in AGES), OLDER, UNKNOWN)
 
@@ -23,8 +23,8 @@ class Share(NamedTuple):
 
 
 @dataclass(slots=True)
-class Why:
-    """What is under a finding: `old` is what is noncurrent of it, dollars are a month's."""
+class Breakdown:
+    """What is under a finding: `old` are noncurrent versions, dollars are per month."""
 
     versions: int = 0
     bytes: int = 0
@@ -40,7 +40,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row of `edges.EDGES` for people; `why` is None where nobody looked into it."""
+    """A row of `alert_states.ALERT_STATES`, for display; `breakdown` is None if there is none."""
 
     kind: str
     key: str
@@ -48,43 +48,43 @@ class Finding:
     versions: int | None
     bytes: int | None
     state: str
-    told: int | None
-    told_at: datetime | None
-    why: Why | None = None
+    alerted: int | None
+    alerted_at: datetime | None
+    breakdown: Breakdown | None = None
 
 
-Place = tuple[str, str]
+FindingKey = tuple[str, str]
 
 
-def explained(slices: Iterable[Row], folders: Iterable[Row]) -> Mapping[Place, Why]:
-    """The reasons of each finding by its kind and key, from the rows of `why`."""
-    found: dict[Place, Why] = defaultdict(Why)
-    ages: dict[Place, dict[bool, dict[str, list[int]]]] = defaultdict(
+def explained(slices: Iterable[Row], folders: Iterable[Row]) -> Mapping[FindingKey, Breakdown]:
+    """Return the breakdown of each finding by kind and key, from the rows of `breakdown`."""
+    found: dict[FindingKey, Breakdown] = defaultdict(Breakdown)
+    ages: dict[FindingKey, dict[bool, dict[str, list[int]]]] = defaultdict(
         lambda: {False: defaultdict(lambda: [0, 0]), True: defaultdict(lambda: [0, 0])}
     )
     for row in slices:
-        why, dollars = found[row.kind, row.key], prices.a_month(row.bytes, row.storage_class)
-        why.versions += row.versions
-        why.bytes += row.bytes
-        why.dollars += dollars
-        why.markers += row.markers
+        breakdown, dollars = found[row.kind, row.key], prices.a_month(row.bytes, row.storage_class)
+        breakdown.versions += row.versions
+        breakdown.bytes += row.bytes
+        breakdown.dollars += dollars
+        breakdown.markers += row.markers
         if row.old:
-            why.old_versions += row.versions
-            why.old_bytes += row.bytes
-            why.old_dollars += dollars
+            breakdown.old_versions += row.versions
+            breakdown.old_bytes += row.bytes
+            breakdown.old_dollars += dollars
         for old in {False, row.old}:
             share = ages[row.kind, row.key][old][row.age]
             share[0] += row.versions
             share[1] += row.bytes
-    for place, (every, old) in ((place, held.values()) for place, held in ages.items()):
-        found[place].ages, found[place].old_ages = _shares(every), _shares(old)
-    for row in sorted(folders, key=lambda row: row.place):
+    for key, (every, old) in ((key, by_old.values()) for key, by_old in ages.items()):
+        found[key].ages, found[key].old_ages = _shares(every), _shares(old)
+    for row in sorted(folders, key=lambda row: row.rank):
         found[row.kind, row.key].folders.append(Share(row.folder, row.versions, row.bytes))
     return found
 
 
 def _shares(ages: Mapping[str, Sequence[int]]) -> list[Share]:
-    """All ages in their order, also those that nothing has; the unknown one only if it is there."""
+    """Return all ages in order, with empty ones; the unknown age only if there is one."""
     return [
         Share(name, *ages.get(name, (0, 0))) for name in ORDER if name != UNKNOWN or name in ages
     ]

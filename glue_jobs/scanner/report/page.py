@@ -1,7 +1,7 @@
-"""The report as one page: no script, nothing from elsewhere, and good on paper.
+"""Render the report as one HTML page: no script, no external resources, and printable.
 
-Keys are whatever somebody chose to upload. The template escapes all that it is given, and the page
-forbids scripts besides.
+Keys are untrusted input. The template escapes all values, and the page's policy forbids scripts
+too.
 """
 
 import json
@@ -15,21 +15,21 @@ from typing import Final, NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.printable import printable
-from glue_jobs.scanner.report import prices, words
-from glue_jobs.scanner.report.finding import Finding, Share, Why
+from glue_jobs.scanner.report import formatting, prices
+from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
 from glue_jobs.scanner.report.lifecycle import Advice, advice
 
 CARDS: Final = 100
-"""So many findings have their reasons on the page; the Parquet files have more."""
+"""How many findings the page explains; the Parquet files have more."""
 _BARS: Final = 10
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the page says: `numbers` are findings by kind and state, `top` the worst, in order.
+    """The page's data: `numbers` are findings by kind and state, `top` the worst, in order.
 
-    Where the source lists no `sizes`, nothing is said of bytes and of what they cost.
+    Without `sizes` in the source, the page shows no bytes and no costs.
     """
 
     bucket: str
@@ -46,55 +46,61 @@ class Page:
 
 
 class Bar(NamedTuple):
-    """A bar of a chart: what it is, how much in words, and its length."""
+    """A bar of a chart: its name, its label and its length."""
 
     name: str
-    told: str
+    text: str
     length: float
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One finding, with why and what to do."""
+    """One finding, with its breakdown and advice."""
 
     finding: Finding
-    why: Why
+    breakdown: Breakdown
     advice: Advice
     ages: Sequence[Bar]
     folders: Sequence[Bar]
 
 
 def html(page: Page) -> str:
-    """The page as HTML."""
+    """Render the page as HTML."""
     cards = [
-        _card(finding, finding.why, page.thresholds[finding.kind], sizes=page.sizes)
+        _card(finding, finding.breakdown, page.thresholds[finding.kind], sizes=page.sizes)
         for finding in page.top[:CARDS]
-        if finding.why
+        if finding.breakdown
     ]
     costs = _costs(cards) if page.sizes else []
     return _template().render(page=page, cards=cards, costs=costs, prices=prices.SOURCE)
 
 
-def _card(finding: Finding, why: Why, threshold: int, *, sizes: bool) -> Card:
+def _card(finding: Finding, breakdown: Breakdown, threshold: int, *, sizes: bool) -> Card:
     def bars(shares: Sequence[Share]) -> list[Bar]:
         by_versions = finding.kind == "ManyVersions" or not sizes
         return [
             Bar(
                 share.name,
-                f"{share.versions:,}" + (f" with {words.size(share.bytes)}" if sizes else ""),
+                f"{share.versions:,}" + (f" with {formatting.size(share.bytes)}" if sizes else ""),
                 share.versions if by_versions else share.bytes,
             )
             for share in shares
         ]
 
-    return Card(finding, why, advice(finding, threshold), bars(why.ages), bars(why.folders))
+    return Card(
+        finding,
+        breakdown,
+        advice(finding, threshold),
+        bars(breakdown.ages),
+        bars(breakdown.folders),
+    )
 
 
 def _costs(cards: Sequence[Card]) -> list[Bar]:
-    """The dearest keys and prefixes; one that is two kinds of finding costs once."""
-    costs = {card.finding.key or words.EVERYTHING: card.why.dollars for card in cards}
+    """Return the most expensive keys and prefixes, each once."""
+    costs = {card.finding.key or formatting.EVERYTHING: card.breakdown.dollars for card in cards}
     dearest = sorted(costs.items(), key=lambda cost: -cost[1])[:_BARS]
-    return [Bar(key, words.dollars(amount), amount) for key, amount in dearest if amount]
+    return [Bar(key, formatting.dollars(amount), amount) for key, amount in dearest if amount]
 
 
 @cache
@@ -103,9 +109,9 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {
-        "size": words.size,
-        "dollars": words.dollars,
-        "key": lambda key: printable(key) or words.EVERYTHING,
+        "size": formatting.size,
+        "dollars": formatting.dollars,
+        "key": lambda key: printable(key) or formatting.EVERYTHING,
         "plain": printable,
         "number": lambda number: f"{number:,}",
         # In ASCII, so that nothing in it is hidden.

@@ -1,10 +1,9 @@
-"""What storage costs a month, by its class.
+"""Monthly storage prices by storage class.
 
-Source: what guides told in March 2026 of Amazon S3 in us-east-1, first tier; look at Amazon's own
-list before you decide by it. Other regions differ by 10 to 30 per cent. What depends on more than
-bytes is left out: the least size and duration that colder classes bill, their overhead for an
-object, and requests. INTELLIGENT_TIERING counts as if all of it was read often, which is the most
-that it can cost.
+Source: published guides of March 2026 for Amazon S3 in us-east-1, first tier; check Amazon's own
+list before you rely on it. Other regions differ by 10 to 30 per cent. Costs that depend on more
+than bytes are left out: minimum sizes and durations of colder classes, their overhead per object,
+and requests. INTELLIGENT_TIERING counts as frequently read, which is the most that it can cost.
 """
 
 from collections.abc import Mapping
@@ -28,5 +27,5 @@ PRICES: Final[Mapping[str, float]] = {
 
 
 def a_month(size: int, storage_class: str | None) -> float:
-    """US dollars for these bytes; a class that nobody knows, or said, costs what STANDARD does."""
+    """Return US dollars for these bytes; an unknown or missing class costs as STANDARD."""
     return size / _GB * PRICES.get(storage_class or _STANDARD, PRICES[_STANDARD])

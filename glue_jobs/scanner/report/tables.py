@@ -1,4 +1,4 @@
-"""The report as Parquet."""
+"""Write the report as Parquet."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from glue_jobs.scanner.report.finding import Finding, Share, Why
+from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
 from glue_jobs.scanner.report.lifecycle import advice
 
 _PLACE = "kind string, key string"
@@ -20,29 +20,29 @@ _SHARES = f"{_PLACE}, place int, name string, versions long, bytes long"
 
 
 def write(
-    edges: DataFrame,
+    alert_states: DataFrame,
     top: Sequence[Finding],
     thresholds: Mapping[str, int],
     folder: str,
     *,
     sizes: bool,
 ) -> None:
-    """Write the three tables below this folder, over those of an earlier try.
+    """Write the three tables below this folder, over those of an earlier attempt.
 
-    `findings` has a row a finding that is there or has just cleared. What is known only of `top`,
-    the price and the rule among it, is null for the rest; bytes and prices are null for all where
-    the listing has no `sizes`.
+    `findings` has a row per finding that exists or has just cleared. What is known only of `top`,
+    such as the price and the rule, is null for the rest; bytes and prices are null for all if the
+    listing has no `sizes`.
     """
-    spark = edges.sparkSession
-    costs = [_costs(each, thresholds[each.kind], each.why) for each in top if each.why]
-    known = spark.createDataFrame(costs, _COSTS)
+    spark = alert_states.sparkSession
+    costs = [_costs(each, thresholds[each.kind], each.breakdown) for each in top if each.breakdown]
+    analysed = spark.createDataFrame(costs, _COSTS)
     if not sizes:
-        nothing = {name: sql.lit(None).cast(known.schema[name].dataType) for name in _OF_SIZE}
-        known = known.withColumns(nothing)
+        nothing = {name: sql.lit(None).cast(analysed.schema[name].dataType) for name in _OF_SIZE}
+        analysed = analysed.withColumns(nothing)
     findings = (
-        edges.where("state is not null")
+        alert_states.where("state is not null")
         .drop("open")
-        .join(sql.broadcast(known), ["kind", "key"], "left")
+        .join(sql.broadcast(analysed), ["kind", "key"], "left")
         .withColumn("bytes", sql.coalesce("total", "bytes"))
         .drop("total")
     )
@@ -52,35 +52,35 @@ def write(
         rows.coalesce(1).write.mode("overwrite").parquet(f"{folder}/{name}")
 
 
-def _costs(finding: Finding, threshold: int, why: Why) -> tuple[Any, ...]:
+def _costs(finding: Finding, threshold: int, breakdown: Breakdown) -> tuple[Any, ...]:
     rule = advice(finding, threshold).rule
     return (
         finding.kind,
         finding.key,
-        why.bytes,
-        why.dollars,
-        why.old_versions,
-        why.old_bytes,
-        why.old_dollars,
-        why.markers,
+        breakdown.bytes,
+        breakdown.dollars,
+        breakdown.old_versions,
+        breakdown.old_bytes,
+        breakdown.old_dollars,
+        breakdown.markers,
         json.dumps(rule) if rule else None,
     )
 
 
-def _ages(why: Why) -> Sequence[Share]:
-    return why.ages
+def _ages(breakdown: Breakdown) -> Sequence[Share]:
+    return breakdown.ages
 
 
-def _folders(why: Why) -> Sequence[Share]:
-    return why.folders
+def _folders(breakdown: Breakdown) -> Sequence[Share]:
+    return breakdown.folders
 
 
 def _shares(
-    top: Iterable[Finding], parts: Callable[[Why], Sequence[Share]]
+    top: Iterable[Finding], parts: Callable[[Breakdown], Sequence[Share]]
 ) -> list[tuple[str, str, int, str, int, int]]:
     return [
-        (finding.kind, finding.key, place, *share)
+        (finding.kind, finding.key, rank, *share)
         for finding in top
-        if finding.why
-        for place, share in enumerate(parts(finding.why), 1)
+        if finding.breakdown
+        for rank, share in enumerate(parts(finding.breakdown), 1)
     ]

@@ -1,7 +1,8 @@
-"""Lets each function of the local AWS write down what it calls: Python imports this as it starts.
+"""Lets functions and jobs of the local AWS write down what they call: Python imports this first.
 
-`BUCKETCAST_CALLS` names a folder; each process writes `<function>-<pid>.jsonl` into it: a line of
-`[function, service, operation, parameters]` a call. Nothing else of the function is changed.
+`BUCKETCAST_CALLS` names a folder; each process writes `<name>-<pid>.jsonl` into it: a line of
+`[name, service, operation, parameters]` a call. Nothing else of a function or job is changed. What
+Spark itself calls, by S3A and Java, is not seen.
 """
 
 import importlib.abc
@@ -16,6 +17,9 @@ from types import ModuleType
 from typing import Any
 
 _CALLER = "botocore.client"
+
+
+_NAME = os.environ.get("AWS_LAMBDA_FUNCTION_NAME") or os.environ.get("BUCKETCAST_JOB")
 
 
 def _shown(value: Any) -> Any:
@@ -52,11 +56,11 @@ class _Loader(importlib.abc.Loader):
         self._plain.exec_module(module)
         folder = Path(os.environ["BUCKETCAST_CALLS"])
         folder.mkdir(parents=True, exist_ok=True)
-        _record(module, os.environ["AWS_LAMBDA_FUNCTION_NAME"], folder)
+        _record(module, str(_NAME), folder)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Waits for botocore, which comes from a layer long after this."""
+    """Waits for botocore, which comes long after this."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -71,5 +75,5 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-if os.environ.get("BUCKETCAST_CALLS") and os.environ.get("AWS_LAMBDA_FUNCTION_NAME"):
+if os.environ.get("BUCKETCAST_CALLS") and _NAME:
     sys.meta_path.insert(0, _Finder())

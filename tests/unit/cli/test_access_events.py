@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.test_attach import POLICY, admit
 from tests.unit.fake_aws import FakeAws, refusal
@@ -41,20 +41,20 @@ def test_the_trail_follows_the_rules(run: Run, trails: Trails) -> None:
     run(*ON)
     assert trails.logged("all") == []
     ran = run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Head")
-    assert "now logs HeadObject of uploads ($1.00 per million" in ran.err
+    assert "now logs HeadObject for uploads ($1.00 per million" in ran.err
     assert trails.logged("all") == ["HeadObject"]
     before = trails.writes
     run("event", "add", "uploads", WEBHOOK, "--event", "delete")
     assert trails.writes == before
     ran = run("event", "rm", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Head")
-    assert "now logs nothing of uploads" in ran.err
+    assert "now logs nothing for uploads" in ran.err
     assert trails.logged("all") == []
 
 
 def test_status_says_what_is_logged(run: Run, aws: FakeAws, trails: Trails) -> None:
     run(*ON)
     assert trails.logged("all") == []
-    assert "on: no rule asks for any, by all" in run("status").out
+    assert "on: no rule needs any, by all" in run("status").out
     # Not by the command line, which would have told the trail.
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAccessed:Get",))
     Rules("rules", aws.dynamodb).add(rule)
@@ -64,10 +64,27 @@ def test_status_says_what_is_logged(run: Run, aws: FakeAws, trails: Trails) -> N
         "asked": ["GetObject"],
         "logged": [],
         "as_asked": False,
+        "more_than_asked": False,
     }
     assert "attach again" in run("status").out
     run(*ON)
     assert "on: GetObject, by all" in run("status").out
+
+
+def test_that_more_is_logged_than_asked_for_is_said(run: Run, trails: Trails) -> None:
+    taken = {"Field": "resources.ARN", "StartsWith": [str(number) for number in range(496)]}
+    theirs = {"Name": "theirs", "FieldSelectors": [taken]}
+    trails.selectors["all"] = {"AdvancedEventSelectors": [theirs]}
+    run(*ON)
+    for prefix in ("in/", "out/"):
+        get = ("--event", "s3:ObjectAccessed:Get", "--prefix", prefix)
+        ran = run("event", "add", "uploads", WEBHOOK, *get)
+        assert ("more than the rules ask for: a trail takes 500 values" in ran.err) == (
+            prefix == "out/"
+        )
+    assert "more than the rules ask for" in run("status").out
+    (seen,) = run("status", "--json").document["buckets"]
+    assert seen["access_events"]["more_than_asked"] is True
 
 
 def test_detach_logs_nothing_more_and_leaves_the_rest(
@@ -127,7 +144,7 @@ def test_a_rule_is_in_force_also_where_the_trail_cannot_be_told(
     aws.cloudtrail.get_event_selectors = denied
     ran = run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get", "--json")
     assert ran.code == 0
-    assert "the trail could not be changed" in ran.document["note"]
+    assert "the trail could not be updated" in ran.document["note"]
     assert len(run("event", "ls", "uploads", "--json").document["rules"]) == 1
     assert "not allowed: GetEventSelectors" in run("status").out
     assert trails.logged("all") == []
@@ -147,7 +164,7 @@ def test_reads_that_cost_money_are_asked_for_by_name(
     run(*ON)
     ran = run("event", "add", "uploads", WEBHOOK)
     assert ran.code == 2
-    assert "--event: missing, and access events of uploads are on" in ran.err
+    assert "--event: missing. Access events of uploads are enabled" in ran.err
     assert "$1.00 per million" in ran.err
     assert Rules("rules", aws.dynamodb).of("uploads") == []
     assert trails.logged("all") == []

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from bucketcast.attach.notifications import EVENTS
+from bucketcast.aws.attach.cutover import Cutovers
+from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
-from bucketcast.store.switches import Switches
-from bucketcast.wiring import EVENTS
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import TABLE, FakeAws, refusal
 from tests.unit.fake_buckets import Buckets, EventRules
@@ -77,14 +77,14 @@ def ours(buckets: Buckets, bucket: str) -> list[str]:
 
 def sure(aws: FakeAws, bucket: str = "archive") -> str:
     """From when S3 surely heeds it, as the command says it."""
-    switch = Switches(TABLE, aws.dynamodb).of(bucket)
+    switch = Cutovers(TABLE, aws.dynamodb).of(bucket)
     assert switch is not None
     return switch.when
 
 
 def later(aws: FakeAws, bucket: str = "uploads") -> None:
     """Let the time pass after which S3 heeds it."""
-    switches = Switches(TABLE, aws.dynamodb)
+    switches = Cutovers(TABLE, aws.dynamodb)
     switch = switches.of(bucket)
     assert switch is not None
     assert 500 < switch.sure - time.time() <= 600
@@ -103,8 +103,8 @@ def test_attach_adds_one_entry_and_says_what_stays(
     assert ran.out.splitlines() == [
         "Successfully attached archive via sqs",
         "  added the notification entry 'Bucketcast-ingress'",
-        f"  S3 surely heeds it from {sure(aws)}",
-        "  left as it was: 'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other",
+        f"  takes effect in S3 by {sure(aws)}",
+        "  unchanged: 'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other",
     ]
     assert ours(buckets, "archive") == [QUEUE]
     assert others(buckets.documents["archive"]) == THEIRS
@@ -117,7 +117,7 @@ def test_attach_again_changes_nothing(run: Run, buckets: Buckets) -> None:
     document = run("attach", "uploads", "--json").document
     assert (document["changed"], document["via"]) == ([], "sqs")
     assert len(buckets.writes) == 1
-    assert "attached already" in run("attach", "uploads").out
+    assert "already attached" in run("attach", "uploads").out
 
 
 def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, buckets: Buckets) -> None:
@@ -142,7 +142,7 @@ def test_eventbridge_overlaps_with_nothing(run: Run, buckets: Buckets, aws: Fake
     name = "Bucketcast-attached-photos"
     assert document["changed"] == [
         f"added the EventBridge rule {name}",
-        "switched on that S3 tells EventBridge of all events of the bucket",
+        "made S3 send all events of the bucket to EventBridge",
     ]
     assert buckets.documents["photos"] == {**THUMBS, "EventBridgeConfiguration": {}}
     assert aws.events.patterns[name] == {
@@ -165,12 +165,12 @@ def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
     for _ in range(2):
         assert ran.code == 0
         again = f"attach it again after {sure(aws, 'uploads')}"
-        assert f"both ways are in use, so that nothing is lost: {again}" in ran.out
+        assert f"the old and the new entry are both active: {again}" in ran.out
         assert ours(buckets, "uploads") == [QUEUE]
         assert RULE in aws.events.patterns
         (seen,) = run("status", "uploads", "--json").document["buckets"]
         assert (seen["via"], seen["both"]) == (then, True)
-        assert f"still by the other way: {again}" in run("status").out
+        assert f"still by the old entry: {again}" in run("status").out
         ran = run("attach", "uploads", "--via", then)
     later(aws)
     document = run("attach", "uploads", "--via", then, "--json").document
@@ -189,7 +189,7 @@ def test_there_and_back_again_at_once_takes_no_way_away(
     run("attach", "uploads", "--via", "eventbridge")
     # The entry never went, but S3 may have been told of the change already.
     ran = run("attach", "uploads")
-    assert "both ways are in use" in ran.out
+    assert "the old and the new entry are both active" in ran.out
     assert (ours(buckets, "uploads"), list(aws.events.patterns)) == ([QUEUE], [RULE])
 
 
@@ -206,7 +206,7 @@ def test_who_detaches_in_between_is_rid_of_both(run: Run, buckets: Buckets, aws:
     run("attach", "uploads", "--via", "eventbridge")
     assert run("detach", "uploads").code == 0
     assert (ours(buckets, "uploads"), aws.events.patterns) == ([], {})
-    assert Switches(TABLE, aws.dynamodb).of("uploads") is None
+    assert Cutovers(TABLE, aws.dynamodb).of("uploads") is None
 
 
 def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, buckets: Buckets, aws: FakeAws) -> None:
@@ -267,7 +267,7 @@ def test_a_queue_that_would_not_take_the_events_is_said(
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
     run: Run, buckets: Buckets, aws: FakeAws, words: tuple[str, str]
 ) -> None:
-    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
     ran = run(*words)
     assert ran.code == 1
     assert "[bucket.uploads] in bucketcast.toml" in ran.err
@@ -286,7 +286,7 @@ def test_the_rule_that_a_deploy_left_can_be_taken_away(
             {"Id": "Bucketcast-ingress", "QueueArn": QUEUE, "Events": list(EVENTS)}
         ]
     before = copy.deepcopy(buckets.documents)
-    assert "still by the rule of `attach`: `bucketcast detach uploads`" in run("status").out
+    assert "also by `attach`: remove that with `bucketcast detach uploads`" in run("status").out
     early = run("detach", "uploads")
     assert (early.code, list(aws.events.patterns)) == (1, [RULE])
     assert f"surely heeds that from {sure(aws, 'uploads')}" in early.err
@@ -335,7 +335,7 @@ def test_status_shows_the_ways_and_what_is_not_ours(
     said, *table = run("status").out.splitlines()
     assert said == "SQS ARNs: arn:minio:sqs::main:postgresql arn:minio:sqs::primary:webhook"
     assert cells("\n".join(table)) == [
-        ["BUCKET", "EVENTS COME", "ACCESS EVENTS", "RULES", "OTHER ENTRIES, UNTOUCHED"],
+        ["BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATIONS"],
         ["archive", "via sqs", "off", "0", "'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other"],
         [
             "photos",
@@ -351,7 +351,7 @@ def test_status_shows_the_ways_and_what_is_not_ours(
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        ({}, "S3 does not tell EventBridge"),
+        ({}, "S3 sends no events to EventBridge"),
         (
             {
                 "QueueConfigurations": [

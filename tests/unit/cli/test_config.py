@@ -5,7 +5,7 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.cli import page
-from bucketcast.options import options_of
+from bucketcast.settings.options import options_of
 from tests.unit.cli.conftest import Run
 
 ROOT = Path(__file__).parents[3]
@@ -28,7 +28,7 @@ def test_it_shows_what_holds_and_no_secret(run: Run, file: Path) -> None:
     ran = run("config", "--local", "--file", str(file))
     assert ran.code == 0
     assert "hidden" not in ran.out + ran.err
-    assert "queue_limit does nothing here" in ran.err
+    assert "queue_limit does nothing without queue_overflow = discard" in ran.err
     lines = [" ".join(line.split()) for line in ran.out.splitlines()]
     assert "notify_webhook.primary arn:minio:sqs::primary:webhook (its ARN)" in lines
     assert "notify_webhook.primary auth_token ***" in lines
@@ -65,8 +65,8 @@ def test_all_mistakes_are_told_and_are_misuse(run: Run, file: Path) -> None:
         "notify_webhook.primary.endpoint",
     ]
     document = run("config", "--json", "--file", str(file)).document
-    assert document["mistakes"][1]["key"] == "notify_webhook.primary.endpont"
-    assert "did you mean 'endpoint'?" in document["mistakes"][1]["allowed"]
+    assert document["errors"][1]["key"] == "notify_webhook.primary.endpont"
+    assert "did you mean 'endpoint'?" in document["errors"][1]["allowed"]
 
 
 def test_a_missing_file_is_misuse(run: Run, tmp_path: Path) -> None:

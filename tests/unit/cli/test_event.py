@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import TABLE, FakeAws, refusal
 
@@ -37,9 +37,9 @@ def test_add_notes_a_target_that_writes_into_the_bucket(run: Run, aws: FakeAws) 
     known = json.loads(aws.outputs[place])
     aws.outputs[place] = json.dumps(known | {"writes": "uploads"})
     ran = run("event", "add", "uploads", WEBHOOK, "--json")
-    assert "each event makes the next" in json.loads(ran.out)["note"]
+    assert "every event causes another one" in json.loads(ran.out)["note"]
     assert (
-        "writes into uploads itself"
+        "itself writes into uploads"
         in run("event", "add", "uploads", WEBHOOK, "--event", "put").err
     )
     assert "itself" not in run("event", "add", "uploads", POSTGRES).err
@@ -72,11 +72,11 @@ def test_add_names_the_targets_that_there_are(run: Run, aws: FakeAws) -> None:
     ("words", "said"),
     [
         (["uploads", "arn:aws:sqs:x"], "the form is arn:minio:sqs:"),
-        (["Uploads/x", WEBHOOK], "is no bucket's name"),
+        (["Uploads/x", WEBHOOK], "invalid bucket name"),
         (["uploads", WEBHOOK, "--event", "putt"], "did you mean 'put'?"),
         (["uploads", WEBHOOK, "--event", ","], "name at least one"),
-        (["uploads", WEBHOOK, "--prefix", "a/../b"], "between its slashes"),
-        (["uploads", WEBHOOK, "--suffix", "."], "between its slashes"),
+        (["uploads", WEBHOOK, "--prefix", "a/../b"], "between slashes"),
+        (["uploads", WEBHOOK, "--suffix", "."], "between slashes"),
         (["uploads", WEBHOOK, "--suffix", "a\\b"], "backslash"),
         (["uploads", WEBHOOK, "--prefix", "ä" * 513], "1026 bytes"),
         (["uploads", WEBHOOK, "--prefix", "\udcff"], "not UTF-8"),
@@ -99,9 +99,8 @@ def test_1024_bytes_are_allowed(run: Run) -> None:
 @pytest.mark.parametrize(
     ("notification", "note"),
     [
-        ({}, "events of uploads do not reach Bucketcast; `bucketcast attach uploads`, or"),
-        (refusal("NoSuchBucket"), "there is no bucket uploads yet"),
-        (refusal("AccessDenied", "GetBucketNotification"), "could not be seen: not allowed"),
+        ({}, "uploads is not connected to this deployment; connect it with `bucketcast attach upl"),
+        (refusal("AccessDenied", "GetBucketNotification"), "cannot check whether uploads is conn"),
     ],
 )
 def test_add_notes_a_bucket_that_is_not_wired(
@@ -111,6 +110,35 @@ def test_add_notes_a_bucket_that_is_not_wired(
     ran = run("event", "add", "uploads", WEBHOOK)
     assert ran.code == 0
     assert note in ran.err
+
+
+def test_a_bucket_that_does_not_exist_is_refused_unless_ahead(run: Run, aws: FakeAws) -> None:
+    aws.notification = refusal("NoSuchBucket")
+    for events in ("put", "scanner"):
+        ran = run("event", "add", "uplods", WEBHOOK, "--event", events)
+        assert ran.code == 1
+        assert "bucket 'uplods' does not exist: check the name, or add --ahead" in ran.err
+        assert rules(aws) == []
+    ran = run("event", "add", "uplods", WEBHOOK, "--event", "put", "--ahead")
+    assert ran.code == 0
+    assert "note: bucket 'uplods' does not exist; connect it with" in ran.err
+
+
+def test_ls_without_a_bucket_lists_all_rules(run: Run) -> None:
+    assert run("event", "ls").err == "no bucket has rules\n"
+    for bucket in ("uploads", "archive"):
+        assert run("event", "add", bucket, WEBHOOK, "--event", "put").code == 0
+    ran = run("event", "ls")
+    assert ran.out.split()[0] == "BUCKET"
+    assert [line.split()[:2] for line in ran.out.splitlines()[1:]] == [
+        ["archive", WEBHOOK],
+        ["uploads", WEBHOOK],
+    ]
+    document = run("event", "ls", "--json").document
+    assert [rule["bucket"] for rule in document["rules"]] == ["archive", "uploads"]
+    assert run("event", "rm", "archive", "--force").code == 0
+    assert "archive" not in run("event", "ls").out
+    assert "BUCKET" not in run("event", "ls", "uploads").out
 
 
 def test_add_takes_eventbridge_for_wired(run: Run, aws: FakeAws) -> None:
@@ -132,6 +160,7 @@ def test_ls_shows_rules_and_what_is_gone(run: Run, aws: FakeAws) -> None:
     ]
     document = run("event", "ls", "uploads", WEBHOOK, "--json").document
     assert document["status"] == "success"
+    assert {rule.pop("bucket") for rule in document["rules"]} == {"uploads"}
     assert [rule | {"id": ""} for rule in document["rules"]] == [
         {
             "id": "",
@@ -148,7 +177,7 @@ def test_ls_shows_rules_and_what_is_gone(run: Run, aws: FakeAws) -> None:
 
 def test_ls_without_rules_says_so_and_succeeds(run: Run) -> None:
     ran = run("event", "ls", "uploads")
-    assert (ran.code, ran.out, ran.err) == (0, "", "uploads has no rule\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "uploads has no rules\n")
     assert run("event", "ls", "uploads", "--json").document["rules"] == []
 
 
@@ -199,5 +228,5 @@ def test_rm_lists_what_it_did(run: Run) -> None:
 def test_the_scanners_events_come_from_no_bucket(run: Run, aws: FakeAws) -> None:
     aws.notification = {}
     asked = ("event", "add", "uploads", "arn:minio:sqs::primary:webhook", "--event")
-    assert "do not reach" in run(*asked, "put").err
+    assert "is not connected" in run(*asked, "put").err
     assert run(*asked, "scanner").err == ""

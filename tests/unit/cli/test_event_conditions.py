@@ -4,9 +4,9 @@ from shlex import split
 
 import pytest
 
-from bucketcast.conditions import Condition
+from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
+from bucketcast.rules.conditions import Condition
 from tests.unit.cli.conftest import Run
 from tests.unit.fake_aws import TABLE, FakeAws
 
@@ -122,11 +122,11 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Fa
         ("--regex (a", "'--regex': the regular expression '(a' cannot be"),
         ("--if colour=red", "'--if': unknown 'colour'"),
         ("--if content-typ=red", "did you mean 'content_type'"),
-        ("--if size^=5", "size cannot be asked by ^=; allowed is size=VALUE"),
+        ("--if size^=5", "size does not support ^=; allowed is size=VALUE"),
         ("--not key", "'--not': 'key' is no condition"),
-        ("--prefix a* --prefix b", "--prefix: found the wildcards of 'a*'"),
-        ("--name 'a b'", "'--name': 'a b' is no name"),
-        ("--name ''", "is no name"),
+        ("--prefix a* --prefix b", "--prefix: found 'a*' with wildcards"),
+        ("--name 'a b'", "'--name': invalid name 'a b'"),
+        ("--name ''", "invalid name"),
     ],
 )
 def test_misuse_names_option_found_and_allowed(
@@ -139,7 +139,7 @@ def test_misuse_names_option_found_and_allowed(
 
 
 @pytest.mark.parametrize(
-    ("outputs", "cure"),
+    ("outputs", "hint"),
     [
         ("[]", 'put object_facts = "on" and [bucket.uploads] into bucketcast.toml and deploy'),
         ('["other"]', "put [bucket.uploads] into bucketcast.toml and deploy"),
@@ -147,7 +147,7 @@ def test_misuse_names_option_found_and_allowed(
     ],
 )
 def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
-    run: Run, aws: FakeAws, outputs: str | None, cure: str
+    run: Run, aws: FakeAws, outputs: str | None, hint: str
 ) -> None:
     aws.outputs.pop("ObjectFacts")
     aws.outputs |= {"ObjectFacts": outputs} if outputs else {}
@@ -155,7 +155,7 @@ def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
         ran = run(*ADD, *words)
         assert ran.code == 1
         assert "is about what only the object knows" in ran.err
-        assert cure in ran.err
+        assert hint in ran.err
     assert run(*ADD, "--size", "5-", "--principal", "anna").code == 0
     assert len(rules(aws)) == 1
 

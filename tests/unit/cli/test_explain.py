@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from bucketcast import sources
-from bucketcast.conditions import Condition
+from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
 from bucketcast.shapes import minio
-from bucketcast.store.rules import Rules
 from tests.unit.cli.conftest import Run
 from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.made import RECORDED, recorded
@@ -156,7 +156,7 @@ def test_a_rule_whose_target_is_gone_is_said(run: Run, aws: FakeAws) -> None:
 
 def test_a_bucket_without_rules_is_said(run: Run) -> None:
     ran = run("explain", str(PUT))
-    assert (ran.code, ran.err) == (0, "uploads has no rule\n")
+    assert (ran.code, ran.err) == (0, "uploads has no rules\n")
 
 
 def test_several_events_of_a_file_are_all_answered(run: Run, aws: FakeAws) -> None:
@@ -169,16 +169,16 @@ def test_several_events_of_a_file_are_all_answered(run: Run, aws: FakeAws) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["s3://uploads/a"], 2, "which event?"),
-        (["s3://uploads/a", "--event", "putt"], 2, "'putt' is no single event"),
-        (["s3://uploads", "--event", "put"], 2, "names no object"),
-        (["s3://uploads/a", "--event", "put", "--tag", "x"], 2, "'x' is no pair"),
+        (["s3://uploads/a"], 2, "missing --event"),
+        (["s3://uploads/a", "--event", "putt"], 2, "invalid event 'putt'"),
+        (["s3://uploads", "--event", "put"], 2, "invalid object"),
+        (["s3://uploads/a", "--event", "put", "--tag", "x"], 2, "found 'x'; allowed is NAME=VALUE"),
         (["s3://uploads/a", "--event", "put", "--size", "-1"], 2, "size"),
         (["no-such-file.json"], 1, "No such file"),
-        ([str(PUT), "--size", "5"], 2, "--size is about s3://BUCKET/KEY"),
-        ([str(PUT), "--tag", "a=b"], 2, "--tag is about s3://BUCKET/KEY"),
+        ([str(PUT), "--size", "5"], 2, "--size is allowed with s3://BUCKET/KEY only"),
+        ([str(PUT), "--tag", "a=b"], 2, "--tag is allowed with s3://BUCKET/KEY only"),
         ([str(RECORDED / "README.md")], 1, "no JSON object"),
-        ([str(RECORDED / "s3" / "test-event.json")], 1, "says nothing of an object"),
+        ([str(RECORDED / "s3" / "test-event.json")], 1, "contains no object event"),
     ],
 )
 def test_what_cannot_be_explained_is_refused(

@@ -63,34 +63,31 @@ def test_standard_input_is_read(run: Run, export: Path, monkeypatch: pytest.Monk
 def test_what_is_left_out_is_said_with_its_reason(run: Run, export: Path) -> None:
     ran = run("import", "minio", str(export))
     server, store, off = ran.err.splitlines()[:3]
-    assert server == "left out: site: it is about the MinIO server, not about notifications"
-    assert store.startswith("left out: notify_webhook.primary.queue_dir: the target's SQS queue is")
-    assert off == "left out: notify_redis._: switched off in MinIO"
+    assert server == "skipped: site: it is about the MinIO server, not about notifications"
+    assert store.startswith("skipped: notify_webhook.primary.queue_dir: the target's SQS queue rep")
+    assert off == "skipped: notify_redis._: switched off in MinIO"
 
 
 def test_secrets_are_stored_by_a_script_of_its_own(run: Run, export: Path, tmp_path: Path) -> None:
     script = tmp_path / "store.sh"
     ran = run("import", "minio", str(export), "--secrets", str(script))
     assert HIDDEN not in ran.out + ran.err
-    assert f"store the secrets before a deploy: sh {script}; then delete that file" in ran.err
+    assert f"store the secrets before the deploy: sh {script}; then delete that file" in ran.err
     assert stat.S_IMODE(script.stat().st_mode) == 0o600
-    said = subprocess.run(
-        ["sh"],
-        input='aws() { printf "%s|" "$@"; cat; }\n' + script.read_text(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    *words, text = said.stdout.split("|")
-    assert words == [
-        "secretsmanager",
-        "create-secret",
-        "--name",
-        "bucketcast/webhook-primary/auth_token",
-        "--secret-string",
-        "file:///dev/stdin",
-    ]
-    assert text == HIDDEN
+    name, value = "bucketcast/webhook-primary/auth_token", ["--secret-string", "file:///dev/stdin"]
+    for exists, wanted in (
+        (1, ["create-secret", "--name"]),
+        (0, ["put-secret-value", "--secret-id"]),
+    ):
+        stub = (
+            f'aws() {{ [ "$2" = describe-secret ] && return {exists}; printf "%s|" "$@"; cat; }}\n'
+        )
+        said = subprocess.run(
+            ["sh"], input=stub + script.read_text(), capture_output=True, text=True, check=True
+        )
+        *words, text = said.stdout.split("|")
+        assert words == ["secretsmanager", *wanted, name, *value]
+        assert text == HIDDEN
 
 
 def test_without_a_script_the_commands_are_said_without_values(run: Run, export: Path) -> None:
@@ -131,7 +128,7 @@ def test_rules_become_commands(run: Run, xml: Path) -> None:
         "bucketcast event add images arn:minio:sqs::primary:webhook --event 's3:ObjectCreated:*' "
         "--suffix .jpg\n"
     )
-    assert "rules need their buckets wired: [bucket.NAME] in bucketcast.toml for images" in ran.err
+    assert "connect the buckets with [bucket.NAME] in bucketcast.toml: images" in ran.err
 
 
 def test_the_bucket_can_be_said(run: Run, xml: Path) -> None:
@@ -141,13 +138,13 @@ def test_the_bucket_can_be_said(run: Run, xml: Path) -> None:
 def test_both_at_once(run: Run, export: Path, xml: Path, tmp_path: Path) -> None:
     ran = run("import", "minio", str(export), str(xml))
     assert (ran.code, ran.out) == (2, "")
-    assert "--output FILE takes the configuration" in ran.err
+    assert "write the configuration to a file with --output FILE" in ran.err
     output = tmp_path / "bucketcast.toml"
     ran = run("import", "minio", str(export), str(xml), "--output", str(output))
     assert ran.out.startswith("bucketcast event add images")
     made = load(output, {}, local=False)
     assert not made.buckets["images"].create
-    assert "the configuration takes images as they are on S3" in ran.err
+    assert "the configuration expects these buckets in S3: images" in ran.err
     assert "which is no target" not in ran.err
 
 
@@ -155,7 +152,9 @@ def test_a_rule_for_no_target_is_told(run: Run, export: Path, xml: Path, tmp_pat
     xml.write_text(XML.format(arn="arn:minio:sqs:us-east-1:gone:webhook"))
     output = tmp_path / "bucketcast.toml"
     ran = run("import", "minio", str(export), str(xml), "--output", str(output))
-    assert "rules name arn:minio:sqs::gone:webhook, which is no target in these files" in ran.err
+    assert (
+        "rules refer to arn:minio:sqs::gone:webhook, which these files do not configure" in ran.err
+    )
 
 
 def test_as_json(run: Run, export: Path, xml: Path) -> None:
@@ -168,7 +167,7 @@ def test_as_json(run: Run, export: Path, xml: Path) -> None:
     assert document["rules"][0]["suffix"] == ".jpg"
     assert document["left_out"][0]["what"] == "site"
     assert document["notes"] == [
-        "the configuration takes images as they are on S3: create = true makes new ones"
+        "the configuration expects these buckets in S3: images; create = true creates them"
     ]
     assert HIDDEN not in ran.out
 
@@ -197,7 +196,7 @@ def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None
     for option in ("--output", "--secrets"):
         ran = run("import", "minio", str(export), option, str(output))
         assert ran.code == 2
-        assert "is there already: name another file, or add --force" in ran.err
+        assert "already exists: choose another file, or add --force" in ran.err
     assert output.read_text() == "mine"
     assert run("import", "minio", str(export), "--output", str(output), "--force").code == 0
     assert output.read_text() != "mine"
@@ -225,14 +224,14 @@ def test_what_cannot_be_taken_is_misuse_and_nothing_is_written(
     assert mistake in ran.err
     assert not output.exists()
     assert not script.exists()
-    assert run("import", "minio", str(export), "--json").document["mistakes"]
+    assert run("import", "minio", str(export), "--json").document["errors"]
 
 
 def test_rules_that_no_command_would_take_are_refused(run: Run, xml: Path) -> None:
     xml.write_text(xml.read_text().replace(".jpg", "../x"))
     ran = run("import", "minio", str(xml))
     assert (ran.code, ran.out) == (2, "")
-    assert "has '.' or '..' between its slashes" in ran.err
+    assert "found '.' or '..' between slashes" in ran.err
 
 
 def test_a_file_that_cannot_be_read_or_written(run: Run, export: Path, tmp_path: Path) -> None:
@@ -240,7 +239,7 @@ def test_a_file_that_cannot_be_read_or_written(run: Run, export: Path, tmp_path:
     latin.write_bytes(b"notify_webhook comment=\xe9")
     ran = run("import", "minio", str(latin))
     assert ran.code == 2
-    assert "no text in UTF-8" in ran.err
+    assert "not UTF-8 text" in ran.err
     ran = run("import", "minio", str(export), "--output", str(tmp_path / "no" / "where.toml"))
     assert ran.code == 1
     assert "cannot be written: No such file or directory" in ran.err

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.cli import running
-from bucketcast.store.switches import Switch, Switches
+from bucketcast.aws.attach.cutover import Cutover, Cutovers
+from bucketcast.cli import jobs
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import REGION, TABLE, FakeAws, refusal
 
@@ -28,7 +28,7 @@ SCANNED: Mapping[str, Any] = {
             "key": "a.csv",
             "state": "new",
             "count": 1001,
-            "told": None,
+            "alerted": None,
             "bytes": 20_000,
             "price": 0.004,
         }
@@ -111,7 +111,7 @@ class Pipeline:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "POLL_SECONDS", 0)
+    monkeypatch.setattr(jobs, "POLL_SECONDS", 0)
     monkeypatch.delenv("BUCKETCAST_SPARK_SUBMIT", raising=False)
 
 
@@ -138,9 +138,9 @@ def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
         ["KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH"],
         ["ManyVersions", "new", "a.csv", "1,001", "20,000", "0.00"],
     ]
-    assert "shown are 1 of 155 findings, all are in the report" in ran.out
+    assert "showing 1 of 155 findings; the report has them all" in ran.out
     assert "ManyVersions: 100 new, 54 same; BigPrefix: 1 cleared" in ran.out
-    assert "1 events sent" in ran.out
+    assert "1 event sent" in ran.out
     assert f"aws s3 cp {SCANNED['report']} report.html" in ran.out
     assert "gluestudio/home?region=us-east-1#/job/Bucketcast-scan/run/jr_1" in ran.err
     assert ran.err.count("sending: 3 of 5 events") == 1
@@ -186,7 +186,7 @@ def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: FakeAws) -> None:
     made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-1", "--rate", "50")
     assert ran.code == 0, ran.err
-    assert "5 events for arn:minio:sqs::primary:webhook: of 10 objects" in ran.out
+    assert "5 events for arn:minio:sqs::primary:webhook: its rules match 5 of 10 objects" in ran.out
     assert made.started[0][1] == {
         "--bucket": "uploads",
         "--target": WEBHOOK,
@@ -208,20 +208,20 @@ def test_a_run_that_never_was_cannot_go_on(run: Run, aws: FakeAws) -> None:
 def test_more_differences_than_are_shown(run: Run, aws: FakeAws) -> None:
     deployed(aws, {**COMPARED, "missing": 200, "stale": 1, "extra": 2})
     ran = run("reconcile", "uploads", "--target", POSTGRES)
-    assert "shown are 1 of 203 differences, all are in the report" in ran.out
+    assert "showing 1 of 203 differences; the report has them all" in ran.out
 
 
 def test_a_backfill_is_refused_while_s3_may_not_heed_how_the_bucket_is_wired(
     run: Run, aws: FakeAws
 ) -> None:
     made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
-    sure = Switch("eventbridge", time.time() + 500, "attach")
-    Switches(TABLE, aws.dynamodb).put("uploads", sure)
+    sure = Cutover("eventbridge", time.time() + 500, "attach")
+    Cutovers(TABLE, aws.dynamodb).put("uploads", sure)
     ran = run("backfill", "uploads", "--target", WEBHOOK)
     assert ran.code == 1
     assert f"an object put before {sure.when} may be told by nobody" in ran.err
     assert not made.started
-    Switches(TABLE, aws.dynamodb).put("uploads", sure._replace(sure=time.time()))
+    Cutovers(TABLE, aws.dynamodb).put("uploads", sure._replace(sure=time.time()))
     assert run("backfill", "uploads", "--target", WEBHOOK).code == 0
 
 
@@ -239,7 +239,7 @@ def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
     ran = run("reconcile", "uploads", "--target", POSTGRES, "--repair")
     assert ran.code == 0
     assert made.started[0][1]["--mode"] == "repair"
-    assert "1 events sent to mend it" in ran.out
+    assert "1 repair event sent" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
         (("scan", "uploads", "--alert-worse", "ten"), 2, "found 'ten'; allowed is a whole number"),
         (("backfill", "uploads"), 2, "Missing option '--target'"),
         (("backfill", "uploads", "--target", "arn:minio:sqs::x:kafka"), 1, "no target"),
-        (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook, and holds events"),
+        (("reconcile", "uploads", "--target", WEBHOOK), 1, "is of kind webhook and stores events"),
     ],
 )
 def test_what_cannot_be_is_refused_before_a_job_starts(
@@ -270,7 +270,7 @@ def test_a_log_of_events_is_no_mirror(run: Run, aws: FakeAws) -> None:
     assert "has format = access" in ran.err
 
 
-def test_a_stack_without_jobs_says_the_cure(run: Run, aws: FakeAws) -> None:
+def test_a_stack_without_jobs_says_the_hint(run: Run, aws: FakeAws) -> None:
     assert aws.outputs
     ran = run("scan", "uploads")
     assert ran.code == 1

@@ -11,11 +11,11 @@ HOOK = "arn:minio:sqs::primary:webhook"
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("s3://",), "no bucket's name"),
-        (("s3://uploads/../x",), "has '.' or '..' between its slashes"),
-        (("s3://uploads/a", "--prefix", "b"), "--prefix 'b' beside s3://uploads/a: name one"),
+        (("s3://",), "invalid bucket name"),
+        (("s3://uploads/../x",), "found '.' or '..' between slashes"),
+        (("s3://uploads/a", "--prefix", "b"), "found both --prefix 'b' and s3://uploads/a"),
         (("s3://uploads", "--event", "puts"), "unknown event 'puts': did you mean 'put'"),
-        (("s3://uploads", "--suffix", "a\\b"), "holds a backslash"),
+        (("s3://uploads", "--suffix", "a\\b"), "found a backslash"),
     ],
 )
 def test_mistakes_are_said(run: Run, words: tuple[str, ...], said: str) -> None:

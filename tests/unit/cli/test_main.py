@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
 
 from bucketcast import cli
-from bucketcast.store.access import Aws, AwsError, explained
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from tests.unit.cli.conftest import Run
 from tests.unit.fake_aws import FakeAws, refusal
 
@@ -109,18 +109,18 @@ def test_a_stack_of_somebody_else_is_told_from_ours(run: Run, aws: FakeAws) -> N
         (refusal("Throttling", "DescribeStacks"), "AWS refused DescribeStacks: Throttling"),
     ],
 )
-def test_aws_errors_say_the_cure(
+def test_aws_errors_say_the_hint(
     error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    with pytest.raises(AwsError) as raised, explained():
+    with pytest.raises(AwsError) as raised, aws_errors():
         raise error
     assert said in str(raised.value)
 
 
 def test_a_silent_endpoint_of_ones_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
-    with pytest.raises(AwsError, match="is the local AWS up"), explained():
+    with pytest.raises(AwsError, match="is the local AWS up"), aws_errors():
         raise EndpointConnectionError(endpoint_url="x")
 
 

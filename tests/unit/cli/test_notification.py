@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast import notification
-from bucketcast.notification import Notification
+from bucketcast.aws.rules import Rules
+from bucketcast.aws.topics.table import TopicTable
 from bucketcast.rules import Rule
-from bucketcast.store.rules import Rules
-from bucketcast.store.topics.items import Items
+from bucketcast.topics import notification
 from bucketcast.topics.model import TopicArn
+from bucketcast.topics.notification import Notification
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import REGION, TABLE, FakeAws
 from tests.unit.fake_buckets import Buckets, EventRules
@@ -94,16 +94,16 @@ def test_import_says_what_it_would_make_and_makes_it(
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     aws.outputs["Wiring0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     aws.outputs["Runtime0"] = msgspec.json.encode(RUNTIME).decode()
-    aws.mappings = None  # type: ignore[assignment]
+    aws.mappings = None
     words = ("import", "ceph", *files, "--bucket", "uploads")
     ran = run(*words)
     assert ran.code == 0, ran.err
-    assert "Would make the notification one of uploads" in ran.out
-    assert Items(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos")) is None
+    assert "Would create notification one of uploads" in ran.out
+    assert TopicTable(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos")) is None
     for _ in range(2):
         ran = run(*words, "--apply")
         assert ran.code == 0, ran.err
-    made = Items(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos"))
+    made = TopicTable(TABLE, aws.dynamodb).topic(TopicArn("", "acme", "photos"))
     assert made
     assert (made.arn, made.owner, made.opaque_data) == (ARN, "ann", "me")
     (rule,) = Rules(TABLE, aws.dynamodb).of("uploads")

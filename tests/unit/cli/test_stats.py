@@ -1,6 +1,6 @@
 """`bucketcast stats`: what was counted beside what the queues hold."""
 
-from bucketcast.store.counters import TOPICS, Counters, Counts, Triggered
+from bucketcast.aws.counters import TOPICS, Counters, Counts, Triggered
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.fake_aws import TABLE, FakeAws
 

@@ -1,10 +1,16 @@
 import json
+import time
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.counters import Counters, HourCounts, Last
+from bucketcast.cli.target_pause import moment
+from bucketcast.dispatch.breaker import Outage
+from bucketcast.dispatch.ledger import HOUR_MS
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import FakeAws, refusal
+from tests.unit.fake_aws import TABLE, FakeAws, refusal
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 
@@ -31,13 +37,42 @@ def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: FakeAws) -> No
         "online": False,
         "why": "connection refused",
         "waiting": 2,
+        "in_flight": 0,
+        "oldest": None,
         "dead": 1,
+        "paused": None,
+        "breaker": None,
+        "last_success": None,
+        "last_failure": None,
     }
+    columns = ["MESSAGES WAITING", "IN FLIGHT", "OLDEST", "MESSAGES DEAD", "LAST SUCCESS"]
+    main = ["arn:minio:sqs::main:postgresql", "postgres.example.org", "yes"]
     assert cells(run("target", "ls").out) == [
-        ["ARN", "WHERE", "ONLINE", "MESSAGES WAITING", "MESSAGES DEAD"],
-        ["arn:minio:sqs::main:postgresql", "postgres.example.org", "yes", "0", "0"],
-        [WEBHOOK, "http://example.org/", "no: connection refused", "2", "1"],
+        ["ARN", "WHERE", "ONLINE", *columns, "LAST ERROR"],
+        [*main, "0", "0", "-", "0", "-", "-"],
+        [WEBHOOK, "http://example.org/", "no: connection refused", "2", "0", "-", "1", "-", "-"],
     ]
+
+
+def test_ls_says_how_a_target_fared_last(run: Run, aws: FakeAws) -> None:
+    now = round(time.time() * 1_000)
+    last = Last(now - 60_000, now - 7_200_000, "Throttled", "too much", now - 180_000)
+    counters = Counters(TABLE, lambda: aws.dynamodb)
+    counters.add_hours(WEBHOOK, {now // HOUR_MS: HourCounts(received=2, sent=1)}, last)
+    asked = run("target", "ls", "--json").document["targets"][1]
+    assert (asked["oldest"], asked["last_success"]) == (None, moment(now - 60_000))
+    failure = {"at": moment(now - 7_200_000), "error": "Throttled", "reason": "too much"}
+    assert asked["last_failure"] == failure
+    aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
+    row = cells(run("target", "ls").out)[2]
+    assert row[3:] == ["1", "0", "3m", "0", "1m ago", "2h ago: Throttled: too much"]
+    # Another batch had older events, which wait.
+    hour = (now - 86_400_000) // HOUR_MS
+    counters.add_hours(WEBHOOK, {hour: HourCounts(received=3, sent=1)}, Last())
+    waits = run("target", "ls", "--json").document["targets"][1]["oldest"]
+    assert waits == moment((hour + 1) * HOUR_MS)
+    counters.add_hours(WEBHOOK, {hour: HourCounts(sent=2)}, Last())
+    assert cells(run("target", "ls").out)[2][5] == "3m"
 
 
 @pytest.mark.parametrize(
@@ -80,5 +115,22 @@ def test_a_stack_without_targets_says_so(run: Run, aws: FakeAws) -> None:
 def test_ls_says_which_target_is_off(run: Run, aws: FakeAws) -> None:
     (key,) = [name for name, text in aws.outputs.items() if WEBHOOK in text]
     aws.outputs[key] = json.dumps({**json.loads(aws.outputs[key]), "enabled": False})
-    assert "off: its events wait" in run("target", "ls").out
+    assert "off: events are queued" in run("target", "ls").out
     assert run("target", "ls", "--json").document["targets"][1]["enabled"] is False
+
+
+def test_ls_shows_pauses_and_open_breakers(run: Run, aws: FakeAws) -> None:
+    breakers = Breakers(TABLE, lambda: aws.dynamodb)
+    outage = Outage(1_800_000_000_000, 1_800_000_060_000, error="NotConnected", reason="refused")
+    breakers.of(WEBHOOK).note(outage, probed=False)
+    breakers.pause(WEBHOOK, 1_800_000_300_000)
+    assert "paused since 2027-01-15T08:05:00Z" in run("target", "ls").out
+    asked = run("target", "ls", "--json").document["targets"][1]
+    assert asked["paused"] == "2027-01-15T08:05:00Z"
+    assert asked["breaker"] == {
+        "open_since": "2027-01-15T08:00:00Z",
+        "next_try": "2027-01-15T08:01:00Z",
+        "failed_tries": 1,
+        "error": "NotConnected",
+        "reason": "refused",
+    }

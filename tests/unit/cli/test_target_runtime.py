@@ -40,7 +40,7 @@ def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: FakeAws) -> No
     assert "endpoint: is http://, so that events and auth_token can be read" in note
     rows = {row[0]: row[1:] for row in cells(run("target", "ls").out)}
     assert rows["ARN"][-1] == "MADE"
-    assert rows[HOOK] == ["http://h", "yes", "0", "0", "at run time"]
+    assert rows[HOOK] == ["http://h", "yes", "0", "0", "-", "0", "-", "-", "at run time"]
     assert rows["arn:minio:sqs::primary:webhook"][-1] == "by the deploy"
     assert run("event", "add", "uploads", HOOK, "--event", "put").code == 0
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
@@ -77,8 +77,12 @@ def test_merge_changes_what_is_named(run: Run) -> None:
         (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
         (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
         (("add", "nats:audit"), 2, "no function for run-time targets of kind nats"),
-        (("add", "webhook"), 2, "'webhook' is no target: KIND:ID, such as webhook:primary"),
-        (("add", "webhook:audit", "endpoint"), 2, "'endpoint' is no setting: KEY=VALUE"),
+        (
+            ("add", "webhook"),
+            2,
+            "invalid target 'webhook'; allowed is KIND:ID, e.g. webhook:primary",
+        ),
+        (("add", "webhook:audit", "endpoint"), 2, "found 'endpoint'; allowed is KEY=VALUE"),
         (("rm", "webhook:primary"), 1, "is in bucketcast.toml: take it out there"),
         (("rm", "webhook:other"), 1, "no run-time target arn:minio:sqs::other:webhook"),
         (("rm", "webhok:other"), 2, "unknown kind 'webhok': did you mean 'webhook'?"),
@@ -96,7 +100,7 @@ def test_what_is_switched_off_is_a_target_whose_events_wait(run: Run) -> None:
     targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
     assert (targets[HOOK]["enabled"], targets[HOOK]["why"]) == (False, "switched off")
     rows = {row[0]: row[1:] for row in cells(run("target", "ls").out)}
-    assert rows[HOOK][1] == "off: its events wait"
+    assert rows[HOOK][1] == "off: events are queued"
     (rule,) = run("event", "ls", "uploads", "--json").document["rules"]
     assert rule["deployed"] is True
     assert run("event", "add", "uploads", HOOK, "--event", "delete").code == 0
@@ -116,7 +120,7 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: FakeAws, job: str) -> None
     aws.outputs["Pipeline"] = json.dumps({"bucket": "p", "jobs": {job: job}})
     ran = run(job, "uploads", "--target", HOOK)
     assert ran.code == 1
-    assert "was made at run time" in ran.err
+    assert "is a run-time target" in ran.err
 
 
 def test_a_stack_without_functions_for_it_says_how_to_get_them(run: Run, aws: FakeAws) -> None:
@@ -130,5 +134,11 @@ def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: Fake
     aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "functions": {}})
     targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
     assert "no function for run-time targets of kind webhook" in targets[HOOK]["why"]
+    found = {
+        each["hint"]
+        for each in run("doctor", "--json").document["findings"]
+        if (each["check"], each["subject"], each["status"]) == ("function", HOOK, "error")
+    }
+    assert found == {'add "webhook" to [runtime] kinds in bucketcast.toml, and deploy'}
     assert run("target", "rm", HOOK, "--discard").out == f"Removed {HOOK}\n"
     assert HOOK not in run("target", "ls").out

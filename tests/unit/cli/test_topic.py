@@ -1,22 +1,29 @@
 """`bucketcast topic`, with the fields of `radosgw-admin topic`."""
 
 import json
+import os
+import signal
+from typing import Any
 
 import pytest
 from msgspec.structs import asdict, replace
 
-from bucketcast.envelope import Delivery, pack
+from bucketcast.aws.counters import Counters, Counts
+from bucketcast.aws.rules import Rules
+from bucketcast.aws.runtime.table import Table
+from bucketcast.aws.topics import backlog
+from bucketcast.aws.topics.delivery_stop import is_stopped, stopped
+from bucketcast.aws.topics.factory import topics_of
+from bucketcast.aws.topics.topics import Wanted
+from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.queues import Queue, dead_letter
+from bucketcast.queues.measured import Queued
 from bucketcast.rules import Rule
-from bucketcast.store.counters import Counters, Counts
-from bucketcast.store.rules import Rules
-from bucketcast.store.runtime.table import Table
-from bucketcast.store.topics.opened import topics_of
-from bucketcast.store.topics.topics import Wanted
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import REGION, TABLE, FakeAws, _client
-from tests.unit.made import event
+from tests.unit.fake_aws import REGION, TABLE, FakeAws, _client, refusal
+from tests.unit.made import event, received
 from tests.unit.runtime_targets import ACCOUNT, RUNTIME, make_functions
 
 HERE = replace(
@@ -62,8 +69,8 @@ def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws:
     Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=hook.arn, events=("put",)))
     rows = cells(run("topic", "ls").out)
     assert rows[1:] == [
-        ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-"],
-        ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads"],
+        ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-", "-"],
+        ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads", "-"],
     ]
     listed = run("topic", "ls", "--tenant", "acme", "--json").document["topics"]
     found = run("topic", "get", "b", "--tenant", "acme", "--json").document
@@ -139,10 +146,12 @@ def test_what_waits_is_counted_and_shown_and_stays(run: Run, aws: FakeAws) -> No
         ran = run("topic", "stats", "b", "--json")
         assert ran.document == {
             "status": "success",
-            "Topic Stats": {"Reservations": 0, "Entries": 3},
+            "Topic Stats": {"Reservations": 0, "Size": 0, "Entries": 3},
+            "messages": 3,
             "pushed": 5,
             "failed": 2,
             "dead": 1,
+            "stopped": False,
         }
         found = run("topic", "dump", "b", "--json").document
         records = [each["entry"]["event"] for each in found["entries"]]
@@ -152,17 +161,161 @@ def test_what_waits_is_counted_and_shown_and_stays(run: Run, aws: FakeAws) -> No
     assert len(run("topic", "dump", "b", "--max-entries", "1").out.splitlines()) == 1
 
 
+def test_ten_thousand_events_are_counted_and_shown_as_they_come(run: Run, aws: FakeAws) -> None:
+    url = queue(aws, topic := make(aws, "b", **LOGIN))
+    waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(10_000)]
+    bodies = [one.body for one in pack(waiting, 1, history=Envelope(1, topic=topic.arn))]
+    for body in bodies:
+        aws.sqs.send_message(QueueUrl=url, MessageBody=body)
+    size = sum(map(len, bodies))
+    queued = Queued(10_000, size)
+    Counters(TABLE, lambda: aws.dynamodb).add(url.rpartition("/")[2], queued)
+    stats = run("topic", "stats", "b", "--json").document
+    assert stats["Topic Stats"] == {"Reservations": 0, "Size": size, "Entries": 10_000}
+    assert stats["messages"] == len(bodies) == 10
+    said = f"10,000 events waiting, {size:,} bytes in 10 messages"
+    assert said in run("topic", "stats", "b").out
+    entries = run("topic", "dump", "b", "--json").document["entries"]
+    keys = {each["entry"]["event"]["s3"]["object"]["key"] for each in entries}
+    assert len(entries) == len(keys) == 10_000
+    assert len(run("topic", "dump", "b", "--max-entries", "7").out.splitlines()) == 7
+    assert len(run("topic", "dump", "b").out.splitlines()) == 10_000, "all were given back"
+
+
+def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: FakeAws) -> None:
+    """The receipts stay, the bodies do not."""
+    assert run("topic", "ls").code == 0
+    url = queue(aws, make(aws, "b", **LOGIN))
+    for number in range(30):
+        (packed,) = pack([Delivery("n1", event(key=f"k{number}"))], 1)
+        aws.sqs.send_message(QueueUrl=url, MessageBody=packed.body)
+    asked: list[str] = []
+    aws.sqs.meta.events.register(
+        "before-call.sqs.ReceiveMessage", lambda **_: asked.append("asked")
+    )
+    events = backlog.waiting(url, aws.sqs)
+    next(events)
+    assert len(asked) == 1
+    assert backlog.count(url, aws.sqs).visible == 20
+    events.close()
+    assert backlog.count(url, aws.sqs) == (30, 0)
+
+
+def test_counters_that_are_off_never_say_less_than_the_messages(run: Run, aws: FakeAws) -> None:
+    url = queue(aws, make(aws, "b", **LOGIN))
+    counters = Counters(TABLE, lambda: aws.dynamodb)
+    counters.add(url.rpartition("/")[2], Queued(-5, -100))
+    stats = run("topic", "stats", "b", "--json").document
+    assert stats["Topic Stats"] == {"Reservations": 0, "Size": 0, "Entries": 0}
+    (packed,) = pack([Delivery("n1", event(key="k"))], 1)
+    aws.sqs.send_message(QueueUrl=url, MessageBody=packed.body)
+    stats = run("topic", "stats", "b", "--json").document
+    assert stats["Topic Stats"] == {"Reservations": 0, "Size": 0, "Entries": 1}
+    counters.add(url.rpartition("/")[2], Queued(50, 1_000))
+    run("topic", "rm", "b")
+    assert counters.queued(url.rpartition("/")[2]) == Queued()
+
+
+def test_what_is_hidden_is_waited_for_and_delivery_goes_on_behind_it(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = queue(aws, make(aws, "b", **LOGIN))
+    (packed,) = pack([Delivery("n1", event(key="k"))], 1)
+    aws.sqs.send_message(QueueUrl=url, MessageBody=packed.body)
+    aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=2)
+    assert run("topic", "dump", "b", "--json").document["entries"] == []
+    enabled: list[bool] = []
+    switch = aws.mappings.update_event_source_mapping
+
+    def update(UUID: str, Enabled: bool) -> Any:  # noqa: N803, FBT001 - Lambda's own
+        enabled.append(Enabled)
+        return switch(UUID=UUID, Enabled=Enabled)
+
+    monkeypatch.setattr(aws.mappings, "update_event_source_mapping", update)
+    ran = run("topic", "dump", "b", "--wait", "30")
+    assert ran.out == "s3:ObjectCreated:Put uploads/k\n", ran.err
+    assert "1 message in flight" in ran.err
+    assert enabled == [False, True]
+    monkeypatch.setattr(backlog, "waiting", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run("topic", "dump", "b", "--wait", "1")
+    assert enabled == [False, True, False, True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_delivery_stopped(aws: FakeAws, number: int) -> None:
+    url = queue(aws, make(aws, "b", **LOGIN))
+    before = signal.getsignal(number)
+    switch = aws.mappings.update_event_source_mapping
+
+    def update(**given: Any) -> Any:
+        if given["Enabled"]:
+            os.kill(os.getpid(), number)  # once more, out of impatience
+        return switch(**given)
+
+    aws.mappings.update_event_source_mapping = update
+
+    def dump() -> None:
+        with stopped(url, aws.sqs, aws.mappings):
+            assert is_stopped(url, aws.sqs, aws.mappings)
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt):
+        dump()
+    assert not is_stopped(url, aws.sqs, aws.mappings)
+    assert signal.getsignal(number) is before
+
+
+def test_a_delivery_that_stays_stopped_is_named(run: Run, aws: FakeAws) -> None:
+    url = queue(aws, make(aws, "b", **LOGIN))
+    assert not run("topic", "stats", "b", "--json").document["stopped"]
+    switch = aws.mappings.update_event_source_mapping
+
+    def refuse(**given: Any) -> Any:
+        if given["Enabled"]:
+            raise refusal("ExpiredTokenException", "UpdateEventSourceMapping")
+        return switch(**given)
+
+    aws.mappings.update_event_source_mapping = refuse
+    ran = run("topic", "dump", "b", "--wait", "1")
+    assert ran.code == 1
+    assert "aws lambda update-event-source-mapping --uuid " in ran.err
+    assert "still stopped" in ran.err
+    assert run("topic", "stats", "b", "--json").document["stopped"]
+    assert (
+        "`bucketcast topic dump b --wait 1` starts the delivery" in run("topic", "stats", "b").err
+    )
+    aws.mappings.update_event_source_mapping = switch
+    assert run("topic", "dump", "b", "--wait", "1").code == 0
+    assert not is_stopped(url, aws.sqs, aws.mappings)
+
+
+def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: FakeAws) -> None:
+    url = queue(aws, topic := make(aws, "b", **LOGIN))
+    letters = aws.queue("Bucketcast-webhook-primary-dead")
+    (packed,) = pack([Delivery("r1", event(key="k"))], 1)
+    assert not Queue(letters, aws.sqs).send([dead_letter(packed.body, "no", target="t")])
+    ran = run("dlq", "redrive", "webhook:primary", "--to", topic.arn)
+    assert (ran.code, ran.out) == (0, f"1 event sent to {topic.target_arn}\n"), ran.err
+    (found,) = received(aws.sqs, url)
+    assert [one.event.key for one in unpack(found["Body"])[1]] == ["k"]
+    once = make(aws, "once", push_endpoint="http://h/")
+    for to, said in ((once.arn, "it is not persistent"), (f"{once.arn}x", "no topic oncex")):
+        ran = run("dlq", "redrive", "webhook:primary", "--to", to)
+        assert (ran.code, said in ran.err) == (1, True), ran.err
+
+
 def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: FakeAws) -> None:
     make(aws, "b", **LOGIN)
     assert run("topic", "rm", "b").out == "Deleted b\n"
-    assert run("topic", "rm", "b").out == "There was no topic b\n"
+    assert run("topic", "rm", "b").out == "No such topic: b\n"
     assert Table(TABLE, aws.dynamodb).targets() == []
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("get", "b"), 1, "no topic b: `bucketcast topic ls` shows all"),
+        (("get", "b"), 1, "no topic b; `bucketcast topic ls` lists them"),
         (("get", "b", "--tenant", "acme"), 1, "no topic b of the tenant acme"),
         (("stats", "a"), 1, "has no queue: it is not persistent"),
         (("dump", "a"), 1, "has no queue: it is not persistent"),

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bucketcast import tracing
+from bucketcast.delivery import tracing
+from bucketcast.delivery.tracing import Outcomes
 from bucketcast.event import Event
 from bucketcast.rules import Hit
-from bucketcast.tracing import Fates
 from tests.unit.cli.conftest import Run
 from tests.unit.fake_aws import FakeAws
 from tests.unit.made import event
@@ -34,9 +34,9 @@ def delivered_late(aws: FakeAws) -> FakeAws:
     hit = Hit(WEBHOOK, "r1")
     log(aws, "Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
     log(aws, FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Fates(retried={"HTTP 503": [CAT]})), ago=20)
-    fates = Fates(delivered=[CAT], dead={"HTTP 410": [DOG]})
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, fates), ago=10)
+    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
+    outcomes = Outcomes(delivered=[CAT], dead={"HTTP 410": [DOG]})
+    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, outcomes), ago=10)
     return aws
 
 
@@ -45,7 +45,7 @@ def test_an_event_that_was_retried_and_then_delivered(run: Run, delivered_late: 
     document = run("trace", "s3://uploads/photos/cat.jpg", "--json").document
     assert [(step["what"], step["target"], step["why"]) for step in document["steps"]] == [
         ("received", "", ""),
-        ("sent", WEBHOOK, "by rule r1"),
+        ("queued", WEBHOOK, "by rule r1"),
         ("retried", WEBHOOK, "HTTP 503"),
         ("delivered", WEBHOOK, ""),
     ]
@@ -54,31 +54,47 @@ def test_an_event_that_was_retried_and_then_delivered(run: Run, delivered_late: 
 
 def test_the_story_begins_at_its_beginning(run: Run, aws: FakeAws) -> None:
     """Ingest writes its line last, when a quick target has the event already."""
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Fates(delivered=[CAT])), ago=10)
+    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
     log(aws, "Bucketcast-ingest", received((CAT, (Hit(WEBHOOK, "r1"),))), ago=9)
     steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
-    assert [step["what"] for step in steps] == ["received", "sent", "delivered"]
+    assert [step["what"] for step in steps] == ["received", "queued", "delivered"]
 
 
 def test_a_dead_one_has_its_reason(run: Run, delivered_late: FakeAws) -> None:
     assert delivered_late.logged
     ran = run("trace", "s3://uploads/photos/dog.jpg")
     assert ran.code == 0
-    assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "sent", "dead"]
+    assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "queued", "dead"]
     assert "HTTP 410" in ran.out
 
 
 def test_an_event_that_no_rule_asks_for_is_said(run: Run, aws: FakeAws) -> None:
     log(aws, "Bucketcast-ingest", received((CAT, ())))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
-    assert (step["what"], step["why"]) == ("received", "no rule asks for it")
+    assert (step["what"], step["why"]) == ("received", "no rule matches")
+
+
+def test_a_target_that_is_not_deployed_is_not_queued_for(run: Run, aws: FakeAws) -> None:
+    gone = "arn:minio:sqs::gone:webhook"
+    log(aws, "Bucketcast-ingest", received((CAT, (Hit(gone, "r1"),))))
+    _, step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert (step["what"], step["target"]) == ("not deployed", gone)
+    assert step["why"] == "by rule r1; the event was dropped"
 
 
 def test_what_is_too_long_ago_is_left_out(run: Run, aws: FakeAws) -> None:
     log(aws, "Bucketcast-ingest", received((CAT, ())), ago=7200)
     ran = run("trace", "s3://uploads/photos/cat.jpg")
-    assert "nothing was logged about it" in ran.err
+    assert "no log entries found" in ran.err
     assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
+
+
+def test_lines_that_an_earlier_release_wrote_are_read(run: Run, aws: FakeAws) -> None:
+    lines = received((CAT, (Hit(WEBHOOK, "r1"),)))
+    log(aws, "Bucketcast-ingest", [line.replace('"ids"', '"marks"') for line in lines])
+    ran = run("trace", "s3://uploads/photos/cat.jpg")
+    assert "received" in ran.out
+    assert WEBHOOK in ran.out
 
 
 def test_functions_that_never_ran_are_no_error(run: Run) -> None:
@@ -89,8 +105,8 @@ def test_functions_that_never_ran_are_no_error(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["uploads/cat.jpg"], "names no object"),
-        (["s3://uploads"], "names no object"),
+        (["uploads/cat.jpg"], "invalid object"),
+        (["s3://uploads"], "invalid object"),
         (["s3://uploads/a", "--since", "5"], "a duration with its unit"),
     ],
 )
@@ -106,8 +122,8 @@ def test_a_line_holds_some_thousand_events_and_fits_a_log_event() -> None:
     lines = list(tracing.received([(one, hit) for one in many]))
     assert len(lines) == 3
     assert max(map(len, lines)) < 262_144
-    fates = Fates(delivered=many, retried={"why": many})
-    assert len(list(tracing.dispatched(WEBHOOK, fates))) == 6
+    outcomes = Outcomes(delivered=many, retried={"why": many})
+    assert len(list(tracing.dispatched(WEBHOOK, outcomes))) == 6
 
 
 def test_no_key_can_be_read_from_a_log() -> None:

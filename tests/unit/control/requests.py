@@ -8,7 +8,7 @@ from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from bucketcast.control.gate import Gate
+from bucketcast.control.authentication import Authenticator
 from bucketcast.control.users import Account, User
 
 ACCESS, SECRET = "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
@@ -53,11 +53,11 @@ def scope_of(request: AWSRequest, **changed: str) -> MutableMapping[str, Any]:
     }
 
 
-def gate(**more: Any) -> Gate:
+def gate(**more: Any) -> Authenticator:
     async def find(access_key: str) -> Account | None:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 
-    return Gate(find, REGION, **more)
+    return Authenticator(find, REGION, **more)
 
 
 class Wire:

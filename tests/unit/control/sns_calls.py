@@ -11,16 +11,16 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from msgspec.structs import replace
 
+from bucketcast.aws.runtime.resources import Resources
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.aws.topics.topics import Topics
 from bucketcast.control.app import build
-from bucketcast.control.gate import Gate
+from bucketcast.control.authentication import Authenticator
 from bucketcast.control.sns.actions import Actions
 from bucketcast.control.sns.routes import Sns
 from bucketcast.control.sns.secure import SecureCalls, secure
 from bucketcast.control.users import Account as Known
 from bucketcast.control.users import User
-from bucketcast.store.runtime.resources import Resources
-from bucketcast.store.topics.items import Items
-from bucketcast.store.topics.topics import Topics
 from tests.unit.control.requests import REGION, Wire
 from tests.unit.runtime_targets import RUNTIME, Account
 
@@ -53,13 +53,13 @@ class Server:
 
         table = account.table._name
         self.account = account
-        self.items = Items(table, account.dynamodb)
+        self.items = TopicTable(table, account.dynamodb)
         actions = Actions(self.items, self.topics, REGION)
-        self.app = build(Sns(Gate(find, REGION), actions, secure(told), _nothing))
+        self.app = build(Sns(Authenticator(find, REGION), actions, secure(told), _nothing))
 
     def topics(self) -> Topics:
         account = self.account
-        resources = Resources(HERE, account.sqs, account.functions, account.secrets, patience=0)
+        resources = Resources(HERE, account.sqs, account.functions, account.secrets, timeout=0)
         return Topics(self.items, HERE, account.targets(HERE), resources, lambda: account.now)
 
     def call(

@@ -12,11 +12,11 @@ from msgspec.structs import asdict, replace
 from starlette.applications import Starlette
 
 from bucketcast.control.admin.config import REDACTED
+from bucketcast.control.admin.encryption import decrypt, encrypt
 from bucketcast.control.admin.routes import PREFIX, Admin
-from bucketcast.control.admin.sealed import opened, sealed
 from bucketcast.control.app import build
+from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Gate
 from bucketcast.control.users import Account
 from tests.unit.control.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
 from tests.unit.fake_aws import REGION as AWS_REGION
@@ -40,7 +40,7 @@ class Server:
             return Account(user, SECRET) if access_key == ACCESS else None
 
         self.aws = aws
-        gate = Gate(find, REGION)
+        gate = Authenticator(find, REGION)
         self.app: Starlette = build(_nothing, Admin(gate, find, "Bucketcast", aws).routes())
 
     def __call__(
@@ -63,10 +63,10 @@ class Server:
     def text(self, method: str, path: str) -> str:
         status, _, body = self(method, path)
         assert status == 200, body
-        return opened(body, SECRET)
+        return decrypt(body, SECRET)
 
     def told(self, path: str, line: str, method: str = "PUT") -> tuple[int, str]:
-        status, headers, body = self(method, path, sealed(line, SECRET))
+        status, headers, body = self(method, path, encrypt(line, SECRET))
         assert (headers.get("x-minio-config-applied") == "true") == (status == 200)
         return status, body.decode()
 
@@ -209,7 +209,7 @@ def test_the_admin_client_names_no_region(server: Server, region: str) -> None:
 
 
 def test_a_body_sealed_by_another_key_is_refused(server: Server) -> None:
-    status, _, body = server("PUT", "/set-config-kv", sealed(SET, "another"))
+    status, _, body = server("PUT", "/set-config-kv", encrypt(SET, "another"))
     assert (status, b"not encrypted with your secret key" in body) == (400, True)
     assert server("PUT", "/set-config-kv", b"short")[0] == 400
     assert server("PUT", "/set-config-kv", b"x" * 600_000)[0] == 400
@@ -217,6 +217,6 @@ def test_a_body_sealed_by_another_key_is_refused(server: Server) -> None:
 
 def test_what_is_sealed_is_opened_again() -> None:
     for text in ("x", "x" * 16_384, "x" * 16_385, "ü" * 50_000):
-        assert opened(sealed(text, SECRET), SECRET) == text
+        assert decrypt(encrypt(text, SECRET), SECRET) == text
     with pytest.raises(S3Error):
-        opened(sealed("x", SECRET)[:-1], SECRET)
+        decrypt(encrypt("x", SECRET)[:-1], SECRET)

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from bucketcast.control.admin import bearer, metrics
+from bucketcast.aws.counters import Counts
+from bucketcast.aws.target_stats import TargetStats
+from bucketcast.aws.topics.metrics import Pubsub, pubsub
+from bucketcast.control.admin import metrics, prometheus_token
 from bucketcast.control.errors import S3Error
 from bucketcast.control.users import Account, User
-from bucketcast.store.counters import Counts
-from bucketcast.store.progress import Progress
-from bucketcast.store.topics.counted import Pubsub, pubsub
 from bucketcast.topics.model import topic_id
 from tests.unit.control.requests import ACCESS, ANNA, SECRET
 
 FOUND = [
-    Progress("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4),
-    Progress('arn:minio:sqs::a"b:redis', Counts(skipped=7), None, None),
+    TargetStats("arn:minio:sqs::1:webhook", Counts(sent=10, failed=2, dead=1), 3, 4),
+    TargetStats('arn:minio:sqs::a"b:redis', Counts(skipped=7), None, None),
 ]
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -52,8 +52,8 @@ def test_the_metrics_of_v2() -> None:
 def test_ceph_s_counters_of_topics() -> None:
     found = [
         *FOUND,
-        Progress("arn:aws:sns:r:acme:once", Counts(sent=5, dead=2, skipped=1), 0, 0),
-        Progress(f"arn:minio:sqs::{topic_id('', 't')}:amqp", Counts(sent=7, failed=3), 4, 9),
+        TargetStats("arn:aws:sns:r:acme:once", Counts(sent=5, dead=2, skipped=1), 0, 0),
+        TargetStats(f"arn:minio:sqs::{topic_id('', 't')}:amqp", Counts(sent=7, failed=3), 4, 9),
     ]
     text = metrics.cluster(found, "h", pubsub(found, 20))
     sums = {name: value for name, value in samples(text).items() if name.startswith("pubsub")}
@@ -95,7 +95,7 @@ def asked(authorization: str) -> User:
     async def find(access_key: str) -> Account | None:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 
-    return asyncio.run(bearer.admitted(authorization, find, NOW))
+    return asyncio.run(prometheus_token.authenticate(authorization, find, NOW))
 
 
 def test_the_token_that_mc_makes_is_taken() -> None:

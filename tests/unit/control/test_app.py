@@ -6,23 +6,23 @@ from typing import Any
 
 import pytest
 
-from bucketcast.control.answer import Send, reply
 from bucketcast.control.app import S3, build
-from bucketcast.control.body import Wire
-from bucketcast.control.call import Call
+from bucketcast.control.authentication import AuthenticatedRequest
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Admitted
+from bucketcast.control.request import RawRequest
+from bucketcast.control.request_body import RequestStream
+from bucketcast.control.responses import Send, send_response
 from bucketcast.errors import BucketcastError
 from tests.unit.control.requests import Wire as Sender
 from tests.unit.control.requests import gate, scope_of, signed
 
 
-async def at_s3(admitted: Admitted, send: Send) -> None:
+async def at_s3(admitted: AuthenticatedRequest, send: Send) -> None:
     if admitted.call.key == "broken":
         raise ZeroDivisionError
     if admitted.call.key == "no-aws":
         raise BucketcastError("credentials of somebody")
-    await reply(send, b"from S3")
+    await send_response(send, b"from S3")
 
 
 def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, str], bytes]:
@@ -31,7 +31,7 @@ def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, s
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    def answers(_: Call) -> None: ...
+    def answers(_: RawRequest) -> None: ...
 
     async def run() -> None:
         scope = scope_of(signed(method, target), **changed)
@@ -80,7 +80,9 @@ def test_who_waits_for_leave_is_not_waited_for_and_the_connection_ends() -> None
 def drained(body: bytes, **headers: str) -> int:
     sender = Sender(body, 1_000)
     asyncio.run(
-        Wire(sender).drain({name.replace("_", "-"): text for name, text in headers.items()})
+        RequestStream(sender).drain(
+            {name.replace("_", "-"): text for name, text in headers.items()}
+        )
     )
     return sender.read
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.control.body import Body
+from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Gate
+from bucketcast.control.request_body import RequestBody
 from bucketcast.control.signature.chunked import Chunked
 from bucketcast.control.users import Account
 from tests.unit.control.requests import ACCESS, ANNA, SECRET, Wire
@@ -66,7 +66,7 @@ def streamed(body: bytes, size: int = 4_096, **changed: str) -> list[bytes]:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 
     async def run() -> None:
-        at = Gate(find, "us-east-1", now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
+        at = Authenticator(find, "us-east-1", now=lambda: datetime(2013, 5, 24, tzinfo=UTC))
         admitted = await at.admit(scope, Wire(body, size))
         async for piece in admitted.body.stream():
             pieces.append(piece)  # noqa: PERF401 - what came before an error counts
@@ -120,7 +120,7 @@ def unsigned(body: bytes, announced: list[str] | None, length: int) -> tuple[byt
     payload = Chunked(length, None, announced)
 
     async def run() -> bytes:
-        return await Body(Wire(body, 5), payload).read(1_000)
+        return await RequestBody(Wire(body, 5), payload).read(1_000)
 
     return asyncio.run(run()), payload.trailers
 
@@ -168,7 +168,7 @@ def test_the_lines_behind_a_body_are_signed_too() -> None:
     def read(text: bytes) -> bytes:
         chain = Chunks(key, "20130524T000000Z", scope, "seed")
         payload = Chunked(5, chain, ["x-amz-checksum-crc32"])
-        return asyncio.run(Body(Wire(text), payload).read(1_000))
+        return asyncio.run(RequestBody(Wire(text), payload).read(1_000))
 
     assert read(body(signature("TRAILER", two, line))) == b"hello"
     with pytest.raises(S3Error, match="SignatureDoesNotMatch"):

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.conditions import Condition
 from bucketcast.control import xml
 from bucketcast.control.errors import S3Error
-from bucketcast.control.s3 import document, rules
+from bucketcast.control.s3 import conversion, document
 from bucketcast.control.s3.document import Queue
 from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
 
 HOOK, REDIS = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::1:redis"
 PUT, REMOVED = "s3:ObjectCreated:Put", "s3:ObjectRemoved:*"
@@ -88,9 +88,9 @@ text = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"
 )
 def test_any_document_is_the_same_after_being_rules(queues: list[Queue]) -> None:
     assert read(document.written(queues)) == queues
-    kept = rules.rules("uploads", queues, [])
-    assert [rules.configuration(each) for each in kept] == queues
-    assert rules.rules("uploads", queues, kept) == kept
+    kept = conversion.rules("uploads", queues, [])
+    assert [conversion.configuration(each) for each in kept] == queues
+    assert conversion.rules("uploads", queues, kept) == kept
 
 
 def test_an_empty_document_is_written_as_minio_writes_it() -> None:
@@ -190,7 +190,7 @@ def test_of_two_mistakes_the_one_that_minio_meets_first_is_said(text: str, messa
 def test_a_region_is_that_of_the_gateway_or_none() -> None:
     assert read(config(queue(arn=HOOK.replace("::", ":eu-1:")))) == [Queue(HOOK, (PUT,))]
     both = config(queue(arn=HOOK.replace("::", ":eu-1:")), queue())
-    assert len(rules.rules("uploads", read(both), [])) == 1
+    assert len(conversion.rules("uploads", read(both), [])) == 1
 
 
 BOMB = (
@@ -231,10 +231,10 @@ def test_what_xml_cannot_say_stays_as_it_is_when_a_client_adds_to_it() -> None:
         prefix="in/",
         conditions=(Condition("size", ("1-",), "range"),),
     )
-    shown = rules.configuration(large)
+    shown = conversion.configuration(large)
     assert shown.id == f"bucketcast:{large.id}"
     more = Queue(REDIS, (PUT,))
-    assert rules.rules("uploads", [shown, more], [large])[0] == large
+    assert conversion.rules("uploads", [shown, more], [large])[0] == large
     changed = Queue(shown.arn, (REMOVED,), shown.filters, shown.id)
-    (made,) = rules.rules("uploads", [changed], [large])
+    (made,) = conversion.rules("uploads", [changed], [large])
     assert (made.events, made.conditions) == ((REMOVED,), large.conditions)

@@ -2,16 +2,16 @@
 
 import pytest
 
-from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
 from bucketcast.control.listen import request
+from bucketcast.control.request import RawRequest
 
 PUTS = "events=s3%3AObjectCreated%3A%2A"
 VALUE = "Size of filter rule value cannot exceed 1024 bytes in UTF-8 representation"
 
 
-def call(path: str, query: str, method: str = "GET") -> Call:
-    return Call.of(method, path, query, {"host": "gateway"}.items())
+def call(path: str, query: str, method: str = "GET") -> RawRequest:
+    return RawRequest.of(method, path, query, {"host": "gateway"}.items())
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bucketcast.aws.listeners import Listeners, Table
+from bucketcast.control.authentication import AuthenticatedRequest
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Admitted
 from bucketcast.control.listen import api
 from bucketcast.control.listen.api import Listen
-from bucketcast.control.listen.quiet import Quiet
+from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.users import Account
-from bucketcast.listening import KEPT_SECONDS, LEASE_SECONDS, Asked
-from bucketcast.store.listeners import Listeners, Table
+from bucketcast.listeners import KEPT_SECONDS, LEASE_SECONDS, ListenFilter
 from tests.unit.control.requests import ANNA, gate, scope_of, signed
 from tests.unit.control.test_listen_stream import Shelf, until
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 TARGET = "/uploads?events=s3%3AObjectCreated%3A%2A&prefix=&suffix="
-ASKED = Asked("anna", "uploads", ("s3:ObjectCreated:*",))
+ASKED = ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",))
 PING = b'{"Records":null}\n'
 
 
@@ -47,7 +47,7 @@ class Client:
     async def send(self, message: MutableMapping[str, Any]) -> None:
         self.sent.append(message)
 
-    async def admitted(self, target: str = TARGET) -> Admitted:
+    async def admitted(self, target: str = TARGET) -> AuthenticatedRequest:
         def abort() -> None:
             self.aborted = True
 
@@ -82,7 +82,12 @@ class Deployment:
 
         prepare = self.prepared.append
         return Listen(
-            self.listeners, lambda _: self.shelf, prepare, Quiet(depth), known, endless=endless
+            self.listeners,
+            lambda _: self.shelf,
+            prepare,
+            IdleMonitor(depth),
+            known,
+            endless=endless,
         )
 
     def holders(self) -> list[bool]:
@@ -207,7 +212,7 @@ def test_on_lambda_it_is_one_answer(there: Deployment, monkeypatch: pytest.Monke
 
 
 def test_too_many_are_refused_in_words(there: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bucketcast.listening.A_USER", 1)
+    monkeypatch.setattr("bucketcast.listeners.A_USER", 1)
     there.listeners.renew()
     there.listeners.take(ASKED)
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.control.listen.order import (
+from bucketcast.control.listen.reorder import (
     FIRST_SECONDS,
     LONGEST_SECONDS,
     SHORTEST_SECONDS,
-    Window,
+    ReorderBuffer,
 )
 from tests.unit.made import event
 
@@ -22,7 +22,7 @@ def at(number: int, key: str = "", sequencer: str | None = None, bucket: str = "
 
 
 def test_where_nothing_is_on_its_way_nothing_waits() -> None:
-    window: Window[str] = Window()
+    window: ReorderBuffer[str] = ReorderBuffer()
     window.push(at(2), "b", 10.0)
     assert window.take(10.0) == []
     window.push(at(1), "a", 10.2)
@@ -34,7 +34,7 @@ def test_where_nothing_is_on_its_way_nothing_waits() -> None:
 
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
 def test_what_comes_meanwhile_is_told_in_order(shuffle: random.Random, count: int) -> None:
-    window: Window[int] = Window()
+    window: ReorderBuffer[int] = ReorderBuffer()
     numbers = list(range(count))
     shuffle.shuffle(numbers)
     for number in numbers:
@@ -44,7 +44,7 @@ def test_what_comes_meanwhile_is_told_in_order(shuffle: random.Random, count: in
 
 
 def test_sequencers_decide_where_times_are_the_same_or_wrong() -> None:
-    window: Window[str] = Window()
+    window: ReorderBuffer[str] = ReorderBuffer()
     window.push(at(500, sequencer="0B"), "second", 0.0)
     window.push(at(501, sequencer="a"), "first", 0.0)
     window.push(at(500, sequencer="1", bucket="other"), "another bucket's", 0.0)
@@ -53,7 +53,7 @@ def test_sequencers_decide_where_times_are_the_same_or_wrong() -> None:
 
 
 def test_where_something_is_always_on_its_way_the_wait_follows_what_is_late() -> None:
-    window: Window[int] = Window()
+    window: ReorderBuffer[int] = ReorderBuffer()
     for tenth in range(200):
         window.push(at(10 * tenth), 10 * tenth, tenth / 10)
     window.push(at(1_984), 1_984, 20.0)  # 0.1 s behind the one that happened after it
@@ -69,7 +69,7 @@ def test_where_something_is_always_on_its_way_the_wait_follows_what_is_late() ->
 
 
 def test_nothing_is_held_for_more_than_ten_seconds() -> None:
-    window: Window[int] = Window()
+    window: ReorderBuffer[int] = ReorderBuffer()
     window.push(at(2), 2, 0.0)
     window.push(at(1), 1, 50.0)
     assert window.take(50.0) == [1, 2]
@@ -78,7 +78,7 @@ def test_nothing_is_held_for_more_than_ten_seconds() -> None:
 
 
 def test_a_late_one_is_told_all_the_same() -> None:
-    window: Window[int] = Window()
+    window: ReorderBuffer[int] = ReorderBuffer()
     window.push(at(2), 2, 0.0)
     assert window.take(FIRST_SECONDS) == [2]
     window.push(at(1), 1, 6.0)

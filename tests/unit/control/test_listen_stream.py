@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bucketcast.control.listen.queue import Message, QueueGoneError, SilentError
-from bucketcast.control.listen.quiet import Quiet
+from bucketcast.control.listen.idle import IdleMonitor
+from bucketcast.control.listen.queue import Message, QueueGoneError, QueueTimeoutError
 from bucketcast.control.listen.stream import MAX_HELD_BYTES, PING, Pulse, Stream
-from bucketcast.envelope import Delivery, pack
-from bucketcast.listening import EventsLostError
+from bucketcast.delivery.envelope import Delivery, pack
+from bucketcast.listeners import EventsLostError
 from tests.unit.made import event
 
 WALL = 1_800_000_000.0
@@ -100,7 +100,7 @@ def made(shelf: Shelf, client: Client, pulse: Pulse = QUIET, bound: float = 600.
         return 0
 
     say: Callable[[str], None] = lambda _: None  # noqa: E731
-    return Stream(shelf, Quiet(depth), client.write, pulse, bound, say, wall=lambda: WALL)
+    return Stream(shelf, IdleMonitor(depth), client.write, pulse, bound, say, wall=lambda: WALL)
 
 
 def client(*, reads: bool = True) -> Client:
@@ -210,7 +210,7 @@ def test_for_a_client_that_does_not_read_a_buffer_is_filled_and_no_more() -> Non
         running = asyncio.create_task(stream.run())
         await until(lambda: stream._bytes >= MAX_HELD_BYTES)
         await asyncio.sleep(0.2)
-        assert shelf.fetched <= 40  # what fills it, and a call or two that were under way
+        assert shelf.fetched <= 40  # what fills it, and a call or two that were in progress
         assert len(shelf.waiting) > 50
         one.reads.set()
         await one.until(2_000)
@@ -264,7 +264,7 @@ def test_a_message_that_is_seen_again_is_written_once() -> None:
 
 def test_sqs_that_does_not_answer_is_waited_for_and_a_queue_that_is_gone_ends_it() -> None:
     async def test() -> None:
-        shelf, one = Shelf(fails=[SilentError("no answer")]), client()
+        shelf, one = Shelf(fails=[QueueTimeoutError("no answer")]), client()
         shelf.put("a")
         stream = made(shelf, one)
         running = asyncio.create_task(stream.run())
@@ -306,7 +306,7 @@ def test_what_lies_in_the_queue_when_nothing_comes_any_more_is_told_in_its_order
 
         shelf.waiting.append(shelf.made("b", sequencer="2"))
         stream = made(shelf, one)
-        stream.quiet = Quiet(empty)
+        stream.quiet = IdleMonitor(empty)
         running = asyncio.create_task(stream.run())
         await until(lambda: shelf.taken)
         depth.set()

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
+from bucketcast.control.request import RawRequest
 from bucketcast.control.s3.notification import Notifications
 
 NOBODY: Any = None
 ANSWERS = Notifications("Bucketcast", NOBODY, "us-east-1").answers
 
 
-def call(method: str, path: str, query: str) -> Call:
-    return Call.of(method, path, query, {"host": "gateway"}.items())
+def call(method: str, path: str, query: str) -> RawRequest:
+    return RawRequest.of(method, path, query, {"host": "gateway"}.items())
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])

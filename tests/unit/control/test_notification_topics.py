@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from bucketcast import regexes
-from bucketcast.control.call import Call
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.rules import Rules
 from bucketcast.control.errors import S3Error
+from bucketcast.control.request import RawRequest
 from bucketcast.control.s3 import notification as api
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.users import User
-from bucketcast.store.deployed import Deployed
-from bucketcast.store.rules import Rules
+from bucketcast.rules import regexes
 from bucketcast.topics.model import topic_id
 from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.fake_buckets import Buckets, EventRules
@@ -104,8 +104,8 @@ def test_one_is_read_and_deleted_by_its_id(there: Notifications) -> None:
     ],
 )
 def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_: str) -> None:
-    call = Call.of("DELETE", "/bucket", query, {"host": "gateway"}.items())
-    assert api.asked_id(call) == id_
+    call = RawRequest.of("DELETE", "/bucket", query, {"host": "gateway"}.items())
+    assert api.requested_id(call) == id_
 
 
 def test_a_topics_own_target_is_bound_through_the_topic_only(

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.control.sns.secure import secure
-from bucketcast.topics.access import PUBLISH, may
 from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.permissions import PUBLISH, may
 from tests.unit.control.sns_calls import USERS, Server
 from tests.unit.runtime_targets import Account
 

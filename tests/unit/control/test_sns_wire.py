@@ -185,3 +185,13 @@ def test_answers_are_ceph_s_documents(server: Server) -> None:
 def test_what_is_no_call_about_topics_goes_on_to_s3(server: Server) -> None:
     for method, target in (("GET", "/"), ("POST", "/bucket"), ("POST", "/bucket?delete")):
         assert server.call(method, target, {}, b"")[0] == 299
+
+
+def test_no_more_is_read_before_the_signature_is_checked_than_attributes_may_have(
+    server: Server,
+) -> None:
+    body = "Action=CreateTopic&Name=t1&OpaqueData=" + "x" * (640 * 1024)
+    status, answer = post(server, body)
+    assert (status, error(answer)) == (400, "EntityTooLarge")
+    status, answer = post(server, "Action=CreateTopic&Name=t1&OpaqueData=" + "%C3%A4" * 90_000)
+    assert status == 200, answer

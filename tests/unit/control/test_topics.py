@@ -2,12 +2,12 @@
 
 import pytest
 
-from bucketcast import notification
 from bucketcast.control.errors import S3Error
-from bucketcast.control.s3 import document, rules
+from bucketcast.control.s3 import conversion, document
 from bucketcast.control.s3.document import Document, Queue
-from bucketcast.notification import Notification
 from bucketcast.rules import Rule
+from bucketcast.topics import notification
+from bucketcast.topics.notification import Notification
 
 TOPIC = "arn:aws:sns:us-east-1::photos"
 OTHER = "arn:aws:sns:us-east-1:acme:photos"
@@ -141,7 +141,7 @@ TWO = Notification(id="two", topic=TOPIC)
 def after(
     before: list[Rule], queues: list[Queue], given: list[Notification], *, whole: bool = False
 ) -> tuple[list[str], list[Notification]]:
-    made = rules.exchanged("b", Document(queues, given), before, whole=whole)
+    made = conversion.exchanged("b", Document(queues, given), before, whole=whole)
     shown = [notification.notification(rule) for rule in made if notification.is_notification(rule)]
     return [rule.arn for rule in made if not notification.is_notification(rule)], shown
 
@@ -149,7 +149,7 @@ def after(
 def test_a_notification_is_a_rule_and_back() -> None:
     (found,) = read(topic(ALL))
     assert notification.notification(notification.rule("b", found)) == found
-    assert rules.shown_id(notification.rule("b", found)) == "one"
+    assert conversion.shown_id(notification.rule("b", found)) == "one"
 
 
 def test_notifications_of_topics_are_merged_by_id_and_topic() -> None:
@@ -185,6 +185,6 @@ def test_a_client_of_minio_writes_the_whole_and_loses_nothing_that_it_cannot_say
 
 
 def test_one_id_is_taken_away_and_one_that_is_not_there_is_no_error() -> None:
-    left = rules.without(held(ONE, TWO), "one")
+    left = conversion.without(held(ONE, TWO), "one")
     assert left == held(TWO)
-    assert rules.without(left, "one") == left
+    assert conversion.without(left, "one") == left

@@ -12,13 +12,15 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(deploy, "ROOT", tmp_path)
     for name in ("app.py", "cdk.json", "pyproject.toml", "config.toml"):
         (tmp_path / name).write_text(name)
-    for name in ("stacks", "functions", "layers"):
+    for name in ("bucketcast_cdk", "functions", "layers"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "one.py").write_text("1")
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["app.py", "config.toml", "stacks/one.py", "layers/new.py"])
+@pytest.mark.parametrize(
+    "name", ["app.py", "config.toml", "bucketcast_cdk/one.py", "layers/new.py"]
+)
 def test_changed_or_new_input_changes_the_fingerprint(checkout: Path, name: str) -> None:
     before = deploy.fingerprint(checkout / "config.toml")
     (checkout / name).write_text("changed")
@@ -35,7 +37,7 @@ def test_notification_variable_changes_the_fingerprint(
 
 def test_bytecode_and_other_files_do_not(checkout: Path) -> None:
     before = deploy.fingerprint(checkout / "config.toml")
-    (checkout / "stacks" / "__pycache__").mkdir()
-    (checkout / "stacks" / "__pycache__" / "one.pyc").write_text("x")
+    (checkout / "bucketcast_cdk" / "__pycache__").mkdir()
+    (checkout / "bucketcast_cdk" / "__pycache__" / "one.pyc").write_text("x")
     (checkout / "README.md").write_text("x")
     assert deploy.fingerprint(checkout / "config.toml") == before

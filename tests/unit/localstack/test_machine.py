@@ -1,4 +1,4 @@
-"""What is missing on the machine is named, all of it, with its cure."""
+"""What is missing on the machine is named, all of it, with its hint."""
 
 from pathlib import Path
 

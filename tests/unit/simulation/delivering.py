@@ -9,16 +9,16 @@ from zlib import crc32
 
 import msgspec
 
+from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.dispatch import Dispatcher
-from bucketcast.dispatch.breaker import Breaker, Memory
-from bucketcast.envelope import Delivery, unpack
+from bucketcast.dispatch.breaker import Breaker, LocalStore
 from bucketcast.errors import NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import Event
-from bucketcast.ingest import Outbox
-from bucketcast.options import read
+from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.target import TargetQueue
+from bucketcast.settings.options import read
 from bucketcast.targets import base
 from functions.dispatch.batch import deliver
 from tests.unit.made import event
@@ -52,11 +52,11 @@ class Scripted(base.Target):
         self.batch_size = batch_size  # type: ignore[misc]
         self.taken: Counter[str] = Counter()
         self.tried: Counter[str] = Counter()
-        self.patience_seconds = 40.0
+        self.max_seconds = 40.0
 
     @property
-    def longest_send(self) -> float:
-        return self.patience_seconds
+    def max_send_seconds(self) -> float:
+        return self.max_seconds
 
     @property
     def where(self) -> str:
@@ -79,7 +79,7 @@ class Scripted(base.Target):
             case "down":
                 raise NotConnected("connection refused")
             case "hole":
-                self.clock.now += self.longest_send
+                self.clock.now += self.max_send_seconds
                 raise NotConnected("no answer")
             case "crash":
                 raise CrashError
@@ -123,7 +123,7 @@ class SimulatedWay(TargetQueue):
         self._timeout = timeout
 
     @contextmanager
-    def renewing(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
+    def heartbeat(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
         ends = self._world.clock.now + self._timeout
         try:
             yield
@@ -159,7 +159,7 @@ class Delivering:
         )
         client: Any = self.world.sqs
         self.target = Scripted(self.world.clock, phases, batch_size)
-        self.book = Memory()
+        self.book = LocalStore()
         dispatcher = Dispatcher(
             lambda _: self.target,
             SimulatedWay(self.world, self.queue, self.dead, timeout),
@@ -187,13 +187,13 @@ class Delivering:
         """What ingest does with events of these keys."""
         made = [Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys]
         with self.world.time():
-            assert not self.fanout.send(ARN, Outbox(made, ["origin"] * len(made)))
+            assert not self.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
         self.sent.update(f"{key} {rule}" for key in keys)
 
     def redrive(self) -> None:
         self.world.sqs.redrive(self.dead, self.queue)
 
-    def graves(self) -> Counter[str]:
+    def letters(self) -> Counter[str]:
         """What was ever buried."""
         return Counter(
             f"{one.event.key} {one.rule}"
@@ -206,8 +206,8 @@ class Delivering:
         assert not self.queue.dropped, "SQS dropped events that nobody had buried"
         assert not self.queue.moved, "SQS itself moved events to the dead letters"
         assert not self.queue.messages, "events still wait"
-        graves = self.graves()
-        lost = [name for name in self.sent if not self.target.taken[name] and not graves[name]]
+        letters = self.letters()
+        lost = [name for name in self.sent if not self.target.taken[name] and not letters[name]]
         assert not lost, f"lost: {lost}"
         for message in self.dead.arrived:
             assert message.attributes["reason"]["StringValue"]

@@ -9,8 +9,8 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bucketcast.envelope import Delivery, unpack
-from bucketcast.ingest import Outbox
+from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.ingest import TargetBatch
 from tests.unit.made import event
 from tests.unit.simulation.delivering import ARN, Delivering, Phase
 from tests.unit.simulation.sqs import DAY, DEDUPLICATION
@@ -39,7 +39,7 @@ def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
         one.world.clock.now += wait
         made = [Delivery(rule, event(key), named) for key, (rule, named) in copies]
         with one.world.time():
-            assert not one.fanout.send(ARN, Outbox(made, ["origin"] * len(made)))
+            assert not one.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
         for key, (rule, _) in copies:
             if one.world.clock.now - last.get((key, rule), -DAY) >= DEDUPLICATION:
                 model[key, rule] += 1
@@ -58,6 +58,6 @@ def test_each_copy_survives_its_grave_and_a_redrive(rules: list[str]) -> None:
     one = Delivering([Phase(13.4, "down"), Phase(30, "up")], fifo=True, grain=60)
     made = [Delivery(rule, event("a"), named=True) for rule in rules]
     with one.world.time():
-        assert not one.fanout.send(ARN, Outbox(made, ["origin"] * len(made)))
+        assert not one.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
     one.world.run(days=15, actions={13.4 * DAY: one.redrive, 13.4 * DAY + 60: one.redrive})
     assert one.target.taken == Counter(f"a {rule}" for rule in rules)

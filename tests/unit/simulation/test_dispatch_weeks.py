@@ -22,7 +22,7 @@ def test_sqs_itself_moves_and_drops_nothing(how: str, *, fifo: bool) -> None:
     one.put("a", "b", "c", "d")
     one.world.run(days=15)
     one.check()
-    assert max(one.graves().values()) == 1
+    assert max(one.letters().values()) == 1
 
 
 @pytest.mark.parametrize("fifo", [False, True])
@@ -31,7 +31,7 @@ def test_a_target_that_is_back_in_time_gets_everything(*, fifo: bool) -> None:
     one.put("a", "b", "c", "d")
     one.world.run(days=15)
     one.check()
-    assert (set(one.target.taken), one.graves()) == (set(one.sent), {})
+    assert (set(one.target.taken), one.letters()) == (set(one.sent), {})
 
 
 def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
@@ -40,7 +40,7 @@ def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
     one.put(*(f"{n}" for n in range(24)))
     one.world.run(days=16, actions={14 * DAY: one.redrive})
     one.check()
-    assert one.graves() == one.sent, "nothing was buried twice"
+    assert one.letters() == one.sent, "nothing was buried twice"
     assert set(one.target.taken) == set(one.sent)
 
 
@@ -53,34 +53,34 @@ def test_graves_of_an_older_release_have_a_whole_term_too() -> None:
     assert str(since) in one.queue.messages[0].body
     one.world.run(days=14)
     one.check()
-    assert not one.graves()
+    assert not one.letters()
 
 
 def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> None:
     """Each call takes all of its time, so no more than some can be tried on the last day."""
     one = Delivering([Phase(30, "hole")], timeout=900, workers=1, batch_size=10, grain=60)
-    one.target.patience_seconds = 800.0
+    one.target.max_seconds = 800.0
     for n in range(1_200):
         one.put(f"{n}")
     one.world.run(days=14.5)
     one.check()
-    assert one.graves() == one.sent
+    assert one.letters() == one.sent
 
 
 def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
     one = Delivering([Phase(30, "hole")], timeout=900, fifo=True, grain=60)
-    one.target.patience_seconds = 800.0
+    one.target.max_seconds = 800.0
     one.put(*(f"{n}" for n in range(150)))
     one.world.run(days=14.5)
     one.check()
-    assert one.graves() == one.sent
+    assert one.letters() == one.sent
     assert len(one.reasons()) > 1
 
 
 def test_a_black_hole_gets_few_events_and_what_waits_needs_few_calls() -> None:
     """Each of its events was tried every 20 minutes, for as long as the function waits for it."""
     one = Delivering([Phase(30, "hole")], workers=5, grain=0.05)
-    one.target.patience_seconds = 10.0
+    one.target.max_seconds = 10.0
     for n in range(1_200):
         one.put(f"{n}")
     one.world.run(days=1)
@@ -95,7 +95,7 @@ def test_what_is_frozen_for_a_minute_gets_few_repeats_and_all_the_rest_soon_afte
 ) -> None:
     minute = 60 / DAY
     one = Delivering([Phase(minute, "hole"), Phase(30, "up")], fifo=fifo, workers=5, grain=0.05)
-    one.target.patience_seconds = 10.0
+    one.target.max_seconds = 10.0
     one.put(*(f"{n}" for n in range(300)))
     one.world.run(days=80 / DAY)
     one.check()
@@ -161,5 +161,5 @@ def test_every_event_ends_delivered_or_dead_with_a_reason(
     one.check()
     if not {"crash", "late"} & {phase.how for phase in phases}:
         most = 1 + len(redrives)
-        assert max(one.graves().values(), default=0) <= most, "two graves for one event"
-    event("dead" if one.graves() else "delivered")
+        assert max(one.letters().values(), default=0) <= most, "two letters for one event"
+    event("dead" if one.letters() else "delivered")

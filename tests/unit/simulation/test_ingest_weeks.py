@@ -1,7 +1,8 @@
 """Ingest while something of ours, or of AWS', is broken for days: nothing is lost or repeated."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bucketcast import sources
-from bucketcast.envelope import unpack
-from bucketcast.ingest import Intake
+from bucketcast.delivery.envelope import unpack
+from bucketcast.ingest import Ingester
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
@@ -31,6 +32,23 @@ RULES = {
 }
 
 
+class SimulatedIngress(Ingress):
+    """The way from a simulated queue; what is renewed beside the work is so just before its end."""
+
+    def __init__(self, world: Simulation, own: SimulatedQueue, dead: Queue, fanout: Fanout) -> None:
+        client: Any = world.sqs
+        super().__init__(Queue(own.name, client), dead, fanout)
+        self._world = world
+        self._queue = own
+
+    @contextmanager
+    def heartbeat(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
+        try:
+            yield
+        finally:
+            self._world.sqs.renew(self._queue, seconds, self._world.clock.now)
+
+
 class Ingesting:
     """The real way from the ingress queue to two targets' queues, on the simulated clock."""
 
@@ -39,7 +57,7 @@ class Ingesting:
         end = ".fifo" if fifo else ""
         add = self.world.sqs.add
         self.dead = add(SimulatedQueue("sqs/B-ingress-dead"))
-        self.ingress = add(SimulatedQueue("sqs/B-ingress", visibility=180, dead=self.dead))
+        self.ingress = add(SimulatedQueue("sqs/B-ingress", visibility=60, dead=self.dead))
         self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))
         self.table = add(SimulatedQueue(f"sqs/B-postgres-_{end}"))
         self.gone = add(SimulatedQueue(f"sqs/B-redis-gone{end}", denied=True))
@@ -50,7 +68,9 @@ class Ingesting:
         dead = Queue(self.dead.name, client)
         deployed = {HOOK, TABLE}.__contains__
         fanout = Fanout("sqs/B-", client, dead, fifo=fifo, deployed=deployed)
-        intake = Intake(self._rules, None, Ingress(Queue(self.ingress.name, client), dead, fanout))
+        intake = Ingester(
+            self._rules, None, SimulatedIngress(self.world, self.ingress, dead, fanout)
+        )
 
         def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
             bodies = [each["body"] for each in event["Records"]]
@@ -84,7 +104,7 @@ class Ingesting:
     def got(self, queue: SimulatedQueue) -> Counter[str]:
         return Counter(one.event.key for kept in queue.arrived for one in unpack(kept.body)[1])
 
-    def graves(self) -> Counter[str]:
+    def letters(self) -> Counter[str]:
         return Counter(
             event.key for kept in self.dead.arrived for event in sources.events(kept.body)
         )
@@ -113,9 +133,23 @@ def test_what_never_gets_through_is_dead_with_our_reason() -> None:
     one.put("a", "b")
     one.world.run(days=15)
     one.check()
-    assert one.graves() == Counter("ab")
+    assert one.letters() == Counter("ab")
     reasons = {kept.attributes["reason"]["StringValue"] for kept in one.dead.arrived}
     assert all(each.startswith("DynamoDB does not answer (given up after 13") for each in reasons)
+
+
+def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
+    """It was seen again after six times the time that the function may run: three minutes."""
+    one = Ingesting(grain=1)
+    one.crashes_on = "a"
+    one.put("a", "b")
+
+    def mended() -> None:
+        one.crashes_on = ""
+
+    one.world.run(days=20 / DAY, actions={5: mended})
+    one.check()
+    assert not one.ingress.messages
 
 
 def test_what_the_function_dies_of_is_dead_with_our_reason() -> None:
@@ -124,7 +158,7 @@ def test_what_the_function_dies_of_is_dead_with_our_reason() -> None:
     one.put("poison")
     one.world.run(days=16)
     one.check()
-    assert one.graves() == Counter(["poison"])
+    assert one.letters() == Counter(["poison"])
 
 
 @pytest.mark.parametrize("fifo", [False, True])

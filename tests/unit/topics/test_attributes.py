@@ -138,3 +138,14 @@ def test_logins_are_seen_in_what_is_not_checked_yet() -> None:
     assert has_login({"push-endpoint": "amqp://u:p@r"})
     assert has_login({"password": "x"})
     assert not has_login({"push-endpoint": "http://h/a@b", "OpaqueData": "me@example.com"})
+
+
+def test_attributes_are_measured_as_they_are_kept() -> None:
+    """DynamoDB takes no more than 400 KB, and a control character is six of them in JSON."""
+    with pytest.raises(TopicError, match=r"Attributes: found 240,\d{3} bytes as JSON"):
+        checked({"OpaqueData": "\x01" * 40_000})
+    assert checked({"OpaqueData": "x" * 150_000})
+    with pytest.raises(TopicError, match="the login"):
+        checked({"user-name": "u", "password": "p" * 20_000, "push-endpoint": "kafka://a"})
+    with pytest.raises(TopicError, match="push-endpoint: found more"):
+        checked({"push-endpoint": "http://a/" + "x" * 9_000})

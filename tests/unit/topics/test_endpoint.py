@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bucketcast import targets
-from bucketcast.options import read
+from bucketcast.settings.options import read
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.endpoint import Pushed, target
 from bucketcast.topics.model import Topic

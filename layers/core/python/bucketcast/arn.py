@@ -1,9 +1,14 @@
 """MinIO's ARN of a notification target: `arn:minio:sqs:<region>:<id>:<type>`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from types import MappingProxyType
+from typing import Final, Self
 
 PREFIX = "arn:minio:sqs:"
+_KINDS: Final[Mapping[str, str]] = MappingProxyType({"postgresql": "postgres"})
+"""The kinds whose type in ARNs is not their name. A table, because the target modules are not
+imported where only an ARN is at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +33,14 @@ class Arn:
         return cls(id=fields[4], type=fields[5], region=fields[3])
 
     @property
+    def kind(self) -> str:
+        """The kind of target for this type, which need not exist; "" if it is not a type."""
+        name = "" if self.type in _KINDS.values() else self.type
+        return _KINDS.get(self.type, name)
+
+    @property
     def plain(self) -> str:
-        """The ARN without its region, as rules hold it and whatever region MinIO puts there."""
+        """The ARN without its region, as rules store it, whatever region MinIO puts there."""
         return str(replace(self, region=""))
 
     def __str__(self) -> str:

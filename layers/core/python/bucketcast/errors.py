@@ -1,31 +1,32 @@
-"""What can go wrong, and what the reader of the error is to do about it.
+"""The errors of this package, and what each means for an event.
 
 ::
 
     BucketcastError
-    ├── ConfigError(key, found, allowed)  a setting that cannot be; ConfigErrors: all of them
-    ├── BadEvent(reason)                  a body that is no event: buried with its reason
+    ├── ConfigError(key, found, allowed)  an invalid setting; ConfigErrors: all of them
+    ├── BadEvent(reason)                  an invalid body: dead-lettered with its reason
     └── DeliveryError                     what a target answers for one event
-        ├── Retryable                     the target's trouble: the event stays in the queue
-        │   ├── NotConnected              the connection is of no use any more: it is closed
+        ├── Retryable                     a fault of the target: the event stays in the queue
+        │   ├── NotConnected              the connection is lost: it is closed
         │   │   └── NotAuthorized         as before, and the secret is fetched again
         │   ├── Throttled(after)          not before so many seconds
         │   └── Foreign                   a mirror shows the bucket of another source
-        └── Rejected                      the event's own trouble: buried at once with its reason
+        └── Rejected                      a fault of the event: dead-lettered at once
 
-What a repair of the target would cure is never `Rejected`.
+What a repair of the target would fix is never `Rejected`.
 """
 
 import difflib
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 
 class BucketcastError(Exception):
-    """Everything this package raises on purpose."""
+    """The base of all errors that this package raises on purpose."""
 
 
 class ConfigError(BucketcastError):
-    """One setting that cannot be: which key, what was found there, what is allowed."""
+    """One invalid setting: its key, what was found, what is allowed."""
 
     def __init__(self, key: str, found: str, allowed: str) -> None:
         super().__init__(f"{key}: {found}; {allowed}")
@@ -35,7 +36,7 @@ class ConfigError(BucketcastError):
 
 
 class ConfigErrors(BucketcastError):
-    """All mistakes of one configuration, in the order in which they were met."""
+    """All errors of one configuration, in the order they were found."""
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         super().__init__("\n".join(str(error) for error in errors))
@@ -47,7 +48,16 @@ class BadEvent(BucketcastError):
 
 
 class DeliveryError(BucketcastError):
-    """Why one event did not arrive."""
+    """Why one event did not arrive; `hint` is the end of the text that says what to do, if any."""
+
+    hint: str = ""
+
+    @classmethod
+    def hinted(cls, reason: str, hint: str, separator: str = "; ") -> Self:
+        """Return the error with a hint at the end of its text."""
+        error = cls(f"{reason}{separator}{hint}" if hint else reason)
+        error.hint = hint
+        return error
 
 
 class Retryable(DeliveryError):
@@ -63,7 +73,7 @@ class NotAuthorized(NotConnected):
 
 
 class Throttled(Retryable):
-    """The target asked for a pause of `after` seconds."""
+    """The target requested a pause of `after` seconds."""
 
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
@@ -71,9 +81,9 @@ class Throttled(Retryable):
 
 
 class Foreign(Retryable):
-    """A mirror shows the event's bucket of another source; who runs it has to decide.
+    """A mirror shows a bucket of this name from another source; its operator must decide.
 
-    What comes after it does not depend on it: where order is kept, it is buried at once.
+    Later events do not depend on it: where order is kept, it is dead-lettered at once.
     """
 
 
@@ -82,6 +92,6 @@ class Rejected(DeliveryError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'? ` for the nearest known word, or nothing when none is near."""
+    """Return `did you mean 'x'? ` for the nearest known word, or "" if none is near."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean '{near[0]}'? " if near else ""

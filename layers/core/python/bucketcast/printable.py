@@ -1,12 +1,12 @@
-"""Text in which nothing is hidden: keys and reasons are whatever somebody chose to upload or send.
+"""Text for display: keys and error messages may contain anything.
 
-Control characters move a terminal's cursor or write its title, line ends make up rows, and some
-characters turn the text around that follows them.
+Control characters move a terminal's cursor or set its title, line ends forge rows, and some
+characters reverse the text around them.
 """
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""The text with all that is not printable as Python escapes it, `\x1b`; but for `keep`."""
+    r"""Return the text with unprintable characters escaped as `\x1b`, except those in `keep`."""
     if text.isprintable():
         return text
     return "".join(

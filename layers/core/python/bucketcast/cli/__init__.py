@@ -14,34 +14,40 @@ from typing import Final
 
 import click
 
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.aws.clients import Aws
+from bucketcast.cli.output import Output, shared
 from bucketcast.errors import BucketcastError, ConfigErrors, did_you_mean
-from bucketcast.store.access import Aws
 
 DONE: Final = 0
 FAILED: Final = 1
 MISUSE: Final = 2
 
-# Imported when wanted, so that `--help` is quick; the line is what `bucketcast --help` shows.
+# Modules are imported on use to keep `--help` quick; the text is shown by `bucketcast --help`.
 _COMMANDS: Final = {
-    "attach": "Let the events of a bucket that is there come, without a deploy.",
-    "backfill": "Send what a bucket holds already to a target.",
-    "config": "Check bucketcast.toml and show what it amounts to.",
-    "detach": "Let a bucket's events come no more.",
-    "event": "Rules: which events of a bucket go to which target.",
-    "explain": "Why an event goes where it goes, and what would be sent.",
-    "gateway": "One address for mc, minio-py and boto3: S3, notifications, topics.",
-    "import": "Take over what MinIO or Ceph is configured with.",
-    "listen": "A bucket's events as they happen.",
-    "notification": "Notifications: which events of a bucket go to which topic.",
-    "reconcile": "Compare a mirror with its bucket, and mend it.",
-    "scan": "Find what in a bucket asks for attention: versions, folders.",
-    "stats": "How many events went to each target, and how many did not.",
-    "status": "Which buckets' events come, and what else their notifications hold.",
-    "trace": "Where an object's events went.",
-    "target": "Targets: how they fare; made and removed without a deploy.",
-    "topic": "Topics that users made: who has which, and what waits for them.",
-    "user": "Users of the gateway, and their keys.",
+    "attach": "Connect an existing bucket, without a deploy.",
+    "backfill": "Send a bucket's existing objects to a target.",
+    "balance": "Check that every received event is accounted for.",
+    "config": "Check bucketcast.toml and show the effective configuration.",
+    "cost": "Show what a deployment costs, before or after it is made.",
+    "detach": "Disconnect a bucket.",
+    "dlq": "List, show, redrive, export and purge dead letters.",
+    "doctor": "Find what is wrong with the deployment, and what to do.",
+    "event": "Add, list and remove rules: which events go to which target.",
+    "explain": "Show which rules match an event, why, and what would be sent.",
+    "gateway": "Serve S3, notifications and topics at one address for mc and the SDKs.",
+    "import": "Import the configuration of MinIO or Ceph.",
+    "listen": "Show a bucket's events as they happen.",
+    "notification": "List and remove notifications: which events go to which topic.",
+    "reconcile": "Compare a mirror with its bucket and repair it.",
+    "scan": "Find objects with too many versions and prefixes with too many folders.",
+    "stats": "Show how many events were sent to each target and how many failed.",
+    "status": "Show which buckets are connected and their other notifications.",
+    "tail": "Show what happens to events as it happens.",
+    "test": "Send a synthetic event to one target, and show its way.",
+    "trace": "Show where an object's events went.",
+    "target": "List targets and their health; pause them; add and remove run-time targets.",
+    "topic": "List and remove topics; show their backlog.",
+    "user": "Manage the gateway's users and their keys.",
 }
 
 
@@ -63,7 +69,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in _COMMANDS and not args[0].startswith("-"):
             near = did_you_mean(args[0], _COMMANDS)
-            ctx.fail(f"unknown command '{args[0]}': {near}there are {', '.join(_COMMANDS)}")
+            ctx.fail(f"unknown command '{args[0]}': {near}commands are {', '.join(_COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -75,15 +81,15 @@ class _Commands(click.Group):
 @click.version_option(package_name="bucketcast", message="bucketcast %(version)s")
 @shared
 def bucketcast() -> None:
-    """The bucket notifications of MinIO and Ceph RGW for Amazon S3.
+    """Bucket notifications for Amazon S3, as MinIO and Ceph RGW have them.
 
     \b
-    The deployment is found by its stack, with the ordinary AWS environment:
-    AWS_PROFILE, AWS_REGION and so on. For the local AWS of `make up`:
+    Commands find the deployment by its stack name and the usual AWS settings
+    (AWS_PROFILE, AWS_REGION, ...). For the local AWS of `make up`, first run:
       set -a; . .local/env; set +a
 
     \b
-    Example: every JPEG that is put into or deleted from the bucket uploads
+    Example: send uploads and deletions of JPEGs in the bucket uploads
       bucketcast event add uploads arn:minio:sqs::primary:webhook \\
         --event put,delete --suffix .jpg
       bucketcast target ls
@@ -91,34 +97,34 @@ def bucketcast() -> None:
 
 
 def main(arguments: Sequence[str] | None = None, *, aws: Callable[..., Aws] = Aws) -> int:
-    """Run the command line and return its exit code; what is expected leaves no traceback."""
+    """Run the command line and return its exit code; expected errors leave no traceback."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    screen = Screen(json="--json" in given, aws=aws)
+    out = Output(json="--json" in given, aws=aws)
     try:
-        code = bucketcast.main(given, prog_name="bucketcast", obj=screen, standalone_mode=False)
+        code = bucketcast.main(given, prog_name="bucketcast", obj=out, standalone_mode=False)
     except click.exceptions.Exit as wanted:
         return int(wanted.exit_code)
     except (click.UsageError, ConfigErrors) as error:
-        _misused(screen, error)
+        _misused(out, error)
         return MISUSE
     except (BucketcastError, click.ClickException) as error:
-        screen.failed(str(error))
+        out.failed(str(error))
         return FAILED
     except (click.Abort, KeyboardInterrupt):
-        screen.failed("interrupted")
+        out.failed("interrupted")
         return FAILED
     except BrokenPipeError:
-        # Who read our output has gone; Python would complain once more while it ends.
+        # The reader of our output is gone; otherwise Python would complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
-    return code or DONE  # a command that ended by itself says how
+    return code or DONE  # a command may return its own exit code
 
 
-def _misused(screen: Screen, error: click.UsageError | ConfigErrors) -> None:
+def _misused(out: Output, error: click.UsageError | ConfigErrors) -> None:
     if isinstance(error, ConfigErrors):
-        screen.misconfigured(error)
+        out.misconfigured(error)
     elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
     else:
         how = error.ctx.command_path if error.ctx else "bucketcast"
-        screen.failed(error.format_message(), f"`{how} --help` says how")
+        out.failed(error.format_message(), f"see `{how} --help`")

@@ -1,50 +1,51 @@
-"""`bucketcast attach`: let a bucket's events come."""
+"""`bucketcast attach`: connect an existing bucket."""
 
 import click
 
-from bucketcast.access import PRICE
-from bucketcast.cli import words
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.store import deployed
-from bucketcast.store.access_events import AccessEvents
-from bucketcast.store.wired import Attached, Buckets, Via
+from bucketcast.aws import deployed
+from bucketcast.aws.attach.access_events import AccessEvents
+from bucketcast.aws.attach.attachments import Attachments, AttachResult, Via
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
+from bucketcast.rules.access_events import PRICE
 
 
 @click.command()
-@click.argument("bucket", type=words.bucket_name)
+@click.argument("bucket", type=params.bucket_name)
 @click.option(
     "--via",
     type=click.Choice(["sqs", "eventbridge"]),
     default="sqs",
     show_default=True,
-    help="How S3 sends its events; eventbridge costs $1.00 per million, and overlaps with nothing.",
+    help="How S3 delivers the events. eventbridge costs $1.00 per million events and never "
+    "conflicts with other notifications.",
 )
 @click.option(
     "--access-events",
     is_flag=True,
-    help=f"Also Get, Head and the like as far as rules ask for them: CloudTrail's, {PRICE}.",
+    help=f"Also deliver the read events that rules ask for, by CloudTrail ({PRICE}).",
 )
 @click.option(
     "--trail",
     default="",
     metavar="NAME",
-    help="A trail of CloudTrail to log them with; by default the deployment's own.",
+    help="CloudTrail trail to use. [default: the deployment's own]",
 )
 @shared
 @click.pass_obj
-def command(screen: Screen, bucket: str, *, via: Via, access_events: bool, trail: str) -> None:
-    """Let the events of a bucket that is there come to the deployment, without a deploy.
+def command(out: Output, bucket: str, *, via: Via, access_events: bool, trail: str) -> None:
+    """Connect an existing bucket to the deployment, without a deploy.
 
-    One entry is added to the bucket's notifications, and all others stay as they are; where one
-    of them takes the same events, which S3 allows to one entry only, it is named and nothing is
-    changed. A bucket in bucketcast.toml is attached by the deploy, and changed there.
+    Adds one entry to the bucket's notifications and leaves the others alone. S3 sends an event to
+    one entry only: if another entry already takes the same events, the command names it and changes
+    nothing. Buckets in bucketcast.toml are connected by the deploy; change them there.
 
-    S3 heeds a change after some minutes. Where the way changes, both are kept, and their events may
-    come twice: attach the bucket the same way once more after the time that is said, and the old
-    way goes.
+    A change takes effect in S3 after a few minutes. When --via changes, the old and the new entry
+    are both kept meanwhile, and events may arrive twice: run the same command again after the time
+    printed to remove the old one.
 
-    Which events go where is said by rules: `bucketcast event add`. With --access-events the trail's
-    selectors follow them: what no rule asks for is not logged, and costs nothing.
+    Rules decide which events go where: see `bucketcast event add`. With --access-events the trail
+    logs only the calls that some rule needs, so nothing else is billed.
 
     \b
     Example:
@@ -54,9 +55,9 @@ def command(screen: Screen, bucket: str, *, via: Via, access_events: bool, trail
     """  # noqa: D301 - click reads the character
     if trail and not access_events:
         raise click.UsageError("--trail is for --access-events")
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    buckets = Buckets(there, aws)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    buckets = Attachments(there, aws)
     attached = buckets.attach(bucket, via)
     changed = attached.changed
     if access_events:
@@ -70,18 +71,18 @@ def command(screen: Screen, bucket: str, *, via: Via, access_events: bool, trail
         "both": attached.both,
         "sure": attached.switch.when,
     }
-    screen.answer(
+    out.answer(
         document,
-        f"Successfully attached {bucket} via {via}" if changed else f"{bucket} is attached already",
+        f"Successfully attached {bucket} via {via}" if changed else f"{bucket} is already attached",
         *(f"  {change}" for change in changed),
         *_until(attached),
-        *(f"  left as it was: {other}" for other in others),
+        *(f"  unchanged: {other}" for other in others),
     )
 
 
-def _until(attached: Attached) -> list[str]:
-    """What holds until S3 surely heeds the change."""
+def _until(attached: AttachResult) -> list[str]:
+    """Return when the change takes effect, as a line."""
     when = attached.switch.when
     if attached.both:
-        return [f"  both ways are in use, so that nothing is lost: attach it again after {when}"]
-    return [f"  S3 surely heeds it from {when}"] if attached.changed else []
+        return [f"  the old and the new entry are both active: attach it again after {when}"]
+    return [f"  takes effect in S3 by {when}"] if attached.changed else []

@@ -1,61 +1,61 @@
-"""`bucketcast backfill`: a bucket's objects as events, to one target."""
+"""`bucketcast backfill`: send a bucket's existing objects to one target."""
 
 import time
 
 import click
 
 from bucketcast.arn import Arn
-from bucketcast.cli import running, words
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.store import deployed
-from bucketcast.store.access import explained
-from bucketcast.store.pipeline import Runs
-from bucketcast.store.switches import Switches
+from bucketcast.aws import deployed
+from bucketcast.aws.attach.cutover import Cutovers
+from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.pipeline import Runs
+from bucketcast.cli import jobs, params
+from bucketcast.cli.output import Output, counted, shared
 
 
 @click.command()
-@click.argument("bucket", type=words.bucket_name)
-@click.option("--target", required=True, type=words.arn, metavar="ARN", help="The target.")
-@running.options("backfill", but=frozenset({"target"}))
+@click.argument("bucket", type=params.bucket_name)
+@click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
+@jobs.options("backfill", but=frozenset({"target"}))
 @click.option(
     "--resume",
-    type=words.rule_name,
+    type=params.rule_name,
     metavar="RUN",
-    help="Go on with an earlier run, which sends nothing twice.",
+    help="Continue an earlier run; nothing is sent twice.",
 )
-@running.waiting
+@jobs.waiting
 @shared
 @click.pass_obj
 def command(
-    screen: Screen, /, *, bucket: str, target: Arn, resume: str | None, no_wait: bool, **values: str
+    out: Output, /, *, bucket: str, target: Arn, resume: str | None, no_wait: bool, **values: str
 ) -> None:
-    """Send what a bucket holds already to a target, as if each object were put now.
+    """Send a bucket's existing objects to a target, as if each had just been uploaded.
 
-    It is refused while S3 may not heed yet how the bucket was attached: what is put then could be
-    missed both by the events and by the listing.
+    Only objects that the target's rules match are sent. Uploads may continue meanwhile: a real
+    event of an object always wins over its backfill event, whichever arrives first.
 
-    The target's rules choose, as for all events. Any real event of an object wins over these,
-    whichever comes first, so that uploads may go on meanwhile.
+    Right after `bucketcast attach` the command is refused until the notification is surely active,
+    because an object uploaded before that could be missed by both the events and the listing.
 
     \b
     Example:
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --resume RUN
     """  # noqa: D301 - click reads the character
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
     runs = Runs(there, aws)
-    given = {"bucket": bucket, "target": running.deployed_target(there, target).arn, **values}
-    with explained():
-        Switches(there.rules_table, aws.dynamodb).demand(bucket, time.time())
-    done = running.finish(screen, runs, "backfill", given, no_wait=no_wait, resume=resume)
+    given = {"bucket": bucket, "target": jobs.deployed_target(there, target).arn, **values}
+    with aws_errors():
+        Cutovers(there.rules_table, aws.dynamodb).require(bucket, time.time())
+    done = jobs.finish(out, runs, "backfill", given, no_wait=no_wait, resume=resume)
     if done.result is None:
-        running.answer_started(screen, done)
+        jobs.answer_started(out, done)
         return
     result = done.result
-    screen.answer(
+    out.answer(
         {"run": done.run, "link": done.link, **result},
-        f"{result['events']:,} events for {target}: of {result['objects']:,} objects in {bucket} "
-        f"its rules take {result['matched']:,}",
+        f"{counted(result['events'], 'event')} for {target}: its rules match "
+        f"{result['matched']:,} of {counted(result['objects'], 'object')} in {bucket}",
     )
-    running.notes(screen, result)
+    jobs.notes(out, result)

@@ -1,4 +1,4 @@
-"""`bucketcast config`: is the configuration right, and what does it amount to."""
+"""`bucketcast config`: check the configuration and show the effective one."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from bucketcast import targets
-from bucketcast.cli import page
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.cli import page, params
+from bucketcast.cli.output import Output, shared
 from bucketcast.config import (
     NOT_FOR_THE_FUNCTION,
     AlarmOptions,
@@ -21,43 +21,54 @@ from bucketcast.config import (
     PipelineOptions,
     RemovedOptions,
     RuntimeOptions,
+    S3SourceOptions,
     ScanConfig,
     ScanOptions,
+    SnsSourceOptions,
     Source,
     TargetConfig,
     TopicOptions,
+    TrailOptions,
     load,
 )
-from bucketcast.options import REFERENCE, Option, options_of
+from bucketcast.settings.options import REFERENCE, Option, options_of
 
 _COLUMNS = ("TABLE", "KEY", "VALUE", "")
 _SYNC_EVENTS = (
-    "the next event of a target goes only after the last was confirmed (default off) "
+    "send one event at a time per target, each only after the previous was confirmed (default off) "
     "MINIO_API_SYNC_EVENTS"
 )
-_CONTROL = "the S3 notification API behind a function URL, for mc and the SDKs (default off)"
+_CONTROL = "serve the S3 notification API at a function URL, for mc and the SDKs (default off)"
 _KMS_KEYS = (
-    "ARNs of the KMS keys of your own by which secrets, Inventory reports and listed buckets are "
-    "encrypted: who reads those may decrypt by them (default none)"
+    "ARNs of the customer managed KMS keys that encrypt secrets, Inventory reports and buckets; "
+    "functions and jobs get the right to decrypt with them (default none)"
 )
 _NESTED = (
-    "functions, alarms, rules and schedules in stacks of their own, for what is too large for one: "
-    "about 30 targets, or 90 buckets (default off)"
+    "put functions, alarms and schedules into nested stacks; needed from about 30 targets or 90 "
+    "buckets (default off)"
+)
+_DASHBOARD = (
+    "make a CloudWatch dashboard of the stack; an account's first three of at most 50 metrics are "
+    "free, others $3.00 a month (default on)"
+)
+_TRACING = "let X-Ray sample the functions' calls, $5.00 per million recorded (default off)"
+_LOG_RETENTION_DAYS = (
+    "days that CloudWatch keeps the functions' logs, one of its steps (default 30)"
 )
 _OBJECT_FACTS = (
-    "whether ingest may look at objects, for their metadata, tags, content type and storage class, "
-    "and for what mirrors are to show once a version went: of the buckets in this file (on), or of "
-    "all (default off; all for a local deploy)"
+    "whether ingest may read an object's metadata, tags, content type and storage class from S3, "
+    "and the current version for mirrors after a version was deleted: for the buckets in this file "
+    "(on) or for all (default off; all in a local deploy)"
 )
 _PEM_BEGIN = "-----BEGIN "
 
 
 class _WithEveryOption(click.Command):
-    """A command whose help ends with every option of every kind, from their declarations."""
+    """A command whose help ends with every configuration key, from their declarations."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
-        with formatter.section("At the top of the file"):
+        with formatter.section("Top-level keys"):
             formatter.write_dl(
                 [
                     ("sync_events (on|off)", _SYNC_EVENTS),
@@ -65,9 +76,15 @@ class _WithEveryOption(click.Command):
                     ("control (on|off)", _CONTROL),
                     ("kms_keys (list)", _KMS_KEYS),
                     ("nested (on|off)", _NESTED),
+                    ("dashboard (on|off)", _DASHBOARD),
+                    ("tracing (on|off)", _TRACING),
+                    ("log_retention_days (number)", _LOG_RETENTION_DAYS),
                 ]
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
+        _section(formatter, "[trail]", options_of(TrailOptions))
+        _section(formatter, "[source.s3]", options_of(S3SourceOptions))
+        _section(formatter, "[source.sns]", options_of(SnsSourceOptions))
         _section(formatter, "[ingest]", options_of(IngestOptions))
         _section(formatter, "[entry]", options_of(EntryOptions))
         _section(formatter, "[entry.NAME]", options_of(Source))
@@ -100,28 +117,21 @@ def _section(
 
 @click.command(cls=_WithEveryOption)
 @click.argument("kind", required=False, type=click.Choice(targets.kinds()))
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    default="bucketcast.toml",
-    show_default=True,
-    help="The configuration.",
-)
+@params.config_file
 @click.option(
     "--local/--aws",
     default=False,
-    help="What it is for; only a local deploy takes secrets in plain text. [default: --aws]",
+    help="Kind of deploy; only a local one accepts plain-text secrets. [default: --aws]",
 )
 @click.option("--markdown", is_flag=True, help="Print the documentation page of KIND instead.")
 @shared
 @click.pass_obj
-def command(screen: Screen, kind: str | None, *, path: Path, local: bool, markdown: bool) -> None:
-    """Check the configuration and show what it amounts to, of one KIND or of all.
+def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown: bool) -> None:
+    """Check the configuration and show the effective settings, of one KIND or of all.
 
-    Mistakes are listed all at once, one a line, and the exit code is 2. Variables of the
-    environment, MINIO_NOTIFY_<KIND>_<KEY>[_<ID>] and MINIO_API_SYNC_EVENTS, override the file, as
-    they do in a deploy. Secrets are not shown.
+    All errors are listed at once, one per line, with exit code 2. Environment variables
+    (MINIO_NOTIFY_<KIND>_<KEY>[_<ID>], MINIO_API_SYNC_EVENTS) override the file, as they do in a
+    deploy. Secrets are not shown.
 
     \b
     Example:
@@ -130,18 +140,18 @@ def command(screen: Screen, kind: str | None, *, path: Path, local: bool, markdo
     if markdown:
         if kind is None:
             raise click.UsageError("--markdown needs a KIND")
-        screen.answer({"kind": kind, "page": page.of(kind)}, *page.of(kind).splitlines())
+        out.answer({"kind": kind, "page": page.of(kind)}, *page.of(kind).splitlines())
         return
     deployment = load(path, os.environ, local=local)
     for note in deployment.notes:
-        if not screen.json:
-            screen.note(f"note: {note}")
+        if not out.json:
+            out.note(f"note: {note}")
     chosen = tuple(each for each in deployment.targets if kind in (None, each.kind))
-    screen.table(
+    out.table(
         _document(path, deployment, chosen),
         _COLUMNS,
         list(_rows(deployment, chosen, whole=kind is None)),
-        f"no target of kind {kind} is configured" if kind else "nothing is configured",
+        f"no target of kind {kind} is configured" if kind else "the configuration is empty",
     )
 
 
@@ -152,11 +162,19 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "object_facts": config.object_facts,
         "control": config.control,
         "kms_keys": list(config.kms_keys),
-        "ingest": {"reserved_concurrency": config.reserved},
+        "ingest": {"reserved_concurrency": config.reserved, "window": config.ingest_window},
         "nested": config.nested,
+        "dashboard": config.dashboard,
+        "tracing": config.tracing,
+        "log_retention_days": config.log_retention_days,
         "buckets": {
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
+        },
+        "trail": {"name": config.trail, "bucket_events": config.bucket_events},
+        "source": {
+            "s3": {"accounts": list(config.accounts)},
+            "sns": {"topics": list(config.sns_topics)},
         },
         "entry": dict(_entry(config)) or None,
         "alarms": dict(_alarms(config)) or None,
@@ -189,25 +207,40 @@ def _rows(
         where = f"notify_{target.kind}.{target.id}"
         yield where, "", str(target.arn), "(its ARN)"
         if not target.enabled:
-            yield where, "enable", "off", "(its events wait)"
+            yield where, "enable", "off", "(events are queued, not sent)"
         for key, text, note in _settings(target):
             yield where, key, _short(text), note
         for key in options_of(DeployOptions):
             yield f"{where}.deploy", key, _shown(getattr(target.deploy, key)), ""
 
 
+def _source_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
+    if config.accounts:
+        yield "source.s3", "accounts", _shown(config.accounts)
+    if config.sns_topics:
+        yield "source.sns", "topics", _shown(config.sns_topics)
+
+
 def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
-    """Table, key and value of all that is no target."""
+    """Yield table, key and value of everything but targets."""
     yield "", "sync_events", _shown(config.sync_events)
     yield "", "object_facts", config.object_facts
     yield "", "control", _shown(config.control)
     if config.kms_keys:
         yield "", "kms_keys", _shown(config.kms_keys)
     yield "", "nested", _shown(config.nested)
+    yield "", "dashboard", _shown(config.dashboard)
+    yield "", "tracing", _shown(config.tracing)
+    yield "", "log_retention_days", _shown(config.log_retention_days)
     for name, bucket in config.buckets.items():
         for key in options_of(Bucket):
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))
+    if config.trail:
+        yield "trail", "name", config.trail
+    yield "trail", "bucket_events", _shown(config.bucket_events)
+    yield from _source_rows(config)
     yield "ingest", "reserved_concurrency", _shown(config.reserved)
+    yield "ingest", "window", f"{config.ingest_window}s"
     yield from _entry_rows(config)
     for key, text in _alarms(config):
         yield "alarms", key, text
@@ -223,16 +256,16 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
 
 
 def _entry_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
-    held = dict(_entry(config))
-    for name, source in held.pop("sources", {}).items():
+    entry = dict(_entry(config))
+    for name, source in entry.pop("sources", {}).items():
         for key, value in source.items():
             yield f"entry.{name}", key, _shown(value)
-    for key, value in held.items():
+    for key, value in entry.items():
         yield "entry", key, _shown(value)
 
 
 def _alarms(config: Deployment) -> Iterator[tuple[str, str]]:
-    """Who is told."""
+    """Yield the configured receiver of alarms."""
     if config.alarms:
         for key in options_of(AlarmOptions):
             if text := getattr(config.alarms, key):
@@ -256,7 +289,7 @@ def _pipeline(config: Deployment) -> Iterator[tuple[str, Any]]:
 
 
 def _scan(scan: ScanConfig) -> Iterator[tuple[str, str]]:
-    """Only what the table has; the rest is the job's own default."""
+    """Yield the keys that are set; the job has defaults for the rest."""
     yield from scan.options.items()
     if scan.schedule:
         yield "schedule", scan.schedule
@@ -265,7 +298,7 @@ def _scan(scan: ScanConfig) -> Iterator[tuple[str, str]]:
 
 
 def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
-    """Key, value and a remark for each option; of a secret at most its reference is seen."""
+    """Yield key, value and a remark for each option; a secret shows only its reference."""
     declared: Any = targets.load(target.kind).Settings
     for key, known in page.own_first(declared).items():
         if key in NOT_FOR_THE_FUNCTION:
@@ -280,7 +313,7 @@ def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
 
 
 def _entry(config: Deployment) -> Iterator[tuple[str, Any]]:
-    """What the HTTP entry may take, and from whom; a token in plain text is not shown."""
+    """Yield the settings of the HTTP entry; plain-text tokens are not shown."""
     if config.entry:
         yield "reserved_concurrency", config.entry.reserved_concurrency
         hidden = {REFERENCE + name for name in config.entry.plain_secrets}

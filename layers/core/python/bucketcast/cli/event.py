@@ -1,7 +1,7 @@
-"""`bucketcast event`: MinIO's `mc event`, on this deployment's rules.
+"""`bucketcast event`: MinIO's `mc event` for this deployment's rules.
 
-Where `mc` is known to be wrong it is not followed: `rm` with only an ARN removes all of its rules,
-and one that matches nothing fails.
+Two bugs of `mc` are not copied: `rm` with only an ARN removes all rules of that ARN, and `rm` that
+matches no rule fails.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,78 +9,92 @@ from typing import Any
 
 import click
 
-from bucketcast.access import PRICE
 from bucketcast.arn import Arn
-from bucketcast.cli import asked, words
-from bucketcast.cli.following import follow
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.aws import deployed
+from bucketcast.aws.attach.access_events import AccessEvents
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.object_permission import missing_permission
+from bucketcast.aws.rules import RuleExistsError, Rules
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.cli import filters, params
+from bucketcast.cli.event_apply import apply
+from bucketcast.cli.output import Output, shared
+from bucketcast.cli.trail import follow
 from bucketcast.errors import BucketcastError
-from bucketcast.printable import printable
-from bucketcast.regexes import check_total
 from bucketcast.rules import Rule, patterns
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, explained
-from bucketcast.store.access_events import AccessEvents
-from bucketcast.store.looks import blind
-from bucketcast.store.rules import RuleExistsError, Rules
-from bucketcast.store.topics.items import Items
+from bucketcast.rules.access_events import PRICE
+from bucketcast.rules.listing import document
+from bucketcast.rules.regexes import check_total
 from bucketcast.topics.model import TopicArn, is_topic
 
-_COLUMNS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
+_COLUMNS = ("BUCKET", "ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
 _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
 _WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
 
 
 class NoRuleError(BucketcastError):
-    """Nothing matches what was to be removed, or more than was named."""
+    """No rule matches, or more than one does without --force."""
+
+
+class NoBucketError(BucketcastError):
+    """The bucket does not exist."""
 
 
 class NotLookedAtError(BucketcastError):
-    """A rule asks for what only the object knows, and ingest may not look at it."""
+    """A rule filters by object metadata or tags, and ingest may not read them."""
 
 
-_bucket = click.argument("bucket", type=words.bucket_name)
+_bucket = click.argument("bucket", type=params.bucket_name)
 
 
 @click.group()
 def command() -> None:
-    """Rules: which events of a bucket go to which target.
+    """Add, list, apply and remove rules: which events of a bucket go to which target.
 
-    A rule is in force when the command that made it returns.
+    A rule is active as soon as the command that added it returns.
     """
+
+
+command.add_command(apply)
 
 
 @command.command()
 @_bucket
-@click.argument("arn", type=words.arn)
+@click.argument("arn", type=params.arn)
 @click.option(
     "--event",
     "events",
-    type=words.events,
+    type=params.events,
     metavar="EVENTS",
     default="put,delete,get",
-    show_default="put,delete,get; to be named where access events are on",
+    show_default="put,delete,get; required if access events are enabled",
     help=_WORDS,
 )
-@asked.options
+@filters.options
 @click.option(
-    "-p", "--ignore-existing", is_flag=True, help="Succeed also when the rule is there already."
+    "-p", "--ignore-existing", is_flag=True, help="Succeed if the same rule already exists."
+)
+@click.option(
+    "--ahead",
+    is_flag=True,
+    help="Accept a bucket that does not exist in S3: one to be created, or one of MinIO or Ceph.",
 )
 @shared
 @click.pass_obj
 def add(
-    screen: Screen,
+    out: Output,
     /,
     bucket: str,
     arn: Arn,
     *,
     events: tuple[str, ...],
     ignore_existing: bool,
+    ahead: bool,
     **given: Any,
 ) -> None:
-    """Send a bucket's events to a target.
+    """Add a rule: send a bucket's events to a target.
 
-    All that is asked for must hold; of the same option with several values, one is enough.
+    All filters must match; of one option given several times, one value is enough.
 
     \b
     Example:
@@ -88,99 +102,120 @@ def add(
         --event put,delete --prefix images/ --suffix .jpg --suffix .png \\
         --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
-    fields = asked.fields(given)
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
+    fields = filters.fields(given)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
     target = there.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    if why_blind := blind(rule, there):
+    if why_blind := missing_permission(rule, there):
         raise NotLookedAtError(why_blind)
+    why = deployed.why_not_attached(bucket, there, aws)
+    if why == deployed.missing(bucket) and not ahead:
+        raise NoBucketError(
+            f"{why}: check the name, or add --ahead for a bucket to be created or one of MinIO or "
+            "Ceph"
+        )
     _refuse_unasked_costs(rule, there, aws)
-    with explained():
+    with aws_errors():
         _refuse_large(rule, Rules(there.rules_table, aws.dynamodb))
         try:
             Rules(there.rules_table, aws.dynamodb).add(rule)
         except RuleExistsError as error:
             if not ignore_existing:
-                raise RuleExistsError(f"{error}; -p takes that for success") from None
-    why = "" if _scanners(rule) else deployed.why_not_wired(bucket, there, aws)
-    if why and not screen.json:
-        screen.note(
-            f"note: {why}; `bucketcast attach {bucket}`, or [bucket.{bucket}] in bucketcast.toml "
-            "and a deploy, make them come"
+                raise RuleExistsError(f"{error}; use -p to ignore this") from None
+    why = "" if _scanners(rule) else why
+    if why and not out.json:
+        out.note(
+            f"note: {why}; connect it with `bucketcast attach {bucket}`, or with [bucket.{bucket}] "
+            "in bucketcast.toml and a deploy"
         )
     loop = _loop(rule, target)
-    if loop and not screen.json:
-        screen.note(f"note: {loop}")
+    if loop and not out.json:
+        out.note(f"note: {loop}")
     notes = [
         *([why] if why else []),
         *([loop] if loop else []),
-        *follow(screen, bucket, there, aws, rule),
+        *follow(out, bucket, there, aws, rule),
     ]
-    document = {"bucket": bucket, **_document(rule), "note": "; ".join(notes)}
-    screen.answer(document, f"Successfully added {rule.arn}")
+    answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
+    out.answer(answer, f"Successfully added {rule.arn}")
 
 
 @command.command()
-@_bucket
-@click.argument("arn", type=words.arn, required=False)
+@click.argument("bucket", type=params.bucket_name, required=False)
+@click.argument("arn", type=params.arn, required=False)
 @shared
 @click.pass_obj
-def ls(screen: Screen, bucket: str, arn: Arn | None) -> None:
-    """List a bucket's rules, all or those of one target.
+def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
+    """List the rules of a bucket, or of all buckets; with ARN, only those for that target.
 
     \b
     Example:
+      bucketcast event ls
       bucketcast event ls uploads
     """  # noqa: D301 - click reads the character
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    rules = _of(there, bucket, arn, aws)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    with aws_errors():
+        names = [bucket] if bucket else Rules(there.rules_table, aws.dynamodb).buckets()
+    rules = [rule for name in names for rule in _of(there, name, arn, aws)]
     known = {target.arn for target in there.targets} | _topics(rules, there, aws)
     rows = [
         (
+            rule.bucket,
             rule.arn if rule.arn in known else f"{rule.arn} (not deployed)",
             ",".join(rule.events),
             rule.prefix,
             rule.suffix,
-            asked.shown(rule),
+            filters.shown(rule),
             rule.name,
             rule.id,
         )
         for rule in rules
     ]
-    document = {
+    answer = {
         "bucket": bucket,
-        "rules": [{**_document(rule), "deployed": rule.arn in known} for rule in rules],
+        **({"arn": arn.plain} if arn else {}),
+        "rules": [
+            {"bucket": rule.bucket, **document(rule), "deployed": rule.arn in known}
+            for rule in rules
+        ],
     }
     about = f" that names {arn.plain}" if arn else ""
     # Two of the columns are seldom used, and a terminal is narrow.
-    used = [at for at, name in enumerate(_COLUMNS) if name in _ALWAYS or any(r[at] for r in rows)]
-    screen.table(
-        document,
+    always = _ALWAYS if bucket else (*_ALWAYS, "BUCKET")
+    used = [
+        at
+        for at, name in enumerate(_COLUMNS)
+        if name in always or (name != "BUCKET" and any(row[at] for row in rows))
+    ]
+    out.table(
+        answer,
         [_COLUMNS[at] for at in used],
         [[row[at] for at in used] for row in rows],
-        f"{bucket} has no rule{about}",
+        f"{bucket or 'no bucket'} has {'no ' if bucket else ''}rules{about}",
     )
 
 
 @command.command()
 @_bucket
-@click.argument("arn", type=words.arn, required=False)
+@click.argument("arn", type=params.arn, required=False)
 @click.option(
     "--event",
     "events",
-    type=words.events,
+    type=params.events,
     metavar="EVENTS",
-    help=f"Only the rule with just these: {_WORDS}",
+    help=f"Only the rule with exactly these events: {_WORDS}",
 )
-@asked.options
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the rule that `ls` shows so.")
-@click.option("--force", is_flag=True, help="Needed without ARN, and to remove more than was told.")
+@filters.options
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the rule with this ID.")
+@click.option(
+    "--force", is_flag=True, help="Required without ARN, or if several rules match the filters."
+)
 @shared
 @click.pass_obj
 def rm(
-    screen: Screen,
+    out: Output,
     /,
     bucket: str,
     arn: Arn | None,
@@ -192,9 +227,9 @@ def rm(
 ) -> None:
     """Remove rules of a bucket.
 
-    With an ARN alone: all rules that name it. With what a rule asks for: the one rule that asks
-    for exactly this, and of other things for nothing. With --id: just these. Else, without an ARN,
-    the rules of every target, which needs --force. What was delivered or waits already stays.
+    With an ARN: all rules for that target. With filters: the rule with exactly these filters. With
+    --id: the rules with these ids. With the bucket alone: all its rules, which needs --force.
+    Events that are already queued are still delivered.
 
     \b
     Example:
@@ -202,16 +237,17 @@ def rm(
         --event put,delete --suffix .jpg
       bucketcast event rm uploads --force
     """  # noqa: D301 - click reads the character
-    fields = asked.fields(given)
+    fields = filters.fields(given)
     narrowed = events is not None or any(given.values())
     if ids and narrowed:
-        raise click.UsageError("--id names a rule exactly; leave out what it asks for")
+        raise click.UsageError("--id cannot be combined with filters")
     if arn is None and not (force or ids):
         raise click.UsageError(
-            f"this removes rules of {bucket} for every target: name an ARN or --id, or add --force"
+            f"this would remove the rules of {bucket} for every target: give an ARN or --id, or "
+            "add --force"
         )
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
     rules = _of(there, bucket, arn, aws)
     if ids:
         rules = [rule for rule in rules if rule.id in ids]
@@ -221,40 +257,40 @@ def rm(
     if unknown or not rules:
         about = f" has the id {', '.join(unknown)}" if unknown else " matches"
         raise NoRuleError(
-            f"no rule of {bucket}{about}, so none was removed; "
-            f"`bucketcast event ls {bucket}` shows what there is"
+            f"no rule of {bucket}{about}, nothing was removed; "
+            f"`bucketcast event ls {bucket}` lists the rules"
         )
     if narrowed and len(rules) > 1 and not force:
-        listed = "".join(f"\n  {_line(rule)}" for rule in rules)
+        listed = "".join(f"\n  {filters.line(rule)}" for rule in rules)
         raise NoRuleError(
-            f"{len(rules)} rules match, none was removed: say which with --event, "
-            f"or add --force to remove all of them{listed}"
+            f"{len(rules)} rules match, nothing was removed: add --event to select one, "
+            f"or --force to remove all of them{listed}"
         )
-    with explained():
+    with aws_errors():
         Rules(there.rules_table, aws.dynamodb).remove(rules)
-    follow(screen, bucket, there, aws)
-    document = {"bucket": bucket, "removed": [_document(rule) for rule in rules]}
-    screen.answer(document, *(f"Successfully removed {_line(rule)}" for rule in rules))
+    follow(out, bucket, there, aws)
+    answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
+    out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
 
 
 def _topics(rules: Sequence[Rule], there: deployed.Deployed, aws: Aws) -> set[str]:
-    """The ARNs of topics that rules name and that are there."""
-    items = Items(there.rules_table, aws.dynamodb)
+    """Return the ARNs of the existing topics that rules name."""
+    items = TopicTable(there.rules_table, aws.dynamodb)
     named = {rule.arn for rule in rules if is_topic(rule.arn)}
-    with explained():
+    with aws_errors():
         return {arn for arn in named if items.topic(TopicArn.parse(arn))}
 
 
 def _of(there: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
     """The bucket's rules, ordered by ARN and what they ask for."""
-    with explained():
+    with aws_errors():
         rules = Rules(there.rules_table, aws.dynamodb).of(bucket)
     wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
     return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
 
 
 def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any]) -> bool:
-    """Whether it asks for just this; no events are any."""
+    """Return whether a rule has exactly these events and filters; None is any events."""
     return (
         (events is None or set(rule.events) == set(events))
         and rule.prefix == fields["prefix"]
@@ -265,20 +301,20 @@ def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any
 
 
 def _refuse_unasked_costs(rule: Rule, there: deployed.Deployed, aws: Aws) -> None:
-    """The default has reads in it, which CloudTrail would begin to log, for money."""
+    """Refuse the default events where its reads would make CloudTrail log, for money."""
     source = click.get_current_context().get_parameter_source("events")
     if source is click.core.ParameterSource.DEFAULT and AccessEvents(there, aws).are_on(
         rule.bucket
     ):
         raise click.UsageError(
-            f"--event: missing, and access events of {rule.bucket} are on, so the default "
-            f"put,delete,get would let CloudTrail log its reads ({PRICE}); "
-            "allowed is --event put,delete, or --event put,delete,get if that is meant"
+            f"--event: missing. Access events of {rule.bucket} are enabled, so the default "
+            f"put,delete,get would make CloudTrail log reads ({PRICE}); "
+            "give --event put,delete, or --event put,delete,get to accept that"
         )
 
 
 def _refuse_large(rule: Rule, rules: Rules) -> None:
-    """What ingest could not hold in memory must not come into force."""
+    """Refuse a rule whose regular expressions ingest could not hold in memory."""
     if patterns(rule):
         there = {text for each in rules.of(rule.bucket) for text in patterns(each)}
         try:
@@ -288,37 +324,15 @@ def _refuse_large(rule: Rule, rules: Rules) -> None:
 
 
 def _loop(rule: Rule, target: deployed.DeployedTarget) -> str:
-    """What to say where a target writes into the bucket whose events it is to be sent."""
+    """Return a warning if the target writes into the bucket whose events it gets."""
     if target.writes != rule.bucket:
         return ""
     return (
-        f"{target.arn} writes into {rule.bucket} itself: unless what it writes has another prefix "
-        "or suffix than the rule asks for, each event makes the next, without an end and for money"
+        f"{target.arn} itself writes into {rule.bucket}: unless the prefix or suffix of the rule "
+        "excludes what it writes, every event causes another one, endlessly and at your cost"
     )
 
 
-def _line(rule: Rule) -> str:
-    more = "".join(f" {text}" for text in (asked.shown(rule), rule.name) if text)
-    ends = f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
-    return printable(f"{rule.arn} {','.join(rule.events)} {ends}{more}")
-
-
 def _scanners(rule: Rule) -> bool:
-    """Whether it asks for the scanner's events alone, which come whatever S3 tells."""
+    """Return whether a rule has scanner events only, which need no bucket notification."""
     return all(event.startswith("s3:Scanner:") for event in rule.events)
-
-
-def _document(rule: Rule) -> dict[str, Any]:
-    """A rule with the keys of `mc --json`, and what goes beyond."""
-    return {
-        "id": rule.id,
-        "arn": rule.arn,
-        "event": list(rule.events),
-        "prefix": rule.prefix,
-        "suffix": rule.suffix,
-        "conditions": [
-            {"on": one.on, "how": one.how, "values": list(one.values), "unless": one.unless}
-            for one in rule.conditions
-        ],
-        "name": rule.name,
-    }

@@ -1,17 +1,17 @@
-"""`bucketcast gateway`: the control plane and the way to S3, at one address."""
+"""`bucketcast gateway`: the control plane and a proxy to S3, at one address."""
 
 import click
 
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.aws import deployed
+from bucketcast.cli.output import Output, shared
 from bucketcast.control.sns.secure import CHOICES, SecureCalls
 from bucketcast.errors import BucketcastError
-from bucketcast.store import deployed
 
 PORT = 9100
 
 
 class NoAddressError(BucketcastError):
-    """The address names one program's, or none of this machine."""
+    """The address is in use, or not one of this machine's."""
 
 
 @click.command()
@@ -31,7 +31,7 @@ class NoAddressError(BucketcastError):
     default=["localhost"],
     show_default=True,
     metavar="DOMAIN",
-    help="BUCKET.DOMAIN in a URL names the bucket; may be given again.",
+    help="Accept BUCKET.DOMAIN as host name; may be repeated.",
 )
 @click.option(
     "--secure",
@@ -40,30 +40,32 @@ class NoAddressError(BucketcastError):
     envvar="GATEWAY_SECURE",
     show_default=True,
     show_envvar=True,
-    help="Which calls count as sent over HTTPS, so that topics with passwords are taken and shown: "
-    "those that a proxy in front says so of (X-Forwarded-Proto), or all.",
+    help="Which calls count as HTTPS, so that topics with passwords are accepted and shown: those "
+    "marked by a proxy in front (X-Forwarded-Proto), or all.",
 )
 @shared
 @click.pass_obj
 def command(
-    screen: Screen, host: str, *, port: int, domains: tuple[str, ...], secure: SecureCalls
+    out: Output, host: str, *, port: int, domains: tuple[str, ...], secure: SecureCalls
 ) -> None:
-    """Serve one address for mc, minio-py and boto3, until interrupted.
+    """Serve one address for mc, minio-py and boto3 until interrupted.
 
-    Calls are signed by users of `bucketcast user add`. Bucket notifications and topics are answered
-    here; every other S3 call goes on to S3, signed anew with the ordinary AWS environment.
+    Users made by `bucketcast user add` sign the calls. The gateway answers calls about bucket
+    notifications and topics itself, and forwards every other S3 call to S3, signed with its own AWS
+    credentials.
 
     \b
     Example:
       bucketcast gateway --port 9100
       mc alias set local http://127.0.0.1:9100 ACCESS_KEY SECRET_KEY
     """  # noqa: D301 - click reads the character
-    from bucketcast.control.served import serve  # noqa: PLC0415 - a server takes long to import
+    from bucketcast.control.server import serve  # noqa: PLC0415 - a server takes long to import
 
-    there = deployed.find(screen.stack, screen.aws())
+    there = deployed.find(out.stack, out.aws())
     try:
-        serve(there, screen.aws(), host=host, port=port, domains=domains, secure_calls=secure)
+        serve(there, out.aws(), host=host, port=port, domains=domains, secure_calls=secure)
     except OSError as error:
         raise NoAddressError(
-            f"cannot listen at {host}:{port}: {error.strerror}; --port or GATEWAY_PORT names one"
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port or "
+            "GATEWAY_PORT"
         ) from None

@@ -1,4 +1,4 @@
-"""`bucketcast import`: configurations of other systems, turned into Bucketcast's."""
+"""`bucketcast import`: convert configurations of other systems."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from bucketcast.cli import import_ceph, words
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.cli import import_ceph, params
+from bucketcast.cli.output import Output, shared
 from bucketcast.errors import BucketcastError
-from bucketcast.moving import files, settled, written
+from bucketcast.migrate import files, merge, render
 from bucketcast.rules import Rule
 
 _PRIVATE = 0o600
@@ -17,45 +17,45 @@ _STANDARD_INPUT = Path("-")
 
 
 class NotWrittenError(BucketcastError):
-    """The file system did not take what was made."""
+    """A file could not be written."""
 
 
 @click.group()
 def command() -> None:
-    """Turn what another system is configured with into Bucketcast's own."""
+    """Import the configuration of another system."""
 
 
 @command.command()
-@words.files
+@params.files
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the configuration there instead of to standard output.",
+    help="Write the configuration to FILE instead of standard output.",
 )
 @click.option(
     "--secrets",
     "script",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write the commands that store the secrets there, with their values, for you alone.",
+    help="Write a script that stores the secrets, including their values (mode 0600).",
 )
 @click.option(
     "--plain-secrets",
     is_flag=True,
-    help="Leave secrets in the configuration, which only a local deploy takes.",
+    help="Keep secrets in the configuration; accepted by a local deploy only.",
 )
 @click.option(
     "--bucket",
-    type=words.bucket_name,
+    type=params.bucket_name,
     metavar="NAME",
-    help="Whose notification XML it is; needed unless the file is NAME/notification.xml.",
+    help="Bucket of a notification XML; not needed if the file is NAME/notification.xml.",
 )
-@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 @shared
 @click.pass_obj
 def minio(  # noqa: PLR0913 - one parameter an option
-    screen: Screen,
+    out: Output,
     paths: tuple[Path, ...],
     *,
     output: Path | None,
@@ -64,16 +64,17 @@ def minio(  # noqa: PLR0913 - one parameter an option
     bucket: str | None,
     force: bool,
 ) -> None:
-    """Turn what a MinIO server is configured with into bucketcast.toml.
+    """Convert the configuration of a MinIO server into bucketcast.toml.
 
-    FILE is the text of `mc admin config export`, a file of MINIO_NOTIFY_... variables such as
-    /etc/default/minio, a config.json of before 2020, or a bucket's notification XML, which becomes
-    the commands that make its rules; several are joined as MinIO joins them. - is standard input.
+    FILE is the output of `mc admin config export`, a file of MINIO_NOTIFY_... variables such as
+    /etc/default/minio, a config.json from before 2020, or a bucket's notification XML, which is
+    converted into `bucketcast event add` commands. Several files are merged as MinIO merges them.
+    - is standard input.
 
-    The configuration goes to standard output, the commands for rules too: with both, --output is
-    needed. Secrets become references, and the commands that store them are said apart. What is not
-    taken over is said with its reason; what cannot be taken over is a mistake: all are listed,
-    nothing is written, and the exit code is 2.
+    Configuration and commands go to standard output; with both, --output is required. Secrets
+    become references; the commands that store them are printed, or written with --secrets. Settings
+    that do not apply are listed with the reason. If anything cannot be converted, all errors are
+    listed, nothing is written, and the exit code is 2.
 
     \b
     Example:
@@ -84,27 +85,26 @@ def minio(  # noqa: PLR0913 - one parameter an option
     """  # noqa: D301 - click reads the character
     _none_is_there((output, script), force=force)
     read = files.read(map(_read, paths), bucket=bucket or "")
-    found = settled.settle(read)
-    for rule in found.rules:
+    merged = merge.merge(read)
+    for rule in merged.rules:
         _check(rule)
-    made = written.configuration(found, plain=plain_secrets)
-    if made.toml and found.rules and output is None and not screen.json:
+    made = render.configuration(merged, plain=plain_secrets)
+    if made.toml and merged.rules and output is None and not out.json:
         raise click.UsageError(
-            "there are a configuration and rules: --output FILE takes the configuration, and the "
-            "commands for the rules go to standard output"
+            "the files contain both a configuration and rules: write the configuration to a file "
+            "with --output FILE; the commands for the rules go to standard output"
         )
     if output is not None and made.toml:
         _write(output, made.toml, private=plain_secrets)
     if script is not None and made.secrets:
-        commands = [stored.command(with_text=True) for stored in made.secrets]
-        _write(script, "\n".join(["set -e", *commands, ""]), private=True)
-    notes = [*made.notes, *_about_rules(found.rules, made)]
-    if not screen.json:
-        _say(screen, found, made, notes, script)
+        _write(script, render.script(made.secrets), private=True)
+    notes = [*made.notes, *_about_rules(merged.rules, made)]
+    if not out.json:
+        _say(out, merged, made, notes, script)
     toml = [] if output else made.toml.splitlines()
     document = {"output": str(output) if output and made.toml else None}
-    document |= _document(found, made, notes)
-    screen.answer(document, *toml, *map(written.command, found.rules), exact=True)
+    document |= _document(merged, made, notes)
+    out.answer(document, *toml, *map(render.command, merged.rules), exact=True)
 
 
 command.add_command(import_ceph.command)
@@ -115,7 +115,7 @@ def _read(path: Path) -> files.File:
         with click.open_file(str(path), encoding="utf-8-sig") as stream:
             text = stream.read()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "no text in UTF-8"
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise click.UsageError(f"{path} cannot be read: {why}") from None
     return files.File("standard input" if path == _STANDARD_INPUT else str(path), text)
 
@@ -123,7 +123,7 @@ def _read(path: Path) -> files.File:
 def _none_is_there(paths: Iterable[Path | None], *, force: bool) -> None:
     for path in paths:
         if path is not None and path.exists() and not force:
-            raise click.UsageError(f"{path} is there already: name another file, or add --force")
+            raise click.UsageError(f"{path} already exists: choose another file, or add --force")
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:
@@ -137,49 +137,49 @@ def _write(path: Path, text: str, *, private: bool) -> None:
 
 
 def _check(rule: Rule) -> None:
-    """What `event add` would refuse; MinIO stores such rules."""
-    words.bucket_name(rule.bucket)
-    words.key_part(rule.prefix)
-    words.key_part(rule.suffix)
+    """Refuse what `event add` would refuse; MinIO stores such rules."""
+    params.bucket_name(rule.bucket)
+    params.key_part(rule.prefix)
+    params.key_part(rule.suffix)
 
 
-def _about_rules(rules: Iterable[Rule], made: written.Configuration) -> list[str]:
+def _about_rules(rules: Iterable[Rule], made: render.Configuration) -> list[str]:
     notes = []
     if buckets := sorted({rule.bucket for rule in rules}):
         listed = ", ".join(buckets)
         notes.append(
-            f"the configuration takes {listed} as they are on S3: create = true makes new ones"
+            f"the configuration expects these buckets in S3: {listed}; create = true creates them"
             if made.toml
-            else f"rules need their buckets wired: [bucket.NAME] in bucketcast.toml for {listed}"
+            else f"connect the buckets with [bucket.NAME] in bucketcast.toml: {listed}"
         )
     if made.arns:
         unknown = sorted({rule.arn for rule in rules}.difference(made.arns))
-        notes += [f"rules name {arn}, which is no target in these files" for arn in unknown]
+        notes += [f"rules refer to {arn}, which these files do not configure" for arn in unknown]
     return notes
 
 
 def _say(
-    screen: Screen,
-    found: settled.Settled,
-    made: written.Configuration,
+    out: Output,
+    merged: merge.Merged,
+    made: render.Configuration,
     notes: Iterable[str],
     script: Path | None,
 ) -> None:
-    for why in dict.fromkeys(left.why for left in found.left_out):
-        what = ", ".join(left.what for left in found.left_out if left.why == why)
-        screen.note(f"left out: {what}: {why}")
+    for why in dict.fromkeys(left.why for left in merged.left_out):
+        what = ", ".join(left.what for left in merged.left_out if left.why == why)
+        out.note(f"skipped: {what}: {why}")
     for note in notes:
-        screen.note(f"note: {note}")
+        out.note(f"note: {note}")
     if made.secrets and script:
-        screen.note(f"store the secrets before a deploy: sh {script}; then delete that file")
+        out.note(f"store the secrets before the deploy: sh {script}; then delete that file")
     elif made.secrets:
-        screen.note("store the secrets before a deploy, or write this with values by --secrets:")
+        out.note("store the secrets before the deploy, or get a script with --secrets FILE:")
         for stored in made.secrets:
-            screen.note(f"  {stored.command(with_text=False)}")
+            out.note(f"  {stored.command}")
 
 
 def _document(
-    found: settled.Settled, made: written.Configuration, notes: Iterable[str]
+    merged: merge.Merged, made: render.Configuration, notes: Iterable[str]
 ) -> dict[str, Any]:
     return {
         "configuration": made.toml,
@@ -188,7 +188,7 @@ def _document(
             {
                 "name": stored.name,
                 "option": stored.option,
-                "command": stored.command(with_text=False),
+                "command": stored.command,
             }
             for stored in made.secrets
         ],
@@ -199,10 +199,10 @@ def _document(
                 "event": list(rule.events),
                 "prefix": rule.prefix,
                 "suffix": rule.suffix,
-                "command": written.command(rule),
+                "command": render.command(rule),
             }
-            for rule in found.rules
+            for rule in merged.rules
         ],
-        "left_out": [{"what": left.what, "why": left.why} for left in found.left_out],
+        "left_out": [{"what": left.what, "why": left.why} for left in merged.left_out],
         "notes": list(notes),
     }

@@ -1,4 +1,4 @@
-"""`bucketcast import ceph`: topics and notifications of RGW, made here."""
+"""`bucketcast import ceph`: import RGW's topics and notifications."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -7,51 +7,53 @@ from typing import Any
 
 import click
 
-from bucketcast.cli import words
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.topics.factory import topics_of
+from bucketcast.aws.topics.topics import Change, Wanted
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
 from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import document
-from bucketcast.control.s3.binding import Binding
 from bucketcast.control.s3.notification import Notifications
+from bucketcast.control.s3.topic_lookup import TopicLookup
 from bucketcast.control.sns.certificate import certificate
 from bucketcast.control.users import User
 from bucketcast.errors import BucketcastError
-from bucketcast.moving import ceph as moving
-from bucketcast.notification import Notification
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, explained
-from bucketcast.store.deployed import Deployed
-from bucketcast.store.topics.opened import topics_of
-from bucketcast.store.topics.topics import Change, Wanted
+from bucketcast.migrate import ceph
 from bucketcast.topics.attributes import Given, checked
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import TopicArn, demand_name
+from bucketcast.topics.model import TopicArn, require_name
+from bucketcast.topics.notification import Notification
 
 _WHOEVER = User("import", "", "", admin=True)
 
 
 class NotTakenOverError(BucketcastError):
-    """A topic or a notification of RGW cannot be here; the text says which, and why."""
+    """A topic or notification of RGW cannot be imported; the text says which and why."""
 
 
 @click.command("ceph")
-@words.files
+@params.files
 @click.option(
     "--bucket",
-    type=words.bucket_name,
+    type=params.bucket_name,
     metavar="NAME",
-    help="Whose notifications they are; the JSON does not say it.",
+    help="Bucket of the notifications; the JSON does not contain it.",
 )
-@click.option("--apply", "applied", is_flag=True, help="Make them; else it is only said what.")
+@click.option(
+    "--apply", "applied", is_flag=True, help="Make the changes; without it they are only listed."
+)
 @shared
 @click.pass_obj
-def command(screen: Screen, paths: tuple[Path, ...], *, bucket: str | None, applied: bool) -> None:
-    """Take over topics and notifications of Ceph RGW.
+def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied: bool) -> None:
+    """Import topics and notifications of Ceph RGW.
 
-    FILE is what `radosgw-admin topic list` or `radosgw-admin notification list --bucket NAME`
-    prints; - is standard input. Topics keep tenant, owner and name, and get this deployment's
-    region in their ARN; notifications are merged with those of the bucket by Id and topic. Whatever
-    cannot be taken over is a mistake, and nothing is made then.
+    FILE is the output of `radosgw-admin topic list` or `radosgw-admin notification list --bucket
+    NAME`; - is standard input. Topics keep tenant, owner and name; their ARNs get this deployment's
+    region. Notifications are merged into the bucket's by Id and topic. If anything cannot be
+    imported, all errors are listed and nothing is changed.
 
     \b
     Example:
@@ -60,19 +62,19 @@ def command(screen: Screen, paths: tuple[Path, ...], *, bucket: str | None, appl
       bucketcast import ceph topics.json --apply
       bucketcast import ceph uploads.json --bucket uploads --apply
     """  # noqa: D301 - click reads the character
-    found = moving.read([_text(path) for path in paths], bucket=bucket or "")
-    topics = list(zip(found.topics, _checked(found.topics), strict=True))
+    parsed = ceph.read([_text(path) for path in paths], bucket=bucket or "")
+    topics = list(zip(parsed.topics, _checked(parsed.topics), strict=True))
     if applied:
-        aws = screen.aws()
-        there = deployed.find(screen.stack, aws)
+        aws = out.aws()
+        there = deployed.find(out.stack, aws)
         _make_topics(topics, there, aws)
-        _make_notifications(found.notifications, there, aws)
-    for left in found.left_out:
-        if not screen.json:
-            screen.note(f"left out: {left.what}: {left.why}")
-    if not applied and not screen.json:
-        screen.note("nothing was made: --apply makes it")
-    _say(screen, found, topics, applied=applied)
+        _make_notifications(parsed.notifications, there, aws)
+    for left in parsed.left_out:
+        if not out.json:
+            out.note(f"skipped: {left.what}: {left.why}")
+    if not applied and not out.json:
+        out.note("nothing was changed; add --apply to make the changes")
+    _say(out, parsed, topics, applied=applied)
 
 
 def _text(path: Path) -> tuple[str, str]:
@@ -80,16 +82,16 @@ def _text(path: Path) -> tuple[str, str]:
         with click.open_file(str(path), encoding="utf-8-sig") as stream:
             return str(path), stream.read()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "no text in UTF-8"
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise click.UsageError(f"{path} cannot be read: {why}") from None
 
 
-def _checked(topics: Sequence[moving.FoundTopic]) -> list[Given]:
-    """What each is made with, checked as CreateTopic checks it; all mistakes at once."""
+def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[Given]:
+    """Return each topic's attributes, checked as CreateTopic checks them; all errors at once."""
     given, wrong = [], []
     for topic in topics:
         try:
-            demand_name(topic.arn.name)
+            require_name(topic.arn.name)
             given.append(checked(topic.attributes, certificate))
         except TopicError as error:
             wrong.append(f"{topic.arn}: {error}")
@@ -99,7 +101,7 @@ def _checked(topics: Sequence[moving.FoundTopic]) -> list[Given]:
 
 
 def _make_topics(
-    topics: Sequence[tuple[moving.FoundTopic, Given]], there: Deployed, aws: Aws
+    topics: Sequence[tuple[ceph.ParsedTopic, Given]], there: Deployed, aws: Aws
 ) -> None:
     if not topics:
         return
@@ -107,7 +109,7 @@ def _make_topics(
     region = aws.dynamodb.meta.region_name
     for topic, given in topics:
         arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
-        with explained():
+        with aws_errors():
             opened.put(arn, _always(Wanted(topic.owner, given)))
 
 
@@ -119,7 +121,7 @@ def _make_notifications(
     notifications: Sequence[tuple[str, Notification]], there: Deployed, aws: Aws
 ) -> None:
     region = aws.dynamodb.meta.region_name
-    api = Notifications(there.stack, aws, region, Binding(aws))
+    api = Notifications(there.stack, aws, region, TopicLookup(aws))
     for bucket, group in groupby(notifications, key=lambda each: each[0]):
         # As Ceph's PUT merges them, with all of its checks.
         text = document.written([], [each for _, each in group])
@@ -131,9 +133,9 @@ def _make_notifications(
 
 
 def _say(
-    screen: Screen,
-    found: moving.FoundInCeph,
-    topics: Sequence[tuple[moving.FoundTopic, Given]],
+    out: Output,
+    parsed: ceph.ParsedCeph,
+    topics: Sequence[tuple[ceph.ParsedTopic, Given]],
     *,
     applied: bool,
 ) -> None:
@@ -144,18 +146,18 @@ def _say(
             for topic, given in topics
         ],
         "notifications": [
-            {"bucket": bucket, **moving.document(each)} for bucket, each in found.notifications
+            {"bucket": bucket, **ceph.document(each)} for bucket, each in parsed.notifications
         ],
-        "left_out": [{"what": left.what, "why": left.why} for left in found.left_out],
+        "left_out": [{"what": left.what, "why": left.why} for left in parsed.left_out],
     }
-    done = "Made" if applied else "Would make"
+    done = "Created" if applied else "Would create"
     lines = [
-        f"{done} the topic {topic.arn} of {topic.owner or 'nobody'}, "
-        f"to {given.shown.get('push-endpoint', 'nowhere')}"
+        f"{done} topic {topic.arn}, owner {topic.owner or 'none'}, "
+        f"endpoint {given.shown.get('push-endpoint', 'none')}"
         for topic, given in topics
     ]
     lines += [
-        f"{done} the notification {each.id} of {bucket}, to {each.topic}"
-        for bucket, each in found.notifications
+        f"{done} notification {each.id} of {bucket}, topic {each.topic}"
+        for bucket, each in parsed.notifications
     ]
-    screen.answer(listed, *lines)
+    out.answer(listed, *lines)

@@ -1,7 +1,7 @@
-"""`bucketcast listen`: a bucket's events as they happen.
+"""`bucketcast listen`: show a bucket's events as they happen.
 
-It reads a queue of its own with the ordinary AWS login, as every other command: no gateway need
-run, and no user be made.
+It reads a queue of its own with the usual AWS credentials, like every other command: it needs
+neither the gateway nor a gateway user.
 """
 
 import asyncio
@@ -17,26 +17,26 @@ from typing import Any, Final
 
 import click
 
-from bucketcast import names
-from bucketcast.cli import words
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.listening import KEPT_SECONDS, RENEWED_SECONDS, Asked, EventsLostError
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.listeners import Listeners, Table
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
+from bucketcast.event import names
+from bucketcast.listeners import KEPT_SECONDS, RENEWED_SECONDS, EventsLostError, ListenFilter
 from bucketcast.printable import printable
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, AwsError, explained
-from bucketcast.store.deployed import Deployed
-from bucketcast.store.listeners import Listeners, Table
 
 _AGAIN_SECONDS: Final = 2.0
 _NO_SIZE: Final = "-"
 
 
 def _where(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, str]:
-    """Bucket and prefix; "" is any."""
+    """Return bucket and prefix; "" is any."""
     if value is None:
         return "", ""
     bucket, slash, prefix = value.removeprefix("s3://").partition("/")
-    return words.bucket_name(bucket), words.key_part(prefix) if slash else ""
+    return params.bucket_name(bucket), params.key_part(prefix) if slash else ""
 
 
 def _events(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
@@ -57,22 +57,22 @@ def _events(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...
     show_default=True,
     help="As in `event add`; also bucket-creation and bucket-removal.",
 )
-@click.option("--prefix", type=words.key_part, default="", help="What the key begins with.")
-@click.option("--suffix", type=words.key_part, default="", help="What the key ends with.")
+@click.option("--prefix", type=params.key_part, default="", help="Key prefix.")
+@click.option("--suffix", type=params.key_part, default="", help="Key suffix.")
 @shared
 @click.pass_obj
 def command(
-    screen: Screen,
+    out: Output,
     where: tuple[str, str],
     *,
     events: tuple[str, ...],
     prefix: str,
     suffix: str,
 ) -> None:
-    """Show events as they happen, until interrupted; without a bucket, those of all buckets.
+    """Show events as they happen until interrupted, of one bucket or of all.
 
-    With --json each line is one event, as MinIO's listen calls give it. What happens within a
-    minute after an interruption is shown when the same is asked for again.
+    With --json each line is one event in the format of MinIO's listen API. Events of the minute
+    after an interruption are shown when the same command is run again.
 
     \b
     Example:
@@ -81,48 +81,50 @@ def command(
     """  # noqa: D301 - click reads the character
     bucket, path = where
     if path and prefix:
-        raise click.UsageError(f"--prefix '{prefix}' beside s3://{bucket}/{path}: name one")
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    why = deployed.why_not_wired(bucket, there, aws) if bucket else ""
+        raise click.UsageError(
+            f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
+        )
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    why = deployed.why_not_attached(bucket, there, aws) if bucket else ""
     if why:
-        screen.note(f"note: {why}; `bucketcast attach {bucket}` makes them come")
+        out.note(f"note: {why}; connect it with `bucketcast attach {bucket}`")
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
-    asked = Asked(user, bucket, events, path or prefix, suffix)
-    show = _as_they_are if screen.json else _for_people
-    asyncio.run(_until_interrupted(_Hearing(there, aws, asked, show, screen.note)))
+    listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
+    show = _as_they_are if out.json else _for_people
+    asyncio.run(_until_interrupted(_Listening(there, aws, listen_filter, show, out.note)))
 
 
-async def _until_interrupted(hearing: "_Hearing") -> None:
-    listening = asyncio.create_task(hearing())
+async def _until_interrupted(session: "_Listening") -> None:
+    listening = asyncio.create_task(session())
     for each in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(each, listening.cancel)
     with suppress(asyncio.CancelledError):
         await listening
 
 
-class _Hearing:
-    """Listens, and begins again where AWS does not answer for a while."""
+class _Listening:
+    """A listening session, which starts again after AWS did not answer for a while."""
 
     def __init__(
         self,
         there: Deployed,
         aws: Aws,
-        asked: Asked,
+        listen_filter: ListenFilter,
         show: Callable[[bytes], None],
         note: Callable[[str], None],
     ) -> None:
+        from bucketcast.aws.credentials import CredentialsProvider  # noqa: PLC0415 - as above
+        from bucketcast.control.listen.idle import IdleMonitor  # noqa: PLC0415 - as above
         from bucketcast.control.listen.queue import Sqs  # noqa: PLC0415 - takes long to import
-        from bucketcast.control.listen.quiet import Quiet  # noqa: PLC0415 - as above
-        from bucketcast.store.login import Logins  # noqa: PLC0415 - as above
 
         prefix = there.ingress_queue.rpartition("/")[0]
         table = Table(there.rules_table, aws.dynamodb)
         self._listeners = Listeners(there.stack, table, aws.sqs, lambda: prefix)
         meta = aws.sqs.meta
-        self._sqs = Sqs(meta.endpoint_url, meta.region_name, Logins())
-        self._quiet = Quiet(lambda: self._sqs.depth(there.ingress_queue))
-        self._asked = asked
+        self._sqs = Sqs(meta.endpoint_url, meta.region_name, CredentialsProvider())
+        self._quiet = IdleMonitor(lambda: self._sqs.depth(there.ingress_queue))
+        self._filter = listen_filter
         self._show = show
         self._note = note
 
@@ -155,7 +157,7 @@ class _Hearing:
         await self._try(self._listeners.renew)
         renewing = asyncio.create_task(self._renew(lose))
         try:
-            one = await self._try(partial(self._listeners.take, self._asked))
+            one = await self._try(partial(self._listeners.take, self._filter))
             queue = SqsQueue(self._listeners.url(one), self._sqs)
             pulse = Pulse(60.0, shown=False)
             stream = Stream(queue, self._quiet, self._write, pulse, warn=self._note)
@@ -177,7 +179,7 @@ class _Hearing:
         await asyncio.to_thread(self._show, text)
 
     async def _renew(self, lose: Sequence[Callable[[], None]]) -> None:
-        """Hold the listener; it lost events where it was not held for longer than it is kept."""
+        """Renew the listener; events were lost if it was not renewed for too long."""
         while True:
             await asyncio.sleep(RENEWED_SECONDS)
             with suppress(AwsError):
@@ -188,7 +190,7 @@ class _Hearing:
     @staticmethod
     def _try(call: Callable[[], Any]) -> Awaitable[Any]:
         def explain() -> Any:
-            with explained():
+            with aws_errors():
                 return call()
 
         return asyncio.to_thread(explain)
@@ -207,7 +209,7 @@ def _for_people(text: bytes) -> None:
 
 
 def _shown(record: dict[str, Any]) -> str:
-    """`TIME  EVENT  BUCKET/KEY  SIZE`, with nothing hidden in it."""
+    """Return `TIME  EVENT  BUCKET/KEY  SIZE`, with control characters escaped."""
     about = record["s3"]
     key = about["object"]["key"]
     place = f"{about['bucket']['name']}/{key}" if key else about["bucket"]["name"]

@@ -1,35 +1,35 @@
-"""`bucketcast notification`: notifications of topics, as radosgw-admin shows them."""
+"""`bucketcast notification`: topic notifications, as radosgw-admin shows them."""
 
 from typing import Any, Final
 
 import click
 
-from bucketcast import notification
-from bucketcast.cli import words
-from bucketcast.cli.following import follow
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.rules import Rules
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
+from bucketcast.cli.trail import follow
 from bucketcast.errors import BucketcastError
-from bucketcast.moving import ceph
-from bucketcast.notification import Notification
+from bucketcast.migrate import ceph
 from bucketcast.rules import Rule
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, explained
-from bucketcast.store.rules import Rules
+from bucketcast.topics import notification
+from bucketcast.topics.notification import Notification
 
 _COLUMNS: Final = ("ID", "TOPIC", "EVENTS", "FILTER")
-_bucket = click.option("--bucket", type=words.bucket_name, required=True, metavar="NAME")
+_bucket = click.option("--bucket", type=params.bucket_name, required=True, metavar="NAME")
 
 
 class NoSuchNotificationError(BucketcastError):
-    """The bucket has no notification of this Id."""
+    """The bucket has no notification with this Id."""
 
 
 @click.group()
 def command() -> None:
-    """Notifications: which events of a bucket go to which topic.
+    """List and remove notifications: which events of a bucket go to which topic.
 
-    They are made through the gateway, by `PUT ?notification`. With --json the fields are those of
-    `radosgw-admin notification`.
+    Notifications are created through the gateway, with `PUT ?notification`. With --json the fields
+    are those of `radosgw-admin notification`.
     """
 
 
@@ -37,17 +37,17 @@ def command() -> None:
 @_bucket
 @shared
 @click.pass_obj
-def ls(screen: Screen, *, bucket: str) -> None:
+def ls(out: Output, *, bucket: str) -> None:
     """List a bucket's notifications.
 
     \b
     Example:
       bucketcast notification ls --bucket uploads
     """  # noqa: D301 - click reads the character
-    _, found = _of(screen, bucket)
+    _, found = _of(out, bucket)
     document = {"notifications": [ceph.document(each) for each in found]}
     rows = [(each.id, each.topic, ",".join(each.events), _filter(each)) for each in found]
-    screen.table(document, _COLUMNS, rows, f"{bucket} has no notification of a topic")
+    out.table(document, _COLUMNS, rows, f"{bucket} has no topic notifications")
 
 
 @command.command()
@@ -55,18 +55,18 @@ def ls(screen: Screen, *, bucket: str) -> None:
 @click.option("--notification-id", "id_", required=True, metavar="ID")
 @shared
 @click.pass_obj
-def get(screen: Screen, *, bucket: str, id_: str) -> None:
+def get(out: Output, *, bucket: str, id_: str) -> None:
     """Show one notification.
 
     \b
     Example:
       bucketcast notification get --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
-    _, found = _of(screen, bucket)
+    _, found = _of(out, bucket)
     named = [each for each in found if each.id == id_]
     if not named:
         raise NoSuchNotificationError(
-            f"{bucket} has no notification {id_}: `bucketcast notification ls` shows what there is"
+            f"{bucket} has no notification {id_}; `bucketcast notification ls` lists them"
         )
     shown = named[0]
     lines = (
@@ -75,7 +75,7 @@ def get(screen: Screen, *, bucket: str, id_: str) -> None:
         f"Events: {','.join(shown.events)}",
         f"Filter: {_filter(shown) or '-'}",
     )
-    screen.answer(ceph.document(shown), *lines)
+    out.answer(ceph.document(shown), *lines)
 
 
 @command.command()
@@ -83,38 +83,40 @@ def get(screen: Screen, *, bucket: str, id_: str) -> None:
 @click.option("--notification-id", "id_", default="", metavar="ID", help="Only this one.")
 @shared
 @click.pass_obj
-def rm(screen: Screen, *, bucket: str, id_: str) -> None:
-    """Remove one notification, or all of a bucket; one that is not there is no error.
+def rm(out: Output, *, bucket: str, id_: str) -> None:
+    """Remove one notification, or all of a bucket; a missing one is not an error.
 
-    Rules for targets stay: `bucketcast event rm` is about these.
+    Rules for targets stay; remove them with `bucketcast event rm`.
 
     \b
     Example:
       bucketcast notification rm --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
-    aws, found = _of(screen, bucket)
-    there = deployed.find(screen.stack, aws)
+    aws, found = _of(out, bucket)
+    there = deployed.find(out.stack, aws)
     gone = [each.id for each in found if id_ in ("", each.id)]
 
     def stays(rule: Rule) -> bool:
         return not notification.is_notification(rule) or id_ not in ("", rule.name)
 
-    with explained():
+    with aws_errors():
         Rules(there.rules_table, aws.dynamodb).change(
-            bucket, lambda held: [rule for rule in held if stays(rule)]
+            bucket, lambda stored: [rule for rule in stored if stays(rule)]
         )
-    follow(screen, bucket, there, aws)
-    lines = [f"Removed {each}" for each in gone] or ["There was no such notification"]
-    screen.answer({"bucket": bucket, "removed": gone}, *lines)
+    follow(out, bucket, there, aws)
+    lines = [f"Removed {each}" for each in gone] or ["No such notification"]
+    out.answer({"bucket": bucket, "removed": gone}, *lines)
 
 
-def _of(screen: Screen, bucket: str) -> tuple[Aws, list[Notification]]:
-    """AWS, and the bucket's notifications in the order of their ids, as RGW lists them."""
-    aws = screen.aws()
-    table = deployed.find(screen.stack, aws).rules_table
-    with explained():
-        held = Rules(table, aws.dynamodb).in_order(bucket)
-    found = [notification.notification(rule) for rule in held if notification.is_notification(rule)]
+def _of(out: Output, bucket: str) -> tuple[Aws, list[Notification]]:
+    """Return AWS and the bucket's notifications ordered by id, as RGW lists them."""
+    aws = out.aws()
+    table = deployed.find(out.stack, aws).rules_table
+    with aws_errors():
+        stored = Rules(table, aws.dynamodb).in_order(bucket)
+    found = [
+        notification.notification(rule) for rule in stored if notification.is_notification(rule)
+    ]
     return aws, sorted(found, key=lambda each: (each.id, each.topic))
 
 

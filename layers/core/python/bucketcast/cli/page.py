@@ -1,6 +1,6 @@
-"""The documentation page of a kind, made from its module's docstring and its declared options.
+"""Generate a target's documentation page from its module's docstring and its options.
 
-`docs/targets/<kind>.md` are these pages; `python -m bucketcast.cli.page docs/targets` writes them.
+`python -m bucketcast.cli.page docs/targets` writes `docs/targets/<kind>.md`.
 """
 
 import inspect
@@ -12,20 +12,21 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.options import Option, options_of, read
+from bucketcast.settings.options import Option, options_of, read
 from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
-_CONSUMER = "prints each event as it comes; its first lines say how it is called."
+_CONSUMER = "prints each event as it arrives; its first lines show how to run it."
 _SECRETS = (
-    "Every option may hold `secret:NAME`, which is read from AWS Secrets Manager, or "
-    "`secret:NAME#FIELD` for one field of a secret that is JSON. A secret in plain text is for "
-    "a local deploy only. `bucketcast config` checks it all."
+    "Any value may be a reference: `secret:NAME` is read from AWS Secrets Manager, and "
+    "`secret:NAME#FIELD` is one field of a JSON secret. Create it before the deploy with "
+    "`aws secretsmanager create-secret --name NAME --secret-string file:///dev/stdin`. A local "
+    "deploy also accepts the value itself. `bucketcast config` checks everything."
 )
 
 
 def sentence(known: Option) -> str:
-    """What an option is, and what holds without it."""
+    """Return an option's help with its default and an example."""
     notes = []
     if known.required:
         notes.append("required")
@@ -37,20 +38,21 @@ def sentence(known: Option) -> str:
 
 
 def own_first(declared: Any) -> dict[str, Option]:
-    """The options of a kind: its own, then those that others have too."""
+    """Return the options of a kind: its own first, then the common ones."""
     own = declared.__annotations__
     options = options_of(declared)
     return {key: options[key] for key in sorted(options, key=lambda key: key not in own)}
 
 
 def of(kind: str) -> str:
-    """The page as Markdown; it ends with a line's end."""
+    """Return the page as Markdown, ending with a newline."""
     target = targets.load(kind)
     docstring = inspect.getdoc(sys.modules[target.__module__]) or ""
     first, _, rest = docstring.partition("\n")
     declared: Any = target.Settings
     options = own_first(declared)
-    shown = [options[key] for key in _needed(target)]
+    needed = _needed(target)
+    shown = [options[key] for key in options if key in needed or options[key].suggested]
     arn = str(Arn("primary", target.arn_type))
     consumer = f"examples/consumers/{kind}.py"
     parts = [
@@ -58,15 +60,15 @@ def of(kind: str) -> str:
         _tables_fenced(rest.strip()),
         "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->",
         "## 1. Configure",
-        f"In `bucketcast.toml`; `primary` is the target's id, and its ARN is `{arn}`:",
+        f"In `bucketcast.toml`; `primary` is the target's id, its ARN is `{arn}`:",
         _fenced("toml", [f"[notify_{kind}.primary]", *_toml(shown)]),
-        "Or in the environment of the deploy, where `_primary` is the id:",
+        "Or in the environment of the deploy; the suffix `_primary` is the id:",
         _fenced("sh", _variables(kind, shown)),
-        _table(kind, options.values(), shown),
+        _table(kind, options.values(), needed),
         _SECRETS,
         "## 2. Deploy",
         _fenced("sh", ["make up           # the local AWS", "npx cdk deploy    # AWS"]),
-        "## 3. Send events there",
+        "## 3. Add a rule",
         _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
         f"[`{consumer}`](../../{consumer}) {_CONSUMER}",
@@ -74,8 +76,8 @@ def of(kind: str) -> str:
         _fenced(
             "sh",
             [
-                "aws s3 cp photo.jpg s3://uploads/",
-                "bucketcast target ls     # is it online, and does anything wait for it",
+                "aws s3 cp examples/photo.jpg s3://uploads/",
+                "bucketcast target ls     # is it online, and are messages waiting",
             ],
         ),
     ]
@@ -83,7 +85,7 @@ def of(kind: str) -> str:
 
 
 def _tables_fenced(text: str) -> str:
-    """A docstring's tables, which Markdown would run together, as they stand in the module."""
+    """Fence the tables of a docstring, which Markdown would join."""
     return _TABLE.sub(r"```text\n\g<0>\n```", text)
 
 
@@ -99,7 +101,7 @@ def _variables(kind: str, options: Any) -> Iterator[str]:
 
 
 def _needed(target: type[Target]) -> list[str]:
-    """What an example holds: all that is required, and what `check` misses without it."""
+    """Return the keys of an example: all required ones, and those that `check` demands."""
     declared: Any = target.Settings
     options = own_first(declared)
     needed = [key for key, known in options.items() if known.required]
@@ -116,7 +118,9 @@ def _example(known: Option) -> str:
 def _table(kind: str, options: Any, needed: Any) -> str:
     lines = ["| key | variable | type | default | what it does |", "|---|---|---|---|---|"]
     for known in options:
-        default = "**required**" if known in needed else f"`{known.default}`" * bool(known.default)
+        default = (
+            "**required**" if known.key in needed else f"`{known.default}`" * bool(known.default)
+        )
         cells = (
             f"`{known.key}`",
             f"`{_variable(kind, known)}`",

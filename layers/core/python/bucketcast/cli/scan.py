@@ -1,55 +1,55 @@
-"""`bucketcast scan`: what in a bucket asks for attention."""
+"""`bucketcast scan`: find objects with many versions and prefixes with many folders."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from bucketcast.cli import running, words
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.store import deployed
-from bucketcast.store.pipeline import Runs
+from bucketcast.aws import deployed
+from bucketcast.aws.pipeline import Runs
+from bucketcast.cli import jobs, params
+from bucketcast.cli.output import Output, counted, shared
 
 _COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH")
 
 
 @click.command()
-@click.argument("bucket", type=words.bucket_name)
-@running.options("scan")
-@running.waiting
+@click.argument("bucket", type=params.bucket_name)
+@jobs.options("scan")
+@jobs.waiting
 @shared
 @click.pass_obj
-def command(screen: Screen, /, *, bucket: str, no_wait: bool, **values: str) -> None:
+def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> None:
     """Find objects with too many versions and prefixes with too many folders.
 
-    Each finding is an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, which goes where
-    rules send it (`bucketcast event add BUCKET ARN --event scanner`). It is told when it is new,
-    when it has become worse, and not again. Why, and what it costs, is in the report.
+    Each finding is sent as an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, to the
+    targets whose rules ask for it (`bucketcast event add BUCKET ARN --event scanner`): once when it
+    is new, and again only when it got worse. The report has details and costs.
 
     \b
     Example:
       bucketcast scan uploads
       bucketcast scan uploads --source s3://inventories/uploads/daily
     """  # noqa: D301 - click reads the character
-    aws = screen.aws()
-    runs = Runs(deployed.find(screen.stack, aws), aws)
-    done = running.finish(screen, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
+    aws = out.aws()
+    runs = Runs(deployed.find(out.stack, aws), aws)
+    done = jobs.finish(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
     if done.result is None:
-        running.answer_started(screen, done)
+        jobs.answer_started(out, done)
         return
     result = done.result
     rows = [_row(finding) for finding in result["findings"]]
     document = {"run": done.run, "link": done.link, **result}
-    screen.table(document, _COLUMNS, rows, f"nothing in {bucket} asks for attention")
-    if not screen.json:
+    out.table(document, _COLUMNS, rows, f"no findings in {bucket}")
+    if not out.json:
         total = sum(sum(states.values()) for states in result["numbers"].values())
-        running.part(screen, len(rows), total, "findings")
+        jobs.part(out, len(rows), total, "findings")
         if rows:
-            screen.line(_totals(result["numbers"]))
-        screen.line(f"{result['events']:,} events sent to the rules")
-        screen.line(f"report: {result['report']}")
-        screen.line(f"  aws s3 cp {result['report']} report.html")
-    running.notes(screen, result)
+            out.line(_totals(result["numbers"]))
+        out.line(f"{counted(result['events'], 'event')} sent")
+        out.line(f"report: {result['report']}")
+        out.line(f"  aws s3 cp {result['report']} report.html")
+    jobs.notes(out, result)
 
 
 def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:

@@ -1,11 +1,11 @@
-"""`bucketcast stats`: how many events went to each target, and how many did not."""
+"""`bucketcast stats`: events sent and failed per target."""
 
 import click
 
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.store import deployed
-from bucketcast.store.progress import Progress, progress
-from bucketcast.store.topics.counted import counted
+from bucketcast.aws import deployed
+from bucketcast.aws.target_stats import TargetStats, target_stats
+from bucketcast.aws.topics.metrics import counted
+from bucketcast.cli.output import Output, shared
 
 _COLUMNS = ("ARN", "SENT", "FAILED TRIES", "DEAD", "SKIPPED", "IN FLIGHT", "WAITING")
 
@@ -13,20 +13,20 @@ _COLUMNS = ("ARN", "SENT", "FAILED TRIES", "DEAD", "SKIPPED", "IN FLIGHT", "WAIT
 @click.command()
 @shared
 @click.pass_obj
-def command(screen: Screen) -> None:
-    """Show how many events each target was sent, and what its queue holds.
+def command(out: Output) -> None:
+    """Show how many events were sent to each target, how many failed, and its backlog.
 
-    Events are counted since the stack was made. A failed try is an event that will be tried again;
-    skipped are events that a rule sent to a target that is not there. In flight and waiting are
-    messages, each of which may hold many events. Ceph's counters of topics stand below.
+    Events are counted since the stack was created. FAILED TRIES counts attempts that will be
+    retried; SKIPPED counts events for targets that do not exist. IN FLIGHT and WAITING count queue
+    messages, each of which may hold many events. Ceph's topic counters follow the table.
 
     \b
     Example:
       bucketcast stats --json
     """  # noqa: D301 - click reads the character
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    found = progress(there, aws)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    found = target_stats(there, aws)
     topics = {
         f"pubsub_{name}": number
         for name, number in counted(found, there.rules_table, aws)._asdict().items()
@@ -36,12 +36,12 @@ def command(screen: Screen) -> None:
         (each.arn, *map(str, each.counts), _shown(each.in_flight), _shown(each.waiting))
         for each in found
     ]
-    screen.table(document, _COLUMNS, rows, "there is no target, and nothing was counted")
-    if any(topics.values()) and not screen.json:
-        screen.note("topics: " + ", ".join(f"{name} {count}" for name, count in topics.items()))
+    out.table(document, _COLUMNS, rows, "there are no targets and no counters")
+    if any(topics.values()) and not out.json:
+        out.note("topics: " + ", ".join(f"{name} {count}" for name, count in topics.items()))
 
 
-def _document(each: Progress) -> dict[str, object]:
+def _document(each: TargetStats) -> dict[str, object]:
     messages = {"in_flight": each.in_flight, "waiting": each.waiting}
     return {"arn": each.arn, **each.counts._asdict(), **messages}
 

@@ -1,4 +1,4 @@
-"""`bucketcast status`: which buckets' events come, and what else their notifications hold."""
+"""`bucketcast status`: connected buckets and their other notifications."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -6,72 +6,72 @@ from typing import Any, NamedTuple
 
 import click
 
-from bucketcast.cli import words
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, AwsError, explained
-from bucketcast.store.access_events import AccessEvents
-from bucketcast.store.rules import Rules
-from bucketcast.store.trail import Logged
-from bucketcast.store.wired import Buckets, Wired
+from bucketcast.aws import deployed
+from bucketcast.aws.attach.access_events import AccessEvents, widened
+from bucketcast.aws.attach.attachments import Attachments, AttachmentStatus
+from bucketcast.aws.attach.trail import Logged
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.rules import Rules
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
 
-_COLUMNS = ("BUCKET", "EVENTS COME", "ACCESS EVENTS", "RULES", "OTHER ENTRIES, UNTOUCHED")
+_COLUMNS = ("BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATIONS")
 _AT_ONCE = 16
 
 
 class _Seen(NamedTuple):
-    """A bucket; `logged` is None where access events are off, and text where it is not known."""
+    """A bucket; `logged` is None if access events are off, an error text if unknown."""
 
-    wired: Wired
+    state: AttachmentStatus
     rules: int
     logged: Logged | str | None
 
 
 @click.command()
-@click.argument("bucket", type=words.bucket_name, required=False)
+@click.argument("bucket", type=params.bucket_name, required=False)
 @shared
 @click.pass_obj
-def command(screen: Screen, bucket: str | None) -> None:
-    """Show which buckets' events come, by what way, and what else their notifications hold.
+def command(out: Output, bucket: str | None) -> None:
+    """Show which buckets are connected, how, and their other notifications.
 
-    Before that the ARNs of the targets, which rules may name. Without BUCKET: every bucket of the
-    account that is attached or has rules. Access events are the calls that CloudTrail logs because
-    a rule asks for them.
+    Prints the ARNs of the targets first. Without BUCKET, it lists every bucket of the account that
+    is connected or has rules. ACCESS EVENTS are the calls that CloudTrail logs because a rule asks
+    for them.
 
     \b
     Example:
       bucketcast status
       bucketcast status archive --json
     """  # noqa: D301 - click reads the character
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    buckets = Buckets(there, aws)
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    buckets = Attachments(there, aws)
     names = [bucket] if bucket else buckets.names()
-    wired = _look(buckets, names, aws)
+    states = _look(buckets, names, aws)
     rules = _rules(there.rules_table, names, aws)
-    shown = [each for each in wired if bucket or each.via or each.by_deploy or rules[each.bucket]]
+    shown = [each for each in states if bucket or each.via or each.by_deploy or rules[each.bucket]]
     events = AccessEvents(there, aws)
     seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]
     arns = [target.arn for target in there.targets]
     document = {"buckets": [_document(each) for each in seen], "sqs_arns": arns}
     rows = [
         (
-            each.wired.bucket,
-            _way(each.wired),
+            each.state.bucket,
+            _way(each.state),
             _access(each.logged),
             str(each.rules),
-            "; ".join(each.wired.others),
+            "; ".join(each.state.others),
         )
         for each in seen
     ]
-    if not screen.json:
+    if not out.json:
         # As MinIO prints it when it starts.
         click.echo(f"SQS ARNs: {' '.join(arns) or 'none'}")
-    nothing = "no bucket is attached: `bucketcast attach BUCKET`, or [bucket.NAME] and a deploy"
-    screen.table(document, _COLUMNS, rows, nothing)
+    nothing = "no bucket is connected: use `bucketcast attach BUCKET`, or [bucket.NAME] and deploy"
+    out.table(document, _COLUMNS, rows, nothing)
 
 
-def _look(buckets: Buckets, names: Iterable[str], aws: Aws) -> list[Wired]:
+def _look(buckets: Attachments, names: Iterable[str], aws: Aws) -> list[AttachmentStatus]:
     _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(buckets.look, names))
@@ -79,7 +79,7 @@ def _look(buckets: Buckets, names: Iterable[str], aws: Aws) -> list[Wired]:
 
 def _rules(table: str, names: Iterable[str], aws: Aws) -> dict[str, int]:
     rules = Rules(table, aws.dynamodb)
-    with explained():
+    with aws_errors():
         had = rules.versions(names)
         return {name: len(rules.of(name)) if name in had else 0 for name in names}
 
@@ -91,37 +91,37 @@ def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
         return str(error)
 
 
-def _way(wired: Wired) -> str:
-    if not wired.via:
-        return f"no ({wired.why})" if wired.why else "no"
-    said = f"via {wired.via}, by the deploy" if wired.by_deploy else f"via {wired.via}"
-    if wired.left:
-        return f"{said}, and still by the rule of `attach`: `bucketcast detach {wired.bucket}`"
-    if not wired.both:
+def _way(state: AttachmentStatus) -> str:
+    if not state.via:
+        return f"no ({state.why})" if state.why else "no"
+    said = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"
+    if state.left:
+        return f"{said}, and also by `attach`: remove that with `bucketcast detach {state.bucket}`"
+    if not state.both:
         return said
-    when = wired.switch.when if wired.switch else ""
-    again = "" if wired.by_deploy else f": attach it again after {when}" if when else ": attach it"
-    return f"{said}, and still by the other way{again}"
+    when = state.switch.when if state.switch else ""
+    again = "" if state.by_deploy else f": attach it again after {when}" if when else ": attach it"
+    return f"{said}, and still by the old entry{again}"
 
 
 def _access(logged: Logged | str | None) -> str:
     if not isinstance(logged, Logged):
         return f"? ({logged})" if logged else "off"
     if not logged.is_so:
-        return f"on, but {logged.trail} does not log what the rules ask for: attach again"
-    calls = ", ".join(logged.asked.calls) or "no rule asks for any"
-    return f"on: {calls}, by {logged.trail}"
+        return f"on, but {logged.trail} does not log all that the rules need: attach again"
+    calls = ", ".join(logged.logged.calls) if logged.logged else "no rule needs any"
+    return f"on: {calls}, by {logged.trail}{widened(logged)}"
 
 
 def _document(seen: _Seen) -> dict[str, Any]:
     unknown = seen.logged if isinstance(seen.logged, str) else ""
     return {
-        "bucket": seen.wired.bucket,
-        "via": seen.wired.via or None,
-        "by_deploy": seen.wired.by_deploy,
-        "both": seen.wired.both,
-        "others": list(seen.wired.others),
-        "why": seen.wired.why or unknown,
+        "bucket": seen.state.bucket,
+        "via": seen.state.via or None,
+        "by_deploy": seen.state.by_deploy,
+        "both": seen.state.both,
+        "others": list(seen.state.others),
+        "why": seen.state.why or unknown,
         "rules": seen.rules,
         "access_events": _calls(seen.logged) if isinstance(seen.logged, Logged) else None,
     }
@@ -130,7 +130,8 @@ def _document(seen: _Seen) -> dict[str, Any]:
 def _calls(logged: Logged) -> dict[str, Any]:
     return {
         "trail": logged.trail,
-        "asked": list(logged.asked.calls),
+        "asked": list(logged.required.calls),
         "logged": list(logged.logged.calls) if logged.logged else [],
         "as_asked": logged.is_so,
+        "more_than_asked": logged.is_wider,
     }

@@ -1,44 +1,49 @@
-"""`bucketcast target`: what is there and how it fares; making and removing at run time."""
+"""`bucketcast target`: list targets and their health; add, remove, pause and resume them."""
 
+import time
 from pathlib import Path
-from typing import Any
 
 import click
 
 from bucketcast.arn import Arn
-from bucketcast.cli import words
-from bucketcast.cli.screen import Screen, shared
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, AwsError, explained
-from bucketcast.store.runtime.opened import run_time_targets
+from bucketcast.aws import deployed
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.counters import Counters, Last
+from bucketcast.aws.runtime.factory import run_time_targets
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, counted, shared
+from bucketcast.cli.target_pause import pause, resume
+from bucketcast.cli.target_rows import COLUMNS, MADE, Listed, cells, document, made_how
 
 WAIT_SECONDS = 30.0
-_COLUMNS = ("ARN", "WHERE", "ONLINE", "MESSAGES WAITING", "MESSAGES DEAD")
-_MADE = "MADE"
-_BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
 
 
 @click.group()
 def command() -> None:
-    """Targets: whether they are online, and what waits for them; made and removed at run time."""
+    """List targets and their health; pause them; add and remove run-time targets."""
+
+
+command.add_command(pause)
+command.add_command(resume)
 
 
 @command.command()
-@click.argument("name", metavar="KIND:ID", type=words.target_name)
-@click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=words.setting)
+@click.argument("name", metavar="KIND:ID", type=params.target_name)
+@click.argument("settings", metavar="KEY=VALUE...", nargs=-1, type=params.setting)
 @click.option(
     "--from-file",
     "files",
     multiple=True,
-    type=words.pair,
+    type=params.pair,
     metavar="KEY=PATH",
-    help="Take a value from a file: a certificate, a password that no shell shall remember.",
+    help="Read a value from a file, e.g. a certificate, or a password to keep out of the shell.",
 )
-@click.option("--merge", is_flag=True, help="Leave the settings that are not given as they are.")
+@click.option("--merge", is_flag=True, help="Keep existing settings that are not given.")
 @shared
 @click.pass_obj
 def add(
-    screen: Screen,
+    out: Output,
     /,
     name: tuple[str, str],
     settings: tuple[tuple[str, str], ...],
@@ -46,10 +51,10 @@ def add(
     files: tuple[tuple[str, str], ...],
     merge: bool,
 ) -> None:
-    """Make a target at run time, or give one these settings; rules may name it at once.
+    """Create or change a target without a deploy; rules may use it at once.
 
-    Settings are those of its kind in bucketcast.toml, which `bucketcast config --help` lists.
-    Passwords and the like are kept in Secrets Manager.
+    The settings are those of its kind in bucketcast.toml; `bucketcast config --help` lists them.
+    Passwords and other secrets are stored in Secrets Manager.
 
     \b
     Example:
@@ -58,35 +63,35 @@ def add(
     """  # noqa: D301 - click reads the character
     kind, id_ = name
     values = dict(settings) | {key: _read(path) for key, path in files}
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    with explained():
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    with aws_errors():
         done = run_time_targets(there, aws).put(kind, id_, values, merge=merge)
-    if not screen.json:
+    if not out.json:
         for note in done.notes:
-            screen.note(f"note: {note}")
+            out.note(f"note: {note}")
     document = {"arn": done.target.arn, "what": done.what, "notes": list(done.notes)}
-    screen.answer(document, f"{done.target.arn} is {done.what}")
+    out.answer(document, f"{done.target.arn} is {done.what}")
 
 
 @command.command()
-@click.argument("arn", type=words.target_arn)
-@click.option("--discard", is_flag=True, help="Also give up what waits for it.")
+@click.argument("arn", type=params.target_arn)
+@click.option("--discard", is_flag=True, help="Also discard its queued events.")
 @shared
 @click.pass_obj
-def rm(screen: Screen, arn: Arn, *, discard: bool) -> None:
-    """Remove a target that was made at run time, by its ARN or KIND:ID.
+def rm(out: Output, arn: Arn, *, discard: bool) -> None:
+    """Remove a run-time target by its ARN or KIND:ID.
 
-    What waits for it is kept, for as long as SQS keeps messages, and sent when the target is made
-    again; --discard gives it up. Rules that name it stay, and their events go nowhere meanwhile.
+    Its queued events are kept for as long as SQS keeps messages, and sent if the target is created
+    again; --discard discards them. Rules that name it stay, but new events for it are dropped.
 
     \b
     Example:
       bucketcast target rm arn:minio:sqs::audit:webhook
     """  # noqa: D301 - click reads the character
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
-    with explained():
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    with aws_errors():
         done = run_time_targets(there, aws).remove(arn, discard=discard)
     document = {
         "arn": done.target.arn,
@@ -94,104 +99,70 @@ def rm(screen: Screen, arn: Arn, *, discard: bool) -> None:
         "dead": done.dead,
         "discarded": done.discarded,
     }
-    held = f"{done.waiting} messages waiting and {done.dead} dead"
-    what = f"; {'discarded' if discard else 'kept'}: {held}"
-    screen.answer(
-        document, f"Removed {done.target.arn}" + (what if done.waiting or done.dead else "")
-    )
+    messages = f"{counted(done.waiting, 'message')} waiting, {done.dead:,} dead"
+    what = f"; {'discarded' if discard else 'kept'}: {messages}"
+    out.answer(document, f"Removed {done.target.arn}" + (what if done.waiting or done.dead else ""))
 
 
 @command.command()
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=1, max=900),
-    default=WAIT_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a target may take to say whether it is online.",
-)
+@params.wait("Timeout for a target's health check.", WAIT_SECONDS)
 @shared
 @click.pass_obj
-def ls(screen: Screen, *, wait: float) -> None:
-    """List the targets: ARN, where to, online or why not, waiting and dead messages.
+def ls(out: Output, *, wait: float) -> None:
+    """List targets: ARN, address, whether online, and messages waiting and dead.
 
-    Those that were made at run time stand beside those of the deploy, and say so. A target is asked
-    from where its events are sent: by its own function. Waiting is its queue, with what is in
-    flight or delayed; dead is its dead-letter queue. One message may hold many events, and SQS's
-    counts are approximate.
+    The health check runs in the target's own function, where its events are sent from. MESSAGES
+    WAITING is the length of its queue, including delayed and in-flight messages; MESSAGES DEAD is
+    the length of its dead-letter queue. A message may hold many events, and SQS's counts are
+    approximate. OLDEST is for how long at least the oldest event waits that the function
+    has received, to the hour; LAST SUCCESS is when an event was last delivered. Run-time targets
+    are listed and marked.
 
     \b
     Example:
       bucketcast target ls --json
     """  # noqa: D301 - click reads the character
-    aws = screen.aws(read_seconds=wait)
-    there = deployed.find(screen.stack, aws)
+    aws = out.aws(read_seconds=wait)
+    there = deployed.find(out.stack, aws)
     if there.resting and _swept(there, aws):
-        there = deployed.find(screen.stack, aws)
+        there = deployed.find(out.stack, aws)
     everyone = (*there.targets, *there.resting)
-    fares = deployed.health(everyone, aws)
-    both = list(zip(everyone, fares, strict=True))
-    document = {"stack": there.stack, "targets": [_document(*each) for each in both]}
-    # Where all come from one place, no column says so.
-    made = (_MADE,) if any(target.made for target in everyone) else ()
-    rows = [
-        (
-            target.arn,
-            fare.where or "?",
-            _online(target, fare),
-            _count(fare.waiting),
-            _count(fare.dead),
-            *((_made(target),) if made else ()),
+    reports = deployed.health(everyone, aws)
+    with aws_errors():
+        outages = Breakers(there.rules_table, lambda: aws.dynamodb).read()
+        counters = Counters(there.rules_table, lambda: aws.dynamodb)
+        lasts, hours = counters.last(), counters.hours()
+    found = [
+        Listed(
+            target,
+            health,
+            outages.get(target.arn),
+            lasts.get(target.arn, Last()),
+            hours.get(target.arn, {}),
         )
-        for target, fare in both
+        for target, health in zip(everyone, reports, strict=True)
     ]
-    nothing = f"the stack {there.stack} has no target: add one to bucketcast.toml and deploy"
-    screen.table(document, (*_COLUMNS, *made), rows, nothing)
+    listed = {"stack": there.stack, "targets": [document(each) for each in found]}
+    # The column is shown only where it distinguishes targets.
+    made = (MADE,) if any(target.made for target in everyone) else ()
+    now = round(time.time() * 1_000)
+    rows = [(*cells(each, now), *((made_how(each.target),) if made else ())) for each in found]
+    nothing = f"the stack {there.stack} has no targets: add one to bucketcast.toml and deploy"
+    out.table(listed, (*COLUMNS, *made), rows, nothing)
 
 
 def _read(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "no text in UTF-8"
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise click.UsageError(f"--from-file: {path}: {why}") from None
 
 
 def _swept(there: deployed.Deployed, aws: Aws) -> list[str]:
-    """What was removed for good just now; whoever may only look removes nothing."""
+    """Finish pending removals; without the rights for it, do nothing."""
     try:
-        with explained():
+        with aws_errors():
             return run_time_targets(there, aws).sweep()
     except AwsError:
         return []
-
-
-def _made(target: deployed.DeployedTarget) -> str:
-    return _AT_RUN_TIME if target.made else _BY_DEPLOY
-
-
-def _online(target: deployed.DeployedTarget, fare: deployed.Health) -> str:
-    if not target.enabled:
-        return "off: its events wait"
-    if fare.online:
-        return f"yes ({fare.why})" if fare.why else "yes"
-    return f"{'no' if fare.online is False else 'unknown'}: {fare.why}"
-
-
-def _count(messages: int | None) -> str:
-    return "?" if messages is None else str(messages)
-
-
-def _document(target: deployed.DeployedTarget, fare: deployed.Health) -> dict[str, Any]:
-    return {
-        "arn": target.arn,
-        "kind": target.kind,
-        "id": target.id,
-        "made": _made(target),
-        "enabled": target.enabled,
-        "where": fare.where,
-        "online": fare.online,
-        "why": fare.why,
-        "waiting": fare.waiting,
-        "dead": fare.dead,
-    }

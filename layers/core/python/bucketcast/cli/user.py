@@ -1,4 +1,4 @@
-"""`bucketcast user`: who may call the gateway, and with which keys."""
+"""`bucketcast user`: the gateway's users and their keys."""
 
 import re
 from pathlib import Path
@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from bucketcast.cli.screen import Screen, shared
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.users import Users, new_keys
+from bucketcast.cli.output import Output, shared
 from bucketcast.control.users import User
-from bucketcast.store import deployed
-from bucketcast.store.access import explained
-from bucketcast.store.users import Users, new_keys
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _ACCESS_KEY = re.compile(r"[A-Za-z0-9_.-]{3,128}")
@@ -40,30 +40,30 @@ def _access_key(_: click.Context, __: click.Parameter, value: str | None) -> str
 
 @click.group()
 def command() -> None:
-    """Users of the gateway, and their keys.
+    """Manage the gateway's users and their keys.
 
-    A user signs calls to the gateway with a key pair of its own; AWS does not lend out the secrets
-    of its users. Whoever is let in may call S3 with the rights that the gateway has.
+    Users sign their calls to the gateway with their own key pair, since the secret keys of AWS
+    users cannot be read. Every user can call S3 with the rights of the gateway.
     """
 
 
 @command.command()
 @click.argument("name", callback=_name)
-@click.option("--tenant", default="", callback=_tenant, help="Whose the user's topics are.")
-@click.option("--admin", is_flag=True, help="May call the administration too (`mc admin`).")
+@click.option("--tenant", default="", callback=_tenant, help="Tenant of the user's topics.")
+@click.option("--admin", is_flag=True, help="Allow the admin API too (`mc admin`).")
 @click.option(
-    "--access-key", callback=_access_key, metavar="KEY", help="By default one is made up."
+    "--access-key", callback=_access_key, metavar="KEY", help="Access key. [default: generated]"
 )
 @click.option(
     "--secret-key-file",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="A file that holds the secret key, - for standard input. By default one is made up.",
+    help="File with the secret key, - for standard input. [default: generated]",
 )
 @shared
 @click.pass_obj
 def add(
-    screen: Screen,
+    out: Output,
     name: str,
     *,
     tenant: str,
@@ -71,7 +71,7 @@ def add(
     access_key: str | None,
     secret_key_file: Path | None,
 ) -> None:
-    """Let somebody call the gateway; the secret key is shown this once.
+    """Add a user; the secret key is shown only now.
 
     \b
     Example:
@@ -81,10 +81,10 @@ def add(
     made_key, made_secret = new_keys()
     secret = _read(secret_key_file) if secret_key_file else made_secret
     user = User(name, tenant, access_key or made_key, admin)
-    with explained():
-        _users(screen).add(user, secret)
+    with aws_errors():
+        _users(out).add(user, secret)
     document = {**_document(user), "secret_key": secret}
-    screen.answer(
+    out.answer(
         document,
         f"Successfully added {name}",
         f"  access key: {user.access_key}",
@@ -95,20 +95,20 @@ def add(
 @command.command()
 @shared
 @click.pass_obj
-def ls(screen: Screen) -> None:
-    """List the users; no secret is shown.
+def ls(out: Output) -> None:
+    """List the users, without secrets.
 
     \b
     Example:
       bucketcast user ls
     """  # noqa: D301 - click reads the character
-    with explained():
-        users = _users(screen).all()
-    screen.table(
+    with aws_errors():
+        users = _users(out).all()
+    out.table(
         {"users": [{**_document(user), "admin": user.admin} for user in users]},
         ("NAME", "TENANT", "ACCESS KEY", "ADMIN"),
         [(user.name, user.tenant, user.access_key, "yes" * user.admin) for user in users],
-        "there is no user: `bucketcast user add NAME`",
+        "there are no users; add one with `bucketcast user add NAME`",
     )
 
 
@@ -116,21 +116,21 @@ def ls(screen: Screen) -> None:
 @click.argument("name", callback=_name)
 @shared
 @click.pass_obj
-def rm(screen: Screen, name: str) -> None:
-    """Let somebody call the gateway no more; in force within five seconds.
+def rm(out: Output, name: str) -> None:
+    """Remove a user; takes effect within five seconds.
 
     \b
     Example:
       bucketcast user rm thumbnailer
     """  # noqa: D301 - click reads the character
-    with explained():
-        user = _users(screen).remove(name)
-    screen.answer({"removed": _document(user)}, f"Successfully removed {name}")
+    with aws_errors():
+        user = _users(out).remove(name)
+    out.answer({"removed": _document(user)}, f"Successfully removed {name}")
 
 
-def _users(screen: Screen) -> Users:
-    aws = screen.aws()
-    there = deployed.find(screen.stack, aws)
+def _users(out: Output) -> Users:
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
     return Users(there.stack, there.rules_table, aws.dynamodb, aws.secretsmanager)
 
 
@@ -140,7 +140,7 @@ def _read(file: Path) -> str:
     if not _SHORTEST <= len(secret) <= _LONGEST or not secret.isascii() or not secret.isprintable():
         raise click.BadParameter(
             f"the secret key in {file} has {len(secret)} characters; allowed are {_SHORTEST} to "
-            f"{_LONGEST} printable ones of ASCII",
+            f"{_LONGEST} printable ASCII characters",
             param_hint="--secret-key-file",
         )
     return secret

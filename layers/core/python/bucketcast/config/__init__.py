@@ -1,8 +1,9 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[ingest]`, `[entry]` and `[entry.NAME]`, `[alarms]`, `[removed]`,
-`[runtime]` for targets made at run time, `[topics]`, `[pipeline]` and `[scan.BUCKET]` for Spark
-jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function needs.
+Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[entry]` and
+`[entry.NAME]`, `[alarms]`, `[removed]`, `[runtime]` for targets made at run time, `[topics]`,
+`[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and
+`[….deploy]` for what the function needs.
 Variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
 environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
 counts as unset.
@@ -10,6 +11,7 @@ counts as unset.
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import EntryConfig, EntryOptions, Source
@@ -24,9 +26,11 @@ from bucketcast.config.model import (
     TargetConfig,
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
-from bucketcast.config.reading import Reading
+from bucketcast.config.reader import Reader
 from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
+from bucketcast.config.source import S3SourceOptions, SnsSourceOptions
 from bucketcast.config.topics import TopicOptions
+from bucketcast.config.trail import TrailOptions
 from bucketcast.errors import ConfigErrors
 
 __all__ = [
@@ -44,19 +48,24 @@ __all__ = [
     "RemovedOptions",
     "RuntimeConfig",
     "RuntimeOptions",
+    "S3SourceOptions",
     "ScanConfig",
     "ScanOptions",
+    "SnsSourceOptions",
     "Source",
     "TargetConfig",
     "TopicOptions",
+    "TrailOptions",
     "load",
 ]
 
 
-def load(path: Path, environ: Mapping[str, str], *, local: bool) -> Deployment:
-    """Read and check a configuration; plain secrets are allowed only where `local`.
+def load(
+    source: Path | Mapping[str, Any], environ: Mapping[str, str], *, local: bool
+) -> Deployment:
+    """Read and check a configuration, a file or its tables; plain secrets only where `local`.
 
     Raises:
         ConfigErrors: with every mistake of file and environment.
     """
-    return Reading(path, environ, local=local).deployment()
+    return Reader(source, environ, local=local).deployment()

@@ -1,6 +1,6 @@
 """What a target's settings leave open on the way: what is refused on AWS, and what is only noted.
 
-Certificates are what tells a server from one that stands in between. MinIO checks none where
+Only a certificate distinguishes a server from one that stands in between. MinIO checks none where
 `tls_skip_verify` is on, and says nothing; here it has to be said twice, once where it is MinIO's
 and once in a table that is ours: the target's deploy table, or for targets made at run time the
 table `[runtime]`, so that whoever deploys has allowed it.
@@ -12,9 +12,8 @@ from typing import Final
 from bucketcast.errors import ConfigError
 
 SKIP: Final = "tls_skip_verify"
-_CURE: Final = (
-    "cert_authority names whom to trust; if nobody is to be checked, say so a second time: "
-    '{0} = "on" in [{1}]{2}'
+_HINT: Final = (
+    'set cert_authority; to skip verification on AWS, confirm it with {0} = "on" in [{1}]{2}'
 )
 _IN_THE_CLEAR: Final = "so that events and {0} can be read on the way"
 _LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -25,7 +24,7 @@ _LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
 _URLS: Final[Mapping[str, str]] = {"webhook": "endpoint", "elasticsearch": "url"}
 
 
-def mistakes(
+def validation_errors(
     where: str, settings: Mapping[str, str], table: str, *, is_said_there: bool, then: str = ""
 ) -> Iterator[ConfigError]:
     """What is refused on AWS; `where` is the target's table.
@@ -33,7 +32,7 @@ def mistakes(
     `table` is the one in which it has to be said again, and `then` what is to be done after that.
     """
     if _on(settings, SKIP) and not is_said_there:
-        yield ConfigError(f"{where}.{SKIP}", "found 'on'", _CURE.format(SKIP, table, then))
+        yield ConfigError(f"{where}.{SKIP}", "found 'on'", _HINT.format(SKIP, table, then))
 
 
 def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:
@@ -46,6 +45,8 @@ def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:
             yield f"{where}.{_URLS[kind]}: is http://, {_IN_THE_CLEAR.format(sent)}"
     if kind == "redis" and not _on(settings, "tls"):
         yield f"{where}.tls: is off, {_IN_THE_CLEAR.format('the password')}"
+    if settings.get("auth", "").lower() == "iam":
+        return  # which is TLS, verified
     if kind == "postgres" and "sslmode=verify-" not in settings.get("connection_string", ""):
         yield (
             f"{where}.connection_string: unless it says sslmode=verify-full, with sslrootcert, "

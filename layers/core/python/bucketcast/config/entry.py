@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 from bucketcast.errors import ConfigError
-from bucketcast.options import REFERENCE, Csv, Secret, option
-from bucketcast.settings import ANY_BUCKET, EntrySource
+from bucketcast.settings.environment import ANY_BUCKET, EntrySource
+from bucketcast.settings.options import REFERENCE, Csv, Secret, option
 
 PLAIN: Final = (
     f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
@@ -22,7 +22,7 @@ FORM: Final = (
     'or "team-*")'
 )
 Read = Callable[[type[Any], Any, str], Any]
-"""Reads a table into a dataclass of options; None where something is wrong, which is then told."""
+"""Reads a table into a dataclass of options; None if something is wrong, which is then reported."""
 Wrong = Callable[[str, str, str], None]
 """Takes the key of a mistake, what was found, and what is allowed."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -37,8 +37,7 @@ class EntryOptions:
     """The HTTP entry, which is made where this table is."""
 
     reserved_concurrency: int = option(
-        "calls at once at most, which are then kept free for it and taken from the account's; 0 is "
-        "no such share",
+        "concurrent executions reserved for it, which is also its maximum; 0 reserves none",
         default="0",
         example="20",
     )
@@ -49,14 +48,14 @@ class Source:
     """Who posts to the HTTP entry."""
 
     token: Secret = option(
-        "what this source must send: MinIO's auth_token, the password in Ceph RGW's address",
+        "token of this source: MinIO's auth_token, or the password in Ceph RGW's endpoint URL",
         example="secret:bucketcast-entry",
     )
     dialect: Literal["minio", "ceph", "s3"] = option(
-        "whose records it sends; s3: Amazon's own form, as others write it too", example="minio"
+        "format of its records; s3 is Amazon's own, which other systems use too", example="minio"
     )
     buckets: Csv = option(
-        "buckets that it may speak for; * is any text, ? one character", example="photos,team-*"
+        "buckets that it may report; * is any text, ? one character", example="photos,team-*"
     )
 
 
@@ -77,12 +76,12 @@ class EntryConfig:
 
 
 def config(table: Any, *, read: Read, wrong: Wrong, local: bool) -> EntryConfig | None:
-    """What the tables amount to; None where something is wrong, which `wrong` is told."""
+    """What the tables amount to; None if something is wrong, which is added to `wrong`."""
     if not isinstance(table, dict):
         wrong("entry", f"found {table!r}", FORM)
         return None
     if "token" in table and not isinstance(table["token"], dict):
-        wrong("entry.token", "found one token for all who post", FORM)
+        wrong("entry.token", "found one token for all sources", FORM)
         return None
     tables = {name: each for name, each in table.items() if isinstance(each, dict)}
     own = {key: value for key, value in table.items() if key not in tables}
@@ -110,7 +109,7 @@ def _reference(name: str, token: str, plain: dict[str, str]) -> str:
     if token.startswith(REFERENCE):
         return token
     # Of two that are equal the second gets the secret of the first, by which they are found.
-    secret = next((held for held, text in plain.items() if text == token), "")
+    secret = next((reference for reference, text in plain.items() if text == token), "")
     secret = secret or f"bucketcast/entry-{name}/token"
     plain[secret] = token
     return REFERENCE + secret
@@ -137,7 +136,7 @@ def _mistakes(options: EntryOptions, sources: Collection[EntrySource]) -> Iterat
                 yield ConfigError(f"{where}.buckets", f"found {bucket!r}", allowed)
         owner = owners.setdefault(each.token, each.name)
         if owner != each.name:
-            allowed = "each source has one of its own, or one could speak as the other"
+            allowed = "each source needs a token of its own"
             yield ConfigError(f"{where}.token", f"found the token of entry.{owner}", allowed)
     size = len(EntrySource.to_text(sources).encode())
     if size > _ROOM:
@@ -150,9 +149,9 @@ def notes(sources: Collection[EntrySource], buckets: Collection[str]) -> Iterato
     for each in sources:
         theirs = [name for name in buckets if any(fnmatchcase(name, at) for at in each.buckets)]
         if ANY_BUCKET in each.buckets:
-            yield f"entry.{each.name}.buckets: * lets it send events of every bucket, S3's too"
+            yield f"entry.{each.name}.buckets: * allows events of every bucket, also of those in S3"
         elif theirs:
             yield (
-                f"entry.{each.name}.buckets: it may send events of {', '.join(theirs)}, which the "
-                "deploy wires to S3: both would share rules and mirrors"
+                f"entry.{each.name}.buckets: includes {', '.join(theirs)}, which the deploy also "
+                "connects to S3: both would share rules and mirrors"
             )

@@ -9,13 +9,10 @@ from bucketcast.errors import ConfigError
 _KEY: Final = re.compile(
     r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/(?:mrk-)?[0-9a-f]{8,}(?:-[0-9a-f]+)*"
 )
-_ALLOWED: Final = (
-    "allowed is a list of ARNs of keys, arn:aws:kms:REGION:ACCOUNT:key/ID; a right is given to a "
-    "key, never to its alias"
-)
+_ALLOWED: Final = "allowed is a list of key ARNs, arn:aws:kms:REGION:ACCOUNT:key/ID, not aliases"
 
 
-def mistakes(found: Any) -> Iterator[ConfigError]:
+def validation_errors(found: Any) -> Iterator[ConfigError]:
     """What is wrong with what the configuration has there."""
     if not isinstance(found, list):
         yield ConfigError("kms_keys", f"found {found!r}", _ALLOWED)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from bucketcast.conditions import FACTS
 from bucketcast.config.model import Deploy, DeployOptions
-from bucketcast.config.network import network
+from bucketcast.config.network import addresses, network
 from bucketcast.errors import ConfigError
+from bucketcast.rules.conditions import FACTS
 from bucketcast.targets.base import SPARE
 
 
@@ -25,10 +25,11 @@ def deploy(options: DeployOptions, connections: int, *, said: bool) -> Deploy:
         options.security_groups,
         options.facts,
         bool(options.tls_skip_verify),
+        options.allow_private,
     )
 
 
-def mistakes(
+def validation_errors(
     options: DeployOptions, target: str, connections: int, object_facts: str, *, said: bool
 ) -> Iterator[ConfigError]:
     """What is wrong with them; `target` stands before each key, `said` is as for `deploy`."""
@@ -46,16 +47,17 @@ def mistakes(
             yield ConfigError(key, f"found {found:g}", f"allowed is {low} to {high}")
     yield from _facts(options.facts, f"{where}.facts", object_facts)
     yield from network(options, where)
+    yield from addresses(options.allow_private, where)
 
 
-def time(longest_send: float, made: Deploy, target: str) -> Iterator[ConfigError]:
+def time(max_send_seconds: float, made: Deploy, target: str) -> Iterator[ConfigError]:
     """A function that ends in the middle of a batch would send all of it again."""
-    least = longest_send + SPARE
+    least = max_send_seconds + SPARE
     if 1 <= made.timeout < least:
         yield ConfigError(
             f"{target}.deploy.timeout",
             f"found {made.timeout}s",
-            f"allowed is {least:g}s or more: so long may one batch to this target take",
+            f"allowed is {least:g}s or more, the longest that one batch to this target may take",
         )
 
 
@@ -66,5 +68,5 @@ def _facts(wanted: tuple[str, ...], where: str, object_facts: str) -> Iterator[C
         yield ConfigError(
             where,
             'found beside object_facts = "off"',
-            'object_facts = "on" at the top of the file lets ingest look at objects',
+            'set object_facts = "on" at the top of the file',
         )

@@ -10,26 +10,34 @@ from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import EntryConfig
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.runtime import RuntimeConfig
-from bucketcast.options import REFERENCE, Csv, Duration, OnOff, option, options_of
-from bucketcast.settings import ANY_BUCKET, ObjectFacts
+from bucketcast.settings.egress import PRIVATE, Egress
+from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
+from bucketcast.settings.options import REFERENCE, Csv, Duration, OnOff, option, options_of
 from bucketcast.targets.base import Common, Shaped
 from bucketcast.topics.model import TopicDefaults
 
 MAX_CONCURRENCY = 4
 """Batches of one target at once: one that hangs takes no more of the account's calls."""
+WINDOW_SECONDS = 1
+"""Below that Lambda takes no more than 10 messages a call."""
 OBJECT_FACTS = ("off", "on", "all")
+LOG_RETENTION_DAYS = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
+    *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
+"""What CloudWatch allows: AWS::Logs::LogGroup, RetentionInDays."""
 NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
 """What the deploy reads and the function has no use for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket:
-    """A bucket that the deploy wires to the ingress queue."""
+    """A bucket that the deploy connects to the ingress queue."""
 
-    create: OnOff = option("make the bucket, or take one that is there", default="on")
-    via: Literal["sqs", "eventbridge"] = option("how S3 sends its events", default="sqs")
+    create: OnOff = option("create the bucket; off for an existing one", default="on")
+    via: Literal["sqs", "eventbridge"] = option("how S3 delivers its events", default="sqs")
     access_events: OnOff = option(
-        "also Get, Head and the like, as rules ask for them: CloudTrail's, $1.00 per million",
+        "also deliver the read events that rules need, by CloudTrail, $1.00 per million",
         default="off",
     )
 
@@ -39,7 +47,7 @@ class RemovedOptions:
     """Targets that are not in the configuration any more."""
 
     discard: Csv = option(
-        "ARNs of removed targets of which a deploy may give up what waits; without them it refuses",
+        "ARNs of removed targets whose queued events a deploy may discard; it refuses otherwise",
         default="",
         example="arn:minio:sqs::old:webhook",
     )
@@ -50,26 +58,32 @@ class DeployOptions:
     """What the target's function needs; Bucketcast's own, not MinIO's."""
 
     profile: Literal["latency", "throughput"] = option(
-        "latency: 10 messages at once, without waiting; throughput: thousands, after up to 1 s",
+        "latency: up to 10 messages per batch, no delay; throughput: thousands, up to 1 s delay",
         default="latency",
     )
-    memory: int = option("MB of the function, 128 to 10240", default="512")
-    timeout: Duration = option("how long one batch may take, 1s to 15m", default="60s")
+    memory: int = option("memory of the function in MB, 128 to 10240", default="512")
+    timeout: Duration = option("timeout of one batch, 1s to 15m", default="60s")
     max_concurrency: int = option(
-        "how many batches at once, 2 to 1000; 0 is no limit of its own. MinIO's "
-        "max_open_connections counts where this is not there",
+        "concurrent batches, 2 to 1000; 0 is no limit. MinIO's max_open_connections is used if "
+        "this is not set",
         default=str(MAX_CONCURRENCY),
     )
     vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
     subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
     security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
+    allow_private: Csv = option(
+        "private and loopback hosts, addresses or networks that a webhook on AWS may connect to; "
+        "in a VPC all private addresses are allowed",
+        default="",
+        example="hooks.internal,10.0.0.0/8",
+    )
     facts: Csv = option(
-        "what it is told of every object: metadata (and content type), tags; needs object_facts",
+        "facts to add to every event: metadata (and content type), tags; needs object_facts",
         default="",
         example="metadata,tags",
     )
     tls_skip_verify: OnOff = option(
-        "say it here too where a target's tls_skip_verify is meant for AWS", default="off"
+        "confirms a target's tls_skip_verify for a deploy to AWS", default="off"
     )
 
 
@@ -86,13 +100,25 @@ class Deploy:
     security_groups: tuple[str, ...]
     facts: tuple[str, ...] = ()
     tls_skip_verify: bool = False
+    allow_private: tuple[str, ...] = ()
+
+    @property
+    def egress(self) -> Egress:
+        """Where a webhook may connect to: in a VPC, private addresses are what it is there for."""
+        return Egress((*self.allow_private, *(PRIVATE if self.vpc else ())))
+
+    @property
+    def window(self) -> int:
+        """For how many seconds the function's messages are gathered."""
+        return WINDOW_SECONDS if self.profile == "throughput" else 0
 
 
 @dataclass(frozen=True, slots=True)
 class TargetConfig:
     """One configured target; `settings` holds references in place of secrets.
 
-    Of one that is not `enabled` all is there, but nothing is sent: its events wait.
+    Of one that is not `enabled` all is there, but nothing is sent: its events wait. `queue_limit`
+    is how many may wait, None for any number.
     """
 
     kind: str
@@ -101,6 +127,7 @@ class TargetConfig:
     deploy: Deploy
     plain_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     enabled: bool = True
+    queue_limit: int | None = None
 
     @property
     def arn(self) -> Arn:
@@ -109,10 +136,7 @@ class TargetConfig:
     @property
     def is_mirror(self) -> bool:
         """Whether it shows what its buckets show."""
-        declared: Any = targets.load(self.kind).Settings
-        known = options_of(declared).get("format")
-        text = self.settings.get("format", "")
-        return known is not None and known.parse(text or known.default) == "namespace"
+        return is_mirror(self.kind, self.settings)
 
     @property
     def secret_names(self) -> frozenset[str]:
@@ -129,7 +153,14 @@ class Deployment:
     told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
     `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
     by which secrets and reports are encrypted. `reserved` are the calls at once that are kept free
-    for ingest, 0 for none. `nested` is whether what holds nothing stands in stacks of its own.
+    for ingest, 0 for none; `window` is for how many seconds it gathers messages at the least.
+    `nested` is whether what holds nothing stands in stacks of its own.
+    `log_retention_days` is how long the functions' logs are kept.
+    `accounts` are others whose buckets may send to the ingress queue, and `sns_topics` the ARNs of
+    topics that it is subscribed to.
+    `dashboard` is whether the stack has one, and `tracing` whether X-Ray samples its functions.
+    `trail` is the name or ARN of a trail to log access events with, "" where the deploy makes one;
+    `bucket_events` is whether it logs that buckets are created and removed.
     """
 
     sync_events: bool
@@ -148,12 +179,26 @@ class Deployment:
     reserved: int = 0
     nested: bool = False
     topics: TopicDefaults = field(default_factory=TopicDefaults)
+    trail: str = ""
+    bucket_events: bool = False
+    window: int = 0
+    dashboard: bool = True
+    tracing: bool = False
+    log_retention_days: int = 30
+    accounts: tuple[str, ...] = ()
+    sns_topics: tuple[str, ...] = ()
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:
         """What a local deploy was given in plain text, by the names of the secrets."""
         own = [self.entry.plain_secrets] if self.entry else []
         return [*own, *(each.plain_secrets for each in self.targets)]
+
+    @property
+    def ingest_window(self) -> int:
+        """For how many seconds ingest gathers messages: for none if a target minds."""
+        slow = self.targets and all(each.deploy.window for each in self.targets)
+        return max(self.window, WINDOW_SECONDS if slow else 0)
 
     @property
     def facts(self) -> ObjectFacts:
@@ -173,3 +218,16 @@ def secret_names(settings: Iterable[str]) -> frozenset[str]:
         for text in settings
         if text.startswith(REFERENCE)
     )
+
+
+def is_member(setting: str) -> bool:
+    """Whether a setting refers to one field of a secret that holds several."""
+    return setting.startswith(REFERENCE) and "#" in setting
+
+
+def is_mirror(kind: str, settings: Mapping[str, str]) -> bool:
+    """Whether a target with these settings shows what its buckets show."""
+    declared: Any = targets.load(kind).Settings
+    known = options_of(declared).get("format")
+    text = settings.get("format", "")
+    return known is not None and known.parse(text or known.default) == "namespace"

@@ -1,6 +1,6 @@
 """The data pipeline's tables: `[pipeline]`, and a `[scan.BUCKET]` for each bucket that is scanned.
 
-The options of a scan are the job's own (`bucketcast.jobs`), so they are not declared again.
+The options of a scan are the job's own (`settings.jobs`), so they are not declared again.
 """
 
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from bucketcast.errors import ConfigError
-from bucketcast.jobs import Alerts
-from bucketcast.options import Csv, Duration, OnOff, option, options_of
+from bucketcast.settings.jobs import Alerts
+from bucketcast.settings.options import Csv, Duration, OnOff, option, options_of
 
 ANY: Final = "*"
 _WEEK: Final = 7 * 24 * 3600
@@ -25,35 +25,33 @@ class PipelineOptions:
     """What the jobs run on; the table's presence makes them."""
 
     glue_version: Literal["6.0", "5.1"] = option(
-        "the version of AWS Glue: 6.0 with Spark 4.1, 5.1 with Spark 3.5; the boto3 of those "
-        "before has no conditional writes, by which scans of one bucket keep out of each other's "
-        "way",
+        "version of AWS Glue: 6.0 with Spark 4.1, or 5.1 with Spark 3.5",
         default="6.0",
     )
     worker_type: Literal["G.1X", "G.2X", "G.4X", "G.8X", "R.1X", "R.2X", "R.4X", "R.8X"] = option(
-        "how large a worker is; G.1X has 4 vCPU and 16 GB", default="G.1X"
+        "worker size; G.1X has 4 vCPU and 16 GB", default="G.1X"
     )
-    workers: int = option(
-        "workers at most, 2 to 299; fewer where there is less to do", default="10"
-    )
+    workers: int = option("maximum number of workers, 2 to 299; Glue scales down", default="10")
     execution_class: Literal["standard", "flex"] = option(
         "flex: spare capacity, a third cheaper, and may start late", default="standard"
     )
-    timeout: Duration = option("how long a run may take, 1m to 168h", default="8h")
+    timeout: Duration = option("timeout of a run, 1m to 168h", default="8h")
     buckets: Csv = option(
-        "buckets that the jobs may read beside those in this file; * is every bucket",
+        "further buckets that the jobs may read, besides those in this file; * for all",
         default="",
         example="archive,logs",
     )
-    metadata: OnOff = option("whether they may read S3 Metadata's tables", default="off")
+    metadata: OnOff = option("whether they may read S3 Metadata tables", default="off")
     subnet: str = option(
-        "id of the subnet of a VPC that the jobs run in, to reach targets there",
+        "id of a VPC subnet for the jobs to run in, to reach targets there",
         default="",
         example="subnet-0a",
     )
-    availability_zone: str = option("the subnet's", default="", example="eu-central-1a")
+    availability_zone: str = option(
+        "availability zone of the subnet", default="", example="eu-central-1a"
+    )
     security_groups: Csv = option(
-        "ids of security groups, one of which lets the jobs' workers reach each other",
+        "ids of security groups; one of them must allow all traffic from itself",
         default="",
         example="sg-0a",
     )
@@ -65,7 +63,7 @@ class ScanOptions(Alerts):
 
     schedule: str = option("when it runs", default="", example="rate(1 day)")
     on: Literal["inventory"] = option(
-        "inventory: whenever S3 has written a report below source", default=""
+        "inventory: run whenever S3 has written a report under source", default=""
     )
 
 
@@ -88,13 +86,13 @@ class ScanConfig:
 
 
 def scan(values: Mapping[str, str]) -> ScanConfig:
-    """What a table without mistakes amounts to."""
+    """Return the configuration of a valid table."""
     known = options_of(Alerts)
     options = {key: text for key, text in values.items() if key in known and text}
     return ScanConfig(options, values.get("schedule", ""), bool(values.get("on")))
 
 
-def mistakes(options: PipelineOptions) -> Iterator[ConfigError]:
+def validation_errors(options: PipelineOptions) -> Iterator[ConfigError]:
     """What is wrong with the options beyond what each allows."""
     limits = (("workers", options.workers, 2, 299), ("timeout", options.timeout, 60, _WEEK))
     for key, found, low, high in limits:
@@ -107,8 +105,8 @@ def mistakes(options: PipelineOptions) -> Iterator[ConfigError]:
         "availability_zone": options.availability_zone,
         "security_groups": options.security_groups,
     }
-    for key in (key for key, held in network.items() if not held and any(network.values())):
-        there = ", ".join(other for other, held in network.items() if held)
+    for key in (key for key, found in network.items() if not found and any(network.values())):
+        there = ", ".join(other for other, found in network.items() if found)
         yield ConfigError(f"pipeline.{key}", "missing", f"jobs in a VPC need it beside {there}")
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bucketcast import targets
-from bucketcast.config.network import network
+from bucketcast.config.network import addresses, network
 from bucketcast.errors import ConfigError, did_you_mean
-from bucketcast.options import Csv, Duration, OnOff, option
+from bucketcast.settings.options import Csv, Duration, OnOff, option
 
 ALL = "all"
 OFF = "off"
@@ -31,6 +31,12 @@ class RuntimeOptions:
     vpc: str = option("id of the VPC that the functions run in", default="", example="vpc-0abc")
     subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
     security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
+    allow_private: Csv = option(
+        "private and loopback hosts, addresses or networks that webhooks and HTTP topics on AWS "
+        "may connect to; others cannot even in a VPC, as topics are given by users",
+        default="",
+        example="hooks.internal,10.0.0.0/8",
+    )
     tls_skip_verify: OnOff = option(
         "let targets that are made at run time on AWS skip the check of certificates", default="off"
     )
@@ -48,9 +54,10 @@ class RuntimeConfig:
     subnets: tuple[str, ...] = ()
     security_groups: tuple[str, ...] = ()
     tls_skip_verify: bool = False
+    allow_private: tuple[str, ...] = ()
 
 
-def mistakes(options: RuntimeOptions) -> Iterator[ConfigError]:
+def validation_errors(options: RuntimeOptions) -> Iterator[ConfigError]:
     """What is wrong with them, beyond what the single options show."""
     known = (*targets.kinds(), ALL, OFF)
     for kind in options.kinds:
@@ -70,6 +77,7 @@ def mistakes(options: RuntimeOptions) -> Iterator[ConfigError]:
         if not low <= found <= high:
             yield ConfigError(f"runtime.{key}", f"found {found:g}", f"allowed is {low} to {high}")
     yield from network(options, "runtime")
+    yield from addresses(options.allow_private, "runtime")
 
 
 def runtime(options: RuntimeOptions, *, local: bool) -> RuntimeConfig:
@@ -88,4 +96,5 @@ def runtime(options: RuntimeOptions, *, local: bool) -> RuntimeConfig:
         options.subnets,
         options.security_groups,
         bool(options.tls_skip_verify),
+        options.allow_private,
     )

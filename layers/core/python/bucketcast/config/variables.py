@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bucketcast.errors import ConfigError, did_you_mean
-from bucketcast.options import Option
+from bucketcast.settings.options import Option
 
 
 def prefix(kind: str) -> str:

@@ -1,5 +1,6 @@
-"""The control plane: what `mc`, minio-py and boto3 call, as one ASGI application.
+"""The control plane: the API for `mc`, minio-py and boto3, as one ASGI application.
 
-`call` is a request as it came, `signature` says whose it is, `gate` lets it in; behind it are the
-S3 notification API, and the way on to S3 itself for everything else. `app` joins them.
+`request` is a request as received, `signature` verifies who signed it, and `authentication` admits
+it. Then come the S3 notification API (`s3`), topics (`sns`, `pubsub`), listeners (`listen`), admin
+calls (`admin`), and a proxy to S3 for everything else. `app` joins them.
 """

@@ -1,4 +1,4 @@
-"""The ASGI application: routes, and errors in S3's words."""
+"""The ASGI application: routes, and errors in S3's format."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast import telemetry
-from bucketcast.control.answer import Answer
-from bucketcast.control.body import Gone, Wire
-from bucketcast.control.call import Call
+from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
-from bucketcast.control.forward import is_about_buckets
-from bucketcast.control.gate import Gate
+from bucketcast.control.proxy import is_about_buckets
+from bucketcast.control.request import RawRequest
+from bucketcast.control.request_body import ClientDisconnected, RequestStream
+from bucketcast.control.responses import Handler
 from bucketcast.errors import BucketcastError
 
 HEALTH: Final = "/minio/health/live"
@@ -24,16 +24,16 @@ _LEFT_UNREAD: Final = 65_536
 
 
 class S3:
-    """The S3 calls: some are answered here, all others go on to S3.
+    """The S3 calls: some are answered here, all others are proxied to S3.
 
-    `answers` says who answers a call, None where it is S3 itself.
+    `answers` return the handler of a call, None if it is for S3.
     """
 
     def __init__(
         self,
-        gate: Gate,
-        answers: Callable[[Call], Answer | None],
-        forward: Answer,
+        gate: Authenticator,
+        answers: Callable[[RawRequest], Handler | None],
+        forward: Handler,
         *,
         objects: str = "",
     ) -> None:
@@ -43,14 +43,14 @@ class S3:
         self._objects = objects
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wire = Wire(receive)
+        stream = RequestStream(receive)
         try:
-            await self._answer(scope, wire, send)
+            await self._answer(scope, stream, send)
         except S3Error:
             headers = {
                 name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
             }
-            await wire.drain(headers)
+            await stream.drain(headers)
             raise
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +68,7 @@ class S3:
 
 
 def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
-    """Join the S3 calls and whatever else has a path of its own, which goes first."""
+    """Join the S3 calls with other routes, which take precedence."""
     app = Starlette(
         routes=[
             *routes,
@@ -77,7 +77,7 @@ def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
         ],
         exception_handlers={
             S3Error: _refused,
-            Gone: _gone,
+            ClientDisconnected: _gone,
             BucketcastError: _unable,
             Exception: _broken,
         },
@@ -97,7 +97,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     headers = {"x-amz-request-id": request_id, "server": "Bucketcast"}
     unread = request.headers.get("content-length", "0")
     if "expect" in request.headers or not unread.isdecimal() or int(unread) > _LEFT_UNREAD:
-        # What the client still sends would be read as its next request.
+        # The rest of the body would be read as the next request.
         headers["connection"] = "close"
     if error.status == S3Error("InternalError").status:
         telemetry.logger.error("internal error", reason=error.message, request_id=request_id)
@@ -110,8 +110,8 @@ async def _gone(_: Request, __: Exception) -> Response:
 
 
 async def _unable(request: Request, error: Exception) -> Response:
-    """AWS, most often, does not answer us: what it said is for the log, not for a stranger."""
-    telemetry.logger.error("AWS cannot be asked", reason=str(error))
+    """Answer an internal error, mostly of AWS: details go to the log, not to the caller."""
+    telemetry.logger.error("AWS cannot be reached", reason=str(error))
     return await _refused(request, S3Error("ServiceUnavailable"))
 
 

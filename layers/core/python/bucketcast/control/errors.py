@@ -1,11 +1,11 @@
-"""Errors as S3 writes them: a code, a status, a sentence, and what belongs to it.
+"""Errors in S3's format: a code, a status, a message, and further elements.
 
-Which code, status and words: S3's own where S3 has them, MinIO's where only MinIO has the case.
+Codes, statuses and messages are S3's where S3 has them, else MinIO's.
 """
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from bucketcast.errors import BucketcastError
@@ -13,7 +13,7 @@ from bucketcast.errors import BucketcastError
 _BAD: Final = HTTPStatus.BAD_REQUEST
 _FORBIDDEN: Final = HTTPStatus.FORBIDDEN
 
-# Code -> its status and its sentence; a call may say more.
+# Code -> its status and its message, which a call may replace.
 _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "AccessDenied": (_FORBIDDEN, "Access Denied."),
     "AuthorizationHeaderMalformed": (_BAD, "The authorization header is malformed."),
@@ -92,8 +92,17 @@ _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
 }
 
 
+class Refusal(NamedTuple):
+    """An error response of any API."""
+
+    status: HTTPStatus
+    code: str
+    message: str
+    request_id: str
+
+
 class S3Error(BucketcastError):
-    """What a caller is answered in place of what was asked for; `more` are further elements."""
+    """An error response; `more` are further elements."""
 
     def __init__(self, code: str, message: str = "", **more: str) -> None:
         self.status, usual = _KNOWN[code]
@@ -103,7 +112,7 @@ class S3Error(BucketcastError):
         super().__init__(f"{code}: {self.message}")
 
     def document(self, resource: str, request_id: str) -> bytes:
-        """The answer's body."""
+        """Return the response's body."""
         elements = {
             "Code": self.code,
             "Message": self.message,

@@ -1,4 +1,4 @@
-"""Who may call, and how the gate asks for them without asking AWS for every request."""
+"""Users, and a cache of their accounts so that not every request reads from AWS."""
 
 import asyncio
 import time
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 MAX_AGE_SECONDS: Final = 5.0
-"""So long a user that was removed may still be let in."""
+"""How long a removed user may still be admitted."""
 _KEPT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One who may call; `tenant` owns what the user makes, `admin` may change the deployment."""
+    """A user; `tenant` owns what the user creates, `admin` may change the deployment."""
 
     name: str
     tenant: str
@@ -24,14 +24,14 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user with the secret that its requests are signed with; never shown."""
+    """A user with its secret key, which is not in the repr."""
 
     user: User
     secret: str = field(repr=False)
 
 
-class Known:
-    """The accounts by access key, each kept for a few seconds; unknown ones are kept too."""
+class AccountCache:
+    """The accounts by access key, known and unknown ones, each cached for a few seconds."""
 
     def __init__(
         self,

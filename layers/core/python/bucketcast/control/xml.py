@@ -1,7 +1,6 @@
-"""XML from strangers, read by expat with its doors shut: no DOCTYPE, no entities, bounded depth.
+"""Parse untrusted XML with expat: no DOCTYPE, no entities, limited depth.
 
-A reader is told of each element's end in the order of the document, so that the first mistake of
-a document is the one that is named.
+Handlers are called in the order of the document, so that its first error is the one reported.
 """
 
 from collections.abc import Callable
@@ -18,12 +17,12 @@ End = Callable[[tuple[str, ...], str], None]
 
 
 def read(document: bytes, start: Start, end: End) -> None:
-    """Tell of every element: when it starts, with its attributes, and when it ends, with its text.
+    """Call `start` with each element and its attributes, and `end` with each and its text.
 
-    An element is given by its path from the root, names without their namespace.
+    An element is named by its path from the root, without namespaces.
 
     Raises:
-        S3Error: it is no XML, or XML that nobody needs and some attack with.
+        S3Error: it is invalid, or uses features that only attacks need.
     """
     path: list[str] = []
     texts: list[list[str]] = []

@@ -1,33 +1,35 @@
-"""Dispatch: from messages of a target's queue to the target, and what becomes of what failed.
+"""Dispatch: deliver the messages of a target's queue to the target, and settle what failed.
 
 ==========================  ==================================================================
 outcome of an event         what happens
 ==========================  ==================================================================
-delivered                   nothing more: it goes with its message
-`Rejected`                  buried in the dead-letter queue with its reason, alone
-`Retryable`, the first      it goes back as a new message that has the reason with it, seen after
-time, or part of a message  a pause
-`Retryable`, again          the message stays; it is seen again after a pause that doubles
+delivered                   deleted with its message
+`Rejected`                  sent to the dead-letter queue with its reason, alone
+`Retryable`, the first      requeued with its reason in a new message, which is visible after a
+time, or part of a message  pause
+`Retryable`, again          the message stays; it is visible again after a pause that doubles
 `NotConnected`              the connection is dropped, the rest of the batch is not tried, and
                             the target's breaker opens (`bucketcast.dispatch.breaker`)
-the breaker is open         one event is tried, now and then; all others go back as few messages
-                            of many events, which say why, and no try is counted
+the breaker is open         one event is tried, now and then; all others are requeued as few
+                            messages of many events with the reason, and no attempt is counted
+the target is paused        nothing is tried; its events wait in the same way
 `NotAuthorized`             the secret is fetched again and the batch is tried once more
-a batch refused whole       halved until the events that are refused stand alone
-no turn: time was up        as it was, and no try is counted
-behind a target gone        a message that was not opened yet stays, and is not opened
-unpacks to too much         buried as it is: to open it could end the function
-in its 14th day             buried without another try, with the last reason: SQS would drop it
+a batch refused whole       halved until the refused events are alone
+out of time                 left as it was, and no attempt is counted
+after a lost connection     a message that was not opened yet stays, and is not opened
+too large when unpacked     dead-lettered as it is: opening it could exhaust the memory
+in its 14th day             dead-lettered without another try, with the last reason: SQS would
+                            drop it
 too old for a mirror        rejected: the mirror may have forgotten what came after it
 ==========================  ==================================================================
 
-A message that SQS would soon move or drop by itself is sent again as a new one, before anything
-else is done, so that also a function that crashes gets so far (`bucketcast.retries`). All are kept
-in flight while the function works on them, and for seconds after it was killed.
+A message that SQS would soon move or drop is replaced by a new one before anything else is done,
+so that this also works for a message that crashes the function (`delivery.retries`). A heartbeat
+keeps all messages in flight; a killed function's are visible again within seconds.
 """
 
 from bucketcast.dispatch.dispatcher import Dispatcher
-from bucketcast.dispatch.messages import Back, Dead, Message, Way
+from bucketcast.dispatch.messages import Dead, Message, QueueActions, Requeue
 from bucketcast.dispatch.outcome import Outcome
 
-__all__ = ["Back", "Dead", "Dispatcher", "Message", "Outcome", "Way"]
+__all__ = ["Dead", "Dispatcher", "Message", "Outcome", "QueueActions", "Requeue"]

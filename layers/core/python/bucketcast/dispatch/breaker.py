@@ -1,4 +1,4 @@
-"""The breaker of a target: what one batch learns of it, all others of that target heed.
+"""The circuit breaker of a target, shared by all functions that send to it.
 
 ::
 
@@ -7,8 +7,10 @@
       │                          └──────────── no answer ─────────────────┼────┤
       └───────────────────────────────── any answer ──────────────────────┴────┘
 
-No answer is a time-out, or no connection. A refused login is an answer: it comes at once, and other
+A time-out or a failed connection is no answer. A refused login is one: it comes at once, and other
 events of the same batch may get through.
+
+A target that somebody paused (`bucketcast target pause`) is not tried at all until it is resumed.
 """
 
 import enum
@@ -21,16 +23,19 @@ from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
 SHARE: Final = 6
 """Waiting messages come back after this part of the time that the target has been away for."""
 LONGEST_PAUSE_MS: Final = 300_000
+LONGEST_PAUSED_MS: Final = 60_000
+"""So long after a paused target is resumed, its waiting messages come back at the latest."""
 _SHORTEST_PAUSE_MS: Final = 1_000
 _TRUSTED_MS: Final = 1_000
 """For how long a target is taken to answer because it did when this was asked last."""
 
 
-class Trouble(NamedTuple):
-    """A target that does not answer; times are Unix ms.
+class Outage(NamedTuple):
+    """An outage of a target, or a pause, or both; times are Unix ms.
 
-    `since` is when that was first seen and `next` when it may be tried again; until `probing` one
-    event is under way, 0 for none. `tries` got no answer; `error` and `reason` are of the last.
+    `since` is when the outage was first seen, 0 for none, and `next` when the target may be tried
+    again. A probe is in progress until `probing`, 0 for none. `tries` failed; `error` and `reason`
+    are those of the last. `paused` is since when the target is paused, 0 if it is not.
     """
 
     since: int
@@ -39,118 +44,133 @@ class Trouble(NamedTuple):
     tries: int = 1
     error: str = ""
     reason: str = ""
+    paused: int = 0
 
     def pause(self, now: int) -> int:
-        """Milliseconds that grow with the time that it has been away for."""
+        """Return the pause in milliseconds, which grows with the time that has passed."""
+        if self.paused:
+            share = (now - self.paused) // SHARE
+            return min(max(share, _SHORTEST_PAUSE_MS), LONGEST_PAUSED_MS)
         return min(max((now - self.since) // SHARE, _SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS)
 
 
-class Book(Protocol):
-    """Where the trouble of one target is written down, for all functions that send to it.
+class BreakerStore(Protocol):
+    """Where the outage of one target is stored, shared by all functions that send to it.
 
-    `note` writes another try without an answer: `since` counts only where there is no trouble yet,
-    `probed` ends the probe that was under way. `take` lets one caller alone probe, until then.
+    `note` records another failure: `since` counts only if there is no outage yet, and `probed` ends
+    the probe in progress. `take` lets exactly one caller probe, until then.
     """
 
-    def read(self) -> Trouble | None: ...
+    def read(self) -> Outage | None: ...
 
-    def note(self, trouble: Trouble, *, probed: bool) -> Trouble: ...
+    def note(self, outage: Outage, *, probed: bool) -> Outage: ...
 
     def take(self, now: int, until: int) -> bool: ...
 
     def clear(self) -> None: ...
 
 
-class Memory:
-    """A `Book` of one function alone."""
+class LocalStore:
+    """A `BreakerStore` of a single function."""
 
     def __init__(self) -> None:
-        self._trouble: Trouble | None = None
+        self._outage: Outage | None = None
 
-    def read(self) -> Trouble | None:
-        return self._trouble
+    def read(self) -> Outage | None:
+        return self._outage
 
-    def note(self, trouble: Trouble, *, probed: bool) -> Trouble:
-        before = self._trouble
+    def note(self, outage: Outage, *, probed: bool) -> Outage:
+        before = self._outage
         if before is not None:
             probing = 0 if probed else before.probing
             tries = before.tries + 1
-            trouble = trouble._replace(since=before.since, probing=probing, tries=tries)
-        self._trouble = trouble
-        return trouble
+            outage = outage._replace(
+                since=before.since, probing=probing, tries=tries, paused=before.paused
+            )
+        self._outage = outage
+        return outage
 
     def take(self, now: int, until: int) -> bool:
-        found = self._trouble
+        found = self._outage
         if found is None or now < max(found.next, found.probing):
             return False
-        self._trouble = found._replace(probing=until)
+        self._outage = found._replace(probing=until)
         return True
 
     def clear(self) -> None:
-        self._trouble = None
+        self._outage = None
 
 
-class Gate(enum.Enum):
-    """Whether a batch may be sent: all of it, one event of it, or nothing."""
+class BreakerState(enum.Enum):
+    """Whether a batch may be sent: all of it, one event as a probe, or nothing."""
 
     CLOSED = enum.auto()
-    PROBE = enum.auto()
+    HALF_OPEN = enum.auto()
     OPEN = enum.auto()
+    PAUSED = enum.auto()
 
 
 class Breaker:
-    """The breaker of one target, as one function sees it."""
+    """The circuit breaker of one target, as one function sees it."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self._asked = 0
+    def __init__(self, store: BreakerStore) -> None:
+        self._store = store
+        self._read_at = 0
         self._probing = False
-        self.trouble: Trouble | None = None
+        self.outage: Outage | None = None
 
-    def gate(self, longest: Callable[[], float]) -> Gate:
-        """What this batch may do; `longest` is how many seconds a probe takes at the most."""
-        now = _now()
+    def state(self, longest: Callable[[], float]) -> BreakerState:
+        """Return what this batch may do; `longest` returns the maximal seconds of a probe."""
         self._probing = False
-        if self.trouble is not None or not 0 <= now - self._asked < _TRUSTED_MS:
-            self.trouble, self._asked = self._book.read(), now
-        found = self.trouble
+        if self.is_paused():
+            return BreakerState.PAUSED
+        now, found = _now(), self.outage
         if found is None:
-            return Gate.CLOSED
+            return BreakerState.CLOSED
         if now < max(found.next, found.probing):
-            return Gate.OPEN
+            return BreakerState.OPEN
         until = now + round(longest() * 1_000)
-        self._probing = self._book.take(now, until)
+        self._probing = self._store.take(now, until)
         if self._probing:
-            return Gate.PROBE
-        self.trouble = found._replace(probing=until)  # somebody else was quicker
-        return Gate.OPEN
+            return BreakerState.HALF_OPEN
+        self.outage = found._replace(probing=until)  # somebody else was quicker
+        return BreakerState.OPEN
 
-    def answered(self) -> None:
-        """Say that the target answered."""
-        if self._probing:
-            self._book.clear()
-            self.trouble, self._probing = None, False
-
-    def silent(self, error: DeliveryError) -> None:
-        """Say that it did not."""
+    def is_paused(self) -> bool:
+        """Return whether the target is paused."""
         now = _now()
-        since = self.trouble.since if self.trouble else now
-        seen = Trouble(since, now, error=type(error).__name__, reason=str(error))
+        if self.outage is not None or not 0 <= now - self._read_at < _TRUSTED_MS:
+            self.outage, self._read_at = self._store.read(), now
+        return self.outage is not None and self.outage.paused > 0
+
+    def record_success(self) -> None:
+        """Record that the target answered."""
+        if self._probing:
+            self._store.clear()
+            self.outage, self._probing = None, False
+
+    def record_failure(self, error: DeliveryError) -> None:
+        """Record that the target did not answer."""
+        now = _now()
+        since = self.outage.since if self.outage else now
+        seen = Outage(since, now, error=type(error).__name__, reason=str(error))
         seen = seen._replace(next=now + seen.pause(now))
-        self.trouble = self._book.note(seen, probed=self._probing)
+        self.outage = self._store.note(seen, probed=self._probing)
         self._probing = False
 
     def pause(self) -> int:
-        """Seconds after which what waits is to come back: all of it together."""
-        now, found = _now(), self.trouble
+        """Return the seconds until all waiting messages are visible again."""
+        now, found = _now(), self.outage
         if found is None:
             return 1
+        if found.paused:
+            return -(-found.pause(now) // 1_000)
         at = found.next if found.next > now else min(found.probing, now + found.pause(now))
         return max(1, -(-(at - now) // 1_000))
 
 
-def is_silence(error: DeliveryError) -> bool:
-    """Whether an error is that the target did not answer."""
+def is_unreachable(error: DeliveryError) -> bool:
+    """Return whether an error means that the target did not answer."""
     return isinstance(error, NotConnected) and not isinstance(error, NotAuthorized)
 
 

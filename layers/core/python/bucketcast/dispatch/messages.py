@@ -1,14 +1,14 @@
-"""The messages that dispatch is given, and the ways in which events leave it undelivered."""
+"""The messages of a target's queue, and the actions on those that were not delivered."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from bucketcast.delivery.envelope import Delivery, Envelope, NewerVersion, Sealed
+from bucketcast.delivery.retries import Term
 from bucketcast.dispatch.outcome import Outcome
-from bucketcast.envelope import Delivery, Envelope, Sealed
 from bucketcast.errors import DeliveryError
-from bucketcast.retries import Term
 
 
 class Message(NamedTuple):
@@ -21,16 +21,20 @@ class Message(NamedTuple):
     receives: int
 
 
-class Waiting(NamedTuple):
-    """A message that was not opened yet: its envelope, None if it is none, and its term."""
+class SealedMessage(NamedTuple):
+    """A message that is not opened yet, its term and its envelope, None if it is not one.
+
+    `newer` says which version it has, if only a newer release reads it.
+    """
 
     message: Message
     envelope: Sealed | None
     term: Term
+    newer: NewerVersion | None = None
 
 
 class Dead(NamedTuple):
-    """An event that will not be tried again, and why: the class of the last error, and its text."""
+    """An event for the dead-letter queue, with the class and the text of its last error."""
 
     delivery: Delivery
     since: int
@@ -38,39 +42,45 @@ class Dead(NamedTuple):
     reason: str
 
 
-class Back(NamedTuple):
-    """Events that go back to the queue, what they have behind them, and seconds until they come."""
+class Requeue(NamedTuple):
+    """Events to requeue, the attempts they carry, and the seconds until they are visible."""
 
     deliveries: Sequence[Delivery]
     history: Envelope
     pause: int
 
 
-class Way(Protocol):
-    """How events leave a batch other than by being delivered.
+class RetryActions(Protocol):
+    """What can be done with events that were not delivered.
 
-    What SQS did not take must stay in its message: `bury`, `go_back` and `send_again` answer the
-    places of those in the list they were given, `bury_message` whether it was taken. While
-    `renewing` is entered, its receipts' messages are seen by nobody else; they are so many seconds
-    after the function came to an end without a word.
+    Each method returns what SQS did not take, which must stay in its message: positions in the list
+    that was passed, or for `dead_letter_message` whether the message was taken.
     """
 
-    def bury(self, dead: Sequence[Dead]) -> set[int]: ...
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]: ...
 
-    def bury_message(self, message: Message, reason: str, error: str = "") -> bool: ...
-
-    def go_back(self, parts: Sequence[Back]) -> set[int]: ...
+    def dead_letter_message(self, message: Message, reason: str, error: str = "") -> bool: ...
 
     def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]: ...
 
     def postpone(self, pauses: dict[str, int]) -> None: ...
 
-    def renewing(self, seconds: Mapping[str, int]) -> AbstractContextManager[None]: ...
+
+class QueueActions(RetryActions, Protocol):
+    """The actions on a target's queue.
+
+    While `heartbeat` is entered, no other consumer sees the messages of these receipts. If the
+    function is killed, they are visible again after the given seconds.
+    """
+
+    def requeue(self, parts: Sequence[Requeue]) -> set[int]: ...
+
+    def heartbeat(self, seconds: Mapping[str, int]) -> AbstractContextManager[None]: ...
 
 
 @dataclass(slots=True)
-class Open:
-    """A message whose events are known; `tried` are the places of those that were sent."""
+class OpenMessage:
+    """A message with its events; `tried` are the positions of those that were sent."""
 
     message: Message
     envelope: Sealed
@@ -82,10 +92,9 @@ class Open:
 
 @dataclass(slots=True)
 class Batch:
-    """What one invocation is about: `now` is Unix ms, `remaining` the seconds that it has left.
+    """One invocation: `now` is Unix ms, `remaining` the seconds left, `whole` those at the start.
 
-    `whole` is how many it had. `pauses` are the seconds, by receipt, after which messages that stay
-    are seen again.
+    `pauses` maps receipts to the seconds until a message that stays is visible again.
     """
 
     now: int
@@ -95,7 +104,7 @@ class Batch:
     pauses: dict[str, int] = field(default_factory=dict)
 
     def stays(self, message: Message, pause: int | None = None) -> None:
-        """Let SQS show a message again, at once or as the queue has it where no pause is given."""
+        """Leave a message in the queue, visible again after `pause` seconds if that is given."""
         self.outcome.stay.append(message.id)
         if pause is not None:
             self.pauses[message.receipt] = pause

@@ -1,25 +1,35 @@
-"""What became of a batch, and the reasons that are dispatch's own."""
+"""The outcome of a batch, and the errors that dispatch itself adds."""
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from bucketcast.delivery.tracing import Outcomes
+from bucketcast.dispatch.ledger import Ledger
 from bucketcast.errors import DeliveryError, Rejected, Retryable
-from bucketcast.tracing import Fates
 
 
-class NoTurn(Retryable):
-    """There was no time left to try the event."""
+class OutOfTime(Retryable):
+    """The function ran out of time before the event was tried."""
 
 
-class NotTried(Retryable):
-    """The target does not answer; `error` is the class of the last error that is known."""
+class BreakerOpen(Retryable):
+    """The event was not tried: the breaker is open. `error` is the class of the last error."""
 
     def __init__(self, reason: str, error: str) -> None:
         super().__init__(reason)
         self.error = error
 
 
+class Paused(BreakerOpen):
+    """The event was not tried: somebody paused the target; `since` is Unix ms."""
+
+    def __init__(self, since: int) -> None:
+        at = datetime.fromtimestamp(since / 1_000, UTC)
+        super().__init__(f"the target is paused since {at:%Y-%m-%d %H:%M:%S} UTC", "Paused")
+
+
 class GivenUp(Retryable):
-    """The event is not tried any more; `error` is the class of the last error that is known."""
+    """The event is not tried any more. `error` is the class of the last error."""
 
     def __init__(self, reason: str, error: str) -> None:
         super().__init__(reason)
@@ -30,16 +40,17 @@ FINAL = (Rejected, GivenUp)
 
 
 def name_of(error: DeliveryError) -> str:
-    """The class of an error, or of that which it stands for."""
-    return error.error if isinstance(error, GivenUp | NotTried) else type(error).__name__
+    """Return the class name of an error, or of the error that it stands for."""
+    return error.error if isinstance(error, GivenUp | BreakerOpen) else type(error).__name__
 
 
 @dataclass(slots=True)
 class Outcome:
-    """`stay` are the ids of messages that SQS is to show again; the rest are counts of events.
+    """The counts of events, and the ids of the messages that `stay` in the queue.
 
-    `waiting` are those that were not tried because the target does not answer, `oldest` is for how
-    many seconds the oldest message has been tried, `fates` are of the portion at hand.
+    `waiting` events were not tried: the breaker is open, the target `paused`, or there was no time.
+    `oldest` is how many seconds the oldest message has been tried for. `outcomes` are those of the
+    current chunk.
     """
 
     stay: list[str] = field(default_factory=list)
@@ -47,11 +58,13 @@ class Outcome:
     retried: int = 0
     dead: int = 0
     waiting: int = 0
+    paused: bool = False
     reason: DeliveryError | None = None
     oldest: float = field(default=0.0, compare=False)
-    fates: Fates = field(default_factory=Fates, compare=False)
+    outcomes: Outcomes = field(default_factory=Outcomes, compare=False)
+    ledger: Ledger = field(default_factory=Ledger, compare=False)
 
-    def take_fates(self) -> Fates:
-        """What became of the events since this was asked last."""
-        taken, self.fates = self.fates, Fates()
+    def take_outcomes(self) -> Outcomes:
+        """Return the outcomes since the last call."""
+        taken, self.outcomes = self.outcomes, Outcomes()
         return taken

@@ -1,20 +1,21 @@
-"""What servers say of a failure, without what is the event's own, and no longer than people read.
+"""Servers' error messages without secrets or data of the events, and of a readable length.
 
-A server repeats what it refuses: the document's id is the key, a proxy's page has the request in
-it, "Data too long" comes with the data. A reason goes into logs, traces, attributes of dead letters
-and to the terminal, which hold no event (`docs/operations.md`).
+A server repeats what it refuses: the document's id is the key, a proxy's page contains the request
+with its Authorization header, "Data too long" comes with the data. Reasons go into logs, traces,
+attributes of dead letters and to the terminal, none of which may hold an event or a secret
+(`docs/operations.md`).
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import quote, quote_plus
 
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 
 LONGEST = 600
-"""Characters of a reason, its beginning and its end, where a cure stands."""
+"""Characters of a reason, its beginning and its end, where a hint stands."""
 _END = 200
 HIDDEN = "***"
 _SHORT = 4
@@ -24,33 +25,50 @@ _BEGINNING = 24
 _QUOTES = "\"'`\u2018\u2019\u201c\u201d"
 
 
-def redact(events: Sequence[Event], failures: Mapping[int, DeliveryError]) -> None:
-    """Take out of the errors what is of the events that they are about, and shorten them.
+def redact(
+    events: Sequence[Event], failures: Mapping[int, DeliveryError], secrets: Collection[str] = ()
+) -> None:
+    """Redact and shorten the errors of these events; `secrets` are those of the target.
 
-    An error may be that of many places. It stays the same object.
+    One error may belong to several positions. It stays the same object.
     """
-    places: dict[int, list[int]] = {}
+    indexes: dict[int, list[int]] = {}
     errors: dict[int, DeliveryError] = {}
-    for place, error in failures.items():
-        places.setdefault(id(error), []).append(place)
+    for index, error in failures.items():
+        indexes.setdefault(id(error), []).append(index)
         errors[id(error)] = error
     for which, error in errors.items():
         text = str(error)
-        shown = shortened(without(text, (events[place] for place in places[which])))
+        shown = shortened(
+            without(without_secrets(text, secrets), (events[index] for index in indexes[which]))
+        )
         if shown != text:
             error.args = (shown, *error.args[1:])
 
 
 def without(text: str, events: Iterable[Event]) -> str:
-    """The text with what is of these events hidden."""
-    found = {value for event in events for value in _values(event) if _in(value, text)}
+    """Return the text with all data of these events hidden."""
+    listed = list(events)
+    found = {value for event in listed for value in _values(event) if _in(value, text)}
     for value in sorted(found, key=len, reverse=True):
         text = _pattern(value).sub(HIDDEN, text)
+    # Only now: a key with an address in it would not be found any more.
+    for address in {event.source_ip for event in listed if event.source_ip}:
+        text = _address(address).sub(HIDDEN, text)
+    return text
+
+
+def without_secrets(text: str, secrets: Collection[str]) -> str:
+    """Return the text with these secrets hidden, also one that the server cut."""
+    for value in sorted(secrets, key=len, reverse=True):
+        if _in(value, text):
+            text = text.replace(value, HIDDEN)
+            text = _pattern(value).sub(HIDDEN, text)
     return text
 
 
 def shortened(text: str) -> str:
-    """The text, or its beginning and its end."""
+    """Return the text, or its beginning and end."""
     if len(text) <= LONGEST:
         return text
     return f"{text[: LONGEST - _END - 3]} … {text[-_END:]}"
@@ -70,8 +88,14 @@ def _pattern(value: str) -> re.Pattern[str]:
     return re.compile(rf"{begin}(?:{whole}|{cut}[^\s{_QUOTES}<>]*)")
 
 
+def _address(source_ip: str) -> re.Pattern[str]:
+    """Match an event's source IP, but not the address of a server, which may be the same."""
+    part = r"\w.:\[" if ":" in source_ip else r"\w.\["
+    return re.compile(rf"(?<![{part}])(?<!//){re.escape(source_ip)}(?!\w|:\d|\.\d|\]:)")
+
+
 def _values(event: Event) -> Iterator[str]:
-    """What is of an event, each as servers write it; its bucket and its name are no secret."""
+    """Yield the data of an event as servers write it; bucket and event name are no secret."""
     yield from _written(event.key)
     for text in (
         event.etag,
@@ -79,7 +103,6 @@ def _values(event: Event) -> Iterator[str]:
         event.sequencer,
         event.principal,
         event.owner,
-        event.source_ip,
         event.request_id,
         event.host_id,
         event.user_agent,
@@ -94,7 +117,7 @@ def _values(event: Event) -> Iterator[str]:
 
 
 def _written(text: str) -> Iterator[str]:
-    """A text as it is, as URLs have it, and as JSON has it."""
+    """Yield a text as it is, URL-encoded, and as JSON."""
     yield text
     if text.isascii() and text.isalnum():
         return

@@ -1,33 +1,33 @@
-"""Ingest: from messages of the ingress queue to messages on the queues of the targets.
+"""Ingest: route the messages of the ingress queue to the queues of the targets.
 
 =============================  ===============================================================
 outcome of a message           what happens
 =============================  ===============================================================
-its events are on all queues   nothing more: it is deleted
-it cannot be read              buried in `ingress-dead` with its reason
-one target's queue refuses     what that target was to get goes back to the ingress queue, addressed
-                               to it alone: no neighbour gets anything again
-the target is not deployed     its events go nowhere, as in MinIO
-our own fault, or AWS' own     it stays, and is seen again after a pause that doubles
-in its 14th day                buried in `ingress-dead` with the last reason
+its events are on all queues   it is deleted
+it cannot be read              dead-lettered to `ingress-dead` with the reason
+one target's queue refuses     that target's events go back to the ingress queue, addressed to it
+                               alone: no other target gets them again
+the target is not deployed     its events are dropped, as in MinIO
+a fault of ours or of AWS      it stays, and is visible again after a pause that doubles
+in its 14th day                dead-lettered to `ingress-dead` with the last reason
 =============================  ===============================================================
 
-Like dispatch, it sends a message again before SQS would move or drop it (`bucketcast.retries`).
+Like dispatch, it renews a message before SQS would move or drop it (`delivery.retries`).
 """
 
-from bucketcast.ingest.intake import Incoming, Intake, Taken, Unsent, Way
-from bucketcast.ingest.routing import Facts, NotToldError, Outbox, Routed, Rulebook, route
+from bucketcast.ingest.ingester import Incoming, Ingester, IngestResult, Publisher, Unsent
+from bucketcast.ingest.routing import EnrichmentError, Facts, Routed, RuleLookup, TargetBatch, route
 
 __all__ = [
+    "EnrichmentError",
     "Facts",
     "Incoming",
-    "Intake",
-    "NotToldError",
-    "Outbox",
+    "IngestResult",
+    "Ingester",
+    "Publisher",
     "Routed",
-    "Rulebook",
-    "Taken",
+    "RuleLookup",
+    "TargetBatch",
     "Unsent",
-    "Way",
     "route",
 ]

@@ -1,104 +1,122 @@
-"""From messages of the ingress queue to deliveries for each target: what the rules say."""
+"""Routing: from messages of the ingress queue to deliveries per target, by the rules."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from bucketcast import sources
-from bucketcast.conditions import Fact
-from bucketcast.envelope import Delivery
+from bucketcast.delivery.envelope import Delivery
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
-from bucketcast.listening import is_listener
+from bucketcast.listeners import is_listener
 from bucketcast.rules import Hit, RuleIndex
+from bucketcast.rules.conditions import Fact
 from bucketcast.telemetry import logger
 
-Rulebook = Callable[[frozenset[str]], Mapping[str, RuleIndex]]
-"""Gives the rules in force of these buckets; a bucket without rules may be missing."""
+ADDRESSED: Final = "bucketcast-test"
+"""The rule's name in events that are sent to one target, past the rules."""
+RuleLookup = Callable[[frozenset[str]], Mapping[str, RuleIndex]]
+"""Returns the active rules of these buckets; a bucket without rules may be missing."""
 _Matched = tuple[str, Event | None, Collection[Hit]]
-"""The id of its message, an event, None if it is not known now, and whom it is for."""
+"""The id of a message, its event, None if it is not known now, and its matches."""
 
 
 @dataclass(slots=True)
-class Outbox:
-    """What one target gets; `origins[i]` is the message that `deliveries[i]` came in."""
+class TargetBatch:
+    """The deliveries for one target; `origins[i]` is the message that `deliveries[i]` came in."""
 
     deliveries: list[Delivery] = field(default_factory=list)
     origins: list[str] = field(default_factory=list)
 
-    def without(self, place: int) -> "Outbox":
-        """The same but for one delivery."""
-        left = [kept for kept in range(len(self.deliveries)) if kept != place]
-        return Outbox([self.deliveries[i] for i in left], [self.origins[i] for i in left])
+    def without(self, index: int) -> "TargetBatch":
+        """Return the batch without one delivery."""
+        left = [kept for kept in range(len(self.deliveries)) if kept != index]
+        return TargetBatch([self.deliveries[i] for i in left], [self.origins[i] for i in left])
 
-    def part(self, half: int) -> "Outbox":
-        """The first half of it, or the second."""
+    def part(self, half: int) -> "TargetBatch":
+        """Return the first or the second half of the batch."""
         middle = len(self.deliveries) // 2
         which = slice(middle, None) if half else slice(middle)
-        return Outbox(self.deliveries[which], self.origins[which])
+        return TargetBatch(self.deliveries[which], self.origins[which])
 
 
 @dataclass(slots=True)
 class Routed:
-    """Where the events of a batch go, by ARN, and which messages are broken, by id.
+    """The batches by ARN, and the broken messages by id.
 
-    The messages in `failed` could not be settled now and are to be read again, as a whole. `asked`
-    are all other events that were read, each with whom the rules sent it to.
+    The messages in `failed` could not be processed now and must be read again as a whole. `matches`
+    are all other events, each with the rules that it matched.
     """
 
-    outboxes: dict[str, Outbox] = field(default_factory=dict)
+    batches: dict[str, TargetBatch] = field(default_factory=dict)
     broken: dict[str, BadEvent] = field(default_factory=dict)
     failed: dict[str, Exception] = field(default_factory=dict)
-    asked: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
+    matches: list[tuple[Event, Collection[Hit]]] = field(default_factory=list)
 
     @property
     def events(self) -> int:
-        return len(self.asked)
+        return len(self.matches)
 
 
-class NotToldError(BucketcastError):
-    """S3 could not be asked about an object, of which a rule or a target wants to know more."""
+class EnrichmentError(BucketcastError):
+    """S3 could not be asked about an object that a rule or a target needs to know more about."""
 
 
 class Facts(Protocol):
-    """Where what only the object knows is asked."""
+    """Where the facts about objects come from that events do not carry."""
 
     @property
     def wants(self) -> Mapping[str, Fact]:
-        """What a target, by its ARN, is to be told of every object."""
+        """The facts that targets, by ARN, want for every object."""
 
-    def caused(self, event: Event) -> bool:
-        """Whether the event is there only because something was asked, and is nobody's concern."""
+    def self_caused(self, event: Event) -> bool:
+        """Return whether the event was only caused by a request of ours, and must be ignored."""
 
-    def told(self, asked: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
-        """The same events in the same order, each with what was asked; without, if it is gone.
+    def enriched(self, requested: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
+        """Return the events in the same order with the requested facts.
 
-        None is one of which it cannot be told now.
+        Without, if the object is gone; None if its facts cannot be read now.
         """
 
     @property
     def mirrors(self) -> frozenset[str]:
-        """The ARNs of the targets that show what a bucket shows."""
+        """The ARNs of the targets that mirror a bucket."""
 
     def uncovers(self, event: Event) -> bool:
-        """Whether the key may show another version after it, of which nobody tells."""
+        """Return whether the key may show another version after it, for which no event comes."""
 
-    def shown(self, asked: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
-        """That the version was put which each event's key shows now; None where it is not known."""
+    def shown(self, requested: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
+        """Return a put of the version that each key shows now; None if that is not known."""
+
+
+class _Only(RuleIndex):
+    """Sends each event to one target, whatever the rules are."""
+
+    def __init__(self, arn: str) -> None:
+        super().__init__(())
+        self._hits = (Hit(arn, ADDRESSED),)
+
+    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
+        return self._hits
+
+
+def only(arn: str) -> RuleLookup:
+    """Return a lookup by which all events go to this target, and to no other."""
+    return lambda buckets: dict.fromkeys(buckets, _Only(arn))
 
 
 def route(
-    messages: Iterable[tuple[str, str]], rulebook: Rulebook, facts: Facts | None = None
+    messages: Iterable[tuple[str, str]], lookup: RuleLookup, facts: Facts | None = None
 ) -> Routed:
-    """Read (id, body) messages and ask the rules about each event.
+    """Read (id, body) messages and match each event with the rules.
 
-    A broken message ends in `broken` as a whole, one over which we stumble ourselves in `failed`,
-    and their neighbours go on. An object is looked at only where a rule that would match turns on
-    it, or the target wants it; without `facts` what an event does not say stays unknown.
+    A message that cannot be read goes to `broken`, one that fails for a reason of our own to
+    `failed`; the others are routed. S3 is asked about an object only if a rule that would match
+    depends on it, or if the target wants facts; without `facts` they stay unknown.
     """
     routed = Routed()
     read: list[tuple[str, list[Event]]] = []
@@ -112,7 +130,7 @@ def route(
         else:
             read.append((message, events))
     try:
-        rules = rulebook(frozenset(event.bucket for _, events in read for event in events))
+        rules = lookup(frozenset(event.bucket for _, events in read for event in events))
     except Exception as error:  # noqa: BLE001 - whatever the table's trouble is, all of them wait
         routed.failed |= dict.fromkeys((message for message, _ in read), error)
         return routed
@@ -120,34 +138,34 @@ def route(
     for message, event, hits in matched:
         if event is None or message in routed.failed:
             continue
-        routed.asked.append((event, _by_rules(hits)))
+        routed.matches.append((event, _by_rules(hits)))
         _deliver(routed, message, event, hits)
-    if facts and not facts.mirrors.isdisjoint(routed.outboxes):
+    if facts and not facts.mirrors.isdisjoint(routed.batches):
         _uncover(routed, [each for each in matched if each[0] not in routed.failed], rules, facts)
     return routed
 
 
 def _by_rules(hits: Collection[Hit]) -> Collection[Hit]:
-    """Without listeners, who come and go and leave no trace."""
+    """Return the matches without listeners, which traces leave out."""
     return [hit for hit in hits if not is_listener(hit.arn)]
 
 
 def _deliver(routed: Routed, message: str, event: Event, hits: Iterable[Hit]) -> None:
     for arn, rule, named in hits:
-        outbox = routed.outboxes.get(arn)
-        if outbox is None:
-            outbox = routed.outboxes[arn] = Outbox()
-        outbox.deliveries.append(Delivery(rule, event, named))
-        outbox.origins.append(message)
+        batch = routed.batches.get(arn)
+        if batch is None:
+            batch = routed.batches[arn] = TargetBatch()
+        batch.deliveries.append(Delivery(rule, event, named))
+        batch.origins.append(message)
 
 
 def _uncover(
     routed: Routed, settled: Iterable[_Matched], rules: Mapping[str, RuleIndex], facts: Facts
 ) -> None:
-    """Let mirrors know what keys show after one of their versions, or a marker, was removed.
+    """Add to mirrors what keys show after a version or a marker was removed.
 
-    Each key is asked for once, for the last of its removals, and only for those whom the rules
-    send that removal and what is put there.
+    Each key is looked up once, for its last removal, and only for those targets that its rules send
+    both that removal and the put.
     """
     last: dict[tuple[str, str], tuple[str, Event]] = {}
     for message, event, hits in settled:
@@ -155,11 +173,11 @@ def _uncover(
             before = last.get((event.bucket, event.key))
             if before is None or before[1].order < event.order:
                 last[event.bucket, event.key] = (message, event)
-    asking = [(event, _asked_of_a_put(event, rules[event.bucket])) for _, event in last.values()]
+    requests = [(event, _facts_for_put(event, rules[event.bucket])) for _, event in last.values()]
     try:
-        shown = facts.shown(asking)
+        shown = facts.shown(requests)
     except Exception:  # noqa: BLE001 - as where it is not known: the removals themselves go on
-        logger.exception("what is shown after removals is not known")
+        logger.exception("cannot read what keys show after removals")
         return
     for (message, _), event in zip(last.values(), shown, strict=True):
         if event is not None:
@@ -167,11 +185,11 @@ def _uncover(
             _deliver(routed, message, event, (hit for hit in hits if hit.arn in facts.mirrors))
 
 
-def _asked_of_a_put(event: Event, rules: RuleIndex) -> Fact:
-    """What rules would ask of the object if the key were put, beyond its head."""
-    asks: set[Fact] = set()
-    rules.match(replace(event, name="s3:ObjectCreated:Put", size=None), asks)
-    return reduce(or_, asks, Fact.HEAD)
+def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
+    """Return the facts that rules need if the key were put, besides its head."""
+    needed: set[Fact] = set()
+    rules.match(replace(event, name="s3:ObjectCreated:Put", size=None), needed)
+    return reduce(or_, needed, Fact.HEAD)
 
 
 def _matched(
@@ -180,61 +198,61 @@ def _matched(
     facts: Facts | None,
     failed: dict[str, Exception],
 ) -> list[_Matched]:
-    """Every event that was read, in its order.
+    """Return every event that was read, in order.
 
-    Messages over which the rules or the facts stumble are added to `failed`.
+    Messages whose rules or facts fail are added to `failed`.
     """
     found: list[_Matched] = []
-    asking: list[tuple[int, Event, Fact]] = []
+    requests: list[tuple[int, Event, Fact]] = []
     for message, events in read:
         try:
             for event in events:
-                hits, asks = _asked(event, rules.get(event.bucket), facts)
-                if asks:
-                    asking.append((len(found), event, reduce(or_, asks)))
+                hits, needed = _match(event, rules.get(event.bucket), facts)
+                if needed:
+                    requests.append((len(found), event, reduce(or_, needed)))
                 found.append((message, event, hits))
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             failed[message] = error
-    if facts and asking:
-        _ask(asking, facts, rules, found, failed)
+    if facts and requests:
+        _enrich(requests, facts, rules, found, failed)
     return found
 
 
-def _asked(
+def _match(
     event: Event, index: RuleIndex | None, facts: Facts | None
 ) -> tuple[Collection[Hit], set[Fact]]:
-    """Whom an event is for, as far as it says so itself, and what is to be asked of its object."""
-    asks: set[Fact] = set()
-    if index is None or (facts and facts.caused(event)):
-        return (), asks
-    hits = index.match(event, asks if facts else None)
+    """Return the matches that the event alone decides, and the facts that others need."""
+    needed: set[Fact] = set()
+    if index is None or (facts and facts.self_caused(event)):
+        return (), needed
+    hits = index.match(event, needed if facts else None)
     if facts and (wants := facts.wants):
-        likely = index.match(event) if asks else hits
-        asks.update(wants[hit.arn] for hit in likely if hit.arn in wants)
-    return hits, asks
+        likely = index.match(event) if needed else hits
+        needed.update(wants[hit.arn] for hit in likely if hit.arn in wants)
+    return hits, needed
 
 
-def _ask(
-    asking: Sequence[tuple[int, Event, Fact]],
+def _enrich(
+    requests: Sequence[tuple[int, Event, Fact]],
     facts: Facts,
     rules: Mapping[str, RuleIndex],
     found: list[_Matched],
     failed: dict[str, Exception],
 ) -> None:
-    """Ask of the objects, and match those events again with what is known then."""
+    """Fetch facts of objects, and match their events again."""
     try:
-        told = facts.told([(event, fact) for _, event, fact in asking])
-    except Exception as error:  # noqa: BLE001 - only the messages that asked have to wait
-        failed |= dict.fromkeys((found[place][0] for place, _, _ in asking), error)
+        enriched = facts.enriched([(event, fact) for _, event, fact in requests])
+    except Exception as error:  # noqa: BLE001 - only their messages have to wait
+        failed |= dict.fromkeys((found[index][0] for index, _, _ in requests), error)
         return
-    for (place, event, _), known in zip(asking, told, strict=True):
-        message = found[place][0]
+    for (index, event, _), known in zip(requests, enriched, strict=True):
+        message = found[index][0]
         if known is None:
-            failed[message] = NotToldError(
+            failed[message] = EnrichmentError(
                 f"S3 could not be asked about an object of {event.bucket}"
             )
             continue
         try:
-            found[place] = (message, known, rules[known.bucket].match(known))
+            found[index] = (message, known, rules[known.bucket].match(known))
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             failed[message] = error

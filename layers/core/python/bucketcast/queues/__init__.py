@@ -1,7 +1,7 @@
-"""SQS: names, sending in batches, burying with a reason, and pushing a retry out.
+"""SQS: queue names, batch sends, dead letters with a reason, and visibility.
 
-Limits from the SQS API: 10 entries and 1 MiB a batch, attributes included; a batch call answers
-200 even where single entries failed.
+Limits of the SQS API: 10 entries and 1 MiB a batch, attributes included. A batch call answers 200
+even if single entries failed.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.envelope import MAX_BYTES, zstd
+from bucketcast.delivery.envelope import MAX_BYTES, zstd
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -44,28 +44,28 @@ class _Refusal(NamedTuple):
 
 
 def target_name(stack: str, kind: str, id: str) -> str:  # noqa: A002 - MinIO's word
-    """The name of a target's function, and of its queues without their suffixes."""
+    """Return the name of a target's function and queues, without the suffixes."""
     return f"{stack}-{kind}-{id}"
 
 
 def queue_names(name: str, *, fifo: bool) -> tuple[str, str]:
-    """The names of a queue and of its dead-letter queue."""
+    """Return the names of a queue and of its dead-letter queue."""
     suffix = ".fifo" if fifo else ""
     return f"{name}{suffix}", f"{name}-dead{suffix}"
 
 
 def queue_name(stack: str, kind: str, id: str, *, dead: bool = False, fifo: bool = False) -> str:  # noqa: A002
-    """The name of a target's queue, or of its dead-letter queue."""
+    """Return the name of a target's queue, or of its dead-letter queue."""
     return queue_names(target_name(stack, kind, id), fifo=fifo)[dead]
 
 
 def visibility(timeout: int, *, window: int = 0, fifo: bool = False) -> int:
-    """Seconds after which a message is seen again of which a function never began to work.
+    """Return a queue's visibility timeout for messages that no function began to process.
 
-    `timeout` is how long the function may run, `window` for how long messages are gathered before.
-    What it began with is in flight for less (`queues.renewal`), so this is for what ended before:
-    Lambda takes no less than `timeout`, and 30 seconds are for calls that are throttled. In a FIFO
-    queue they have Lambda's own advice, six times as long: later ones must not overtake them.
+    `timeout` is the function's, `window` the batching window. Messages in process are in flight for
+    less (`queues.heartbeat`). Lambda requires at least `timeout`; 30 seconds are for throttled
+    calls. A FIFO queue gets Lambda's own advice of six times as long: later messages must not
+    overtake.
     """
     return window + (6 * timeout if fifo else timeout + 30)
 
@@ -78,45 +78,45 @@ class Queue:
         self._client = client
 
     def send(self, messages: Sequence[Outgoing]) -> dict[int, str]:
-        """Send all; what SQS did not take is answered by its place, with SQS's reason.
+        """Send all messages; return SQS's reasons for those it did not take, by index.
 
-        An entry that fails by SQS's own fault is sent once more, its neighbours are not. One that
-        is too large is not sent at all: SQS would refuse its neighbours with it.
+        An entry that fails by SQS's own fault is sent once more, without the others. One that is
+        too large is not sent at all: SQS would refuse the whole batch.
 
         Raises:
             BotoCoreError, ClientError: SQS took nothing.
         """
         sizes = [message.size for message in messages]
         failed = {
-            place: f"a message of {size} bytes; SQS takes {MAX_BYTES}"
-            for place, size in enumerate(sizes)
+            index: f"a message of {size} bytes; SQS takes {MAX_BYTES}"
+            for index, size in enumerate(sizes)
             if size > MAX_BYTES
         }
         taken = False
-        for places in _batches(sizes):
+        for indexes in _batches(sizes):
             try:
-                refused = self._send_twice(messages, places)
+                refused = self._send_twice(messages, indexes)
             except (BotoCoreError, ClientError) as error:
                 if not taken:
                     raise
                 # Were all of them said to have failed, those before would be sent again.
-                refused = dict.fromkeys(places, _Refusal(str(error), ours=False))
-            taken = taken or len(refused) < len(places)
-            failed |= {place: refusal.reason for place, refusal in refused.items()}
+                refused = dict.fromkeys(indexes, _Refusal(str(error), ours=False))
+            taken = taken or len(refused) < len(indexes)
+            failed |= {index: refusal.reason for index, refusal in refused.items()}
         return failed
 
     def _send_twice(
-        self, messages: Sequence[Outgoing], places: Sequence[int]
+        self, messages: Sequence[Outgoing], indexes: Sequence[int]
     ) -> dict[int, _Refusal]:
-        refused = self._send(messages, places)
-        again = [place for place, refusal in refused.items() if not refusal.ours]
+        refused = self._send(messages, indexes)
+        again = [index for index, refusal in refused.items() if not refusal.ours]
         if again:
             repeated = self._send(messages, again)
             refused = {p: r for p, r in refused.items() if r.ours} | repeated
         return refused
 
-    def _send(self, messages: Sequence[Outgoing], places: Sequence[int]) -> dict[int, _Refusal]:
-        entries: list[Any] = [_entry(place, messages[place]) for place in places]
+    def _send(self, messages: Sequence[Outgoing], indexes: Sequence[int]) -> dict[int, _Refusal]:
+        entries: list[Any] = [_entry(index, messages[index]) for index in indexes]
         answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
         return {
             int(entry["Id"]): _Refusal(
@@ -126,23 +126,23 @@ class Queue:
         }
 
     def postpone(self, seconds_by_receipt: Mapping[str, int]) -> None:
-        """Set when messages in flight are seen again; it is a courtesy, so a failure is no loss."""
+        """Set when messages in flight are visible again; a failure loses nothing."""
         pairs = list(seconds_by_receipt.items())
         for start in range(0, len(pairs), BATCH):
             self._client.change_message_visibility_batch(
                 QueueUrl=self.url,
                 Entries=[
-                    {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
-                    for place, (receipt, seconds) in enumerate(pairs[start : start + BATCH])
+                    {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
+                    for index, (receipt, seconds) in enumerate(pairs[start : start + BATCH])
                 ],
             )
 
 
-def buried(body: str, reason: str, **about: str) -> Outgoing:
-    """A message for a dead-letter queue: the original, with why it lies there as attributes.
+def dead_letter(body: str, reason: str, **about: str) -> Outgoing:
+    """Return a dead letter: the original body, with the reason in its attributes.
 
-    A body that leaves no room for the reason goes in compressed: `{"zstd": "base64 of it"}`. Where
-    that has no room either, as with random text, its beginning goes in, and `cut` says so.
+    A body that leaves no room for the reason is compressed: `{"zstd": "base64 of it"}`. If that is
+    too large too, as with random text, it is truncated, and `cut` says so.
     """
     attributes = {"reason": legal_text(reason)[:REASON_LENGTH] or "unknown"}
     attributes |= {name: text for name, text in about.items() if text}
@@ -160,17 +160,17 @@ def buried(body: str, reason: str, **about: str) -> Outgoing:
 
 
 def legal_text(text: str) -> str:
-    """The text with `?` for what SQS does not take: it knows the characters of XML 1.0 only."""
+    """Return the text with `?` for characters that SQS refuses: it allows those of XML 1.0."""
     return _ILLEGAL.sub("?", text)
 
 
 def escaped(json_text: str) -> str:
-    """JSON that means the same, with what SQS does not take written as an escape."""
+    """Return equivalent JSON, with characters that SQS refuses as escapes."""
     return _ILLEGAL.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
 
 
-def _entry(place: int, message: Outgoing) -> dict[str, Any]:
-    entry: dict[str, Any] = {"Id": str(place), "MessageBody": message.body}
+def _entry(index: int, message: Outgoing) -> dict[str, Any]:
+    entry: dict[str, Any] = {"Id": str(index), "MessageBody": message.body}
     if message.delay:
         entry["DelaySeconds"] = message.delay
     if message.group:
@@ -185,16 +185,16 @@ def _entry(place: int, message: Outgoing) -> dict[str, Any]:
 
 
 def _batches(sizes: Sequence[int]) -> Iterator[list[int]]:
-    """The places that one call may hold together; those too large for any are left out."""
+    """Yield the indexes for each call; messages that are too large for any are left out."""
     batch: list[int] = []
     room = MAX_BYTES
-    for place, size in enumerate(sizes):
+    for index, size in enumerate(sizes):
         if size > MAX_BYTES:
             continue
         if batch and (len(batch) == BATCH or size > room):
             yield batch
             batch, room = [], MAX_BYTES
-        batch.append(place)
+        batch.append(index)
         room -= size
     if batch:
         yield batch

@@ -1,4 +1,4 @@
-"""Where a target's queue is, for who knows its ARN."""
+"""The URL of a target's queue, from its ARN."""
 
 from bucketcast import targets
 from bucketcast.arn import Arn
@@ -6,7 +6,7 @@ from bucketcast.queues import queue_name
 
 
 def queue_url(prefix: str, arn: Arn, *, fifo: bool) -> str:
-    """The URL of a target's queue; `prefix` is that of every target's, up to its kind.
+    """Return the URL of a target's queue; `prefix` is the part before the kind.
 
     Raises:
         ValueError: no kind has the ARN's type.
@@ -16,12 +16,11 @@ def queue_url(prefix: str, arn: Arn, *, fifo: bool) -> str:
 
 
 def kind_of(arn: Arn) -> str:
-    """The kind behind an ARN's type, which MinIO spells in its own way for PostgreSQL.
+    """Return the kind of target that an ARN's type means. It imports no target.
 
     Raises:
         ValueError: no kind has this type.
     """
-    for kind in targets.kinds():
-        if targets.load(kind).arn_type == arn.type:
-            return kind
+    if arn.kind in targets.kinds():
+        return arn.kind
     raise ValueError(f"{arn}: no kind of target has the type '{arn.type}'")

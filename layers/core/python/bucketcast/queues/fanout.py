@@ -1,20 +1,23 @@
-"""The targets' queues, from the side of ingest."""
+"""The fan-out to the targets' queues."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.arn import Arn
-from bucketcast.envelope import MAX_EVENTS, Envelope, Packed, TooLarge, pack, unpack
-from bucketcast.ingest import Outbox, Unsent
-from bucketcast.listening import is_listener
-from bucketcast.queues import Outgoing, Queue, buried, escaped
+from bucketcast.delivery.envelope import MAX_EVENTS, Envelope, Packed, TooLarge, pack, unpack
+from bucketcast.ingest import TargetBatch, Unsent
+from bucketcast.listeners import is_listener
+from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
+from bucketcast.queues.measured import Queued, measure
+from bucketcast.queues.overflow import Limits, Overflow, Unlimited
 from bucketcast.telemetry import logger
-from bucketcast.topics.model import is_topic
+from bucketcast.topics.model import is_pull, is_topic, pull_arn, topic_of_pull
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -27,11 +30,11 @@ _HEARD_EVENTS = 100
 
 
 class Fanout:
-    """Sends outboxes; `prefix` is the URL of every target's queue up to its kind.
+    """Sends batches; `prefix` is the URL of every target's queue up to its kind.
 
-    `deployed` tells by an ARN whether there is such a target, whatever its queue says; `made` gives
-    the name of the queue of one that was made at run time, `heard` that of a listener. An event
-    that no message can hold is buried in `dead`, for each target that wants it.
+    `deployed` returns whether the target of an ARN is deployed. `runtime_queue` returns the queue
+    name of a run-time target, `listener_queue` that of a listener. An event that fits in no message
+    is sent to `dead`, for each target.
     """
 
     def __init__(  # noqa: PLR0913 - what it takes to find every queue
@@ -42,66 +45,96 @@ class Fanout:
         *,
         fifo: bool,
         deployed: Callable[[str], bool],
-        made: Callable[[str], str | None] = lambda _: None,
-        heard: Callable[[str], str | None] = lambda _: None,
+        runtime_queue: Callable[[str], str | None] = lambda _: None,
+        listener_queue: Callable[[str], str | None] = lambda _: None,
+        limits: Limits | None = None,
     ) -> None:
         self._prefix = prefix
         self._client = client
         self._dead = dead
         self._fifo = fifo
         self._deployed = deployed
-        self._made = made
-        self._heard = heard
+        self._runtime_queue = runtime_queue
+        self._listener_queue = listener_queue
+        self.overflow = Overflow(limits or Unlimited())
         self._skipped: Counter[str] = Counter()
+        self._queued: dict[str, Queued] = {}
 
-    def send(self, arn: str, outbox: Outbox) -> list[Unsent]:
-        """Send; the answer is what the target's queue did not take now.
+    def send(self, arn: str, batch: TargetBatch) -> list[Unsent]:
+        """Send a batch; return what the target's queue did not take.
 
-        A rule may name a target that is not deployed any more; its events go nowhere, as in
-        MinIO, and the log says so.
+        If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
+        and logged. What is sent to a topic goes to its subscriptions, too. What a full queue does
+        not take is discarded, if the target is configured so.
         """
-        if not outbox.deliveries:
+        left = self._send_to(arn, batch)
+        return [*left, *self._send_to(pull_arn(arn), batch)] if is_topic(arn) else left
+
+    def _send_to(self, arn: str, batch: TargetBatch) -> list[Unsent]:
+        if not batch.deliveries:
             return []
-        where = self._place(arn)
+        where = self._destination(arn)
+        if where.certain:
+            batch = self.overflow.fitting(arn, batch)
         most = 1 if where.fifo else _HEARD_EVENTS if is_listener(arn) else MAX_EVENTS
         try:
-            packed = list(_packed(arn, outbox, most))
+            counted = self.overflow.counts(arn)
+            packed = list(_packed(arn, batch, most, counted=counted))
         except TooLarge as error:
-            return self._without(arn, outbox, error.place, error)
+            return self._without(arn, batch, error.index, error)
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             logger.exception("an event cannot be packed", target=arn)
-            if len(outbox.deliveries) > 1:
-                return [*self.send(arn, outbox.part(0)), *self.send(arn, outbox.part(1))]
-            return self._without(arn, outbox, 0, error)
-        refused = self._send(where, [_message(where, outbox, one) for one in packed])
+            if len(batch.deliveries) > 1:
+                halves = (self._send_to(arn, batch.part(half)) for half in range(2))
+                return list(chain.from_iterable(halves))
+            return self._without(arn, batch, 0, error)
+        refused = self._send(where, [_message(where, batch, one) for one in packed])
+        if counted and where.certain:
+            for index, one in enumerate(packed):
+                if index not in refused:
+                    self.overflow.sent(arn, batch.deliveries[one.start : one.stop])
         return [
-            Unsent(one.body, frozenset(outbox.origins[one.start : one.stop]), refused[place])
-            for place, one in enumerate(packed)
-            if place in refused
+            Unsent(one.body, frozenset(batch.origins[one.start : one.stop]), refused[index])
+            for index, one in enumerate(packed)
+            if index in refused
         ]
 
     def forward(self, arn: str, body: str) -> Unsent | None:
-        """Send what an earlier `send` could not."""
-        where = self._place(arn)
+        """Send a message that an earlier `send` could not."""
+        where = self._destination(arn)
         if where.fifo:
             _, deliveries = unpack(body)
-            left = self.send(arn, Outbox(deliveries, [""] * len(deliveries)))
+            left = self._send_to(arn, TargetBatch(deliveries, [""] * len(deliveries)))
             return Unsent(body, (), left[0].reason) if left else None
         refused = self._send(where, [Outgoing(body)])
+        if not refused and self.overflow.counts(arn):
+            about, deliveries = unpack(body)
+            self.overflow.sent(arn, deliveries if about.counted else ())
         return Unsent(body, (), refused[0]) if refused else None
 
+    def queue_url(self, arn: str) -> str | None:
+        """Return the URL of a target's queue; None if there is no such target now."""
+        where = self._destination(arn)
+        return where.queue.url if where.queue and where.certain else None
+
     def take_skipped(self) -> Mapping[str, int]:
-        """How many events went nowhere since this was asked last, by the ARN that rules name."""
+        """Return how many events were dropped since the last call, by target ARN."""
         skipped, self._skipped = self._skipped, Counter()
         return skipped
 
-    def _send(self, where: "_Place", messages: Sequence[Outgoing]) -> dict[int, str]:
-        """What SQS did not take, by its place; nothing where there is nobody to take it."""
+    def take_queued(self) -> Mapping[str, Queued]:
+        """How much queues of topics were sent since this was asked last, by the queues' names."""
+        queued, self._queued = self._queued, {}
+        return queued
+
+    def _send(self, where: "_Destination", messages: Sequence[Outgoing]) -> dict[int, str]:
+        """Return what SQS did not take, by index; nothing if the queue does not exist."""
         arn = where.arn
         refused: dict[int, str] | None = None
         try:
             if where.queue:
                 refused = where.queue.send(messages)
+                self._measure(where, messages, refused)
             elif where.certain:
                 refused = dict.fromkeys(range(len(messages)), "its queue is not known now")
         except ClientError as error:
@@ -110,55 +143,69 @@ class Fanout:
             refused = None if gone else dict.fromkeys(range(len(messages)), str(error))
         except BotoCoreError as error:
             refused = dict.fromkeys(range(len(messages)), str(error))
-        if refused is None and is_listener(arn):
+        if refused is None and (is_listener(arn) or is_pull(arn)):
             return {}  # its client went away
         if refused is None:
             logger.warning("a rule names a target that is not deployed", target=arn)
             self._skipped[arn] += sum(_events(each.body) for each in messages)
             return {}
-        for place, reason in refused.items():
-            logger.error("SQS did not take a message", target=arn, reason=reason, place=place)
+        for index, reason in refused.items():
+            logger.error("SQS did not take a message", target=arn, reason=reason, index=index)
         return refused
 
-    def _without(self, arn: str, outbox: Outbox, place: int, error: Exception) -> list[Unsent]:
-        """Bury one event alone, and send the others."""
+    def _measure(
+        self, where: "_Destination", messages: Sequence[Outgoing], refused: Mapping[int, str]
+    ) -> None:
+        if not is_topic(where.arn) or where.queue is None:
+            return
+        name = where.queue.url.rpartition("/")[2]
+        taken = (each.body for index, each in enumerate(messages) if index not in refused)
+        self._queued[name] = self._queued.get(name, Queued()).plus(measure(taken))
+
+    def _without(self, arn: str, batch: TargetBatch, index: int, error: Exception) -> list[Unsent]:
+        """Dead-letter one event alone, and send the others."""
         logger.error("an event cannot be sent", target=arn, reason=str(error))
-        record = escaped(bytes(outbox.deliveries[place].event.record).decode(errors="replace"))
-        grave = buried(record, str(error), target=arn, error=type(error).__name__)
+        record = escaped(bytes(batch.deliveries[index].event.record).decode(errors="replace"))
+        letter = dead_letter(record, str(error), target=arn, error=type(error).__name__)
         try:
-            taken = not self._dead.send([grave])
+            taken = not self._dead.send([letter])
         except (BotoCoreError, ClientError) as refusal:
             logger.error("an event that cannot be sent stays", reason=str(refusal))
             taken = False
-        left = self.send(arn, outbox.without(place))
-        return left if taken else [*left, Unsent("", {outbox.origins[place]}, str(error))]
+        left = self._send_to(arn, batch.without(index))
+        return left if taken else [*left, Unsent("", {batch.origins[index]}, str(error))]
 
-    def _place(self, arn: str) -> "_Place":
+    def _destination(self, arn: str) -> "_Destination":
         listens = is_listener(arn)
         try:
-            name = self._heard(arn) if listens else self._known(arn)
+            name = self._listener_queue(arn) if listens else self._runtime_name(arn)
         except Exception:  # noqa: BLE001 - only this target waits for it
             logger.exception("run-time targets or listeners cannot be read", target=arn)
-            return _Place(arn, None, fifo=self._fifo and not listens, certain=True)
-        if listens and not name:
-            return _Place(arn, None, fifo=False, certain=False)
+            return _Destination(arn, None, fifo=self._fifo and not listens, certain=True)
+        if (listens or is_pull(arn)) and not name:
+            return _Destination(arn, None, fifo=False, certain=False)
         if name:
             queue = Queue(f"{self._prefix.rpartition('/')[0]}/{name}", self._client)
-            return _Place(arn, queue, fifo=name.endswith(".fifo"), certain=True)
+            return _Destination(arn, queue, fifo=name.endswith(".fifo"), certain=True)
         try:
             url = queue_url(self._prefix, Arn.parse(arn), fifo=self._fifo)
         except ValueError:
-            return _Place(arn, None, fifo=self._fifo, certain=False)
-        return _Place(arn, Queue(url, self._client), fifo=self._fifo, certain=self._deployed(arn))
+            return _Destination(arn, None, fifo=self._fifo, certain=self._deployed(arn))
+        except ImportError:  # raised further, it would repeat what other targets were sent
+            logger.exception("the kinds of targets cannot be read", target=arn)
+            return _Destination(arn, None, fifo=self._fifo, certain=True)
+        return _Destination(
+            arn, Queue(url, self._client), fifo=self._fifo, certain=self._deployed(arn)
+        )
 
-    def _known(self, arn: str) -> str | None:
-        return None if self._deployed(arn) else self._made(arn)
+    def _runtime_name(self, arn: str) -> str | None:
+        return None if self._deployed(arn) else self._runtime_queue(arn)
 
 
-class _Place(NamedTuple):
-    """A target's queue, if that is known; `certain` is that there is such a target.
+class _Destination(NamedTuple):
+    """A target's queue, if known; `certain` says that there is such a target.
 
-    The queue of one that was made at run time need not be what the others are.
+    The queue of a run-time target may be of another type than the others.
     """
 
     arn: str
@@ -167,21 +214,22 @@ class _Place(NamedTuple):
     certain: bool
 
 
-def _packed(arn: str, outbox: Outbox, most: int) -> Iterator[Packed]:
+def _packed(arn: str, batch: TargetBatch, most: int, *, counted: bool) -> Iterator[Packed]:
     now = round(time.time() * 1000)
-    topic = Envelope(now, topic=arn) if is_topic(arn) else None
-    return pack(outbox.deliveries, now, history=topic, most=most)
+    whose = topic_of_pull(arn)
+    about = Envelope(now, topic=whose if is_topic(whose) else "", counted=counted)
+    return pack(batch.deliveries, now, history=about, most=most)
 
 
-def _message(where: _Place, outbox: Outbox, one: Packed) -> Outgoing:
+def _message(where: _Destination, batch: TargetBatch, one: Packed) -> Outgoing:
     if not where.fifo:
         return Outgoing(one.body)
-    token = outbox.deliveries[one.start].copy_id
+    token = batch.deliveries[one.start].copy_id
     return Outgoing(one.body, group=where.arn, token=token)
 
 
 def _events(body: str) -> int:
-    """How many a message holds; one that is no envelope counts as one."""
+    """Return how many events a message holds; an invalid one counts as one."""
     try:
         return len(unpack(body)[1])
     except ValueError:

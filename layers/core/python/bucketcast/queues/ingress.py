@@ -1,7 +1,7 @@
-"""The ingress queue and its dead-letter queue, from the side of ingest.
+"""The ingress queue and its dead-letter queue, as ingest uses them.
 
-A message that S3 wrote has no place for what it has behind it. Where one is sent again, that stands
-beside it, in attributes; a dead letter keeps when its event came.
+The body of a message that S3 wrote has no room for its history. A successor carries that in
+attributes; a dead letter keeps when its event arrived.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,11 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.ingest import Incoming, Outbox, Unsent
-from bucketcast.ingest.intake import Dead
-from bucketcast.queues import Outgoing, Queue, buried
+from bucketcast.ingest import Incoming, TargetBatch, Unsent
+from bucketcast.ingest.ingester import Dead
+from bucketcast.queues import Outgoing, Queue, dead_letter
 from bucketcast.queues.fanout import Fanout
+from bucketcast.queues.heartbeat import Heartbeat
 from bucketcast.telemetry import logger
 
 _PREFIX = "bucketcast-"
@@ -21,18 +22,22 @@ _NUMBERS = ("since", "tries", "created")
 
 
 class Ingress:
-    """What `ingest.Way` wants.
+    """Implements `ingest.Publisher`.
 
-    Where SQS does not answer, everything stays as it is: the message is seen again.
+    If SQS does not answer, nothing changes: the message becomes visible again. `heartbeats` is the
+    own queue with a client of short timeouts.
     """
 
-    def __init__(self, own: Queue, dead: Queue, fanout: Fanout) -> None:
+    def __init__(
+        self, own: Queue, dead: Queue, fanout: Fanout, heartbeats: Queue | None = None
+    ) -> None:
         self._own = own
+        self._heartbeats = heartbeats or own
         self._dead = dead
         self._fanout = fanout
 
-    def send(self, arn: str, outbox: Outbox) -> Sequence[Unsent]:
-        return self._fanout.send(arn, outbox)
+    def send(self, arn: str, batch: TargetBatch) -> Sequence[Unsent]:
+        return self._fanout.send(arn, batch)
 
     def forward(self, arn: str, body: str) -> Unsent | None:
         return self._fanout.forward(arn, body)
@@ -43,14 +48,17 @@ class Ingress:
         ]
         return self._try(self._own, outgoing)
 
-    def bury(self, dead: Sequence[Dead]) -> set[int]:
-        return self._try(self._dead, [_grave(one) for one in dead])
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
+        return self._try(self._dead, [_dead_letter(one) for one in dead])
 
     def postpone(self, pauses: dict[str, int]) -> None:
         try:
             self._own.postpone(pauses)
         except (BotoCoreError, ClientError) as error:
             logger.warning("retries come at the queue's own pace", reason=str(error))
+
+    def heartbeat(self, seconds: Mapping[str, int]) -> Heartbeat:
+        return Heartbeat(self._heartbeats, seconds)
 
     @staticmethod
     def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:
@@ -62,7 +70,7 @@ class Ingress:
 
 
 def incoming(record: Mapping[str, Any]) -> Incoming:
-    """A message as Lambda hands it over; attributes that are not ours are of no concern."""
+    """Return a message from Lambda's record; attributes that are not ours are ignored."""
     system = record["attributes"]
     beside = record.get("messageAttributes") or {}
     found = {name: beside.get(_PREFIX + name, {}).get("stringValue") or "" for name in _NUMBERS}
@@ -83,8 +91,8 @@ def _attributes(one: Incoming) -> dict[str, str]:
     return {_PREFIX + name: text for name, text in (beside | {"to": one.to}).items() if text}
 
 
-def _grave(dead: Dead) -> Outgoing:
-    """The message with why it lies here, and with what it needs when it is redriven."""
+def _dead_letter(dead: Dead) -> Outgoing:
+    """Return the dead letter, with its reason and what a redrive needs."""
     one = dead.message
     beside = {f"{_PREFIX}created": str(one.came), f"{_PREFIX}to": one.to, "target": one.to}
-    return buried(one.body, dead.reason, error=dead.error, **beside)
+    return dead_letter(one.body, dead.reason, error=dead.error, **beside)

@@ -1,4 +1,4 @@
-"""A target's queue and its dead-letter queue, from the side of dispatch."""
+"""A target's queue and its dead-letter queue, as dispatch uses them."""
 
 from collections.abc import Mapping, Sequence
 from uuid import uuid4
@@ -7,62 +7,68 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from bucketcast.dispatch import Back, Dead, Message
-from bucketcast.envelope import Envelope, TooLarge, pack
-from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, buried, escaped, legal_text
-from bucketcast.queues.renewal import Renewal
+from bucketcast.delivery.envelope import Envelope, TooLarge, pack
+from bucketcast.dispatch import Dead, Message, Requeue
+from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, dead_letter, escaped, legal_text
+from bucketcast.queues.heartbeat import Heartbeat
 from bucketcast.telemetry import logger
 
 LONGEST_DELAY = 900
 
 
 class TargetQueue:
-    """What `dispatch.Way` wants.
+    """Implements `dispatch.QueueActions`.
 
-    Where SQS does not answer, everything stays as it is: the message is seen again.
+    If SQS does not answer, nothing changes: the message becomes visible again. `heartbeats` is the
+    own queue with a client of short timeouts.
     """
 
-    def __init__(self, target: str, own: Queue, dead: Queue, *, fifo: bool) -> None:
+    def __init__(
+        self, target: str, own: Queue, dead: Queue, *, fifo: bool, heartbeats: Queue | None = None
+    ) -> None:
         self._target = target
         self._own = own
+        self._heartbeats = heartbeats or own
         self._dead = dead
         self._fifo = fifo
 
-    def bury(self, dead: Sequence[Dead]) -> set[int]:
-        graves = []
+    def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
+        letters = []
         for one in dead:
             envelope = Envelope(one.since, events=[one.delivery])
             body = escaped(msgspec.json.encode(envelope).decode())
-            graves.append(self._grave(body, one.reason, error=one.error, rule=one.delivery.rule))
-        return self._try(self._dead, graves)
+            letters.append(
+                self._dead_letter(body, one.reason, error=one.error, rule=one.delivery.rule)
+            )
+        return self._try(self._dead, letters)
 
-    def bury_message(self, message: Message, reason: str, error: str = "") -> bool:
-        return not self._try(self._dead, [self._grave(message.body, reason, error=error)])
+    def dead_letter_message(self, message: Message, reason: str, error: str = "") -> bool:
+        return not self._try(self._dead, [self._dead_letter(message.body, reason, error=error)])
 
-    def go_back(self, parts: Sequence[Back]) -> set[int]:
+    def requeue(self, parts: Sequence[Requeue]) -> set[int]:
         refused: set[int] = set()
         outgoing: list[Outgoing] = []
         of: list[int] = []
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             history = part.history
             legal = replace(history, reason=_legal(history.reason))
             try:
                 packed = list(pack(part.deliveries, history.since, history=legal))
             except TooLarge:
-                refused.add(place)
+                refused.add(index)
                 continue
             wait = min(part.pause, LONGEST_DELAY)
             outgoing += [Outgoing(one.body, delay=wait) for one in packed]
-            of += [place] * len(packed)
-        return refused | {of[place] for place in self._try(self._own, outgoing)}
+            of += [index] * len(packed)
+        return refused | {of[index] for index in self._try(self._own, outgoing)}
 
     def send_again(self, bodies: Sequence[str], pause: int = 0) -> set[int]:
         wait = min(pause, LONGEST_DELAY)
         # A reason in it may be what a server said, with characters that SQS does not take.
         return self._try(self._own, [Outgoing(escaped(body), delay=wait) for body in bodies])
 
-    def renewing(self, seconds: Mapping[str, int]) -> Renewal:
-        return Renewal(self._own, seconds)
+    def heartbeat(self, seconds: Mapping[str, int]) -> Heartbeat:
+        return Heartbeat(self._heartbeats, seconds)
 
     def postpone(self, pauses: dict[str, int]) -> None:
         try:
@@ -70,13 +76,15 @@ class TargetQueue:
         except (BotoCoreError, ClientError) as error:
             logger.warning("retries come at the queue's own pace", reason=str(error))
 
-    def _grave(self, body: str, reason: str, **about: str) -> Outgoing:
-        grave = buried(body, reason, target=self._target, **about)
+    def _dead_letter(self, body: str, reason: str, **about: str) -> Outgoing:
+        letter = dead_letter(body, reason, target=self._target, **about)
         if not self._fifo:
-            return grave
-        # A token of the event's own would make SQS drop an event that was taken out of its grave
-        # and is buried again within five minutes.
-        return grave._replace(group=self._target, token=uuid4().hex)
+            return letter
+        # A token of the event's own would make SQS drop an event that was redriven and is dead
+        # again within five minutes. Of one group, SQS would show the first letters only, until
+        # they are gone.
+        token = uuid4().hex
+        return letter._replace(group=token, token=token)
 
     @staticmethod
     def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:

@@ -2,5 +2,5 @@
 
 Such a target has a queue and a dead-letter queue of its own, an event source mapping to the
 function of its kind, its settings beside the rules and its secrets in Secrets Manager. Here is what
-is known of them without AWS; `bucketcast.store.runtime` makes and removes them.
+is known of them without AWS; `bucketcast.aws.runtime` makes and removes them.
 """

@@ -48,7 +48,10 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     the secrets. `timeout` and `visibility` are seconds; `max_concurrency` is None where the
     mappings have no limit of their own. `topic` is the ARN of whom the alarms tell, "" for nobody.
     `local` is whether it is one laptop's, `tls_skip_verify` whether whoever deployed it lets
-    targets skip the check of certificates elsewhere too.
+    targets skip the check of certificates elsewhere too. `pull` is the table of the events of
+    subscriptions, "" where topics have none, and `events_retention_days` how long they are kept.
+    `topics_per_user` is how many topics a user may have, 0 for any number. `allow_private` is what
+    webhooks may connect to beyond public addresses.
     """
 
     functions: Mapping[str, str]
@@ -63,9 +66,13 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     topic: str = ""
     local: bool = False
     tls_skip_verify: bool = False
+    pull: str = ""
+    events_retention_days: int = 7
+    topics_per_user: int = 0
+    allow_private: tuple[str, ...] = ()
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
-        """What a target's queue is called."""
+        """Return what a target's queue is called."""
         name = f"{self.prefix}{kind}-{id}-{token}"
         return queue_names(name, fifo=self.sync_events)[0]
 
@@ -83,6 +90,11 @@ ONCE = "once"
 def once_queue(prefix: str, kind: str) -> str:
     """The name of that queue; `prefix` begins the names of all queues of run-time targets."""
     return f"{prefix}{kind}-{ONCE}"
+
+
+def pull_queue(prefix: str) -> str:
+    """Return the name of the queue of the events that all subscriptions have stored."""
+    return f"{prefix}pull"
 
 
 def id_of(queue: str, prefix: str) -> str:

@@ -10,9 +10,9 @@ Name = Literal["minio", "aws", "ceph", "cloudevents", "cloudevents-binary"]
 
 
 class Shape(NamedTuple):
-    """How an event is written: alone in a message, and as the value of a row, item or document.
+    """How an event is written: as a message, and as the value of a row, item or document.
 
-    `attributes` are what stands in the transport's headers beside it, where the dialect has such.
+    `attributes` go into the transport's headers, if the dialect has any.
     """
 
     message: Callable[[Event], bytes]
@@ -22,7 +22,7 @@ class Shape(NamedTuple):
 
 
 def shape(name: Name, opaque_data: str = "") -> Shape:
-    """The dialect of that name; `opaque_data` is what Ceph's record has of its topic."""
+    """Return the dialect of that name; `opaque_data` is for Ceph's record."""
     if name == "minio":
         return Shape(minio.log, minio.records)
     if name == "aws":

@@ -1,8 +1,8 @@
-"""Amazon S3's own record: byte for byte as it came, or as S3 would have written it.
+"""Amazon S3's own record: the original bytes, or as S3 would have written it.
 
-`{"Records": [one]}`. Source: "Event message structure" of the Amazon S3 user guide. What came by
-EventBridge, CloudTrail, MinIO or Ceph is told as a record of version 2.3, the last before the
-version was one for all kinds of events; what the source did not say is left out.
+`{"Records": [one]}`. Source: "Event message structure" of the Amazon S3 user guide. Events from
+EventBridge, CloudTrail, MinIO or Ceph become records of version 2.3, the last that was common to
+all kinds of events; what the source did not state is left out.
 """
 
 from urllib.parse import quote_plus
@@ -10,8 +10,8 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bucketcast.event import Event
-from bucketcast.names import in_aws
-from bucketcast.shapes.parts import S3, Bucket, Identity, Record, Request, Response
+from bucketcast.event.names import in_aws
+from bucketcast.shapes.records import S3, Bucket, Identity, Record, Request, Response
 
 _VERSION = "2.3"
 _encode = msgspec.json.Encoder().encode
@@ -42,17 +42,17 @@ class _Records(msgspec.Struct, gc=False):
 
 
 def name(event: Event) -> str:
-    """S3's name of it, as records have it."""
+    """Return S3's name of the event, as in records."""
     return in_aws(event).removeprefix("s3:")
 
 
 def key(event: Event) -> str:
-    """The key as S3 encodes it: a form's encoding, but for the slash."""
+    """Return the key as S3 encodes it: form-encoded, except the slash."""
     return quote_plus(event.key, safe="/*")
 
 
 def record(event: Event) -> _Record | msgspec.Raw:
-    """The record as S3 wrote it, or would have."""
+    """Return the record as S3 wrote it, or would have."""
     if not event.dialect:
         return event.record
     transition = _lifecycle(event) if event.storage_class else None
@@ -82,5 +82,5 @@ def _lifecycle(event: Event) -> _Lifecycle | None:
 
 
 def message(event: Event) -> bytes:
-    """`{"Records": [one]}`."""
+    """Return `{"Records": [one]}`."""
     return _encode(_Records((record(event),)))

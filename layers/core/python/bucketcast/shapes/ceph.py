@@ -13,9 +13,9 @@ from datetime import datetime
 import msgspec
 
 from bucketcast.event import Event, padded
-from bucketcast.names import in_ceph
+from bucketcast.event.names import in_ceph
 from bucketcast.shapes import cloudevents
-from bucketcast.shapes.parts import S3, Bucket, Identity, Record, Request, Response
+from bucketcast.shapes.records import S3, Bucket, Identity, Record, Request, Response
 from bucketcast.sources.ceph import swapped
 
 _SEQUENCER = 16
@@ -51,7 +51,7 @@ class _Records(msgspec.Struct, gc=False):
 
 
 def with_opaque_data(opaque_data: str) -> Callable[[Event], bytes]:
-    """What writes an event for a topic with this `OpaqueData`."""
+    """Return a writer for events of a topic with this `OpaqueData`."""
 
     def message(event: Event) -> bytes:
         return _encode(_Records((record(event, opaque_data),)))
@@ -60,7 +60,7 @@ def with_opaque_data(opaque_data: str) -> Callable[[Event], bytes]:
 
 
 def record(event: Event, opaque_data: str = "") -> _Record | msgspec.Raw:
-    """The event as RGW would have recorded it, or did."""
+    """Return the record as RGW wrote it, or would have."""
     if event.dialect == "ceph":
         return event.record
     return _Record(
@@ -91,8 +91,19 @@ def record(event: Event, opaque_data: str = "") -> _Record | msgspec.Raw:
     )
 
 
+def with_id(event: Event, opaque_data: str) -> tuple[str, bytes]:
+    """Return the event's id and its record as JSON, whose `eventId` that is.
+
+    Ids are in the order of time. A record of RGW's own gets this one, too: RGW repeats ids.
+    """
+    id_, made = _id(event), record(event, opaque_data)
+    if isinstance(made, _Record):
+        return id_, _encode(made)
+    return id_, _encode({**msgspec.json.decode(made, type=dict), "eventId": id_})
+
+
 def attributes(event: Event) -> dict[str, str]:
-    """What CloudEvents' adapter for S3 says of the record, to stand beside it in headers.
+    """Return the attributes of CloudEvents' adapter for S3, for headers.
 
     The key is as in the record, and the source begins with the record's own `eventSource`.
     """
@@ -105,20 +116,24 @@ def attributes(event: Event) -> dict[str, str]:
 
 
 def _sequencer(event: Event) -> str:
-    """RGW's 16 digits, or all of them where they do not fit."""
+    """Return RGW's 16 digits, or all of them if they do not fit."""
     digits = padded(event.sequencer)
     short = digits and not digits[:-_SEQUENCER].strip("0")
     return swapped(digits[-_SEQUENCER:].upper()) if short else event.sequencer
 
 
 def _id(event: Event) -> str:
-    """The event's time and the id of its copy: each notification sends one of its own.
+    """Return the event's time and the id of its copy: each notification sends its own.
 
-    RGW has an ETag behind its time, of six decimals. Others have three and leave the ETag out of
-    removals: all objects of one DeleteObjects would have the same.
+    RGW has an ETag after its time, which has six decimals. Other sources have three and no ETag in
+    removals: all objects of one DeleteObjects would have the same id. S3 sends an event's time with
+    decimals in notifications and without them to EventBridge, so its sequencer stands for them.
     """
+    amazons = event.system == "aws:s3"
+    order = f"{padded(event.sequencer)}." if amazons and event.sequencer else ""
     try:
         moment = datetime.fromisoformat(event.time)
     except ValueError:  # a leap second, or what no calendar has
-        return f"{event.time}.{event.copy_id}"
-    return f"{int(moment.timestamp()):010}.{moment.microsecond:06}.{event.copy_id}"
+        return f"{event.time}.{order}{event.copy_id}"
+    decimals = 0 if amazons else moment.microsecond
+    return f"{int(moment.timestamp()):010}.{decimals:06}.{order}{event.copy_id}"

@@ -33,7 +33,7 @@ class _Event(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 def attributes(event: Event) -> dict[str, str]:
-    """The context attributes but for `datacontenttype`: transports have their own content type."""
+    """Return the context attributes without `datacontenttype`: transports have their own."""
     found = {
         "specversion": "1.0",
         "id": _id(event),
@@ -48,19 +48,19 @@ def attributes(event: Event) -> dict[str, str]:
 
 
 def structured(event: Event) -> bytes:
-    """The whole event as one JSON document."""
+    """Return the whole event as one JSON document."""
     return _encode(
         _Event(**attributes(event), datacontenttype="application/json", data=aws.record(event))
     )
 
 
 def data(event: Event) -> bytes:
-    """What stands in the body where the attributes are headers: the S3 record."""
+    """Return the body in binary mode: the S3 record."""
     return _encode(aws.record(event))
 
 
 def in_header(text: str) -> str:
-    """An attribute as HTTP's and NATS's bindings write it, in printable ASCII."""
+    """Return an attribute as the HTTP and NATS bindings write it, in printable ASCII."""
     return quote(text, safe=_PLAIN)
 
 

@@ -15,8 +15,8 @@ from urllib.parse import quote_plus
 import msgspec
 
 from bucketcast.event import Event
-from bucketcast.names import NOTHING_HAPPENED
-from bucketcast.shapes.parts import S3, Bucket, Identity, Record
+from bucketcast.event.names import NOTHING_HAPPENED
+from bucketcast.shapes.records import S3, Bucket, Identity, Record
 
 encode = msgspec.json.Encoder().encode
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -56,7 +56,7 @@ class _Source(msgspec.Struct, gc=False):
 
 
 class MinioRecord(Record[_Request, _Response, Bucket, _Object]):
-    """One event in MinIO's own words; the fields stand in the order in which MinIO writes them."""
+    """One event as MinIO's record; the fields are in MinIO's order."""
 
     source: _Source
 
@@ -72,7 +72,7 @@ class _Log(msgspec.Struct, gc=False):
 
 
 def record(event: Event) -> MinioRecord | msgspec.Raw:
-    """The event as MinIO would have recorded it, or did."""
+    """Return the record as MinIO wrote it, or would have."""
     if event.dialect == "minio":
         return msgspec.Raw(msgspec.json.format(event.record, indent=-1))
     key = event.key
@@ -81,7 +81,7 @@ def record(event: Event) -> MinioRecord | msgspec.Raw:
 
 
 def _record(event: Event, key: str) -> MinioRecord:
-    """The record with the key as it is to be written."""
+    """Return the record with the key as given."""
     name, principal = event.name, event.principal
     size, etag, kind, metadata = 0, "", "", None
     if name not in _WITHOUT_OBJECT:
@@ -108,7 +108,7 @@ def _record(event: Event, key: str) -> MinioRecord:
 
 
 def _metadata(event: Event) -> dict[str, str] | None:
-    """All that MinIO lists among an object's metadata, in the order in which Go writes a map."""
+    """Return what MinIO lists among an object's metadata, in the order of a Go map."""
     if not (event.metadata or event.content_type or event.headers):  # as nearly always
         return None
     user = {canonical(given): text for given, text in (event.metadata or {}).items()}
@@ -119,10 +119,10 @@ def _metadata(event: Event) -> dict[str, str] | None:
 
 @lru_cache(maxsize=1024)
 def canonical(name: str) -> str:
-    """The name of a header as Go's net/http has it, by which MinIO keeps metadata.
+    """Return a header's name in the canonical form of Go's net/http, as MinIO stores metadata.
 
-    The first letter and those behind a hyphen are capitals, the others small; what cannot be the
-    name of a header stays as it is.
+    The first letter and those after a hyphen are upper case, the others lower case; an invalid
+    header name stays as it is.
     """
     if not _is_token(name):
         return name
@@ -130,29 +130,29 @@ def canonical(name: str) -> str:
 
 
 def path(event: Event) -> str:
-    """`bucket/key`, decoded: MinIO's `Key`, row key, hash field and message key."""
+    """Return `bucket/key`, decoded: MinIO's `Key`, row key, hash field and message key."""
     return f"{event.bucket}/{event.key}"
 
 
 def log(event: Event) -> bytes:
-    """`{"EventName", "Key", "Records": [one]}`: what brokers and webhooks get."""
+    """Return `{"EventName", "Key", "Records": [one]}`, the body for brokers and webhooks."""
     return encode(_Log(event.name, path(event), (record(event),)))
 
 
 def heard(event: Event) -> bytes:
-    """A line of the listen stream: as `records`, with the key as it is."""
+    """Return a line of the listen stream: like `records`, with the key unencoded."""
     if event.dialect != "minio":
         return encode(_Records((_record(event, event.key),))) + b"\n"
     # Only what stands round the key is taken apart: the rest stays as it came.
     record_ = _fields(msgspec.json.format(event.record, indent=-1))
     about = _fields(record_["s3"])
-    held = _fields(about["object"])
-    held["key"] = msgspec.Raw(encode(event.key))
-    about["object"] = msgspec.Raw(encode(held))
+    fields = _fields(about["object"])
+    fields["key"] = msgspec.Raw(encode(event.key))
+    about["object"] = msgspec.Raw(encode(fields))
     record_["s3"] = msgspec.Raw(encode(about))
     return encode(_Records((msgspec.Raw(encode(record_)),))) + b"\n"
 
 
 def records(event: Event) -> bytes:
-    """`{"Records": [one]}`: what tables, hashes and documents hold."""
+    """Return `{"Records": [one]}`, the value in tables, hashes and documents."""
     return encode(_Records((record(event),)))

@@ -1,4 +1,4 @@
-"""The dialects that arrive on the ingress queue, one module each, recognised by their shape."""
+"""The dialects on the ingress queue, one module each, recognised by their form."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ _WRAPPINGS = 2
 
 
 def events(body: str) -> list[Event]:
-    """The events of one message of the ingress queue.
+    """Return the events of one message of the ingress queue.
 
     Raises:
         BadEvent: no dialect recognises the body, or it is broken; nothing of it is used.

@@ -12,7 +12,7 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event, to_millis
-from bucketcast.names import translated
+from bucketcast.event.names import translated
 from bucketcast.sources import records
 
 _META = "x-amz-meta-"
@@ -39,12 +39,12 @@ _record = msgspec.json.Decoder(records.Record[_Object])
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Whether the records are RGW's."""
+    """Return whether the records are RGW's."""
     return records.source(fields, body) == "ceph:s3"
 
 
 def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
-    """The events of one message.
+    """Return the events of one message.
 
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
@@ -53,7 +53,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
 
 
 def parse(raw: msgspec.Raw) -> Event:
-    """One record as an event.
+    """Return one record as an event.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path), the size is no
@@ -86,9 +86,9 @@ def parse(raw: msgspec.Raw) -> Event:
 
 
 def swapped(sequencer: str) -> str:
-    """The sequencer with the bytes of its two numbers turned round, which undoes itself.
+    """Return the sequencer with the bytes of its two numbers reversed; twice is the original.
 
-    What has another length is no time of RGW's and stays as it is.
+    A sequencer of another length is not RGW's time and stays as it is.
     """
     if len(sequencer) != 2 * _WORD:
         return sequencer
@@ -109,7 +109,7 @@ def _size(given: int | str | None) -> int | None:
 
 
 def _metadata(pairs: list[_Pair] | None) -> dict[str, str] | None:
-    """The user's; in removals RGW lists headers of the request among them."""
+    """Return the user's metadata; in removals RGW lists request headers among them."""
     if pairs is None:
         return None
     return {pair.key: pair.val for pair in pairs if pair.key.startswith(_META)}

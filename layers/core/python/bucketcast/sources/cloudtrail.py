@@ -1,10 +1,10 @@
-"""Calls of the S3 API as CloudTrail gives them to EventBridge, for what S3 itself does not notify.
+"""S3 API calls that CloudTrail logs, via EventBridge, for what S3 itself does not notify.
 
 Source: "Amazon S3 CloudTrail events" of the Amazon S3 user guide and "CloudTrail record contents".
-Reads, legal holds and buckets made or removed are seen nowhere else. A record comes minutes later,
-in no order and perhaps twice; it says neither size nor eTag nor sequencer, and has brackets round
-the user agent. Calls that failed are logged too and give no event; nor do calls that S3's own
-notifications tell of.
+Reads, legal holds and created or removed buckets are seen nowhere else. A record comes minutes
+later, in no order and perhaps twice; it has neither size nor eTag nor sequencer, and brackets
+around the user agent. Failed calls are logged too and give no event; nor do calls that S3's own
+notifications cover.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import BucketName, Event, Time, to_millis
-from bucketcast.names import BUCKET_CREATED, BUCKET_REMOVED
+from bucketcast.event.names import BUCKET_CREATED, BUCKET_REMOVED
 
 OBJECT_CALLS = MappingProxyType(
     {
@@ -38,13 +38,13 @@ class _Session(msgspec.Struct, gc=False):
     service: str = msgspec.field(default="", name="invokedBy")
 
 
-class _Asked(msgspec.Struct, gc=False):
+class _Request(msgspec.Struct, gc=False):
     bucket: BucketName | None = msgspec.field(default=None, name="bucketName")
     key: str = ""
     version_id: str | None = msgspec.field(default=None, name="versionId")
 
 
-class _Answered(msgspec.Struct, gc=False):
+class _Response(msgspec.Struct, gc=False):
     version_id: str | None = msgspec.field(default=None, name="x-amz-version-id")
 
 
@@ -55,8 +55,8 @@ class _More(msgspec.Struct, gc=False):
 class _Detail(msgspec.Struct, gc=False, rename="camel"):
     event_name: str
     event_time: Time
-    request_parameters: _Asked | None = None
-    response_elements: _Answered | None = None
+    request_parameters: _Request | None = None
+    response_elements: _Response | None = None
     additional_event_data: _More | None = None
     user_identity: _Session | None = None
     aws_region: str = ""
@@ -75,7 +75,7 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
-    """Whether these top-level fields are those of an API call that CloudTrail logged."""
+    """Return whether these are the top-level fields of an API call from CloudTrail."""
     kind = bytes(fields.get("detail-type", b""))
     return kind == b'"AWS API Call via CloudTrail"' and bytes(fields.get("source", b"")) == (
         b'"aws.s3"'
@@ -83,7 +83,7 @@ def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
 
 
 def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
-    """The event of a call, or none.
+    """Return the event of a call, or none.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path).
@@ -95,21 +95,21 @@ def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
         raise BadEvent(f"broken CloudTrail event: {error}") from None
     call = detail.event_name
     name = OBJECT_CALLS.get(call) or BUCKET_CALLS.get(call)
-    asked = detail.request_parameters
+    request = detail.request_parameters
     if not name or detail.error_code:
         return []
-    if asked is None or asked.bucket is None:
+    if request is None or request.bucket is None:
         raise BadEvent("broken CloudTrail event: no bucketName - at `$.detail.requestParameters`")
-    session, answered = detail.user_identity or _Session(), detail.response_elements
+    session, response = detail.user_identity or _Session(), detail.response_elements
     return [
         Event(
             name,
-            asked.bucket,
-            asked.key,
+            request.bucket,
+            request.key,
             to_millis(detail.event_time),
             "",
             msgspec.Raw(raw),
-            version_id=asked.version_id or (answered.version_id if answered else None),
+            version_id=request.version_id or (response.version_id if response else None),
             region=detail.aws_region,
             principal=session.principal or session.service or session.kind,
             owner=detail.recipient_account_id,

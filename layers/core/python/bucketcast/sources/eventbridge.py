@@ -13,7 +13,7 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import BucketName, Event, Sequencer, Size, Time, to_millis
-from bucketcast.names import translated
+from bucketcast.event.names import translated
 
 _NAMES = MappingProxyType(
     {
@@ -74,13 +74,13 @@ _envelope = msgspec.json.Decoder(_Envelope)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], _body: str) -> bool:
-    """Whether these top-level fields are those of an event that S3 gave to EventBridge."""
+    """Return whether these are the top-level fields of an S3 event from EventBridge."""
     kind = bytes(fields.get("detail-type", b""))
     return bytes(fields.get("source", b"")) == b'"aws.s3"' and kind.startswith(b'"Object ')
 
 
 def events(_fields: Mapping[str, msgspec.Raw], body: str) -> list[Event]:
-    """The one event of an envelope.
+    """Return the one event of an envelope.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path).

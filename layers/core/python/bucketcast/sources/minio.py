@@ -1,13 +1,12 @@
-"""MinIO's notifications: what its webhook target posts, its listen interface streams.
+"""MinIO's notifications: the body of its webhook target, and a line of its listen API.
 
 `{"EventName", "Key", "Records": [one]}` is what targets get, with the key form-encoded; a line of
-the listen stream is the `Records` alone, with one record and the key as it is, or with null to keep
-the line alive. A relay may leave the rest of a webhook's body out too: a key that is to the letter
-what MinIO's encoding makes, `%XX` included, counts as encoded. Source: the payload schema in
-AIStor's list of bucket notifications, and bodies captured from a running MinIO. `size` is left out
-where it is 0, and always after a removal; a metadata name keeps the case in which the client wrote
-it. Bucketcast's own scanner writes this dialect too, at times several records together, with their
-keys encoded.
+the listen stream has only `Records`, with one record and an unencoded key, or null as a keep-alive.
+A relay may reduce a webhook's body to `Records` too: a key that is exactly what MinIO's encoding
+produces, `%XX` included, counts as encoded. Source: the payload schema in AIStor's list of bucket
+notifications, and bodies captured from a running MinIO. `size` is left out if it is 0, and always
+after a removal; a metadata name keeps the case in which the client wrote it. Bucketcast's own
+scanner writes this dialect too, sometimes several records together, with encoded keys.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event, to_millis
-from bucketcast.names import NOTHING_HAPPENED, REMOVALS, translated
+from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS, translated
 from bucketcast.sources import records
 
 _META = "x-amz-meta-"
@@ -44,12 +43,12 @@ _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Whether the records are MinIO's."""
+    """Return whether the records are MinIO's."""
     return records.source(fields, body) == "minio:s3"
 
 
 def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
-    """The events of one message.
+    """Return the events of one message.
 
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
@@ -61,7 +60,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
 
 
 def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
-    """A record of the listen stream as targets get it: readers of records decode the key.
+    """Return a record of the listen stream with its key encoded, as targets get it.
 
     Raises:
         BadEvent: it is no record of MinIO's.
@@ -78,9 +77,9 @@ def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
     # Only what stands round the key is taken apart: the rest may hold what cannot be.
     record = _fields.decode(raw)
     about = _fields.decode(record["s3"])
-    held = _fields.decode(about["object"])
-    held["key"] = _raw(encoded)
-    about["object"] = _raw(held)
+    fields = _fields.decode(about["object"])
+    fields["key"] = _raw(encoded)
+    about["object"] = _raw(fields)
     record["s3"] = _raw(about)
     return _raw(record)
 
@@ -90,7 +89,7 @@ def _raw(value: object) -> msgspec.Raw:
 
 
 def parse(raw: msgspec.Raw) -> Event:
-    """One record as an event.
+    """Return one record as an event.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path), or the record's

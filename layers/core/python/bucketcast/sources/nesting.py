@@ -1,7 +1,7 @@
-"""How deep the JSON of a message is nested.
+"""The nesting depth of a message's JSON.
 
-The decoder's limit counts the caller's frames too. What just passes it here does not where it lies
-in an envelope, two levels deeper and beside its neighbours, which would be lost with it.
+The decoder's limit counts the caller's frames too. A message that barely passes it here would not
+inside an envelope, two levels deeper, and would take its neighbours with it.
 """
 
 import re
@@ -15,7 +15,7 @@ _BRACKET = re.compile(r"[\[\]{}]")
 
 
 def check(body: str) -> None:
-    """See that JSON, which must be valid, is nested no deeper than `DEEPEST`.
+    """Check that valid JSON is nested no deeper than `DEEPEST`.
 
     Raises:
         BadEvent: it is.

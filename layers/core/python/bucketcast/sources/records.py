@@ -1,6 +1,6 @@
-"""What S3's record shares with those that MinIO and Ceph made after it.
+"""What the records of S3, MinIO and Ceph share.
 
-Each of the three is a `{"Records": [...]}`, and `eventSource` says whose. Source: "Event message
+All three are `{"Records": [...]}`, and `eventSource` names the system. Source: "Event message
 structure" of the Amazon S3 user guide.
 """
 
@@ -41,7 +41,7 @@ class Bucket(msgspec.Struct, gc=False):
 
 
 class Named(msgspec.Struct, gc=False):
-    """What each dialect says of an object."""
+    """The fields of an object that all dialects have."""
 
     key: str
     etag: str | None = msgspec.field(default=None, name="eTag")
@@ -66,7 +66,7 @@ class Record(msgspec.Struct, Generic[Object], gc=False):
 
     @property
     def who(self) -> tuple[str, str, str, str, str]:
-        """Principal, owner, source IP, request id and host id, "" where nothing is said."""
+        """Return principal, owner, source IP, request id and host id, "" where absent."""
         owner, request, response = self.s3.bucket.owner, self.request, self.response
         return (
             self.identity.principal if self.identity else "",
@@ -81,7 +81,7 @@ Whole = TypeVar("Whole", bound=Record[Any])
 
 
 def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
-    """The `eventSource` of a message of records; Amazon's where it has none, "" for no records."""
+    """Return the `eventSource` of a message; Amazon's if absent, "" without records."""
     if "Records" not in fields:
         return ""
     if _FROM_AMAZON in body:  # as S3 writes it, and far cheaper than to search
@@ -91,7 +91,7 @@ def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
 
 
 def parsed(fields: Mapping[str, msgspec.Raw], parse: Parse) -> list[Event]:
-    """Each record as an event.
+    """Return each record as an event.
 
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
@@ -100,7 +100,7 @@ def parsed(fields: Mapping[str, msgspec.Raw], parse: Parse) -> list[Event]:
 
 
 def listed(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
-    """The records of a message, unread; none where MinIO says null to whoever listens.
+    """Return the undecoded records of a message; none if MinIO's listen API sends null.
 
     Raises:
         BadEvent: `Records` is no list.
@@ -114,7 +114,7 @@ def listed(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
 
 
 def decoded(decoder: msgspec.json.Decoder[Whole], raw: msgspec.Raw) -> Whole:
-    """One record.
+    """Return one record, decoded.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path), or the record's

@@ -1,8 +1,8 @@
 """Amazon S3's own notifications: `{"Records": [...]}` of version 2.x, and `s3:TestEvent`.
 
-Source: "Event message structure" of the Amazon S3 user guide. A reader is to compare the major
-version for equality and to ignore fields it does not know; size and eTag are missing on deletes,
-the sequencer on tagging and ACL events, and the key is form-encoded.
+Source: "Event message structure" of the Amazon S3 user guide. Readers must compare the major
+version for equality and ignore unknown fields; size and eTag are missing on deletes, the sequencer
+on tagging and ACL events, and the key is form-encoded.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from urllib.parse import unquote_plus
 import msgspec
 
 from bucketcast.event import Event, Size, to_millis
-from bucketcast.names import translated
+from bucketcast.event.names import translated
 from bucketcast.sources import records
 
 
@@ -40,9 +40,9 @@ _record = msgspec.json.Decoder(_Record)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
-    """Whether these top-level fields are those of an S3 notification or of its test event.
+    """Return whether these are the top-level fields of an S3 notification or test event.
 
-    A record whose `eventSource` nobody knows is read as S3's: others copy its form.
+    A record with an unknown `eventSource` is read as S3's: others copy its form.
     """
     source = records.source(fields, body)
     if source:
@@ -51,7 +51,7 @@ def recognises(fields: Mapping[str, msgspec.Raw], body: str) -> bool:
 
 
 def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
-    """All events of one message; a test event says only that the wiring works and gives none.
+    """Return all events of one message; a test event only confirms the setup and has none.
 
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
@@ -60,7 +60,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
 
 
 def parse(raw: msgspec.Raw) -> Event:
-    """One record as an event.
+    """Return one record as an event.
 
     Raises:
         BadEvent: a field is missing or of another type (named by its path), or the record's

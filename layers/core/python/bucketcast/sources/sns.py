@@ -1,7 +1,7 @@
-"""Notifications of Amazon SNS round a message, where a topic stands between S3 and the queue.
+"""Amazon SNS notifications, where a topic is between S3 and the queue.
 
 Source: "Parsing message formats" of the Amazon SNS developer guide. A subscription with raw
-delivery has no wrapping, and nothing of this is needed.
+delivery has no such wrapping.
 """
 
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ _text = msgspec.json.Decoder(str)
 
 
 def recognises(fields: Mapping[str, msgspec.Raw]) -> bool:
-    """Whether these top-level fields are those of SNS."""
+    """Return whether these are the top-level fields of SNS."""
     return {"Type", "TopicArn", "Message"} <= fields.keys()
 
 
 def message(fields: Mapping[str, msgspec.Raw]) -> str:
-    """The message that was published.
+    """Return the published message.
 
     Raises:
         BadEvent: it is no notification but a word of SNS about the subscription, or no text.

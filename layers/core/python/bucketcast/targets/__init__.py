@@ -3,20 +3,31 @@
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
 
 from bucketcast.errors import did_you_mean
-from bucketcast.targets.base import Target
+
+if TYPE_CHECKING:
+    from bucketcast.targets.base import Target
 
 
 @cache
 def kinds() -> tuple[str, ...]:
-    """Every kind there is: what stands in this folder, `base` apart."""
+    """Return every kind there is: the packages of this folder, `base` apart.
+
+    Raises:
+        ImportError: there is none, as where the package's files are still being unpacked or are
+            already being removed. An empty answer, kept, would let every event go nowhere.
+    """
     found = (module.name for module in iter_modules(__path__))
-    return tuple(sorted(name for name in found if name != "base"))
+    names = tuple(sorted(name for name in found if name != "base"))
+    if not names:
+        raise ImportError(f"no kind of target in {', '.join(__path__)}: the package is incomplete")
+    return names
 
 
-def load(kind: str) -> type[Target]:
-    """The target class of a kind; importing it imports no client library.
+def load(kind: str) -> "type[Target]":
+    """Return the target class of a kind; importing it imports no client library.
 
     Raises:
         ValueError: there is no such kind.

@@ -2,7 +2,7 @@
 
 A topic belongs to a tenant and has an ARN, `arn:aws:sns:REGION:TENANT:NAME`. Here is what is known
 of one without AWS: `model` what it is, `attributes` what may be given, `endpoint` the target that
-it becomes, `policy` who may do what. `bucketcast.store.topics` keeps them.
+it becomes, `policy` who may do what. `bucketcast.aws.topics` keeps them.
 
 From the ARN in a notification to a queue::
 

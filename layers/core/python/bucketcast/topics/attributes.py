@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from bucketcast.topics.address import Address, address
 from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.topics.model import ENDPOINT, OWN
@@ -34,7 +36,10 @@ _FALSE: Final = ("false", "0")
 _INHERITED: Final = ("", "none")
 _LARGEST: Final = 2**31 - 1
 _MOST_BYTES: Final = 200_000
-"""An item of DynamoDB is 400 KB at most."""
+"""An item of DynamoDB is 400 KB at most, a certificate of `ca-location` included."""
+_MOST_SECRET: Final = 16_384
+"""A secret of Secrets Manager is 64 KiB at most, and a target's holds the certificates, too."""
+_LONGEST_ENDPOINT: Final = 8_192
 _PEM: Final = "-----BEGIN CERTIFICATE-----"
 CERTIFICATE: Final = "a certificate as PEM text, or its path on the gateway's machine"
 _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
@@ -64,15 +69,16 @@ def checked(given: Mapping[str, str], certificate: Callable[[str], str] = no_fil
     Raises:
         TopicError: they cannot be; no password is in it.
     """
-    size = sum(len(key.encode()) + len(text.encode()) for key, text in given.items())
-    if size > _MOST_BYTES:
-        raise invalid("Attributes", f"{size:,} bytes", f"at most {_MOST_BYTES:,}")
+    _require_size("Attributes", given, _MOST_BYTES)
+    _require_size("the login", {key: given[key] for key in _LOGIN & given.keys()}, _MOST_SECRET)
+    if len(given.get(ENDPOINT, "")) > _LONGEST_ENDPOINT:
+        raise invalid(ENDPOINT, "more", f"at most {_LONGEST_ENDPOINT:,} characters")
     values = {key: _value(key, text) for key, text in given.items()}
     values = {key: text for key, text in values.items() if text or key not in OWN | _NUMBERS}
     if text := values.get("Policy"):
         Policy.parse(text)
     where = address(values[ENDPOINT]) if ENDPOINT in values else None
-    _demand_login(where, values)
+    _require_login(where, values)
     if where is not None:
         for error in _about_the_endpoint(where, values):
             raise error
@@ -100,6 +106,16 @@ def login(values: Mapping[str, str]) -> tuple[str, str]:
     return where.user, where.password
 
 
+def _require_size(what: str, given: Mapping[str, str], most: int) -> None:
+    """Raise a TopicError when attributes are too many bytes as they are kept, which is as JSON."""
+    try:
+        size = len(msgspec.json.encode(dict(given)))
+    except UnicodeEncodeError:
+        raise invalid(what, "half of a surrogate pair", "text that UTF-8 can write") from None
+    if size > most:
+        raise invalid(what, f"{size:,} bytes as JSON", f"at most {most:,}")
+
+
 def _value(key: str, text: str) -> str:
     """The text of one attribute, switches and numbers in one spelling."""
     if key in _SWITCHES:
@@ -125,7 +141,7 @@ def _number(key: str, text: str) -> str:
     return str(int(stripped))
 
 
-def _demand_login(where: Address | None, values: Mapping[str, str]) -> None:
+def _require_login(where: Address | None, values: Mapping[str, str]) -> None:
     if bool(values.get(USER)) != bool(values.get(PASSWORD)):
         there, lacks = (USER, PASSWORD) if values.get(USER) else (PASSWORD, USER)
         raise TopicError("InvalidArgument", f"{lacks}: missing beside {there}")

@@ -14,6 +14,7 @@ STATUS: Final[Mapping[str, HTTPStatus]] = {
     "MethodNotAllowed": HTTPStatus.METHOD_NOT_ALLOWED,
     "NotFound": HTTPStatus.NOT_FOUND,
     "ServiceUnavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "TopicLimitExceeded": HTTPStatus.FORBIDDEN,
 }
 
 

@@ -28,6 +28,8 @@ ACTIONS: Final = (
 )
 _VERSIONS: Final = ("2008-10-17", "2012-10-17")
 _FIELDS: Final = 6
+_MOST_BYTES: Final = 30_720
+"""SNS's limit. Every call to a topic reads its policy."""
 _PAIRS: Final = ("Action", "Principal", "Resource")
 _KNOWN: Final = frozenset({"Effect", "Sid", *_PAIRS, *(f"Not{each}" for each in _PAIRS)})
 Verdict = Literal["Allow", "Deny", ""]
@@ -67,6 +69,8 @@ class Policy:
         Raises:
             TopicError: it is no policy, or says what is not understood here.
         """
+        if (size := len(text.encode())) > _MOST_BYTES:
+            raise _malformed(f"it has {size:,} bytes: allowed are {_MOST_BYTES:,}")
         try:
             document = msgspec.json.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:

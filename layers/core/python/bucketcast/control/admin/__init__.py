@@ -1,1 +1,1 @@
-"""MinIO's admin calls, as far as notifications go: what `mc admin` sends, and its answers."""
+"""MinIO's admin calls about notifications, for `mc admin`."""

@@ -1,21 +1,21 @@
-"""`mc admin config`: targets as MinIO's configuration, and changes to those made at run time."""
+"""`mc admin config`: targets as MinIO's configuration, and changes of run-time targets."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.control.admin.lines import DEFAULT_ID, Line, parsed, written
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.aws.runtime.factory import run_time_targets
+from bucketcast.aws.runtime.targets import DeployedByFileError, NoRuntimeTargetError
+from bucketcast.control.admin.kvs import DEFAULT_ID, Line, parsed, written
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
-from bucketcast.options import Option, options_of
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, explained
-from bucketcast.store.deployed import Deployed, DeployedTarget
-from bucketcast.store.runtime.opened import run_time_targets
-from bucketcast.store.runtime.targets import DeployedByFileError, NoRuntimeTargetError
+from bucketcast.settings.options import Option, options_of
 
 REDACTED: Final = "*redacted*"
-"""Stands for what must not be seen; given back, it leaves what is there."""
+"""Replaces secrets in the output; as an input it leaves the secret unchanged."""
 _NOTIFY: Final = "notify_"
 _PRODUCTS: Final = {
     "amqp": "AMQP endpoints",
@@ -34,18 +34,18 @@ _ON: Final = "enable"
 
 
 class AdminConfig:
-    """The configuration of one deployment; `find` gives it as it is now."""
+    """The configuration of one deployment; `find` returns the current one."""
 
     def __init__(self, find: Callable[[], Deployed], aws: Aws) -> None:
         self._find = find
         self._aws = aws
 
     def get(self, key: str) -> str:
-        """The lines of a sub-system, of all its targets or of one.
+        """Return the lines of a sub-system, of all its targets or of one.
 
         Raises:
-            ConfigErrors: there is no such sub-system.
-            NoRuntimeTargetError: there is no such target.
+            ConfigErrors: the sub-system does not exist.
+            NoRuntimeTargetError: the target does not exist.
         """
         system, _, id_ = key.strip().partition(":")
         there = self._find()
@@ -58,23 +58,23 @@ class AdminConfig:
         return "\n".join(lines or [_unset(kind)]) + "\n"
 
     def export(self) -> str:
-        """All lines; those of the file's targets too."""
+        """Return all lines, with those of targets in the file."""
         there = self._find()
         lines = [line for kind in targets.kinds() for _, line in self._lines(there, kind)]
         return "\n".join([self._api(there).rstrip("\n"), *lines]) + "\n"
 
     def set(self, text: str) -> None:
-        """Make or change the run-time target of a line; what it does not name stays.
+        """Create or change the run-time target of a line; options it does not name stay.
 
         Raises:
-            BucketcastError: it cannot be, or is not a run-time target's.
+            BucketcastError: it fails, or the target is not a run-time target.
         """
         self._put(self._find(), parsed(text))
 
     def load(self, text: str) -> None:
-        """Make and change run-time targets as the lines of an export say.
+        """Create and change run-time targets from the lines of an export.
 
-        Nothing is changed where one of the lines is no line or about a target of the file.
+        Nothing is changed if a line is invalid or about a target of the file.
 
         Raises:
             BucketcastError: as `set`.
@@ -84,12 +84,12 @@ class AdminConfig:
         wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
         changed = [line for line in wanted if not self._is_so(there, line)]
         for line in changed:
-            _demand(there, line)
+            _require_runtime(there, line)
         for line in changed:
             self._put(there, line)
 
     def reset(self, text: str) -> None:
-        """Remove the run-time target of `notify_KIND:ID`; what waits for it is kept.
+        """Remove the run-time target of `notify_KIND:ID`; its waiting events are kept.
 
         Raises:
             BucketcastError: there is none, or it is one of the file's.
@@ -97,11 +97,11 @@ class AdminConfig:
         line = parsed(text)
         kind = _kind(line.system)
         arn = Arn(id=line.id or DEFAULT_ID, type=targets.load(kind).arn_type)
-        with explained():
+        with aws_errors():
             run_time_targets(self._find(), self._aws).remove(arn)
 
     def help(self, system: str, key: str) -> dict[str, Any]:
-        """What may be set, as `mc` prints it."""
+        """Return the available options, as `mc` prints them."""
         if not system:
             every = [_help(f"{_NOTIFY}{kind}", _about(kind), "") for kind in targets.kinds()]
             return {"subSys": "", "description": "", "multipleTargets": False, "keysHelp": every}
@@ -127,10 +127,10 @@ class AdminConfig:
             yield each, written(f"{_NOTIFY}{kind}", each.id, values, off=off)
 
     def _shown(self, target: DeployedTarget) -> dict[str, str]:
-        """All keys of a target, with what they are where it is not set; secrets are not shown."""
-        held = deployed.settings(target, self._aws)
+        """Return all keys of a target with their values or defaults, without secrets."""
+        stored = deployed.settings(target, self._aws)
         shown = {key: known.default for key, known in _options(target.kind).items()}
-        for key, text in held.items():
+        for key, text in stored.items():
             hidden = target.made is not None and text.startswith(f"secret:{target.made.secret}#")
             shown[key] = REDACTED if target.made and target.made.secret and hidden else text
         return shown
@@ -156,7 +156,7 @@ class AdminConfig:
             )
         kind = _kind(line.system)
         values = {key: text for key, text in line.values.items() if text != REDACTED}
-        with explained():
+        with aws_errors():
             made = run_time_targets(there, self._aws)
             made.put(kind, line.id or DEFAULT_ID, values, merge=True)
 
@@ -165,7 +165,7 @@ class AdminConfig:
         return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
 
 
-def _demand(there: Deployed, line: Line) -> None:
+def _require_runtime(there: Deployed, line: Line) -> None:
     kind = _kind(line.system)
     arn = str(Arn(id=line.id or DEFAULT_ID, type=targets.load(kind).arn_type))
     if any(each.arn == arn and each.made is None for each in there.targets):
@@ -184,7 +184,7 @@ def _kind(system: str) -> str:
 
 
 def _options(kind: str) -> Mapping[str, Option]:
-    """Its own options, then those that others have too; `enable` is said by the line itself."""
+    """Return its own options, then the common ones; the line itself shows `enable`."""
     declared: Any = targets.load(kind).Settings
     own, every = declared.__annotations__, options_of(declared)
     return {key: every[key] for key in sorted(every, key=lambda key: key not in own) if key != _ON}

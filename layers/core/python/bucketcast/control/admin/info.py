@@ -1,22 +1,22 @@
-"""`mc admin info`: the targets, and whether they are online."""
+"""`mc admin info`: the targets and their status."""
 
 from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
 from bucketcast.arn import Arn
-from bucketcast.store.deployed import DeployedTarget, Health
+from bucketcast.aws.deployed import DeployedTarget, Health
 
 
 def arns(targets: Sequence[DeployedTarget]) -> list[str]:
-    """The ARNs that MinIO prints behind `SQS ARNs:` when it starts."""
+    """Return the ARNs that MinIO prints after `SQS ARNs:` when it starts."""
     return [target.arn for target in targets if target.made is None or target.made.state != "kept"]
 
 
 def server_info(
     targets: Sequence[DeployedTarget], fares: Sequence[Health], host: str, uptime: int
 ) -> dict[str, Any]:
-    """The answer as MinIO's clients read it; `uptime` is seconds."""
+    """Return the answer as MinIO's clients read it; `uptime` is seconds."""
     notifications = [
         {Arn.parse(target.arn).type: [{target.id: {"status": _status(fare)}}]}
         for target, fare in zip(targets, fares, strict=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from bucketcast.arn import Arn
-from bucketcast.store.progress import Progress
-from bucketcast.store.topics.counted import Pubsub
+from bucketcast.aws.target_stats import TargetStats
+from bucketcast.aws.topics.metrics import Pubsub
 from bucketcast.topics.model import is_topic
 
 
@@ -27,7 +27,7 @@ _SENDING: Final = _Metric(
 _WAITING: Final = _Metric(
     "minio_notify_target_queue_length", "Messages of events that wait for the target", "gauge"
 )
-# The same of all targets: v2 has them beside the targets', v3 alone.
+# The totals of all targets: v2 adds them to the targets' values, v3 has only them.
 _SUMS: Final = (
     ("current_send_in_progress", "Messages of events being sent to all targets"),
     ("events_errors_total", "Tries to send an event that failed"),
@@ -45,8 +45,8 @@ _PUBSUB: Final = {
 }
 
 
-def cluster(found: Sequence[Progress], server: str, topics: Pubsub) -> str:
-    """The notification metrics of `/minio/v2/metrics/cluster`, and Ceph's counters of topics."""
+def cluster(found: Sequence[TargetStats], server: str, topics: Pubsub) -> str:
+    """Return the metrics of `/minio/v2/metrics/cluster`, and Ceph's counters of topics."""
     lines: list[str] = []
     for name, about, number in _sums(found):
         kind = "gauge" if name.startswith("current") else "counter"
@@ -69,8 +69,8 @@ def cluster(found: Sequence[Progress], server: str, topics: Pubsub) -> str:
     return "\n".join(lines) + "\n"
 
 
-def notification(found: Sequence[Progress], server: str, _: Pubsub) -> str:
-    """The metrics of `/minio/metrics/v3/notification`, all of them counters as in MinIO."""
+def notification(found: Sequence[TargetStats], server: str, _: Pubsub) -> str:
+    """Return the metrics of `/minio/metrics/v3/notification`, all of them counters as in MinIO."""
     lines: list[str] = []
     for name, about, number in _sums(found):
         metric = _Metric(f"minio_notification_{name}", about, "counter")
@@ -78,7 +78,7 @@ def notification(found: Sequence[Progress], server: str, _: Pubsub) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sums(found: Sequence[Progress]) -> list[tuple[str, str, int]]:
+def _sums(found: Sequence[TargetStats]) -> list[tuple[str, str, int]]:
     numbers = (
         sum(each.in_flight or 0 for each in found),
         sum(each.counts.failed + each.counts.dead for each in found),

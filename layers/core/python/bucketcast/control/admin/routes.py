@@ -1,4 +1,4 @@
-"""The paths of the admin calls, each answered for administrators only."""
+"""The routes of the admin calls, for administrators only."""
 
 import asyncio
 import json
@@ -11,35 +11,35 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from bucketcast.control.admin import bearer, metrics
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws, AwsError
+from bucketcast.aws.target_stats import TargetStats, target_stats
+from bucketcast.aws.topics.metrics import Pubsub, counted
+from bucketcast.control.admin import metrics, prometheus_token
 from bucketcast.control.admin.config import AdminConfig
+from bucketcast.control.admin.encryption import decrypt, encrypt
 from bucketcast.control.admin.info import server_info
-from bucketcast.control.admin.sealed import opened, sealed
+from bucketcast.control.authentication import AuthenticatedRequest, Authenticator, FindAccount
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Admitted, Find, Gate
 from bucketcast.errors import BucketcastError
-from bucketcast.store import deployed
-from bucketcast.store.access import Aws, AwsError
-from bucketcast.store.progress import Progress, progress
-from bucketcast.store.topics.counted import Pubsub, counted
 
 PREFIX: Final = "/minio/admin/v3"
 APPLIED: Final = {"x-minio-config-applied": "true"}
-"""What keeps `mc` from asking for a restart."""
+"""Keeps `mc` from asking for a restart."""
 _BODY_BYTES: Final = 512 * 1024
 _SEALING: Final = 2
-"""How many bodies are opened or sealed at once: each takes 64 MB."""
+"""How many bodies are encrypted or decrypted at once: each takes 64 MB."""
 
 _METRICS_SECONDS: Final = 10.0
 
-Written = Callable[[Sequence[Progress], str, Pubsub], str]
-Work = Callable[[Admitted, str], Awaitable[Response]]
+Written = Callable[[Sequence[TargetStats], str, Pubsub], str]
+Work = Callable[[AuthenticatedRequest, str], Awaitable[Response]]
 
 
 class Admin:
-    """Answers them for one deployment; `stack` is looked at anew for each call."""
+    """The admin calls of one deployment; each call reads `stack` anew."""
 
-    def __init__(self, gate: Gate, find: Find, stack: str, aws: Aws) -> None:
+    def __init__(self, gate: Authenticator, find: FindAccount, stack: str, aws: Aws) -> None:
         self._gate = gate
         self._find = find
         self._stack = stack
@@ -49,13 +49,13 @@ class Admin:
         self._sealing = asyncio.Semaphore(_SEALING)
         self._measuring = asyncio.Lock()
         self._measured_until = 0.0
-        self._found: tuple[Sequence[Progress], Pubsub] = ((), Pubsub())
-        # Making a client is not safe among threads, using one is.
+        self._found: tuple[Sequence[TargetStats], Pubsub] = ((), Pubsub())
+        # Creating a client is not thread-safe, using one is.
         _ = aws.cloudformation, aws.dynamodb, aws.sqs, aws.functions, aws.mappings
         _ = aws.secretsmanager, aws.cloudwatch
 
     def routes(self) -> list[BaseRoute]:
-        """All paths; those of MinIO that are not among them are answered as not implemented."""
+        """Return all routes; MinIO's other paths are answered as not implemented."""
         answers: Mapping[tuple[str, str], Work] = {
             ("GET", "/get-config-kv"): self._get,
             ("PUT", "/set-config-kv"): self._set,
@@ -100,7 +100,7 @@ class Admin:
     def _measured(self, written: Written) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             authorization = request.headers.get("authorization", "")
-            user = await bearer.admitted(authorization, self._find, datetime.now(UTC))
+            user = await prometheus_token.authenticate(authorization, self._find, datetime.now(UTC))
             if not user.admin:
                 raise S3Error("AccessDenied", f"{user.name} is no administrator")
             try:
@@ -112,58 +112,58 @@ class Admin:
 
         return answer
 
-    async def _measures(self) -> tuple[Sequence[Progress], Pubsub]:
-        """How the targets are doing, kept for as long as MinIO keeps it."""
+    async def _measures(self) -> tuple[Sequence[TargetStats], Pubsub]:
+        """Return the targets' statistics, cached for as long as in MinIO."""
         async with self._measuring:
             if time.monotonic() > self._measured_until:
                 self._found = await asyncio.to_thread(self._measured_now)
                 self._measured_until = time.monotonic() + _METRICS_SECONDS
             return self._found
 
-    def _measured_now(self) -> tuple[Sequence[Progress], Pubsub]:
+    def _measured_now(self) -> tuple[Sequence[TargetStats], Pubsub]:
         there = self._there()
-        found = progress(there, self._aws)
+        found = target_stats(there, self._aws)
         return found, counted(found, there.rules_table, self._aws)
 
     def _there(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)
 
-    async def _get(self, admitted: Admitted, secret: str) -> Response:
+    async def _get(self, admitted: AuthenticatedRequest, secret: str) -> Response:
         key = admitted.call.first("key") or ""
         return await self._sealed(await asyncio.to_thread(self._config.get, key), secret)
 
-    async def _export(self, _: Admitted, secret: str) -> Response:
+    async def _export(self, _: AuthenticatedRequest, secret: str) -> Response:
         return await self._sealed(await asyncio.to_thread(self._config.export), secret)
 
-    async def _set(self, admitted: Admitted, secret: str) -> Response:
+    async def _set(self, admitted: AuthenticatedRequest, secret: str) -> Response:
         await asyncio.to_thread(self._config.set, await self._opened(admitted, secret))
         return Response(headers=APPLIED)
 
-    async def _load(self, admitted: Admitted, secret: str) -> Response:
+    async def _load(self, admitted: AuthenticatedRequest, secret: str) -> Response:
         await asyncio.to_thread(self._config.load, await self._opened(admitted, secret))
         return Response(headers=APPLIED)
 
-    async def _reset(self, admitted: Admitted, secret: str) -> Response:
+    async def _reset(self, admitted: AuthenticatedRequest, secret: str) -> Response:
         await asyncio.to_thread(self._config.reset, await self._opened(admitted, secret))
         return Response(headers=APPLIED)
 
-    async def _help(self, admitted: Admitted, _: str) -> Response:
-        asked = admitted.call.first("subSys") or "", admitted.call.first("key") or ""
-        return _json(self._config.help(*asked))
+    async def _help(self, admitted: AuthenticatedRequest, _: str) -> Response:
+        names = admitted.call.first("subSys") or "", admitted.call.first("key") or ""
+        return _json(self._config.help(*names))
 
-    async def _info(self, admitted: Admitted, _: str) -> Response:
+    async def _info(self, admitted: AuthenticatedRequest, _: str) -> Response:
         host = admitted.call.headers.get("host", "")
         uptime = round(time.time() - self._began)
 
-        def told() -> dict[str, Any]:
+        def info() -> dict[str, Any]:
             there = self._there()
             every = (*there.targets, *there.resting)
             return server_info(every, deployed.health(every, self._aws), host, uptime)
 
-        return _json(await asyncio.to_thread(told))
+        return _json(await asyncio.to_thread(info))
 
-    async def _service(self, admitted: Admitted, _: str) -> Response:
-        """A restart is done at once: there is nothing that a change would wait for."""
+    async def _service(self, admitted: AuthenticatedRequest, _: str) -> Response:
+        """Report a restart as done: no change needs one."""
         action = admitted.call.first("action") or ""
         if action != "restart":
             raise S3Error(
@@ -174,21 +174,21 @@ class Admin:
         host = admitted.call.headers.get("host", "")
         return _json({"action": action, "dryRun": dry, "results": [{"host": host}]})
 
-    async def _unknown(self, admitted: Admitted, _: str) -> Response:
+    async def _unknown(self, admitted: AuthenticatedRequest, _: str) -> Response:
         raise S3Error(
             "NotImplemented",
             f"{admitted.call.path} is not among the admin calls that are answered here: config, "
             "info, service restart, prometheus",
         )
 
-    async def _opened(self, admitted: Admitted, secret: str) -> str:
+    async def _opened(self, admitted: AuthenticatedRequest, secret: str) -> str:
         body = await admitted.body.read(_BODY_BYTES)
         async with self._sealing:
-            return await asyncio.to_thread(opened, body, secret)
+            return await asyncio.to_thread(decrypt, body, secret)
 
     async def _sealed(self, text: str, secret: str) -> Response:
         async with self._sealing:
-            body = await asyncio.to_thread(sealed, text, secret)
+            body = await asyncio.to_thread(encrypt, text, secret)
         return Response(body, media_type="application/octet-stream")
 
 

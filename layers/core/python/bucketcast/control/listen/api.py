@@ -1,4 +1,4 @@
-"""Answering listen calls: a stream without end, or on Lambda what comes within some seconds."""
+"""The listen calls: an endless stream, or on Lambda the events of some seconds."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, ParamSpec, TypeVar
 
-from bucketcast.control.answer import Answer, Send
-from bucketcast.control.call import Call
+from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.listeners import Listeners
+from bucketcast.control.authentication import AuthenticatedRequest, FindAccount
 from bucketcast.control.errors import S3Error
-from bucketcast.control.gate import Admitted, Find
 from bucketcast.control.listen import request
+from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import Queue, QueueGoneError
-from bucketcast.control.listen.quiet import Quiet
 from bucketcast.control.listen.stream import Pulse, Stream
-from bucketcast.listening import (
+from bucketcast.control.request import RawRequest
+from bucketcast.control.responses import Handler, Send
+from bucketcast.listeners import (
     LEASE_SECONDS,
     RENEWED_SECONDS,
-    Asked,
     EventsLostError,
     Listener,
+    ListenFilter,
     TooManyListenersError,
 )
-from bucketcast.store.access import explained
-from bucketcast.store.listeners import Listeners
 from bucketcast.telemetry import logger
 
 P = ParamSpec("P")
@@ -43,9 +43,9 @@ _HEADERS: Final = (
 
 
 class Listen:
-    """The listen calls of one deployment; `prepare` lets the events of a bucket come.
+    """The listen calls of one deployment; `prepare` attaches a bucket.
 
-    With `endless` streams end when the client goes, else after `POLL_SECONDS`.
+    With `endless` streams end when the client disconnects, else after `POLL_SECONDS`.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class Listen:
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
         prepare: Callable[[str], None],
-        quiet: Quiet,
-        known: Find,
+        quiet: IdleMonitor,
+        known: FindAccount,
         *,
         endless: bool,
     ) -> None:
@@ -71,27 +71,27 @@ class Listen:
         self._swept_at = time.monotonic()
         self._prepared: dict[str, tuple[float, asyncio.Future[None]]] = {}
         self._streams: dict[Stream, tuple[str, str]] = {}
-        """The access key of who listens, and the id of the listener."""
+        """The access key of each stream's user, and the id of its listener."""
         self._closed = False
 
-    def answers(self, call: Call) -> Answer | None:
-        """Who answers a call; None where it is no listen call."""
+    def answers(self, call: RawRequest) -> Handler | None:
+        """Return the handler of a call; None if it is no listen call."""
         return self._answer if request.is_listening(call) else None
 
     def close(self) -> None:
-        """End all streams: who listened may go on elsewhere within a minute."""
+        """End all streams; clients may resume elsewhere within a minute."""
         self._closed = True
         for stream in self._streams:
             stream.end()
 
     def clean(self) -> int:
-        """Remove the listeners that nobody came back for; how many are left."""
+        """Remove the listeners whose clients did not come back; return how many are left."""
         return _explained(self._listeners.sweep)
 
-    async def _answer(self, admitted: Admitted, send: Send) -> None:
+    async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
         wanted = request.read(admitted.call).of(admitted.user.name, admitted.call.bucket)
         if wanted.bucket:
-            await self._let_come(wanted.bucket)
+            await self._attach(wanted.bucket)
         ping = request.ping(admitted.call)
         self._taking = self._taking or asyncio.Lock()
         async with self._taking:
@@ -101,21 +101,21 @@ class Listen:
         else:
             await self._poll(send, listener, ping)
 
-    async def _take(self, asked: Asked) -> Listener:
+    async def _take(self, wanted: ListenFilter) -> Listener:
         try:
             if self._endless:
                 await self._hold()
             else:
                 await asyncio.to_thread(_explained, self._listeners.renew, _LEASE_OF_POLL)
                 await self._sweep_now_and_then()
-            return await asyncio.to_thread(_explained, self._listeners.take, asked)
+            return await asyncio.to_thread(_explained, self._listeners.take, wanted)
         except TooManyListenersError as error:
             raise S3Error("TooManyListeners", str(error)) from None
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
 
-    async def _let_come(self, bucket: str) -> None:
-        """Once for those that listen at the same moment."""
+    async def _attach(self, bucket: str) -> None:
+        """Attach a bucket, once for calls at the same time."""
         fresh = time.monotonic() - _PREPARED_SECONDS
         self._prepared = {name: one for name, one in self._prepared.items() if one[0] > fresh}
         if bucket not in self._prepared:
@@ -128,7 +128,7 @@ class Listen:
             raise
 
     async def _hold(self) -> None:
-        """Renew the lease, now and from now on."""
+        """Renew the lease, now and periodically."""
         if time.monotonic() - self._renewed_at > RENEWED_SECONDS:
             await self._renew_now()
         if self._renewing is None or self._renewing.done():
@@ -139,27 +139,27 @@ class Listen:
         lapse = await asyncio.to_thread(_explained, self._listeners.renew)
         self._renewed_at, self._lapse = at, max(lapse, self._lapse)
         if self._lapse and streams:
-            held = await asyncio.to_thread(_explained, self._listeners.held, self._lapse)
+            leased = await asyncio.to_thread(_explained, self._listeners.leased, self._lapse)
             for stream, (_, listener) in streams.items():
-                if listener not in held:
+                if listener not in leased:
                     stream.lose()
         self._lapse = 0.0
 
     async def _renew(self) -> None:
-        """Go on while there are streams, and until the last listener that was left is gone."""
+        """Renew leases while there are streams or listeners left."""
         left = 1
         while left or self._streams:
             await asyncio.sleep(RENEWED_SECONDS)
             try:
                 if self._streams:
                     await self._renew_now()
-                    await self._end_those_of_nobody()
+                    await self._end_unauthorized()
                 left = await self._sweep_now_and_then()
             except Exception as error:  # noqa: BLE001 - it goes on when AWS answers again
                 logger.warning("listeners cannot be kept now", reason=str(error))
 
-    async def _end_those_of_nobody(self) -> None:
-        """A user who was removed hears nothing more."""
+    async def _end_unauthorized(self) -> None:
+        """End the streams of users who were removed."""
         for access_key in {its for its, _ in self._streams.values()}:
             if await self._known(access_key) is None:
                 for stream, (its, _) in self._streams.items():
@@ -172,7 +172,9 @@ class Listen:
         self._swept_at = time.monotonic()
         return await asyncio.to_thread(self.clean)
 
-    async def _stream(self, admitted: Admitted, send: Send, listener: Listener, ping: int) -> None:
+    async def _stream(
+        self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
+    ) -> None:
         stream = Stream(self._queue(listener), self._quiet, _writing(send), Pulse(ping))
         self._streams[stream] = (admitted.user.access_key, listener.id)
         if self._closed:
@@ -197,7 +199,7 @@ class Listen:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _poll(self, send: Send, listener: Listener, ping: int) -> None:
-        """What comes within some seconds, after which the client asks again."""
+        """Answer the events of some seconds, after which the client calls again."""
         written = bytearray()
 
         async def write(text: bytes) -> None:
@@ -218,7 +220,7 @@ class Listen:
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _change(self, change: Callable[..., None], *given: object) -> None:
-        """What cannot be changed now ends by itself: the lease does."""
+        """Change a listener; on failure its lease expires by itself."""
         with suppress(Exception):
             await asyncio.to_thread(_explained, change, *given)
 
@@ -235,5 +237,5 @@ def _writing(send: Send) -> Callable[[bytes], Awaitable[None]]:
 
 
 def _explained(call: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
-    with explained():
+    with aws_errors():
         return call(*given, **more)

@@ -1,4 +1,4 @@
-"""A listener's queue, read without a thread: a hundred of them wait for SQS at the same time."""
+"""A listener's queue, read asynchronously: a hundred of them wait for SQS at the same time."""
 
 import asyncio
 import hashlib
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from bucketcast.control.signature.sign import Login, sign
+from bucketcast.control.signature.sign import Credentials, sign
 from bucketcast.errors import BucketcastError
 
 WAIT_SECONDS: Final = 10
@@ -26,7 +26,7 @@ _NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
 class Message(NamedTuple):
-    """A message that was received; `sent` is Unix ms."""
+    """A received message; `sent` is Unix ms."""
 
     id: str
     receipt: str
@@ -35,47 +35,49 @@ class Message(NamedTuple):
 
 
 class QueueGoneError(BucketcastError):
-    """There is no such queue any more."""
+    """The queue does not exist any more."""
 
 
-class SilentError(BucketcastError):
-    """SQS does not answer, or refuses for now."""
+class QueueTimeoutError(BucketcastError):
+    """SQS does not answer, or refuses temporarily."""
 
 
 class Queue(Protocol):
-    """Where a listener's events wait; what is received is seen by nobody else for a while."""
+    """A listener's queue; received messages are hidden from others for a while."""
 
     async def receive(self, seconds: float) -> Sequence[Message]:
-        """Wait so long for messages.
+        """Wait up to `seconds` for messages.
 
         Raises:
             QueueGoneError: there is no such queue any more.
-            SilentError: SQS cannot be asked now.
+            QueueTimeoutError: SQS does not answer.
         """
 
     async def delete(self, receipts: Sequence[str]) -> None: ...
 
     async def release(self, receipts: Sequence[str]) -> None:
-        """Let messages be seen again at once."""
+        """Make messages visible again at once."""
 
 
 class Sqs:
-    """Calls SQS by kept connections; `endpoint` is where it is."""
+    """A client of SQS with persistent connections to `endpoint`."""
 
-    def __init__(self, endpoint: str, region: str, login: Callable[[], Awaitable[Login]]) -> None:
+    def __init__(
+        self, endpoint: str, region: str, login: Callable[[], Awaitable[Credentials]]
+    ) -> None:
         self._endpoint = endpoint.rstrip("/") + "/"
         self._region = region
         self._login = login
         self._session: aiohttp.ClientSession | None = None
 
-    async def call(self, operation: str, asked: dict[str, Any]) -> dict[str, Any]:
-        """One call of SQS's JSON protocol.
+    async def call(self, operation: str, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Call SQS by its JSON protocol.
 
         Raises:
             QueueGoneError: there is no such queue any more.
-            SilentError: SQS cannot be asked now.
+            QueueTimeoutError: SQS does not answer.
         """
-        body = json.dumps(asked).encode()
+        body = json.dumps(parameters).encode()
         parts = urlsplit(self._endpoint)
         headers = {
             "host": parts.netloc,
@@ -88,19 +90,21 @@ class Sqs:
             sign("POST", parts.path, "", headers, login, self._region, service="sqs")
             try:
                 status, text = await self._post(body, headers)
-            except aiohttp.ServerDisconnectedError:  # it closed a kept connection just now
+            except aiohttp.ServerDisconnectedError:  # it just closed a persistent connection
                 status, text = await self._post(body, headers)
         except (aiohttp.ClientError, BucketcastError, TimeoutError) as error:
-            raise SilentError(f"SQS does not answer: {error or type(error).__name__}") from None
+            raise QueueTimeoutError(
+                f"SQS does not answer: {error or type(error).__name__}"
+            ) from None
         if status == HTTPStatus.OK:
             found: dict[str, Any] = json.loads(text) if text else {}
             return found
         if any(name in text for name in _NO_QUEUE):
             raise QueueGoneError("there is no such queue")
-        raise SilentError(f"SQS answers {status}: {text[:300]}")
+        raise QueueTimeoutError(f"SQS answers {status}: {text[:300]}")
 
     async def depth(self, url: str) -> int:
-        """How many messages a queue has, those in flight and delayed too."""
+        """Return how many messages a queue has, with those in flight and delayed."""
         answer = await self.call("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": _COUNTS})
         return sum(int(number) for number in answer.get("Attributes", {}).values())
 
@@ -113,7 +117,7 @@ class Sqs:
             return answer.status, await answer.text()
 
     def _open(self) -> aiohttp.ClientSession:
-        """The session, made where an event loop runs."""
+        """Return the session, created inside the event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
@@ -131,14 +135,14 @@ class SqsQueue:
         self._sqs = sqs
 
     async def receive(self, seconds: float) -> Sequence[Message]:
-        asked = {
+        parameters = {
             "QueueUrl": self._url,
             "MaxNumberOfMessages": _MOST,
             "WaitTimeSeconds": max(0, min(20, round(seconds))),
             "MessageSystemAttributeNames": ["SentTimestamp"],
             "AttributeNames": ["SentTimestamp"],
         }
-        found = await self._sqs.call("ReceiveMessage", asked)
+        found = await self._sqs.call("ReceiveMessage", parameters)
         return [
             Message(
                 each["MessageId"],
@@ -162,6 +166,6 @@ class SqsQueue:
                 {"Id": str(place), "ReceiptHandle": receipt, **more}
                 for place, receipt in enumerate(receipts[start : start + _BATCH])
             ]
-            asked = {"QueueUrl": self._url, "Entries": entries}
-            batches.append(self._sqs.call(operation, asked))
+            parameters = {"QueueUrl": self._url, "Entries": entries}
+            batches.append(self._sqs.call(operation, parameters))
         await asyncio.gather(*batches)

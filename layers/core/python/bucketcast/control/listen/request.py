@@ -1,13 +1,13 @@
-"""What a listen call asks, with MinIO's checks in MinIO's order, codes and words."""
+"""Parse a listen call, with MinIO's checks in MinIO's order, codes and messages."""
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
-from bucketcast import names
-from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
-from bucketcast.listening import Asked
+from bucketcast.control.request import RawRequest
+from bucketcast.event import names
+from bucketcast.listeners import ListenFilter
 
 QUERY: Final = "events"
 _TWICE: Final = "Cannot specify more than one {} rule in a filter."
@@ -22,40 +22,40 @@ MAX_PING: Final = 3_600
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What to hear: `events` as given, and how the key begins and ends."""
+    """The filter of a listener: `events` as given, and the key's prefix and suffix."""
 
     events: tuple[str, ...]
     prefix: str
     suffix: str
 
-    def of(self, user: str, bucket: str) -> Asked:
-        """The same as one user asks it of one bucket, "" being all."""
-        return Asked(user, bucket, self.events, self.prefix, self.suffix)
+    def of(self, user: str, bucket: str) -> ListenFilter:
+        """Return the listener of one user for one bucket; "" is all buckets."""
+        return ListenFilter(user, bucket, self.events, self.prefix, self.suffix)
 
 
-def is_listening(call: Call) -> bool:
-    """Whether it is a listen call; MinIO goes by the query alone."""
-    return QUERY in call.asked and call.method == "GET" and not call.key
+def is_listening(call: RawRequest) -> bool:
+    """Return whether it is a listen call, by the query alone as in MinIO."""
+    return QUERY in call.params and call.method == "GET" and not call.key
 
 
-def read(call: Call) -> Filter:
-    """The filter of a call.
+def read(call: RawRequest) -> Filter:
+    """Return the filter of a call.
 
     Raises:
-        S3Error: the first of its mistakes, as MinIO says it.
+        S3Error: its first error, in MinIO's words.
     """
     prefix, suffix = _end(call, "prefix"), _end(call, "suffix")
-    events = tuple(call.asked[QUERY])
+    events = tuple(call.params[QUERY])
     if not all(name in _KNOWN for name in events):
         raise S3Error("InvalidArgument", _EVENT)
     return Filter(events, prefix, suffix)
 
 
-def ping(call: Call) -> int:
-    """After how many seconds a line is to come when nothing happens; 0 where none is asked for.
+def ping(call: RawRequest) -> int:
+    """Return the seconds after which a keep-alive line is due; 0 if none is requested.
 
     Raises:
-        S3Error: it is no such number.
+        S3Error: it is no valid number.
     """
     text = call.first("ping")
     if not text:
@@ -65,8 +65,8 @@ def ping(call: Call) -> int:
     return int(text)
 
 
-def _end(call: Call, name: str) -> str:
-    values = call.asked.get(name, [""])
+def _end(call: RawRequest, name: str) -> str:
+    values = call.params.get(name, [""])
     if len(values) > 1:
         raise S3Error("InvalidArgument", _TWICE.format(name))
     (value,) = values

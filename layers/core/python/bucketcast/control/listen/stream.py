@@ -1,8 +1,8 @@
-"""One listener's events, from its queue to its client.
+"""Stream one listener's events from its queue to its client.
 
-A message is deleted a second after all of its events were written, if the client is still there
-then: a client that went away unseen gets the last ones again. While the client does not read,
-nothing more is fetched than a buffer holds; the rest waits in the queue.
+A message is deleted a second after all of its events were written, if the client is still connected
+then: a client that disconnected unnoticed gets the last ones again. While the client does not read,
+no more is received than a buffer holds; the rest waits in the queue.
 """
 
 import asyncio
@@ -12,17 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from bucketcast.control.listen.order import Window
+from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import (
     WAIT_SECONDS,
     Message,
     Queue,
     QueueGoneError,
-    SilentError,
+    QueueTimeoutError,
 )
-from bucketcast.control.listen.quiet import Quiet
-from bucketcast.envelope import unpack
-from bucketcast.listening import BOUND_SECONDS, EventsLostError
+from bucketcast.control.listen.reorder import ReorderBuffer
+from bucketcast.delivery.envelope import unpack
+from bucketcast.listeners import BOUND_SECONDS, EventsLostError
 from bucketcast.shapes import minio
 from bucketcast.telemetry import logger
 
@@ -37,7 +37,7 @@ _AGAIN_SECONDS: Final = 1.0
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A message whose events are not all written, or not for long; `left` are the former."""
+    """A message that is not deleted yet; `left` are its events that are not written."""
 
     message: Message
     left: int
@@ -52,9 +52,9 @@ class _Line:
 
 @dataclass(slots=True)
 class Pulse:
-    """How a stream is kept alive: `ping` is in seconds, 0 for the spaces that older clients want.
+    """The keep-alive of a stream: `ping` is in seconds, 0 for the spaces that older clients want.
 
-    Without `shown` nothing is written; whoever asks gets no sign but events.
+    Without `shown` nothing but events is written.
     """
 
     ping: float = 0.0
@@ -71,10 +71,10 @@ class Pulse:
 
 @dataclass(eq=False)
 class Stream:
-    """Writes lines until it is ended; `bound` is how old an event may become, in seconds."""
+    """Writes events as lines until it is ended; `bound` is an event's maximum age in seconds."""
 
     queue: Queue
-    quiet: Quiet
+    quiet: IdleMonitor
     write: Write
     pulse: Pulse = field(default_factory=Pulse)
     bound: float = BOUND_SECONDS
@@ -83,7 +83,7 @@ class Stream:
     wall: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        self._window: Window[_Line] = Window()
+        self._window: ReorderBuffer[_Line] = ReorderBuffer()
         self._open: dict[str, _Open] = {}
         self._bytes = 0
         self._quiet = float("-inf")
@@ -95,12 +95,12 @@ class Stream:
         self.written = 0
 
     def end(self) -> None:
-        """Write nothing more; `run` returns soon."""
+        """End the stream; `run` returns soon."""
         self._ended = True
         self._stirred.set()
 
     def lose(self) -> None:
-        """Events may be missing that nobody will bring; `run` says so soon."""
+        """Report lost events; `run` raises soon."""
         self._failure = EventsLostError(
             "whoever read the events stood still for too long, and some are lost: list the bucket "
             "to see what it holds, and listen again"
@@ -125,8 +125,8 @@ class Stream:
             await self._leave()
 
     async def once(self, seconds: float) -> None:
-        """Write what comes within so long, and return when something did."""
-        with suppress(SilentError):
+        """Write the events of up to so many seconds, and return after the first."""
+        with suppress(QueueTimeoutError):
             self._take(await self.queue.receive(seconds))
         while self._window:
             await self._see_quiet()
@@ -152,7 +152,7 @@ class Stream:
             pulse_at = self.now() + self.pulse.seconds
 
     async def _rest(self, until: float) -> None:
-        """Wait until something is to be told, or something happened."""
+        """Wait until an event is due, or something happened."""
         self._stirred.clear()
         due = self._window.due()
         if due is not None:
@@ -166,7 +166,7 @@ class Stream:
         return self._window.take(self.now(), self._quiet)
 
     async def _see_quiet(self) -> None:
-        """Where nothing is on its way to the queue, see that nothing lies there either."""
+        """If nothing is in flight to the queue, check that it is empty too."""
         since = self.quiet.since
         if not self._window or since <= self._quiet:
             return
@@ -174,8 +174,8 @@ class Stream:
         if self._room.is_set():
             try:
                 found = await self.queue.receive(0)
-            except (QueueGoneError, SilentError):
-                return  # whoever fetches meets it too
+            except (QueueGoneError, QueueTimeoutError):
+                return  # `_fetch` raises it too
             self._take(found)
         if not found:
             self._quiet = since
@@ -195,7 +195,7 @@ class Stream:
     async def _write_piece(self, lines: Sequence[_Line]) -> None:
         await self._within_bound(b"".join(line.text for line in lines))
         if self._ended:
-            return  # nobody may have been there any more
+            return  # the client may have disconnected before
         for line in lines:
             line.of.left -= 1
             line.of.written_at = self.now()
@@ -211,13 +211,13 @@ class Stream:
             raise self._lost() from None
 
     async def _fetch(self) -> None:
-        """Receive as long as there is room, whatever SQS says meanwhile."""
+        """Receive while the buffer has room, through errors of SQS."""
         try:
             while True:
                 await self._room.wait()
                 try:
                     await self._receive()
-                except SilentError as error:
+                except QueueTimeoutError as error:
                     self.warn(f"a listener's queue cannot be read now: {error}")
                     await asyncio.sleep(_AGAIN_SECONDS)
         except Exception as error:  # noqa: BLE001 - whoever writes is to end too
@@ -225,7 +225,7 @@ class Stream:
             self._stirred.set()
 
     async def _receive(self) -> None:
-        """Wait for messages; a wait that is broken off gives back what it still gets."""
+        """Wait for messages; a cancelled wait releases those that still arrive."""
         waiting = asyncio.ensure_future(self.queue.receive(WAIT_SECONDS))
         try:
             self._take(await asyncio.shield(waiting))
@@ -237,9 +237,9 @@ class Stream:
 
     def _take(self, messages: Sequence[Message]) -> None:
         for message in messages:
-            held = self._open.get(message.id)
-            if held is not None:
-                held.message = message  # seen again before it was written: a new receipt
+            open_message = self._open.get(message.id)
+            if open_message is not None:
+                open_message.message = message  # seen again before it was written: a new receipt
                 continue
             if self.wall() - message.sent / 1_000 > self.bound:
                 raise self._lost()
@@ -254,9 +254,9 @@ class Stream:
         except Exception as error:  # noqa: BLE001 - one message must not end the stream
             self.warn(f"a listener's message {message.id} cannot be read: {error}")
             events, lines = [], []
-        held = self._open[message.id] = _Open(message, len(lines), self.now())
+        open_message = self._open[message.id] = _Open(message, len(lines), self.now())
         for event, text in zip(events, lines, strict=True):
-            self._window.push(event, _Line(text, held), self.now())
+            self._window.push(event, _Line(text, open_message), self.now())
             self._count(len(text))
 
     def _count(self, size: int) -> None:
@@ -267,7 +267,7 @@ class Stream:
             self._room.clear()
 
     async def _settle(self) -> None:
-        """Delete what was written for long enough."""
+        """Delete messages that were written long enough ago."""
         while True:
             await asyncio.sleep(SETTLED_SECONDS)
             await self._delete(self._settled())
@@ -281,13 +281,13 @@ class Stream:
             return
         try:
             await self.queue.delete([one.message.receipt for one in done])
-        except SilentError as error:
+        except QueueTimeoutError as error:
             self.warn(f"a listener hears events again: {error}")
         for one in done:
             self._open.pop(one.message.id, None)
 
     async def _leave(self) -> None:
-        """Delete what was written, and let the rest be seen again."""
+        """Delete written messages, and release the rest."""
         self.quiet.leave(self._stirred)
         with suppress(Exception):
             await self._delete(self._settled())

@@ -1,1 +1,1 @@
-"""What of S3's API is answered here."""
+"""The part of S3's API that is answered here."""

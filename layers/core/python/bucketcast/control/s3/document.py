@@ -1,8 +1,8 @@
-"""A bucket's notification configuration as S3's XML, read with MinIO's checks in MinIO's order.
+"""A bucket's notification configuration as S3's XML, parsed with MinIO's checks in their order.
 
-What is wrong in an element is said when the element ends, so the first mistake of a document wins;
-what is wrong between elements is said after it is read: repeats, functions, then targets. Ceph's
-`TopicConfiguration` is read by `control.s3.topics`.
+Errors within an element are raised when it ends, so the first error of a document wins; errors
+between elements are raised at the end: repeats, functions, then targets. Ceph's
+`TopicConfiguration` is parsed by `control.s3.topics`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from xml.sax.saxutils import escape
 
-from bucketcast import names
 from bucketcast.arn import Arn
 from bucketcast.control import xml
 from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import topics
-from bucketcast.notification import Notification
+from bucketcast.event import names
+from bucketcast.topics.notification import Notification
 
 ROOT: Final = "NotificationConfiguration"
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
@@ -23,7 +23,7 @@ _QUEUE: Final = (ROOT, "QueueConfiguration")
 _TOPIC: Final = (ROOT, topics.ELEMENT)
 _RULE: Final = ("Filter", "S3Key", "FilterRule")
 _REFUSED: Final = (ROOT, "CloudFunctionConfiguration")
-# MinIO's sentences: `mc` knows some of them by their words.
+# MinIO's messages: `mc` recognises some of them.
 _EVENT: Final = "A specified event is not supported for notifications."
 _ARN: Final = (
     "A specified destination ARN does not exist or is not well-formed. Verify the destination ARN."
@@ -55,7 +55,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a document asks for, of targets and of topics; neither means: of nothing."""
+    """A document's configurations of targets and topics; neither means: remove all."""
 
     queues: list[Queue]
     notifications: list[Notification]
@@ -66,10 +66,10 @@ class Document:
 
 
 def read(document: bytes, targets: Iterable[str], region: str) -> Document:
-    """Read a document; `targets` are the ARNs that there are, without a region.
+    """Parse a document; `targets` are the existing ARNs, without a region.
 
     Raises:
-        S3Error: the first of its mistakes, as MinIO says it, or Ceph where it is about a topic.
+        S3Error: its first error, in MinIO's words, or Ceph's about topics.
     """
     reading = _Reading(region)
     xml.read(document, reading.start, reading.end)
@@ -77,7 +77,7 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
 
 
 def written(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
-    """The document of these configurations, as MinIO writes it, then those of topics, as Ceph."""
+    """Write the document of these configurations as MinIO does, then those of topics as Ceph."""
     inner = "".join([*map(_written, queues), *map(topics.written, notifications)])
     return f'<{ROOT} xmlns="{NAMESPACE}">{inner}</{ROOT}>'.encode()
 
@@ -97,7 +97,7 @@ def _written(queue: Queue) -> str:
 
 @dataclass
 class _Open:
-    """A QueueConfiguration that is being read."""
+    """A QueueConfiguration that is being parsed."""
 
     id: str = ""
     arn: Arn | None = None
@@ -108,7 +108,7 @@ class _Open:
 
 
 class _Reading:
-    """Takes the elements of a document in their order."""
+    """Receives the elements of a document in their order."""
 
     def __init__(self, region: str) -> None:
         self._region = region
@@ -146,7 +146,7 @@ class _Reading:
         seen: set[object] = set()
         for each in self._queues:
             what = (each.id, tuple(each.filters), tuple(each.events))
-            # Behind one without a region, a region does not make another.
+            # An ARN with a region repeats one without.
             same = {(what, str(each.arn or "")), (what, each.arn.plain if each.arn else "")}
             if not seen.isdisjoint(same):
                 raise S3Error("InvalidArgument", _QUEUE_TWICE)

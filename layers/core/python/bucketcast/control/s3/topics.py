@@ -1,14 +1,14 @@
-"""Ceph's `TopicConfiguration`, as XML: read with RGW's checks, and written as RGW writes it."""
+"""Ceph's `TopicConfiguration` as XML, parsed with RGW's checks and written as by RGW."""
 
 from collections.abc import Iterable
 from typing import Final
 from xml.sax.saxutils import escape
 
-from bucketcast import notification
 from bucketcast.control.errors import S3Error
-from bucketcast.notification import Notification, WrongFilterError
+from bucketcast.topics import notification
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn
+from bucketcast.topics.notification import Notification, WrongFilterError
 
 ELEMENT: Final = "TopicConfiguration"
 _FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
@@ -16,7 +16,7 @@ _RULE: Final = "FilterRule"
 
 
 class Reading:
-    """Takes the elements of one `TopicConfiguration` in their order; paths begin below it."""
+    """Receives the elements of one `TopicConfiguration` in order; paths are relative to it."""
 
     def __init__(self) -> None:
         self._id: str | None = None
@@ -26,15 +26,15 @@ class Reading:
         self._rule: dict[str, str] = {}
 
     def start(self, path: tuple[str, ...]) -> None:
-        """An element begins."""
+        """Handle the start of an element."""
         if path[-1] == _RULE:
             self._rule = {}
 
     def end(self, path: tuple[str, ...], text: str) -> None:
-        """An element ends, whose text this is.
+        """Handle the end of an element with its text.
 
         Raises:
-            S3Error: it cannot be.
+            S3Error: it is invalid.
         """
         match path:
             case ("Id",):
@@ -51,10 +51,10 @@ class Reading:
                 self._filters[name].append(self._pair(name))
 
     def ended(self) -> Notification:
-        """What the element said.
+        """Return the parsed notification.
 
         Raises:
-            S3Error: it is not whole, or asks what cannot be asked.
+            S3Error: it is incomplete or invalid.
         """
         if self._topic is None:
             raise S3Error("MalformedXML", f"{ELEMENT}: found no Topic")
@@ -83,7 +83,7 @@ class Reading:
 
 
 def written(given: Notification) -> str:
-    """The element, as RGW writes it."""
+    """Write the element as RGW does."""
     parts = zip(_FILTERS, (given.key, given.metadata, given.tags), strict=True)
     filters = "".join(f"<{name}>{_rules(pairs)}</{name}>" for name, pairs in parts if pairs)
     events = "".join(f"<Event>{escape(event)}</Event>" for event in given.events)

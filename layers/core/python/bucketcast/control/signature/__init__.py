@@ -1,5 +1,5 @@
-"""Signature Version 4: whose request it is, and that it came as it was sent.
+"""Signature Version 4: who sent a request, and that it was not changed.
 
-`claims` reads what a request says of itself, `canonical` computes, `check` compares, `chunked`
-reads bodies that are signed in parts.
+`claims` parses who signed a request, `canonical` computes signatures, `check` compares them,
+`payload` and `chunked` verify bodies, and `sign` signs our own calls.
 """

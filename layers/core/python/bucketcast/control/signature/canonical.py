@@ -1,7 +1,7 @@
-"""The computing of Signature Version 4, as S3 does it: paths are encoded once.
+"""Compute Signature Version 4 as S3 does: paths are encoded once.
 
-botocore's signer cannot check what others sign: it leaves headers out that some clients sign, and
-takes the query as it stands. So the few lines are ours; tests compare them with botocore's.
+botocore's signer cannot verify others' signatures: it skips headers that some clients sign, and
+does not normalise the query. So these few lines are ours; tests compare them with botocore's.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ _KEYS: Final = 256
 
 
 def path(sent: str) -> str:
-    """A path as S3 encodes it: everything but unreserved characters and slashes, once."""
+    """Return a path as S3 encodes it: everything but unreserved characters and slashes, once."""
     return quote(unquote_to_bytes(sent), safe="/-_.~")
 
 
 def query(pairs: Iterable[tuple[str, str]], *, by_value: bool = True) -> str:
-    """A query as S3 encodes and sorts it; a `+` is a blank.
+    """Return a query as S3 encodes and sorts it; a `+` is a blank.
 
     Without `by_value` the values of a name keep their order, as minio-go signs them.
     """
@@ -43,7 +43,7 @@ def request(
     signed: Iterable[str],
     payload: str,
 ) -> str:
-    """The canonical request; `signed` are header names in lower case, in their order."""
+    """Return the canonical request; `signed` are header names in lower case, in their order."""
     names = list(signed)
     lines = [f"{name}:{_BLANKS.sub(' ', headers.get(name, '').strip())}\n" for name in names]
     parts = [method, canonical_path, canonical_query, "".join(lines), ";".join(names), payload]
@@ -51,21 +51,21 @@ def request(
 
 
 def scope(timestamp: str, region: str, service: str) -> str:
-    """What a key is good for: one day, one region, one service."""
+    """Return the scope of a key: one day, one region, one service."""
     return f"{timestamp[:_DATE]}/{region}/{service}/aws4_request"
 
 
 def text(timestamp: str, its_scope: str, canonical_request: str) -> str:
-    """The string to sign."""
+    """Return the string to sign."""
     digest = hashlib.sha256(canonical_request.encode()).hexdigest()
     return f"{ALGORITHM}\n{timestamp}\n{its_scope}\n{digest}"
 
 
 @lru_cache(maxsize=_KEYS)
 def key(secret: str, its_scope: str) -> bytes:
-    """The key of a scope, made from a user's secret; kept, as it is the same for a day.
+    """Derive the signing key of a scope from a user's secret; cached, as it is valid for a day.
 
-    Who may call is not decided by it: an account that was removed has no secret to ask with.
+    The cache admits nobody: a removed account has no secret to look up.
     """
     made = f"AWS4{secret}".encode()
     for part in its_scope.split("/"):
@@ -74,7 +74,7 @@ def key(secret: str, its_scope: str) -> bytes:
 
 
 def signature(its_key: bytes, string_to_sign: str) -> str:
-    """The signature, in hexadecimal digits."""
+    """Return the signature, in hexadecimal digits."""
     return hmac.digest(its_key, string_to_sign.encode(), "sha256").hex()
 
 

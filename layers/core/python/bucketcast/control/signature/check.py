@@ -1,4 +1,4 @@
-"""Whether a claim holds: its scope, its time, its headers, and the signature itself."""
+"""Verify a claim: its scope, its time, its headers, and its signature."""
 
 import hmac
 from collections.abc import Collection
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from itertools import product
 from typing import Final
 
-from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
+from bucketcast.control.request import RawRequest
 from bucketcast.control.signature import canonical
 from bucketcast.control.signature.claims import Claim
 
@@ -16,10 +16,10 @@ _SIGNATURE: Final = "X-Amz-Signature"
 
 
 def terms(claim: Claim, now: datetime, regions: Collection[str], services: Collection[str]) -> None:
-    """See that a claim is for here and now; the first region is the one to tell.
+    """Check a claim's scope and time; the first region is named in the error.
 
     Raises:
-        S3Error: it is for another region or service, or not for this time.
+        S3Error: it is for another region or service, or another time.
     """
     if claim.service not in services:
         raise S3Error(
@@ -45,15 +45,15 @@ def terms(claim: Claim, now: datetime, regions: Collection[str], services: Colle
         raise S3Error("AccessDenied", "Request has expired", Expires=str(claim.expires))
 
 
-def headers(call: Call, claim: Claim) -> None:
-    """See that nobody could have added what is not signed.
+def headers(call: RawRequest, claim: Claim) -> None:
+    """Check that all headers that matter are signed.
 
     Raises:
         S3Error: the host or an `x-amz-` header is not among the signed ones.
     """
     needed = {"host", *(name for name in call.headers if name.startswith("x-amz-"))}
     if claim.expires is not None:
-        # The payload's hash stands in the text that is signed, whether as a header or not.
+        # The payload's hash is always signed, as a header or not.
         needed.discard("x-amz-content-sha256")
     if missing := sorted(needed.difference(claim.signed)):
         raise S3Error(
@@ -63,25 +63,27 @@ def headers(call: Call, claim: Claim) -> None:
         )
 
 
-def signature(call: Call, claim: Claim, secret: str) -> bytes:
-    """See that the owner of the secret signed this very request; give the key of its scope.
+def signature(call: RawRequest, claim: Claim, secret: str) -> bytes:
+    """Check that the secret's owner signed this request; return the signing key.
 
     Raises:
-        S3Error: somebody else did, or something was changed on the way.
+        S3Error: somebody else did, or it was changed in transit.
     """
     key = canonical.key(secret, claim.scope)
     pairs = [(name, value) for name, value in call.pairs if name != _SIGNATURE]
     queries = [canonical.query(pairs)]
     if len({name for name, _ in pairs}) < len(pairs):
         queries.append(canonical.query(pairs, by_value=False))
-    # A client that signs its path as sent means the same bytes as one that signs it normalised.
+    # Clients sign their path as sent or normalised; both are the same bytes.
     holds = False
     paths = (canonical.path(call.path), call.path)
     for path, query in dict.fromkeys(product(paths, queries)):
-        asked = canonical.request(
+        canonical_request = canonical.request(
             call.method, path, query, call.headers, claim.signed, claim.payload
         )
-        computed = canonical.signature(key, canonical.text(claim.timestamp, claim.scope, asked))
+        computed = canonical.signature(
+            key, canonical.text(claim.timestamp, claim.scope, canonical_request)
+        )
         holds |= hmac.compare_digest(computed, claim.signature)
     if not holds:
         raise S3Error("SignatureDoesNotMatch")

@@ -7,8 +7,8 @@ r"""Bodies in `aws-chunked`: each chunk has its own signature, made with the one
     x-amz-checksum-crc32c:<base64>\n
     x-amz-trailer-signature:<64 digits>\r\n\r\n
 
-The signatures may be missing where TLS stands in for them, the lines at the end where no checksum
-comes behind the body. Reads from memory alone: what is fed in gives what may go on.
+The signatures are optional over TLS, the trailing lines without a checksum. The parser does no I/O:
+`feed` returns the verified content of the bytes it is given.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _SIGNATURE_LINE: Final = b"x-amz-trailer-signature"
 
 
 class Chunks:
-    """The chain of signatures of a body's chunks; begins with that of the request."""
+    """The chain of signatures of a body's chunks, which begins with the request's."""
 
     def __init__(self, key: bytes, timestamp: str, scope: str, seed: str) -> None:
         self._key = key
@@ -36,11 +36,11 @@ class Chunks:
         self._last = seed
 
     def chunk(self, digest: str, signature: bytes) -> None:
-        """See that a chunk with this SHA-256 is the next one."""
+        """Check the signature of the next chunk, by its SHA-256."""
         self._check(f"-PAYLOAD\n{self._terms}{self._last}\n{EMPTY_SHA256}\n{digest}", signature)
 
     def trailers(self, lines: bytes, signature: bytes) -> None:
-        """See that these lines stand behind the body."""
+        """Check the signature of the trailers."""
         digest = hashlib.sha256(lines).hexdigest()
         self._check(f"-TRAILER\n{self._terms}{self._last}\n{digest}", signature)
 
@@ -53,10 +53,10 @@ class Chunks:
 
 
 class Chunked:
-    """A body of `length` bytes in chunks; `trailers` are names announced, None where none may come.
+    """A body of `length` bytes in chunks; `trailers` are announced names, None if none is allowed.
 
     Raises:
-        S3Error: in `feed` and `finish`: a signature is wrong, the framing is, or bytes lack.
+        S3Error: in `feed` and `finish`: a wrong signature, wrong framing, or missing bytes.
     """
 
     digest = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
@@ -76,7 +76,7 @@ class Chunked:
         self._state: Callable[[bytearray], bool] = self._header
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes as they came; give the content in them."""
+        """Parse received bytes; return their content."""
         self._buffer += data
         out = bytearray()
         while self._state(out):
@@ -84,7 +84,7 @@ class Chunked:
         return bytes(out)
 
     def finish(self) -> None:
-        """See that the body ended as it should."""
+        """Check that the body is complete."""
         if self._state != self._rest:
             raise S3Error("IncompleteBody", "the body ended within a chunk")
         if self._left_in_body:

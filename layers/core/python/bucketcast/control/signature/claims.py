@@ -1,4 +1,4 @@
-"""What a request says of who signed it, in its headers or in its query."""
+"""Parse who signed a request, from its headers or its query."""
 
 import re
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
+from bucketcast.control.request import RawRequest
 from bucketcast.control.signature.canonical import ALGORITHM
 
 UNSIGNED: Final = "UNSIGNED-PAYLOAD"
@@ -22,9 +22,9 @@ _STAMPED: Final = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`expires` is None for what is signed in the headers; `payload` as it stands in the text.
+    """A request's claim; `expires` is None if signed in the headers, `payload` is the signed hash.
 
-    `at` is the time that `timestamp` names.
+    `at` is the time of `timestamp`.
     """
 
     access_key: str
@@ -44,18 +44,18 @@ class Claim:
 
     @property
     def malformed(self) -> str:
-        """The code of an error about the claim itself."""
+        """The error code of a malformed claim."""
         return _malformed(presigned=self.expires is not None)
 
 
-def of(call: Call) -> Claim:
-    """Read who signed a request.
+def of(call: RawRequest) -> Claim:
+    """Parse who signed a request.
 
     Raises:
-        S3Error: it is not signed, by the old Signature Version 2, or not as it has to be.
+        S3Error: it is not signed, signed with Signature Version 2, or malformed.
     """
     header = call.headers.get("authorization")
-    presigned = "X-Amz-Algorithm" in call.asked or "X-Amz-Signature" in call.asked
+    presigned = "X-Amz-Algorithm" in call.params or "X-Amz-Signature" in call.params
     if header is not None and presigned:
         raise S3Error(
             "InvalidRequest",
@@ -65,7 +65,7 @@ def of(call: Call) -> Claim:
     if presigned:
         return _presigned(call)
     if header is None:
-        if "AWSAccessKeyId" in call.asked:
+        if "AWSAccessKeyId" in call.params:
             raise _version_2()
         raise S3Error("AccessDenied", "the request is not signed: Signature Version 4 is needed")
     if header.startswith("AWS "):
@@ -75,7 +75,7 @@ def of(call: Call) -> Claim:
     return _signed(call, header)
 
 
-def _signed(call: Call, header: str) -> Claim:
+def _signed(call: RawRequest, header: str) -> Claim:
     fields = _FIELDS.findall(header.removeprefix(ALGORITHM))
     found = dict(fields)
     if len(found) != len(fields) or len(found) != 3:  # noqa: PLR2004 - Credential, SignedHeaders, Signature
@@ -94,9 +94,9 @@ def _signed(call: Call, header: str) -> Claim:
     )
 
 
-def _presigned(call: Call) -> Claim:
+def _presigned(call: RawRequest) -> Claim:
     names = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Signature")
-    given = {name: call.asked.get(f"X-Amz-{name}", []) for name in names}
+    given = {name: call.params.get(f"X-Amz-{name}", []) for name in names}
     if wrong := [name for name, values in given.items() if len(values) != 1]:
         raise S3Error(
             "AuthorizationQueryParametersError",
@@ -124,7 +124,7 @@ def _claim(
     credential: str, signed: str, signature: str, timestamp: str, payload: str, expires: int | None
 ) -> Claim:
     code = _malformed(presigned=expires is not None)
-    # An access key may hold slashes, the rest cannot.
+    # An access key may contain slashes, the rest cannot.
     parts = credential.rsplit("/", _CREDENTIAL_PARTS - 1)
     if len(parts) != _CREDENTIAL_PARTS or parts[4] != "aws4_request" or not parts[0]:
         raise S3Error(
@@ -151,7 +151,7 @@ def _claim(
     )
 
 
-def _timestamp(call: Call) -> str:
+def _timestamp(call: RawRequest) -> str:
     if stamp := call.headers.get("x-amz-date"):
         return stamp
     try:
@@ -163,7 +163,7 @@ def _timestamp(call: Call) -> str:
 
 
 def _time(stamp: str) -> datetime | None:
-    """The time that a stamp names, None where it names none; `strptime` takes ten times as long."""
+    """Parse a timestamp, None if invalid; `strptime` takes ten times as long."""
     found = _STAMPED.fullmatch(stamp)
     try:
         return datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]

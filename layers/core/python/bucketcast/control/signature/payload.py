@@ -1,6 +1,6 @@
-"""Bodies, checked while they pass: each piece goes on at once, and the end is told good or bad.
+"""Verify bodies while they stream: pieces pass at once, and the end confirms them.
 
-Whoever passes a body on keeps its last piece back until `finish` has returned: so nothing whole
+The caller holds back a body's last piece until `finish` has returned, so that no complete body
 reaches S3 that is not what was signed.
 """
 
@@ -9,8 +9,8 @@ import hmac
 import re
 from typing import Final, Protocol
 
-from bucketcast.control.call import Call
 from bucketcast.control.errors import S3Error
+from bucketcast.control.request import RawRequest
 from bucketcast.control.signature.chunked import Chunked, Chunks
 from bucketcast.control.signature.claims import UNSIGNED, Claim
 
@@ -21,13 +21,13 @@ _UNSIGNED_CHUNKS: Final = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 
 
 class Payload(Protocol):
-    """How one body is read; `length` is that of the content, None where it is not known before."""
+    """The verifier of one body; `length` is the content's, None if unknown."""
 
     length: int | None
     digest: str
-    """What the body's hash is to be, or the word of S3 that it is not told."""
+    """The body's expected hash, or S3's word for an unsigned one."""
     trailers: bytes
-    """The lines that came behind a body in chunks, for S3 to check; known at the end."""
+    """The trailing lines of a chunked body, for S3 to check; known at the end."""
 
     def feed(self, data: bytes) -> bytes: ...
 
@@ -35,10 +35,10 @@ class Payload(Protocol):
 
 
 class Plain:
-    """A body as it is, compared with its SHA-256 where that is signed.
+    """A plain body, compared with its SHA-256 if that is signed.
 
     Raises:
-        S3Error: in `finish`: it is another one, or shorter than was said.
+        S3Error: in `finish`: it differs, or is shorter than announced.
     """
 
     def __init__(self, digest: str, length: int | None) -> None:
@@ -67,11 +67,11 @@ class Plain:
                 )
 
 
-def of(call: Call, claim: Claim, key: bytes) -> Payload:
-    """How the body of a request is to be read, as its signature says.
+def of(call: RawRequest, claim: Claim, key: bytes) -> Payload:
+    """Return the verifier of a request's body, by its signature.
 
     Raises:
-        S3Error: no way of S3 is named, or a length is missing or no number.
+        S3Error: the kind of signature is unknown, or a length is missing or no number.
     """
     named = claim.payload
     length = _number(call.headers.get("content-length"), "Content-Length")

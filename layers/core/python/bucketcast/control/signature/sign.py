@@ -1,4 +1,4 @@
-"""Signing a call to AWS by hand: the path goes as it is, and a body need not be there yet."""
+"""Sign a call to AWS without botocore: the path stays as it is, and the body may be streamed."""
 
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -8,8 +8,8 @@ from bucketcast.control.signature import canonical
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
-    """What calls to AWS are signed with; the secrets are never shown."""
+class Credentials:
+    """AWS credentials; the secrets are not in the repr."""
 
     access_key: str
     secret: str = field(repr=False)
@@ -21,12 +21,12 @@ def sign(  # noqa: PLR0913 - what a signature is made of
     path: str,
     query: str,
     headers: MutableMapping[str, str],
-    login: Login,
+    login: Credentials,
     region: str,
     *,
     service: str = "s3",
 ) -> None:
-    """Add the date and the authorization; `host` and `x-amz-content-sha256` must be there."""
+    """Add the date and the authorization; `host` and `x-amz-content-sha256` must be present."""
     timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     headers["x-amz-date"] = timestamp
     if login.token:
@@ -36,7 +36,7 @@ def sign(  # noqa: PLR0913 - what a signature is made of
     )
     scope = canonical.scope(timestamp, region, service)
     pairs = (part.partition("=") for part in query.split("&") if part)
-    asked = canonical.request(
+    canonical_request = canonical.request(
         method,
         canonical.path(path),
         canonical.query((name, value) for name, _, value in pairs),
@@ -45,7 +45,7 @@ def sign(  # noqa: PLR0913 - what a signature is made of
         headers["x-amz-content-sha256"],
     )
     key = canonical.key(login.secret, scope)
-    signature = canonical.signature(key, canonical.text(timestamp, scope, asked))
+    signature = canonical.signature(key, canonical.text(timestamp, scope, canonical_request))
     headers["authorization"] = (
         f"{canonical.ALGORITHM} Credential={login.access_key}/{scope}, "
         f"SignedHeaders={';'.join(signed)}, Signature={signature}"

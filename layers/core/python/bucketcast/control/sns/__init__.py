@@ -1,5 +1,5 @@
-"""The SNS API of topics, as Ceph RGW has it: `POST /` with a form, answered in XML.
+"""The SNS API of topics, as in Ceph RGW: `POST /` with a form, answered in XML.
 
-`form` reads a call, `actions` does what it asks for, `replies` writes the answer, `routes` joins
-them with the gate.
+`form` parses a call, `actions` runs it, `responses` writes the answer, and `routes` joins them with
+authentication.
 """

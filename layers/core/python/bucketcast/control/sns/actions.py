@@ -1,31 +1,32 @@
-"""What each action does, for whom, and what it must be told over HTTPS only."""
+"""The actions of the SNS API, and which of them need HTTPS."""
 
 import base64
 import binascii
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from bucketcast.control.sns import replies
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.aws.topics.topics import Topics, Wanted
+from bucketcast.control.sns import responses
 from bucketcast.control.sns.certificate import certificate
 from bucketcast.control.sns.form import Form
 from bucketcast.control.users import User
 from bucketcast.errors import did_you_mean
-from bucketcast.store.topics.items import Items
-from bucketcast.store.topics.topics import Topics, Wanted
-from bucketcast.topics import access
+from bucketcast.topics import permissions
 from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import ENDPOINT, Topic, TopicArn, demand_name, missing
+from bucketcast.topics.model import ENDPOINT, Topic, TopicArn, missing, require_name
 
 PAGE: Final = 100
 _INSECURE: Final = "a user and a password are only taken over HTTPS"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One call: who asks for what, whether over HTTPS, and the id of its answer."""
+class SnsCall:
+    """One call: its user, its form, whether it came over HTTPS, and its request id."""
 
     user: User
     form: Form
@@ -34,13 +35,23 @@ class Asked:
 
 
 class Actions:
-    """The actions on the topics of one deployment; `change` is asked for only where one changes."""
+    """The actions on the topics of one deployment; `change` is called only for changes.
 
-    def __init__(self, items: Items, change: Callable[[], Topics], region: str) -> None:
+    `most` returns how many topics a user may have, 0 for any number.
+    """
+
+    def __init__(
+        self,
+        items: TopicTable,
+        change: Callable[[], Topics],
+        region: str,
+        most: Callable[[], int] = lambda: 0,
+    ) -> None:
         self._items = items
+        self._most = most
         self._change = change
         self._region = region
-        self._known: Mapping[str, Callable[[Asked], bytes]] = {
+        self._known: Mapping[str, Callable[[SnsCall], bytes]] = {
             "CreateTopic": self._create,
             "DeleteTopic": self._delete,
             "GetTopic": self._get,
@@ -49,53 +60,68 @@ class Actions:
             "SetTopicAttributes": self._set,
         }
 
-    def __call__(self, asked: Asked) -> bytes:
-        """Do what is asked for; the answer's document.
+    def __call__(self, call: SnsCall) -> bytes:
+        """Run the action; return the response's document.
 
         Raises:
-            TopicError: it cannot be done, or may not.
-            BucketcastError: AWS cannot be asked.
+            TopicError: it is impossible or forbidden.
+            BucketcastError: AWS does not answer, or refuses.
         """
-        action = asked.form.need("Action")
+        action = call.form.need("Action")
         answer = self._known.get(action)
         if answer is None:
             near = did_you_mean(action, self._known)
             allowed = f"{near}allowed are {', '.join(self._known)}"
             raise TopicError("MethodNotAllowed", f"Action: found {action[:100]!r}; {allowed}")
-        return answer(asked)
+        return answer(call)
 
-    def _create(self, asked: Asked) -> bytes:
-        name, user = asked.form.need("Name"), asked.user
-        demand_name(name)
-        if not asked.secure and has_login(asked.form.attributes):
+    def _create(self, call: SnsCall) -> bytes:
+        name, user = call.form.need("Name"), call.user
+        require_name(name)
+        if not call.secure and has_login(call.form.attributes):
             raise TopicError("InvalidArgument", _INSECURE)
-        given = checked(asked.form.attributes, certificate)
+        given = checked(call.form.attributes, certificate)
 
         def change(there: Topic | None, _: Mapping[str, str]) -> Wanted:
             if there is None:
+                self._check_quota(user)
                 return Wanted(user.name, given)
-            access.demand(user, access.CREATE, there)
+            permissions.require(user, permissions.CREATE, there)
             return Wanted(there.owner, given)
 
         arn = TopicArn(self._region, user.tenant, name)
-        return replies.created(self._change().put(arn, change), asked.request_id)
+        return responses.created(self._change().put(arn, change), call.request_id)
 
-    def _set(self, asked: Asked) -> bytes:
-        arn = TopicArn.parse(asked.form.need("TopicArn"))
-        key, text = asked.form.need("AttributeName"), asked.form.values.get("AttributeValue", "")
+    def _check_quota(self, user: User) -> None:
+        """Raise a TopicError when a user has as many topics as one may have."""
+        most = self._most()
+        if most and not user.admin:
+            owned, _ = self._items.page(
+                user.tenant, most, "", lambda topic: topic.owner == user.name
+            )
+            if len(owned) >= most:
+                raise TopicError(
+                    "TopicLimitExceeded",
+                    f"{user.name} has {most:,} topics already, which is all that "
+                    "topics.topics_per_user allows: delete one first",
+                )
+
+    def _set(self, call: SnsCall) -> bytes:
+        arn = TopicArn.parse(call.form.need("TopicArn"))
+        key, text = call.form.need("AttributeName"), call.form.values.get("AttributeValue", "")
         if key not in KNOWN:
             allowed = f"{did_you_mean(key, KNOWN)}one of {', '.join(sorted(KNOWN))}"
             raise invalid("AttributeName", repr(key[:100]), allowed)
-        if not asked.secure and has_login({key: text}):
+        if not call.secure and has_login({key: text}):
             raise TopicError("InvalidArgument", _INSECURE)
 
         def change(there: Topic | None, hidden: Mapping[str, str]) -> Wanted:
             if there is None:
                 raise missing(str(arn))
-            access.demand(asked.user, access.SET, there)
+            permissions.require(call.user, permissions.SET, there)
             if _sends_login(key, hidden):
-                access.demand_own(
-                    asked.user, there, f"a change of {key}, to where its password goes"
+                permissions.require_own(
+                    call.user, there, f"a change of {key}, to where its password goes"
                 )
             values = {**there.attributes, **hidden, key: text}
             if not text:
@@ -103,56 +129,81 @@ class Actions:
             return Wanted(there.owner, checked(values, partial(_kept, there)))
 
         self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
-        return replies.done("SetTopicAttributes", asked.request_id)
+        return responses.done("SetTopicAttributes", call.request_id)
 
-    def _delete(self, asked: Asked) -> bytes:
-        arn = TopicArn.parse(asked.form.need("TopicArn"))
-        self._change().delete(arn, lambda there: access.demand(asked.user, access.DELETE, there))
-        return replies.done("DeleteTopic", asked.request_id)
+    def _delete(self, call: SnsCall) -> bytes:
+        arn = TopicArn.parse(call.form.need("TopicArn"))
+        self._change().delete(
+            arn, lambda there: permissions.require(call.user, permissions.DELETE, there)
+        )
+        return responses.done("DeleteTopic", call.request_id)
 
-    def _get(self, asked: Asked) -> bytes:
-        return replies.one(self._readable(asked), asked.request_id)
+    def _get(self, call: SnsCall) -> bytes:
+        return responses.one(self.readable(call), call.request_id)
 
-    def _attributes(self, asked: Asked) -> bytes:
-        return replies.attributes(self._readable(asked), asked.request_id)
+    def _attributes(self, call: SnsCall) -> bytes:
+        return responses.attributes(self.readable(call), call.request_id)
 
-    def _readable(self, asked: Asked) -> Topic:
-        """The topic that is asked for, which the user may read, and may read now."""
-        arn = TopicArn.parse(asked.form.need("TopicArn"))
+    def readable(self, call: SnsCall) -> Topic:
+        """Return the requested topic, if the user may read it, and over this connection.
+
+        Raises:
+            TopicError: it does not exist, or must not be read.
+        """
+        arn = TopicArn.parse(call.form.need("TopicArn"))
         topic = self._items.topic(arn)
         if topic is None:
             raise missing(str(arn))
-        access.demand(asked.user, access.GET, topic)
-        _demand_secure(asked, topic)
+        permissions.require(call.user, permissions.GET, topic)
+        _require_https(call, topic)
         return topic
 
-    def _list(self, asked: Asked) -> bytes:
-        user = asked.user
-        after = _marker(asked.form.values.get("NextToken", ""))
+    def topic(self, arn: TopicArn) -> Topic | None:
+        """Return the topic of an ARN, without checking who may read it."""
+        return self._items.topic(arn)
+
+    def all_readable(self, call: SnsCall) -> list[Topic]:
+        """Return all topics that the user may read.
+
+        Raises:
+            TopicError: one of them may not be read over HTTP.
+        """
+        user = call.user
+        tenant = None if user.admin else user.tenant
+        found, _ = self._items.page(
+            tenant, sys.maxsize, "", lambda topic: permissions.may(user, permissions.GET, topic)
+        )
+        for topic in found:
+            _require_https(call, topic)
+        return found
+
+    def _list(self, call: SnsCall) -> bytes:
+        user = call.user
+        after = _marker(call.form.values.get("NextToken", ""))
         topics, after = self._items.page(
             None if user.admin else user.tenant,
             PAGE,
             after,
-            lambda topic: access.may(user, access.GET, topic),
+            lambda topic: permissions.may(user, permissions.GET, topic),
         )
         for topic in topics:
-            _demand_secure(asked, topic)
-        return replies.listed(topics, _token(after), asked.request_id)
+            _require_https(call, topic)
+        return responses.listed(topics, _token(after), call.request_id)
 
 
 def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
-    """Whether a change of this attribute alone sends a login that is there to another place."""
+    """Return whether changing only this attribute would send a stored login elsewhere."""
     return (key == BROKERS and bool(hidden)) or (key == ENDPOINT and USER in hidden)
 
 
 def _kept(there: Topic, path: str) -> str:
-    """The certificate of a topic that has one from this path, whatever is there now."""
+    """Return the stored certificate of a topic that read it from this path."""
     is_same = path == there.attributes.get("ca-location")
     return there.authority if is_same and there.authority else certificate(path)
 
 
-def _demand_secure(asked: Asked, topic: Topic) -> None:
-    if topic.secret and not asked.secure:
+def _require_https(call: SnsCall, topic: Topic) -> None:
+    if topic.secret and not call.secure:
         raise TopicError("AccessDenied", f"{topic.arn} has a stored secret: ask over HTTPS")
 
 

@@ -1,4 +1,4 @@
-"""The certificate at the path of `ca-location`, which Ceph's users have beside the gateway."""
+"""Read the certificate at the path of `ca-location`, on the gateway's machine as with Ceph."""
 
 import re
 from pathlib import Path
@@ -13,14 +13,14 @@ _CERTIFICATE: Final = re.compile(
 
 
 def certificate(path: str) -> str:
-    """The certificates in a file, and nothing else of it: whoever names it may not read it.
+    """Return only the certificates in a file: the caller may have no right to read it.
 
     Raises:
-        TopicError: there is none; the answer is the same whether there is such a file or not.
+        TopicError: there is none; the message does not reveal whether the file exists.
     """
     file = Path(path)
     try:
-        # What has no size, such as a device, might never end.
+        # Reading a device might never end.
         small = file.is_absolute() and file.is_file() and 0 < file.stat().st_size <= _LARGEST
         text = file.read_text(encoding="ascii") if small else ""
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""A call as a form: its action, its parameters, and the attributes in either edition's spelling.
+"""A call as a form: its action, its parameters, and the attributes in both spellings.
 
 The newer edition of Ceph's page sends attributes as `Attributes.entry.N.key` and `…value`, in any
 order and with any N; the older one sends each as a parameter of its own name.
@@ -26,10 +26,10 @@ class Form:
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
-        """Read a form; `+` is a blank, as forms have it.
+        """Parse a form; `+` is a blank.
 
         Raises:
-            TopicError: it is none, or says something twice.
+            TopicError: it is invalid, or has a parameter twice.
         """
         try:
             pairs = parse_qsl(
@@ -40,7 +40,7 @@ class Form:
                 max_num_fields=_MOST_FIELDS,
             )
         except ValueError as error:
-            # What was found may hold a password.
+            # The found value may hold a password.
             why = "too many fields" if "fields" in str(error) else "another text"
             raise invalid("body", why, "a form, URL-encoded UTF-8") from None
         values: dict[str, str] = {}
@@ -51,10 +51,10 @@ class Form:
         return cls(values, _attributes(values))
 
     def need(self, name: str) -> str:
-        """A parameter that has to be there, and is not empty.
+        """Return a required parameter, which must not be empty.
 
         Raises:
-            TopicError: it is not.
+            TopicError: it is missing or empty.
         """
         if not self.values.get(name):
             raise TopicError("InvalidArgument", f"{name}: missing")

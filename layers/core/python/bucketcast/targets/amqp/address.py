@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from bucketcast.options import LoginUrl, Secret
+from bucketcast.settings.options import LoginUrl, Secret
 
 PORTS = {"amqp": 5672, "amqps": 5671}
 
@@ -26,7 +26,7 @@ class Address:
         return f"{host}:{self.port}{vhost}"
 
     def login(self) -> tuple[str, str]:
-        """The mechanism of SASL, and what it says."""
+        """Return the mechanism of SASL, and what it says."""
         if self.external:
             return "EXTERNAL", ""
         return "PLAIN", f"\0{self.user}\0{self.password.reveal()}"
@@ -41,9 +41,9 @@ def parse(url: LoginUrl) -> Address:
     parts = urlsplit(url.reveal())
     if parts.scheme not in PORTS or not parts.hostname:
         raise ValueError("an amqp:// or amqps:// URL with a host")
-    asked = parse_qs(parts.query, keep_blank_values=True)
-    mechanism = asked.pop("auth_mechanism", ["plain"])[-1].lower()
-    if asked or parts.fragment or mechanism not in ("plain", "external"):
+    parameters = parse_qs(parts.query, keep_blank_values=True)
+    mechanism = parameters.pop("auth_mechanism", ["plain"])[-1].lower()
+    if parameters or parts.fragment or mechanism not in ("plain", "external"):
         raise ValueError(
             "a URL without query, or with ?auth_mechanism=external: time-outs and heartbeats are "
             "the target's own, certificates go into cert_authority, client_cert and client_key"

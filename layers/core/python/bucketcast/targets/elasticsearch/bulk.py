@@ -6,8 +6,8 @@ import msgspec
 
 from bucketcast.errors import Retryable
 from bucketcast.shapes.minio import encode
-from bucketcast.targets.elasticsearch.cluster import Talk
-from bucketcast.targets.elasticsearch.outcome import TOO_LARGE, Error
+from bucketcast.targets.elasticsearch.client import Requests
+from bucketcast.targets.elasticsearch.errors import TOO_LARGE, Error
 
 MOST_BYTES = 8 * 1024 * 1024
 """Of a request; the smallest servers that are for rent take 10 MiB."""
@@ -35,7 +35,7 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 def append(index: str, document: bytes) -> bytes:
-    """A write of a new document, whose id the server makes."""
+    """Return a write of a new document, whose id the server makes."""
     return b'{"index":{"_index":%b}}\n%b\n' % (encode(index), one_line(document))
 
 
@@ -46,7 +46,7 @@ def one_line(document: bytes) -> bytes:
     return document
 
 
-def sent(talk: Talk, writes: Sequence[bytes]) -> Iterator[Item]:
+def sent(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
     """What became of each write, in their order; of those before one that raises all is known.
 
     Raises:
@@ -55,20 +55,20 @@ def sent(talk: Talk, writes: Sequence[bytes]) -> Iterator[Item]:
     start = size = 0
     for end, write in enumerate(writes):
         if size and size + len(write) > MOST_BYTES:
-            yield from _part(talk, writes[start:end])
+            yield from _part(requests, writes[start:end])
             start, size = end, 0
         size += len(write)
     if start < len(writes):
-        yield from _part(talk, writes[start:])
+        yield from _part(requests, writes[start:])
 
 
-def _part(talk: Talk, writes: Sequence[bytes]) -> Iterator[Item]:
+def _part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
     """One request, halved where it is larger than whatever is between us takes."""
-    answer = talk.ask("POST", _BULK, b"".join(writes), accepted=(TOO_LARGE,))
+    answer = requests.ask("POST", _BULK, b"".join(writes), accepted=(TOO_LARGE,))
     if answer.status == TOO_LARGE and len(writes) > 1:
         half = len(writes) // 2
-        yield from _part(talk, writes[:half])
-        yield from _part(talk, writes[half:])
+        yield from _part(requests, writes[:half])
+        yield from _part(requests, writes[half:])
     elif answer.status == TOO_LARGE:
         yield Item(TOO_LARGE, error=Error("413", f"{len(writes[0])} bytes"))
     else:

@@ -62,7 +62,7 @@ class _State:
 
 
 def highwayhash256(data: bytes, key: bytes) -> bytes:
-    """The hash, 32 bytes, of any bytes with a key of 32."""
+    """Return the hash, 32 bytes, of any bytes with a key of 32."""
     state = _State(key)
     whole = len(data) - len(data) % _BLOCK
     for lanes in _LANES.iter_unpack(data[:whole]):
@@ -73,7 +73,7 @@ def highwayhash256(data: bytes, key: bytes) -> bytes:
 
 
 def _swapped(lane: int) -> int:
-    """The halves of a lane, each in the other's place."""
+    """Return the halves of a lane, each in the other's place."""
     return lane >> 32 | (lane & _LOW) << 32
 
 

@@ -14,7 +14,7 @@ _KEY = bytes.fromhex("4be734fa8e238acd263e83e6bb968552040f935da39f441497e09d1322
 
 
 def document_id(path: str, *, always_hashed: bool = False) -> str:
-    """The id for `bucket/key`.
+    """Return the id for `bucket/key`.
 
     Raises:
         UnicodeEncodeError: the key is no Unicode text.
@@ -32,7 +32,7 @@ def version_id(path: str, version: str) -> str:
 
 
 def is_plain(id_: str) -> bool:
-    """Whether it is a `bucket/key`: a hash or an id that the server made has no slash."""
+    """Return whether it is a `bucket/key`: a hash or an id that the server made has no slash."""
     return "/" in id_
 
 

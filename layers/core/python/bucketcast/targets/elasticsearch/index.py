@@ -6,21 +6,24 @@ from urllib.parse import quote
 
 import msgspec
 
+from bucketcast.delivery.retention import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.errors import Retryable
-from bucketcast.lifetime import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.bulk import sent
-from bucketcast.targets.elasticsearch.cluster import Talk
+from bucketcast.targets.elasticsearch.client import Requests
+from bucketcast.targets.elasticsearch.errors import BLOCKED, CONFLICT, of_document
 from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
-from bucketcast.targets.elasticsearch.outcome import CONFLICT, of_document
 from bucketcast.targets.elasticsearch.reading import fetched
+from bucketcast.targets.elasticsearch.settings import GUARD
 
-GUARD = "-guard"
 MAKING = 15.0
 """Seconds that a server may take to make an index, which it does with its whole cluster."""
 _SWEPT = 1000
 _LOOKED_AT = 100
-_NOT_FOUND, _BAD_REQUEST = 404, 400
+_NOT_FOUND, _BAD_REQUEST, _FORBIDDEN = 404, 400, 403
+_BLOCKS = frozenset(
+    f"index.blocks.{name}" for name in ("read_only", "read_only_allow_delete", "write")
+)
 _TEXT = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8191}}}
 """As the server maps text by itself, but found by its whole, however long an escaped key gets."""
 _OBJECT = {"s3": {"properties": {"object": {"properties": {"key": _TEXT}}}}}
@@ -60,6 +63,10 @@ class _Index(msgspec.Struct):
     mappings: _Mappings
 
 
+class _Settings(msgspec.Struct):
+    settings: dict[str, str]
+
+
 class _Claim(msgspec.Struct):
     """The document of a bucket in the guard, whose id is its name: nothing else is called so."""
 
@@ -80,44 +87,68 @@ class _Found(msgspec.Struct):
     hits: _Hits
 
 
-def ready(talk: Talk, index: str, form: str, time: str) -> Names:
+def ready(requests: Requests, index: str, form: str, time: str) -> Names:
     """What a batch in this format needs, made where it is absent; `time` is one of `_FIELDS`.
 
     Raises:
         DeliveryError: among others, the index is in another format.
     """
-    names = found(talk, index, form)
+    names = found(requests, index, form)
     if form == "access":
-        if _layout(talk, index) is None:
-            _make(talk, index, _events(time), Layout(form))
+        if _layout(requests, index) is None:
+            _make(requests, index, _events(time), Layout(form))
         return names
-    if _layout(talk, names.guard) is None:
-        _make(talk, names.guard, _KNOWN, Layout(form, hashed=names.hashed))
-    if _layout(talk, index) is None:
-        _make(talk, index, _events(time), Layout(form))
-    return found(talk, index, form)  # others may have made them just before
+    if _layout(requests, names.guard) is None:
+        _make(requests, names.guard, _KNOWN, Layout(form, hashed=names.hashed))
+    if _layout(requests, index) is None:
+        _make(requests, index, _events(time), Layout(form))
+    return found(requests, index, form)  # others may have made them just before
 
 
-def found(talk: Talk, index: str, form: str) -> Names:
-    """The same, without making anything."""
+def found(requests: Requests, index: str, form: str) -> Names:
+    """Return the same, without making anything."""
     guard = index + GUARD
-    kept, own = _layout(talk, guard), _layout(talk, index)
+    kept, own = _layout(requests, guard), _layout(requests, index)
     if own is None and kept is None:
         return Names(guard, index)
-    held = (own.format if own else "") or (kept.format if kept else "")
-    ids = [] if held or own is None else _ids(talk, index)
+    format_ = (own.format if own else "") or (kept.format if kept else "")
+    ids = [] if format_ or own is None else _ids(requests, index)
     plain, hashed = any(map(is_plain, ids)), bool(ids) and all(map(is_hashed, ids))
-    if ids and not held:
-        held = "namespace" if plain or hashed else "access"
-    if held and held != form:
+    if ids and not format_:
+        format_ = "namespace" if plain or hashed else "access"
+    if format_ and format_ != form:
         raise Retryable(
-            f"index {index} is in the format {held}: set format to it, or index to another name, "
-            f"or delete the index and {guard}"
+            f"index {index} is in the format {format_}: set format to it, or index to another "
+            f"name, or delete the index and {guard}"
         )
     return Names(guard, index, kept.hashed if kept else hashed)
 
 
-def sweep(talk: Talk, guard: str, now: int) -> bool:
+def refuse_blocked(requests: Requests, names: Names, form: str) -> None:
+    """See that the indexes that exist take writes.
+
+    Raises:
+        Retryable: a block of one refuses them.
+    """
+    for index in (names.visible, names.guard) if form == "namespace" else (names.visible,):
+        path = f"/{quote(index)}/_settings/index.blocks.*?flat_settings=true"
+        answer = requests.ask("GET", path, accepted=(_FORBIDDEN, _NOT_FOUND))
+        if answer.status in (_FORBIDDEN, _NOT_FOUND):  # then only a write shows it
+            continue
+        found = msgspec.json.decode(answer.body, type=dict[str, _Settings]).values()
+        blocks = sorted(
+            name
+            for each in found
+            for name, text in each.settings.items()
+            if name in _BLOCKS and text == "true"
+        )
+        if blocks:
+            raise Retryable.hinted(
+                f"index {index} is read-only: {', '.join(blocks)};", BLOCKED, " "
+            )
+
+
+def sweep(requests: Requests, guard: str, now: int) -> bool:
     """Forget what is too old to matter, a bounded part of it; whether there may be more."""
     query = {
         "query": {"range": {"noted_at": {"lt": now - TOMBSTONE_DAYS * DAY_MS}}},
@@ -125,17 +156,17 @@ def sweep(talk: Talk, guard: str, now: int) -> bool:
         "_source": False,
         "seq_no_primary_term": True,
     }
-    hits = _search(talk, guard, query)
+    hits = _search(requests, guard, query)
     about = (
         {"_index": guard, "_id": hit.id, "if_seq_no": hit.seq_no, "if_primary_term": hit.term}
         for hit in hits
     )
-    for _ in sent(talk, [encode({"delete": each}) + b"\n" for each in about]):
+    for _ in sent(requests, [encode({"delete": each}) + b"\n" for each in about]):
         pass  # one that was written meanwhile stays
     return len(hits) == _SWEPT
 
 
-def claim(talk: Talk, guard: str, wanted: Mapping[str, str]) -> dict[str, str]:
+def claim(requests: Requests, guard: str, wanted: Mapping[str, str]) -> dict[str, str]:
     """Give sources to buckets that have none, and say which they have: both are by bucket.
 
     Raises:
@@ -144,23 +175,23 @@ def claim(talk: Talk, guard: str, wanted: Mapping[str, str]) -> dict[str, str]:
     about = [encode({"_index": guard, "_id": bucket}) for bucket in wanted]
     claims = [encode(_Claim(source)) for source in wanted.values()]
     lines = [b'{"create":%b}\n%b\n' % each for each in zip(about, claims, strict=True)]
-    documents = fetched(talk, about)
-    missing = [line for line, held in zip(lines, documents, strict=True) if not held.found]
-    for item in sent(talk, missing):
+    documents = fetched(requests, about)
+    missing = [line for line, document in zip(lines, documents, strict=True) if not document.found]
+    for item in sent(requests, missing):
         if item.error and item.status != CONFLICT:
             raise of_document(item.status, item.error)
     if missing:
-        documents = fetched(talk, about)
-    for held in documents:
-        if held.error:
-            raise of_document(0, held.error)
-    found = (msgspec.json.decode(held.source, type=_Claim).source for held in documents)
+        documents = fetched(requests, about)
+    for document in documents:
+        if document.error:
+            raise of_document(0, document.error)
+    found = (msgspec.json.decode(document.source, type=_Claim).source for document in documents)
     return dict(zip(wanted, found, strict=True))
 
 
-def _layout(talk: Talk, index: str) -> Layout | None:
-    """What is noted of an index; None where there is none."""
-    answer = talk.ask("GET", f"/{quote(index)}/_mapping", accepted=(_NOT_FOUND,))
+def _layout(requests: Requests, index: str) -> Layout | None:
+    """Return what is noted of an index; None where there is none."""
+    answer = requests.ask("GET", f"/{quote(index)}/_mapping", accepted=(_NOT_FOUND,))
     if answer.status == _NOT_FOUND:
         return None
     try:
@@ -174,27 +205,27 @@ def _layout(talk: Talk, index: str) -> Layout | None:
 
 
 def _events(time: str) -> dict[str, Any]:
-    """The mapping of documents that hold events."""
+    """Return the mapping of documents that hold events."""
     return {
         "date_detection": False,  # a key such as 2026-01-02 must not make all keys dates
         "properties": {"@timestamp": {"type": "alias", "path": time}, **_FIELDS[time]},
     }
 
 
-def _make(talk: Talk, index: str, mappings: dict[str, Any], layout: Layout) -> None:
+def _make(requests: Requests, index: str, mappings: dict[str, Any], layout: Layout) -> None:
     body = {"mappings": {"_meta": _Meta(layout), **mappings}}
     path = f"/{quote(index)}"
-    answer = talk.ask("PUT", path, encode(body), (_BAD_REQUEST,), patience=MAKING)
+    answer = requests.ask("PUT", path, encode(body), (_BAD_REQUEST,), timeout=MAKING)
     if answer.status == _BAD_REQUEST and b"resource_already_exists_exception" not in answer.body:
         raise Retryable(f"index {index} cannot be made: {answer.body[:1000].decode()}")
 
 
-def _ids(talk: Talk, index: str) -> list[str]:
-    """Some ids of an index that others made."""
+def _ids(requests: Requests, index: str) -> list[str]:
+    """Return some ids of an index that others made."""
     query = {"size": _LOOKED_AT, "_source": False}
-    return [hit.id for hit in _search(talk, index, query)]
+    return [hit.id for hit in _search(requests, index, query)]
 
 
-def _search(talk: Talk, index: str, query: dict[str, Any]) -> list[_Hit]:
-    answer = talk.ask("POST", f"/{quote(index)}/_search", encode(query))
+def _search(requests: Requests, index: str, query: dict[str, Any]) -> list[_Hit]:
+    answer = requests.ask("POST", f"/{quote(index)}/_search", encode(query))
     return msgspec.json.decode(answer.body, type=_Found).hits.hits

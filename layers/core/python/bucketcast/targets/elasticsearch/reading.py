@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 from bucketcast.errors import Retryable
-from bucketcast.targets.elasticsearch.cluster import Talk
-from bucketcast.targets.elasticsearch.outcome import Error
+from bucketcast.targets.elasticsearch.client import Requests
+from bucketcast.targets.elasticsearch.errors import Error
 
 _MGET = (
     "/_mget?filter_path=docs.found,docs._seq_no,docs._primary_term,docs._source,docs.error.type,"
@@ -31,16 +31,16 @@ class _Answer(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Answer).decode
 
 
-def fetched(talk: Talk, asked: Iterable[bytes]) -> list[Read]:
-    """Documents by id, each asked for as `{"_index": …, "_id": …}`.
+def fetched(requests: Requests, wanted: Iterable[bytes]) -> list[Read]:
+    """Return documents by id, each asked for as `{"_index": …, "_id": …}`.
 
     Raises:
         DeliveryError: they cannot be read; what is about one of them stands in its `error`.
     """
-    docs = list(asked)
+    docs = list(wanted)
     if not docs:  # which the server does not take
         return []
-    answer = talk.ask("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
+    answer = requests.ask("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
     try:
         return _decode(answer.body).docs
     except msgspec.DecodeError as error:

@@ -1,48 +1,44 @@
-"""Kafka 0.11 or newer, and what speaks its protocol: an event is a message of a topic.
+"""Kafka 0.11 or newer, and compatible products: each event is a message of a topic.
 
-A message has MinIO's key, `bucket/key`, MinIO's body, and two headers: `event-id`, the same for
-every delivery of the same event, so that a reader can drop repeats, and `content-type`. With
-`shape = cloudevents-binary` its attributes are headers `ce_…`, in UTF-8. Its partition is the one
-that MinIO would choose, so that all events of an object stay in one and in their order, also beside
-what MinIO wrote.
+A message has MinIO's key, `bucket/key`, MinIO's body, and two headers: `content-type`, and
+`event-id`, which is the same for every delivery of an event, so that consumers can drop duplicates.
+With `shape = cloudevents-binary`, the attributes are headers `ce_…` in UTF-8. The partition is the
+one that MinIO would choose: all events of an object go to one partition, in order, together with
+those that MinIO wrote.
 
-An event counts as delivered when all replicas in sync have it (`acks=all`), or with `ack = none`,
-as with Ceph's `kafka-ack-level`, when it was sent (`acks=0`). The producer is idempotent, but not
-with `none`: what it sends again by itself, because a leader moved or a connection broke, is written
-once. What was not confirmed within 30 s is taken back from the client and comes again from the
-queue; it may have been written all the same, and is then there twice with the same `event-id`.
-After four minutes without events, and after any failure, the next batch opens a new connection.
+An event is delivered when all in-sync replicas have it (`acks=all`). With `ack = none`, as with
+Ceph's `kafka-ack-level`, it is delivered when it was sent (`acks=0`). The producer is idempotent,
+except with `none`: its own retries, after a change of leader or a broken connection, write nothing
+twice. Messages that are not confirmed within 30 s are withdrawn and retried from the queue. They
+may have been written, and then appear twice with the same `event-id`. After four idle minutes, and
+after any failure, the next batch opens a new connection.
 
-The topic has to be there, or the brokers have to make it (`auto.create.topics.enable`); one that is
-missing, or that the login may not write to, keeps its events waiting. The user needs WRITE and
-DESCRIBE on the topic, before Kafka 2.8 IDEMPOTENT_WRITE on the cluster too, and CREATE where the
-topic is to be made.
+The topic must exist, or the brokers must create it (`auto.create.topics.enable`). While it does
+not, or while the user may not write to it, events wait. The user needs WRITE and DESCRIBE on the
+topic, IDEMPOTENT_WRITE on the cluster before Kafka 2.8, and CREATE if the topic is to be created.
 
-Events go to the brokers in parts of up to 1 MB, or in smaller ones, at last one by one, where they
-take none of that size (`max.message.bytes`). An event that they do not take alone waits until they
-do, or until its time is over; one of more than 64 MiB is rejected.
+Events are sent in batches of up to 1 MB. If the brokers refuse a batch as too large
+(`max.message.bytes`), smaller ones are tried, down to single events. A single event that is too
+large waits for a higher limit until it expires; above 64 MiB it is rejected.
 
-Logins are PLAIN and SCRAM. Kerberos, OAUTHBEARER and the signed logins of cloud providers are not
-supported.
+Supported logins are PLAIN, SCRAM and, with `auth = iam`, that of Amazon MSK by the function's role
+(docs/aws/msk.md). Kerberos and other tokens are not.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from threading import Lock
-from typing import ClassVar, Literal
+from typing import ClassVar
+from urllib.parse import urlsplit
 
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
-from bucketcast.options import Csv, Duration, OnOff, Pem, Secret, SecretPem, option, unused
 from bucketcast.shapes import minio
 from bucketcast.targets import base
-from bucketcast.targets.kafka import checks
-from bucketcast.targets.kafka.client import LARGEST_EVENT
+from bucketcast.targets.base import tls
+from bucketcast.targets.kafka.client import CLOSE_SECONDS, Client, Message, log_in, look
+from bucketcast.targets.kafka.configuration import LARGEST_EVENT
 from bucketcast.targets.kafka.errors import TooLargeError
-from bucketcast.targets.kafka.link import CLOSE_SECONDS, Link, Message
-from bucketcast.targets.kafka.probe import look
+from bucketcast.targets.kafka.settings import KafkaSettings
 
 BATCH_BYTES = (1_000_000, 125_000, 16_000, 1)
 """How much goes to the brokers as one: less where they refuse it, at last each event alone."""
@@ -50,54 +46,7 @@ IDLE_SECONDS = 240.0
 """Routers between forget a silent connection after 350 s, or less, and tell nobody."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class KafkaSettings(base.Common):
-    """MinIO's options of `notify_kafka`, and `cert_authority`."""
-
-    brokers: Csv = option(
-        "brokers to ask for the others, port 9092 unless given",
-        example="localhost:9092,localhost:9093",
-    )
-    topic: str = option("the topic that events go to", example="bucketevents")
-    sasl: OnOff = option("whether to log in with user and password", default="off")
-    sasl_username: str = option("the user, for sasl = on", default="")
-    sasl_password: Secret = option("the password of the user", default="")
-    sasl_mechanism: Literal["plain", "sha256", "sha512", "scram-sha-256", "scram-sha-512"] = option(
-        "how the password is shown: plain, or SCRAM by its short or its full name", default="plain"
-    )
-    tls: OnOff = option("whether the connection is encrypted", default="off")
-    tls_skip_verify: OnOff = option(
-        "take whatever certificate the brokers show; for tests only", default="off"
-    )
-    tls_client_auth: int = unused(
-        "the brokers ask for a client's certificate, and get client_tls_cert", default="0"
-    )
-    cert_authority: Pem = option("the CA that signed the brokers' certificates", default="")
-    client_tls_cert: Pem = option("this client's certificate, for mutual TLS", default="")
-    client_tls_key: SecretPem = option("the private key of client_tls_cert", default="")
-    version: str = unused(
-        "each broker is asked for its version, which is 0.11.0.0 or newer",
-        default="",
-        example="2.2.0",
-    )
-    compression_codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = option(
-        "how batches are compressed", default="none", variable="PRODUCER_COMPRESSION_CODEC"
-    )
-    compression_level: int = option(
-        "gzip 0 to 9, lz4 and zstd 0 to 12; the codec's own choice unless given",
-        default="",
-        variable="PRODUCER_COMPRESSION_LEVEL",
-    )
-    ack: Literal["broker", "none"] = option(
-        "when an event counts as delivered: when all replicas in sync have it, or (none) when it "
-        "was sent, whatever becomes of it",
-        default="broker",
-    )
-    batch_size: int = unused("all events that came together are sent together", default="0")
-    batch_commit_timeout: Duration = unused("the target's SQS queue keeps what waits", default="0s")
-
-
-class Target(base.Target):
+class Target(base.Connected[Client]):
     """One topic; several threads may use it, one batch at a time."""
 
     arn_type: ClassVar[str] = "kafka"
@@ -108,17 +57,12 @@ class Target(base.Target):
 
     def __init__(self, settings: KafkaSettings) -> None:
         super().__init__(settings)
-        self._lock = Lock()
-        self._link: Link | None = None
-        self._used = 0.0
-
-    @classmethod
-    def check(cls, settings: KafkaSettings) -> list[tuple[str, str, str]]:
-        return [*checks.mistakes(settings), *super().check(settings)]
+        self._batch_bytes = 0
+        self._deadline = 0.0
 
     @property
-    def longest_send(self) -> float:
-        return self.patience + 2 * CLOSE_SECONDS
+    def max_send_seconds(self) -> float:
+        return self.timeout + 2 * CLOSE_SECONDS
 
     @property
     def where(self) -> str:
@@ -127,15 +71,19 @@ class Target(base.Target):
     def send(self, events: Sequence[Event]) -> base.Failures:
         """Write the batch; what the brokers find too large together, again in smaller parts."""
         failures: dict[int, DeliveryError] = {}
-        places = list(range(len(events)))
-        deadline = time.monotonic() + self.patience
+        indexes = list(range(len(events)))
         with self._lock:
+            self._deadline = time.monotonic() + self.timeout
             for batch_bytes in BATCH_BYTES:
-                if places:
-                    refused = self._write(events, places, batch_bytes, deadline)
-                    failures = {p: e for p, e in failures.items() if p not in places} | refused
-                    places = [p for p, e in refused.items() if isinstance(e, TooLargeError)]
-                if len(places) < 2:  # noqa: PLR2004 - it was alone, and was too large all the same
+                if indexes:
+                    refused = self._write(events, indexes, batch_bytes)
+                    failures = {
+                        index: error for index, error in failures.items() if index not in indexes
+                    } | refused
+                    indexes = [
+                        index for index, e in refused.items() if isinstance(e, TooLargeError)
+                    ]
+                if len(indexes) < 2:  # noqa: PLR2004 - it was alone, and was too large all the same
                     break
         return failures
 
@@ -145,62 +93,67 @@ class Target(base.Target):
             found |= super().headers(event)
         return found
 
-    def probe(self) -> None:
-        look(self.settings, self.patience, self.where)
+    def endpoints(self) -> list[base.Endpoint]:
+        settings = self.settings
+        login = base.Tls(
+            cert_authority=settings.cert_authority,
+            client_cert=settings.client_tls_cert,
+            client_key=settings.client_tls_key,
+        )
+        skips = bool(settings.tls_skip_verify)
+        context = tls.context(login, skip_verify=skips) if settings.tls else None
+        parts = (urlsplit(f"//{broker}") for broker in settings.brokers)
+        return [base.Endpoint(each.hostname or "", each.port or 9092, context) for each in parts]
 
-    def close(self) -> None:
-        with self._lock:
-            self._drop()
+    def login(self) -> None:
+        log_in(self.settings, self.timeout, self.where)
+
+    def probe(self) -> None:
+        look(self.settings, self.timeout, self.where)
 
     def _write(
-        self, events: Sequence[Event], places: Sequence[int], batch_bytes: int, deadline: float
+        self, events: Sequence[Event], indexes: Sequence[int], batch_bytes: int
     ) -> dict[int, DeliveryError]:
-        """What of these places was not written."""
+        """Return what of these indexes was not written."""
         failures: dict[int, DeliveryError] = {}
-        messages = self._messages(events, places, failures)
+        self._batch_bytes = batch_bytes
+        messages = self._messages(events, indexes, failures)
         try:
-            with self._connected(batch_bytes, deadline) as link:
-                refused = link.send(messages, deadline)
+            with self._connection() as client:
+                refused = client.send(messages, self._deadline)
         except DeliveryError as error:
-            return dict.fromkeys(places, error) | failures
+            return dict.fromkeys(indexes, error) | failures
         if refused:
             self._drop()  # with all that it may still remember of them
         return failures | refused
 
     def _messages(
-        self, events: Sequence[Event], places: Iterable[int], failures: dict[int, DeliveryError]
+        self, events: Sequence[Event], indexes: Iterable[int], failures: dict[int, DeliveryError]
     ) -> Iterator[Message]:
-        for place in places:
-            event = events[place]
+        for index in indexes:
+            event = events[index]
             try:
                 key, value = minio.path(event).encode(), self.shape.message(event)
             except UnicodeEncodeError as error:
-                failures[place] = Rejected(f"its text is not Unicode: {error}")
+                failures[index] = Rejected(f"its text is not Unicode: {error}")
                 continue
             if len(value) > LARGEST_EVENT:
                 size = f"the event takes {len(value)} bytes"
-                failures[place] = Rejected(f"{size}; at most {LARGEST_EVENT} go to Kafka")
+                failures[index] = Rejected(f"{size}; at most {LARGEST_EVENT} go to Kafka")
                 continue
-            yield Message(place, key, value, list(self.headers(event).items()))
+            yield Message(index, key, value, list(self.headers(event).items()))
 
-    @contextmanager
-    def _connected(self, batch_bytes: int, deadline: float) -> Iterator[Link]:
-        """The link, which has brokers; it is dropped where something goes wrong with it."""
+    def _connect(self) -> Client:
+        client = Client(self.settings, self.timeout, self._batch_bytes, self.where)
+        try:
+            client.connect(self._deadline)
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def _is_usable(self, connection: Client) -> bool:
         # By the clock on the wall: a function that is frozen does not see the other one move.
         idle = time.time() - self._used > IDLE_SECONDS
-        if self._link is not None and (idle or self._link.batch_bytes != batch_bytes):
-            self._drop()
-        try:
-            if self._link is None:
-                self._link = Link(self.settings, self.patience, batch_bytes, self.where)
-                self._link.connect(deadline)
-            yield self._link
-        except BaseException:
-            self._drop()
-            raise
-        self._used = time.time()
-
-    def _drop(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.close()
+        other = idle or connection.login_expired
+        return not other and connection.batch_bytes == self._batch_bytes

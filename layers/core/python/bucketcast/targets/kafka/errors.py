@@ -4,7 +4,8 @@ import re
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-from bucketcast.targets.kafka.given import Given
+from bucketcast.targets.base import IAM_HINT
+from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
@@ -18,7 +19,7 @@ _NO_WORD = (
     "no broker answers, or none as Kafka does: see brokers and the function's VPC, and do "
     "sasl = {sasl} and tls = {tls} suit the port?"
 )
-_CURES = {
+_HINTS = {
     "certificate verify failed": "set cert_authority to the authority that signed the brokers' "
     "certificates, and brokers to names that stand in them",
     " alert ": "does it want a client certificate, of an authority that it trusts? See "
@@ -49,25 +50,27 @@ _REFUSALS: dict[str, tuple[type[DeliveryError], str]] = {
         "raise max.message.bytes of topic {topic}, or set compression_codec",
     ),
 }
-"""What a broker's own answer means, by its name, and its cure; all others are `Retryable`."""
+"""What a broker's own answer means, by its name, and its hint; all others are `Retryable`."""
 _of_what = re.compile(r"^Failed to create [a-z ]+: ")
 _when = re.compile(r" \(after \d+ms in state \w+.*\)$")
 
 
-def unreachable(heard: str, given: Given, where: str) -> NotConnected:
+def unreachable(heard: str, settings: KafkaSettings, where: str) -> NotConnected:
     """Why no broker can be talked to, from the last that was heard; "" if they said nothing."""
-    words = {"sasl": "on" if given.sasl else "off", "tls": "on" if given.tls else "off"}
+    options = {"sasl": "on" if settings.sasl else "off", "tls": "on" if settings.tls else "off"}
     if not heard:
-        return NotConnected(f"{where}: {_NO_WORD.format(**words)}")
+        return NotConnected(f"{where}: {_NO_WORD.format(**options)}")
     text = _when.sub("", heard).replace("/bootstrap:", ":")
-    cure = next((cure for word, cure in _CURES.items() if word in text), "")
-    reason = f"{where}: {text}" + (f"; {cure.format(**words)}" if cure else "")
+    hint = next((hint for word, hint in _HINTS.items() if word in text), "")
     login = "SASL" in text or " alert " in text  # by which TLS refuses a client's certificate
-    return NotAuthorized(reason) if login else NotConnected(reason)
+    kind = NotAuthorized if login else NotConnected
+    if "SASL" in text and settings.by_iam:
+        hint = IAM_HINT
+    return kind.hinted(f"{where}: {text}", hint.format(**options))
 
 
 def unconfirmed(seconds: float, where: str) -> NotConnected:
-    """Why events were taken back that some broker may have had."""
+    """Return why events were taken back that some broker may have had."""
     return NotConnected(
         f"{where}: not confirmed within {seconds:g} s; is a broker overloaded, or are fewer "
         "replicas in sync than min.insync.replicas asks?"
@@ -75,19 +78,18 @@ def unconfirmed(seconds: float, where: str) -> NotConnected:
 
 
 def lacking_rights(where: str) -> NotAuthorized:
-    """Why a topic that is there takes nothing from us."""
-    return NotAuthorized(f"{where}: {_RIGHTS}")
+    """Return why a topic that is there takes nothing from us."""
+    return NotAuthorized.hinted(where, _RIGHTS, ": ")
 
 
-def refusal(error: "KafkaError", given: Given, where: str) -> DeliveryError:
-    """What a broker answered to a message, or to a question about the topic."""
-    kind, cure = _REFUSALS.get(error.name(), (Retryable, ""))
-    reason = f"{where}: {error.str()}"
-    return kind(f"{reason}; {cure.format(topic=given.topic)}" if cure else reason)
+def refusal(error: "KafkaError", settings: KafkaSettings, where: str) -> DeliveryError:
+    """Return what a broker answered to a message, or to a question about the topic."""
+    kind, hint = _REFUSALS.get(error.name(), (Retryable, ""))
+    return kind.hinted(f"{where}: {error.str()}", hint.format(topic=settings.topic))
 
 
 def unusable(error: Exception, where: str) -> NotConnected:
-    """What is wrong with the options, as librdkafka sees it when it reads them."""
+    """Return what is wrong with the options, as librdkafka sees it when it reads them."""
     text = _of_what.sub("", error.args[0].str())
     options = "cert_authority, client_tls_cert or client_tls_key"
     about = f"{options} cannot be used: " if text.startswith(("ssl.", "failed to read")) else ""

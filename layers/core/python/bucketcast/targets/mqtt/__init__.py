@@ -1,77 +1,73 @@
-"""MQTT 5, 3.1.1 and 3.1: each event is a message on a topic, over TCP, TLS or websockets.
+"""MQTT 5, 3.1.1 and 3.1: each event is a message on a topic, over TCP, TLS or WebSockets.
 
-Tested with Mosquitto 2.0 and NATS 2.15, tried with RabbitMQ 3.10; the latter two know 3.1.1 only.
-Options are MinIO's, and beyond them `version`, `client_id`, a CA and a client certificate. The
-message is MinIO's JSON body `{"EventName", "Key", "Records"}`, never retained.
+Tested with Mosquitto 2.0 and NATS 2.15, tried with RabbitMQ 3.10; the latter two support 3.1.1
+only. Options are MinIO's, plus `version`, `client_id`, a CA and a client certificate. The message
+is MinIO's JSON body `{"EventName", "Key", "Records"}`, never retained.
 
-`broker` has one of the schemes `tcp` (port 1883 unless given), `tls`, `ssl` or `tcps` (8883),
-`ws` (80) and `wss` (443); the path of a websocket's URL is used. A login in the URL, percent-
-encoded, stands for `username` and `password`. The user needs the right to publish to the topic, and
-no other.
+`broker` is a URL with one of the schemes `tcp` (default port 1883), `tls`, `ssl` or `tcps` (8883),
+`ws` (80) and `wss` (443); the path of a WebSocket URL is used. The URL may contain the user name
+and password, percent-encoded, instead of `username` and `password`. The user only needs the right
+to publish to the topic.
 
-What it means that an event was delivered depends on `qos`:
+When an event counts as delivered depends on `qos`:
 
 =====  ===========================================================================================
-``0``  MinIO's default. The broker confirms no event. After each batch it is asked for a sign of
-       life, which MQTT lets it give only when it has read all that came before. So an event is not
-       lost on the way; but the broker may drop it without a word, as where a rule forbids it, or
-       lose it in a crash
-``1``  the broker confirmed that it has the event. Use this
-``2``  the same in four steps instead of two. That nothing comes twice holds within one connection
-       only: an event whose confirmation was lost is sent again, as another message
+``0``  MinIO's default. The broker confirms no single event. After each batch the target sends a
+       ping, which MQTT brokers answer after reading everything before it. So no event is lost on
+       the way, but the broker may drop it silently, for example because of an ACL, or lose it in a
+       crash
+``1``  the broker confirmed the event. Recommended
+``2``  the same in four steps instead of two. It excludes duplicates only within one connection: if
+       a confirmation is lost, the event is sent again as a new message
 =====  ===========================================================================================
 
-`version` is `auto`: MQTT 5, or 3.1.1 where the broker refuses it or hangs up, or then 3.1. With
-MQTT 5
+`version = auto` tries MQTT 5, then 3.1.1 and 3.1 if the broker refuses the version or disconnects.
+With MQTT 5:
 
-* the content type `application/json` and the user property `event-id`, the same for every delivery
-  of the same event, stand beside the body, and so do the attributes of
-  `shape = cloudevents-binary`, which needs MQTT 5; messages do not expire;
-* the broker says how many unconfirmed messages it takes; an older one gets 20;
-* it says why it does not take an event, which then waits with that reason and lets its neighbours
-  go on. An older one can only confirm what it forbids, and it is lost, or hang up, and the whole
-  batch waits;
-* it says how large a message may be: a larger event is not sent and waits, for 13 days, for that
-  limit to be raised. An older broker hangs up.
+* a message has the content type `application/json`, the user property `event-id`, which is the same
+  for every delivery of an event, and the attributes of `shape = cloudevents-binary`, which needs
+  MQTT 5; messages do not expire
+* the broker sets the number of unconfirmed messages; with older versions it is 20
+* the broker says why it refuses an event: that event waits, with the reason, and the others
+  continue. With older versions it can only confirm a forbidden event, which is then lost, or
+  disconnect, and then the whole batch waits
+* the broker announces its maximum packet size: a larger event is not sent, and waits up to 13 days
+  for a higher limit. With older versions the broker disconnects.
 
-That nobody subscribes is no failure.
+An event without subscribers is delivered.
 
-The session is clean. The client id is `client_id` and twelve hex digits, drawn by chance in each
-container of the function: two clients of one id would throw each other out. A connection that is
-made again takes the place of its lost one. Rules of a broker may go by the beginning; `bucketcast`
-and the digits are as short and plain as any broker takes; 3.1 allows 23 characters in all.
+The session is clean. The client id is `client_id` followed by twelve random hex digits, new for
+each instance of the function, because two clients with one id would disconnect each other; a
+reconnect replaces the instance's own lost session. ACLs can match the prefix. Every broker accepts
+`bucketcast` with the digits; MQTT 3.1 limits the whole id to 23 characters.
 
-One connection is kept. Between two batches a function sleeps and sends no sign of life; a broker
-gives it up after 1.5 times `keep_alive_interval`. So a connection that was idle for that interval
-is replaced, and so is one that was closed meanwhile, without a failure. When a connection breaks in
-a batch, all that was not confirmed fails and comes again. Connecting takes 5 s at most, 10 s where
-several versions are tried, a batch 30 s.
+One connection is kept. A function sends no keep-alive pings between batches, and a broker
+disconnects a client after 1.5 times `keep_alive_interval`. So a connection that was idle for that
+interval, or was closed, is replaced before the next batch, and nothing fails. If a connection
+breaks during a batch, all unconfirmed events are retried. Connecting takes at most 5 s, or 10 s if
+several versions are tried; a batch takes at most 30 s.
 
-Not supported: `reconnect_interval`, as there is no connection that would have to be held between
-batches; the target's queue tries again after 1, 2, 4 … s. Retained messages, which would show a new
-subscriber the last event only. A topic for each key: keys hold `+` and `#`, which topics must not.
+Not supported: `reconnect_interval`, as no connection is held between batches (the target's queue
+retries after 1, 2, 4 … s); retained messages, which would show new subscribers only the last event;
+and a topic per key, as keys may contain `+` and `#`, which topic names must not.
 """
 
 import math
 import os
 import time
-from collections.abc import Sequence
-from threading import Lock
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
 from bucketcast.targets.mqtt import address
-from bucketcast.targets.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publisher
-from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings, mistakes, notes
+from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publisher
+from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings
 
 if TYPE_CHECKING:
-    import ssl
+    from bucketcast.targets.mqtt.client import Client
 
-    from bucketcast.targets.mqtt.connection import Connection
-
-CONNECT_SECONDS = 5.0
 KEEP_ALIVE = 10
 """Seconds where none are given, as in MinIO."""
 _LEVELS = {
@@ -82,11 +78,11 @@ _LEVELS = {
 }
 
 
-class Target(base.Target):
+class Target(base.Connected["Client"]):
     """One topic of one broker; several threads may use it, one batch at a time."""
 
     arn_type: ClassVar[str] = "mqtt"
-    client: ClassVar[str] = "bucketcast.targets.mqtt.delivery"
+    client: ClassVar[str] = "bucketcast.targets.mqtt.batch"
     attributes_prefix: ClassVar[str | None] = ""
     Settings = MqttSettings
     settings: MqttSettings
@@ -97,26 +93,15 @@ class Target(base.Target):
         self._levels = _LEVELS[settings.version]
         if self.shape.attributes:  # which MQTT 3 has no place for
             self._levels = (MQTT_5,)
-        self._lock = Lock()
-        self._open: Connection | None = None
-        self._context: ssl.SSLContext | None = None
-
-    @classmethod
-    def check(cls, settings: MqttSettings) -> list[tuple[str, str, str]]:
-        return [*mistakes(settings), *super().check(settings)]
-
-    @classmethod
-    def notes(cls, settings: MqttSettings) -> list[str]:
-        return [*super().notes(settings), *notes(settings)]
 
     @property
-    def longest_send(self) -> float:
-        return self._connecting + self.patience
+    def max_send_seconds(self) -> float:
+        return self._connecting + self.timeout
 
     @property
     def _connecting(self) -> float:
         """Seconds for all the versions that may have to be tried: who refuses one does so soon."""
-        return min(2, len(_LEVELS[self.settings.version])) * CONNECT_SECONDS
+        return min(2, len(_LEVELS[self.settings.version])) * base.CONNECT_SECONDS
 
     @property
     def where(self) -> str:
@@ -131,82 +116,78 @@ class Target(base.Target):
         When the connection breaks, or the broker takes too long, all that it had not confirmed
         fail.
         """
-        from bucketcast.targets.mqtt.delivery import Batch  # noqa: PLC0415
-        from bucketcast.targets.mqtt.outcome import TROUBLE, outcome, refusal  # noqa: PLC0415
+        from bucketcast.targets.mqtt.batch import Batch  # noqa: PLC0415
+        from bucketcast.targets.mqtt.errors import RAISED, delivery_error, refusal  # noqa: PLC0415
 
-        given, where = self.settings, self.where
+        where, batch = self.where, None
         with self._lock:
-            connection = self._connection()
-            deadline = time.monotonic() + self.patience
-            qos = int(given.qos)
-            content_type = self.shape.content_type
-            packet = publisher(
-                self._levels[0], given.topic, qos, content_type, self._user_properties
-            )
-            batch = Batch(events, self.body, packet, lambda no: refusal(no, where))
             try:
-                if qos:
-                    batch.confirmed(connection, deadline)
-                else:
-                    batch.blindly(connection, deadline)
-            except TROUBLE as error:
-                self._drop()
-                reason = outcome(error, where)
+                with self._connection() as client:
+                    batch = Batch(events, self.body, self._packet(), lambda no: refusal(no, where))
+                    batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
+            except RAISED as error:
+                if batch is None:
+                    raise
+                reason = delivery_error(error, where)
                 return batch.failures | dict.fromkeys(batch.unconfirmed, reason)
-            except BaseException:
-                self._drop()  # an answer that nobody read must not be taken for that of another
-                raise
             return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        """The content type and the user properties, which MQTT 3 has no place for."""
+        """Return the content type and the user properties, which MQTT 3 has no place for."""
         if MQTT_5 not in self._levels:
             return {}
         return {"content-type": self.shape.content_type, **self._user_properties(event)}
 
-    def _user_properties(self, event: Event) -> dict[str, str]:
-        return {"event-id": event.id, **super().headers(event)}
+    def endpoints(self) -> list[base.Endpoint]:
+        from bucketcast.targets.base import tls  # noqa: PLC0415 - as the client
+
+        at = self._broker()
+        context = tls.context(self.settings) if at.encrypted else None
+        return [base.Endpoint(at.host, at.port, context)]
+
+    def login(self) -> None:
+        with self._lock, self._connection():
+            pass
 
     def probe(self) -> None:
         """See that the broker answers; whether the topic may be used, only an event shows."""
-        from bucketcast.targets.mqtt.outcome import TROUBLE, outcome  # noqa: PLC0415
+        from bucketcast.targets.mqtt.errors import RAISED, delivery_error  # noqa: PLC0415
 
+        # Over the connection that there is: another one with its id would throw it out.
         with self._lock:
-            # The connection that there is: another one with its id would throw it out.
-            connection = self._connection()
             try:
-                connection.ping(time.monotonic() + self.patience)
-            except TROUBLE as error:
-                self._drop()
-                raise outcome(error, self.where) from None
+                with self._connection() as client:
+                    client.ping(time.monotonic() + self.timeout)
+            except RAISED as error:
+                raise delivery_error(error, self.where) from None
 
-    def close(self) -> None:
-        with self._lock:
-            self._drop()
+    def _packet(self) -> Callable[[int, Event, bytes], bytes]:
+        settings, content_type = self.settings, self.shape.content_type
+        level, qos = self._levels[0], int(settings.qos)
+        return publisher(level, settings.topic, qos, content_type, self._user_properties)
 
-    def _connection(self) -> "Connection":
-        if self._open is not None and not self._open.is_fit:
-            self._drop()
-        if self._open is None:
-            self._open = self._connect()
-        return self._open
+    def _user_properties(self, event: Event) -> dict[str, str]:
+        return {"event-id": event.id, **super().headers(event)}
 
-    def _connect(self) -> "Connection":
-        """A session in the newest version that both know, which is remembered.
+    def _is_usable(self, connection: "Client") -> bool:
+        return connection.is_fit
+
+    def _connect(self) -> "Client":
+        """Open a session in the newest version that both know, which is remembered.
 
         Raises:
             NotConnected: there is none.
         """
-        from bucketcast.targets.mqtt.connection import speaks_another  # noqa: PLC0415
-        from bucketcast.targets.mqtt.outcome import TROUBLE, outcome  # noqa: PLC0415
+        from bucketcast.targets.mqtt.client import speaks_another  # noqa: PLC0415
+        from bucketcast.targets.mqtt.errors import RAISED, delivery_error  # noqa: PLC0415
 
         end = time.monotonic() + self._connecting
         for level in self._levels:
             try:
-                made = self._session(level, min(end, time.monotonic() + CONNECT_SECONDS))
-            except TROUBLE as error:
+                made = self._session(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
+            except RAISED as error:
                 if level == self._levels[-1] or not speaks_another(error):
-                    raise outcome(error, self.where) from None
+                    raise delivery_error(error, self.where) from None
             else:
                 self._levels = (level,)
                 break
@@ -216,31 +197,19 @@ class Target(base.Target):
             raise NotConnected(f"{self.where}: {most}; set qos to it")
         return made
 
-    def _session(self, level: int, deadline: float) -> "Connection":
-        from bucketcast import tls  # noqa: PLC0415 - only its own function needs ssl
-        from bucketcast.targets.mqtt.connection import connect  # noqa: PLC0415
+    def _session(self, level: int, deadline: float) -> "Client":
+        from bucketcast.targets.mqtt.client import connect  # noqa: PLC0415 - needs sockets and ssl
 
-        given, broker = self.settings, self._broker()
-        if broker.encrypted and self._context is None:
-            self._context = tls.context(given)
-        username, password = given.username, given.password.reveal()
+        settings, broker = self.settings, self._broker()
+        username, password = settings.username, settings.password
         if broker.username:
             username, password = broker.username, broker.password
-        login = Login(level, self._client_id, username, password, _keep_alive(given))
-        return connect(broker, login, self._context, deadline)
+        keep_alive = math.ceil(settings.keep_alive_interval) or KEEP_ALIVE  # in whole seconds
+        login = Login(level, self._client_id, username, password, keep_alive)
+        return connect(broker, login, settings, deadline)
 
     def _broker(self) -> address.Broker:
         try:
             return address.broker(self.settings.broker.reveal())
         except ValueError as error:
             raise NotAuthorized(f"broker: allowed is {error}") from None
-
-    def _drop(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
-
-def _keep_alive(given: MqttSettings) -> int:
-    """Whole seconds, as MQTT counts them."""
-    return math.ceil(given.keep_alive_interval) or KEEP_ALIVE

@@ -3,6 +3,8 @@
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from bucketcast.settings.options import Secret
+
 PORTS = {"tcp": 1883, "ssl": 8883, "tls": 8883, "tcps": 8883, "ws": 80, "wss": 443}
 """The schemes that MinIO takes, with the port of each where the URL has none."""
 _ENCRYPTED = ("ssl", "tls", "tcps", "wss")
@@ -16,7 +18,7 @@ class Broker(NamedTuple):
     port: int
     path: str
     username: str
-    password: str
+    password: Secret
 
     @property
     def encrypted(self) -> bool:
@@ -31,14 +33,17 @@ class Broker(NamedTuple):
         """`host:port`, as a URL writes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    def __repr__(self) -> str:
+        return f"Broker({self})"
+
     def __str__(self) -> str:
-        """The URL without its login, and without a query, which may hold a token."""
+        """Return the URL without its login, and without a query, which may hold a token."""
         path = self.path.partition("?")[0] if self.websocket else ""
         return f"{self.scheme}://{self.netloc}{path}"
 
 
 def broker(url: str) -> Broker:
-    """A broker's URL.
+    """Return a broker's URL.
 
     Raises:
         ValueError: what is allowed instead; it shows nothing of the URL.
@@ -56,5 +61,5 @@ def broker(url: str) -> Broker:
         parts.port or PORTS[parts.scheme],
         path,
         unquote(parts.username or ""),
-        unquote(parts.password or ""),
+        Secret(unquote(parts.password or "")),
     )

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bucketcast.options import REFERENCE, Duration, LoginUrl, OnOff, Secret, option, unused
+from bucketcast.settings.options import REFERENCE, Duration, LoginUrl, Secret, option, unused
 from bucketcast.targets import base
 from bucketcast.targets.mqtt import address
-from bucketcast.targets.mqtt.packets import LONGEST_TEXT
+from bucketcast.targets.mqtt.protocol import MAX_TEXT
 
-LONGEST_KEEP_ALIVE = 65_535
+MAX_KEEP_ALIVE = 65_535
 """Seconds: MQTT has two bytes for them."""
-LONGEST_ID_3_1 = 23
+MAX_ID_3_1 = 23
 RANDOM_BYTES = 6
 """Of a client's id, two hex digits each."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MqttSettings(base.Common, base.Tls):
+class MqttSettings(base.Common, base.TlsUnverified):
     """MinIO's options of `notify_mqtt`, and what MQTT has beside them."""
 
     broker: LoginUrl = option("the broker's URL", example="tcp://localhost:1883")
@@ -39,90 +39,87 @@ class MqttSettings(base.Common, base.Tls):
     client_id: str = option(
         "how the client id begins; twelve random hex digits end it", default="bucketcast"
     )
-    tls_skip_verify: OnOff = option(
-        "take whatever certificate the broker shows; for tests only", default="off"
-    )
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from _errors(self)
+
+    def notes(self) -> Iterator[str]:
+        if self.qos == "0":
+            yield (
+                "qos = 0: the broker confirms no event, it only shows after each batch that it has"
+                " read it; what it drops then is lost. qos = 1 has each event confirmed"
+            )
+        elif self.version.startswith("3"):
+            yield (
+                f"version = {self.version}: a broker may confirm also what the user may not"
+                " publish; version = 5 lets it say so"
+            )
 
 
-def mistakes(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
-    """What cannot be; a reference is still text, and not looked into."""
-    url = given.broker.reveal()
+def _errors(settings: MqttSettings) -> Iterator[base.ValidationError]:
+    """Yield what is wrong; a reference is still text, and not resolved."""
+    url = settings.broker.reveal()
     if not url.startswith(REFERENCE):
         try:
             broker = address.broker(url)
         except ValueError as error:
             yield "broker", f"found {_shown(url)}", f"allowed is {error}"
         else:
-            yield from _beside(given, broker)
+            yield from _beside(settings, broker)
     for key in ("topic", "client_id", "username"):
-        if not _fits(text := getattr(given, key)):
-            allowed = f"allowed are {LONGEST_TEXT} bytes without control characters"
+        if not _fits(text := getattr(settings, key)):
+            allowed = f"allowed are {MAX_TEXT} bytes without control characters"
             yield key, f"found {text[:80]!r}", allowed
-    if {"+", "#"}.intersection(given.topic):
+    if {"+", "#"}.intersection(settings.topic):
         yield (
             "topic",
-            f"found {given.topic!r}",
+            f"found {settings.topic!r}",
             "allowed is a name without + and #, which are for subscribers",
         )
-    yield from _beside_version(given)
-    interval = given.keep_alive_interval
-    if not isinstance(interval, str) and interval > LONGEST_KEEP_ALIVE:
+    yield from _beside_version(settings)
+    interval = settings.keep_alive_interval
+    if not isinstance(interval, str) and interval > MAX_KEEP_ALIVE:
         yield (
             "keep_alive_interval",
             f"found {interval:g}s",
-            f"allowed is {LONGEST_KEEP_ALIVE}s at most",
+            f"allowed is {MAX_KEEP_ALIVE}s at most",
         )
 
 
-def _beside_version(given: MqttSettings) -> Iterator[tuple[str, str, str]]:
-    """What does not go with this version."""
-    beside = f"beside version = {given.version}"
-    if given.shape == "cloudevents-binary" and given.version.startswith("3"):
+def _beside_version(settings: MqttSettings) -> Iterator[base.ValidationError]:
+    """Yield what does not go with this version."""
+    beside = f"beside version = {settings.version}"
+    if settings.shape == "cloudevents-binary" and settings.version.startswith("3"):
         allowed = "allowed is cloudevents, or version = 5, which has a place for attributes"
-        yield "shape", f"found {given.shape!r} {beside}", allowed
-    longest = LONGEST_ID_3_1 - 2 * RANDOM_BYTES
-    known = given.version == "3.1" and not given.client_id.startswith(REFERENCE)
-    if known and len(given.client_id.encode()) > longest:
-        allowed = (
-            f"allowed are {longest} bytes: MQTT 3.1 takes {LONGEST_ID_3_1}, the digits included"
-        )
-        yield "client_id", f"found {given.client_id[:80]!r} {beside}", allowed
+        yield "shape", f"found {settings.shape!r} {beside}", allowed
+    longest = MAX_ID_3_1 - 2 * RANDOM_BYTES
+    known = settings.version == "3.1" and not settings.client_id.startswith(REFERENCE)
+    if known and len(settings.client_id.encode()) > longest:
+        allowed = f"allowed are {longest} bytes: MQTT 3.1 takes {MAX_ID_3_1}, the digits included"
+        yield "client_id", f"found {settings.client_id[:80]!r} {beside}", allowed
 
 
-def _beside(given: MqttSettings, broker: address.Broker) -> Iterator[tuple[str, str, str]]:
-    """What does not go with this broker."""
-    if broker.username and (given.username or given.password):
-        key = "username" if given.username else "password"
+def _beside(settings: MqttSettings, broker: address.Broker) -> Iterator[base.ValidationError]:
+    """Yield what does not go with this broker."""
+    if broker.username and (settings.username or settings.password):
+        key = "username" if settings.username else "password"
         yield key, "given while broker holds a login", "allowed is one of both"
-    elif given.password and not given.username:
+    elif settings.password and not settings.username:
         yield "username", "missing", "it is needed beside password"
-    if not broker.encrypted:
-        for key in ("cert_authority", "client_cert", "client_key", "tls_skip_verify"):
-            if getattr(given, key):
-                allowed = "allowed is a tls:// or wss:// broker beside it"
-                yield key, f"given while broker is {broker.scheme}://", allowed
+    yield from base.tls_errors(
+        settings,
+        encrypted=broker.encrypted,
+        found=f"given while broker is {broker.scheme}://",
+        allowed="allowed is a tls:// or wss:// broker beside it",
+    )
 
 
 def _fits(text: str) -> bool:
-    return len(text.encode()) <= LONGEST_TEXT and all(
+    return len(text.encode()) <= MAX_TEXT and all(
         each >= " " and not "\x7f" <= each <= "\x9f" for each in text
     )
 
 
 def _shown(url: str) -> str:
-    """A URL without what may be secret in it."""
+    """Return a URL without what may be secret in it."""
     return "***" if "@" in url else repr(url.partition("?")[0])
-
-
-def notes(given: MqttSettings) -> Iterator[str]:
-    """What whoever gave these settings, which are right, should know."""
-    if given.qos == "0":
-        yield (
-            "qos = 0: the broker confirms no event, it only shows after each batch that it has"
-            " read it; what it drops then is lost. qos = 1 has each event confirmed"
-        )
-    elif given.version.startswith("3"):
-        yield (
-            f"version = {given.version}: a broker may confirm also what the user may not publish;"
-            " version = 5 lets it say so"
-        )

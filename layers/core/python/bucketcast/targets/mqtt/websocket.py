@@ -8,9 +8,9 @@ import base64
 import hashlib
 import os
 
-from bucketcast.targets.mqtt.wire import Wire
+from bucketcast.targets.base.sockets import DeadlineSocket
 
-LARGEST_HEAD = 65_536
+MAX_HEAD = 65_536
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONTINUED, _BINARY, _CLOSE, _PING, _PONG = 0x0, 0x2, 0x8, 0x9, 0xA
 _LAST = 0x80
@@ -27,18 +27,18 @@ class HandshakeError(Exception):
 
 
 class WebSocket:
-    """A line through a websocket that is open; see `wire.Line`."""
+    """An open websocket, used as a `DeadlineSocket` is."""
 
-    def __init__(self, wire: Wire, received: bytes) -> None:
-        self._wire = wire
+    def __init__(self, plain: DeadlineSocket, received: bytes) -> None:
+        self._plain = plain
         self._received = bytearray(received)
 
     @property
-    def has_news(self) -> bool:
-        return bool(self._received) or self._wire.has_news
+    def has_input(self) -> bool:
+        return bool(self._received) or self._plain.has_input
 
     def send(self, data: bytes, deadline: float) -> None:
-        self._wire.send(_frame(_BINARY, data), deadline)
+        self._plain.send(_frame(_BINARY, data), deadline)
 
     def receive(self, deadline: float) -> bytes:
         while True:
@@ -48,18 +48,18 @@ class WebSocket:
                 if kind in (_BINARY, _CONTINUED):
                     found += data
                 elif kind == _PING:
-                    self._wire.send(_frame(_PONG, data), deadline)
+                    self._plain.send(_frame(_PONG, data), deadline)
                 elif kind == _CLOSE:
                     raise ConnectionError("the broker closed the websocket")
             if found:
                 return found
-            self._received += self._wire.receive(deadline)
+            self._received += self._plain.receive(deadline)
 
     def close(self) -> None:
-        self._wire.close()
+        self._plain.close()
 
 
-def upgrade(wire: Wire, netloc: str, path: str, deadline: float) -> WebSocket:
+def upgrade(plain: DeadlineSocket, netloc: str, path: str, deadline: float) -> WebSocket:
     """Turn an HTTP connection into a websocket.
 
     Raises:
@@ -75,15 +75,15 @@ def upgrade(wire: Wire, netloc: str, path: str, deadline: float) -> WebSocket:
         "Sec-WebSocket-Version: 13",
         "Sec-WebSocket-Protocol: mqtt",
     )
-    wire.send("\r\n".join((*lines, "", "")).encode(), deadline)
+    plain.send("\r\n".join((*lines, "", "")).encode(), deadline)
     received = b""
     while b"\r\n\r\n" not in received:
-        if len(received) > LARGEST_HEAD or not b"HTTP/".startswith(received[:5]):
+        if len(received) > MAX_HEAD or not b"HTTP/".startswith(received[:5]):
             raise HandshakeError(0, "what answers is no HTTP server")
-        received += wire.receive(deadline)
+        received += plain.receive(deadline)
     head, _, rest = received.partition(b"\r\n\r\n")
     _see(head.decode("latin-1"), key)
-    return WebSocket(wire, rest)
+    return WebSocket(plain, rest)
 
 
 def _see(head: str, key: bytes) -> None:
@@ -126,7 +126,7 @@ def _masked(data: bytes, mask: bytes) -> bytes:
 
 
 def _taken(received: bytearray) -> tuple[int, bytes] | None:
-    """The next whole frame, off the front; None while it is not all there."""
+    """Return the next whole frame, off the front; None while it is not all there."""
     if len(received) < 2:  # noqa: PLR2004 - the least that a frame takes
         return None
     size, at = received[1] & 0x7F, 2

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
 
 Outcome = tuple[type[DeliveryError], str]
-"""What it is, and its cure."""
+"""What it is, and its hint."""
 _GRANT = (Retryable, "grant it to the user of dsn_string")
 _LEAVE = (NotConnected, "")
 _LOGIN = (
@@ -99,23 +99,23 @@ _about_certificates = re.compile(r" alert |ALERT").search
 
 
 def number(error: BaseException) -> int:
-    """The error's number; 0 for what the client says without one."""
+    """Return the error's number; 0 for what the client says without one."""
     code = error.args[0] if error.args else 0
     return code if isinstance(code, int) else 0
 
 
 def about_a_row(error: Exception) -> bool:
-    """Whether the server refused a row, and would take the statement without it."""
+    """Return whether the server refused a row, and would take the statement without it."""
     return number(error) in _ABOUT_A_ROW
 
 
-def translated(error: Exception) -> DeliveryError:
-    """What an error of the client means."""
+def delivery_error(error: Exception) -> DeliveryError:
+    """Return what an error of the client means."""
     code = number(error)
     text = " ".join(str(error.args[-1] if error.args else error).split())
     if not code:
         return NotConnected(text or "the server hung up")
     if code in _CLIENT and _about_certificates(text):
         return NotAuthorized(f"{text}: the server asks for a client_cert that it trusts")
-    kind, cure = _OUTCOMES.get(code) or ((NotConnected if code in _CLIENT else Retryable), "")
-    return kind(f"{text} ({code})" + (f": {cure}" if cure else ""))
+    kind, hint = _OUTCOMES.get(code) or ((NotConnected if code in _CLIENT else Retryable), "")
+    return kind.hinted(f"{text} ({code})", hint, ": ")

@@ -8,30 +8,33 @@ unseen, and what is read under the lock stays so until the commit.
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bucketcast.namespace import ANY, Entry, Register
+import msgspec
+
+from bucketcast.namespace.join import join
+from bucketcast.namespace.registers import Register, RegisterUpdate
 from bucketcast.shapes.minio import records
-from bucketcast.targets.mysql import sql
-from bucketcast.targets.mysql.connection import Connection
-from bucketcast.targets.mysql.join import Known, Overlay, Removal, join, of_row
+from bucketcast.targets.mysql import sql, state
+from bucketcast.targets.mysql.client import Client
+from bucketcast.targets.mysql.names import Names
 
 
 class Item(NamedTuple):
     """An entry with its value as JSON, its row in SQL, and what `sql.identity` says of its key."""
 
-    entry: Entry
+    entry: RegisterUpdate
     value: bytes
     row: bytes
     identity: str
 
     @property
-    def places(self) -> Sequence[int]:
-        return self.entry.places
+    def indexes(self) -> Sequence[int]:
+        return self.entry.indexes
 
 
-def item(entry: Entry) -> Item:
-    """The item of an entry.
+def item(entry: RegisterUpdate) -> Item:
+    """Return the item of an entry.
 
     Raises:
         UnicodeEncodeError: it holds what is no Unicode text.
@@ -41,7 +44,7 @@ def item(entry: Entry) -> Item:
     return Item(entry, value, row, sql.identity(entry.key))
 
 
-def claim(connection: Connection, names: sql.Names, wanted: Mapping[str, str]) -> dict[str, str]:
+def claim(connection: Client, names: Names, wanted: Mapping[str, str]) -> dict[str, str]:
     """Give sources to buckets that have none, and tell which they have; both are by bucket."""
     connection.say(sql.claim(names, wanted))
     connection.commit()
@@ -54,7 +57,7 @@ def claim(connection: Connection, names: sql.Names, wanted: Mapping[str, str]) -
     return found
 
 
-def deliver(connection: Connection, names: sql.Names, items: Sequence[Item]) -> None:
+def deliver(connection: Client, names: Names, items: Sequence[Item]) -> None:
     """Join these items, sorted by key, and commit."""
     identities = list(dict.fromkeys(item.identity for item in items))
     if all(item.entry.register is Register.PUT for item in items):
@@ -71,9 +74,7 @@ def deliver(connection: Connection, names: sql.Names, items: Sequence[Item]) -> 
     connection.commit()
 
 
-def _lock(
-    connection: Connection, names: sql.Names, identities: Iterable[str], *, alone: bool
-) -> None:
+def _lock(connection: Client, names: Names, identities: Iterable[str], *, alone: bool) -> None:
     count, statement = sql.lock(names, identities, alone=alone)
     if len(connection.ask(statement)) < count:  # somebody emptied the guard
         connection.rollback()
@@ -82,49 +83,22 @@ def _lock(
         connection.ask(statement)
 
 
-def _join(connection: Connection, names: sql.Names, items: Sequence[Item]) -> None:
-    known = _known(connection, names, items)
+def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
+    stored = state.load(connection, names, [item.entry for item in items])
     rows: list[bytes] = []
-    gone: list[str] = []
+    removed: list[str] = []
     guard: list[bytes] = []
     for identity, group in groupby(items, attrgetter("identity")):
-        of_key = list(group)
-        key, held = of_key[0].entry.key, known[identity]
-        change = join(held, ((item.entry, item.value) for item in of_key))
-        if change.value:
-            rows.append(sql.row(sql.quoted(key.encode()), sql.quoted(change.value)))
-        elif change.gone:
-            gone.append(identity)
-        if held.guarded:
+        of_key, found = list(group), stored[identity]
+        key = of_key[0].entry.key
+        change = join(found, [(item.entry, msgspec.Raw(item.value)) for item in of_key])
+        if change.document:
+            rows.append(sql.row(sql.quoted(key.encode()), sql.quoted(change.document)))
+        elif change.removed:
+            removed.append(identity)
+        if found.is_guarded:
             moved = [e.version for e, *_ in of_key if e.register is not Register.PUT]
-            guard += sql.guard_rows(key, held, moved)
+            guard += sql.guard_rows(key, found, moved)
     connection.say(sql.write_guard(names, guard))
     connection.say(sql.write(names, rows))
-    connection.say(sql.remove(names, gone))
-
-
-def _known(connection: Connection, names: sql.Names, items: Sequence[Item]) -> dict[str, Known]:
-    """What is known of each key, by its identity."""
-    known = {item.identity: Known(removals={}, overlays={}) for item in items}
-    for statement in sql.shown(names, known):
-        for identity, time, held in connection.ask(statement):
-            known[str(identity)] = of_row(time, held)
-    # A put is hidden by removals of its version, and has its overlay; all others meet their like.
-    wanted = {item.identity: (item.identity, ANY) for item in items}
-    for item in items:
-        version = item.entry.version
-        wanted[sql.identity(item.entry.key, version)] = (item.identity, version)
-    for statement in sql.guarded(names, wanted):
-        for hexadecimal, *columns in connection.ask(statement):
-            identity, version = wanted[str(hexadecimal).lower()]
-            _add(known[identity], version, columns)
-    return known
-
-
-def _add(known: Known, version: str, columns: Sequence[Any]) -> None:
-    """What a row of the guard says of a version of a key."""
-    put, removed, removed_at, overlay, overlay_time = columns
-    known.removals[version] = Removal(removed, removed_at)
-    known.overlays[version] = Overlay((overlay or "").encode(), overlay_time)
-    if version == ANY:
-        known.guarded, known.put = True, put or known.put
+    connection.say(sql.remove(names, removed))

@@ -6,23 +6,19 @@ bytes, for its rows are JSON that was encoded already.
 
 The guard has a row for each key that saw a removal or an overlay (version ""), one for each version
 that either named, one for each bucket, whose `put` is its source, and 64 more whose locks let
-connections work side by side; `join` says what the columns mean. A key without a row in the guard
-was only ever put: its moment is read from the row that is seen, so that a put costs one upsert and
-nothing else.
+connections work side by side. `put` and `removed` are moments, a sequencer of 32 digits with a time
+behind it, which compare as text; times have no Z. A key without a row in the guard was only ever
+put: its moment is read from the row that is seen, so that a put costs one upsert and nothing else.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple, Self
 
-from bucketcast.lifetime import TOMBSTONE_DAYS
-from bucketcast.namespace import ANY
-from bucketcast.targets.mysql.join import Known, Overlay, Removal
+from bucketcast.delivery.retention import TOMBSTONE_DAYS
+from bucketcast.namespace.join import UNKNOWN, Moment, Stored
+from bucketcast.namespace.registers import ANY
+from bucketcast.targets.mysql.names import Form, Names
 
-Form = Literal["namespace", "access"]
-GUARD = "_guard"
-_LONGEST_NAME = 64  # characters
 SLOTS = 64
 SWEPT = 10_000
 """How many rows of the guard are forgotten at once, at the most."""
@@ -61,42 +57,9 @@ _CREATE_GUARD = """(
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC"""
 _NEVER = b"'9999-12-31'"
 
-_ALLOWED = (
-    "allowed are letters, digits, _ and $, not digits alone, or any text in `backquotes` that ends "
-    "in no space; with or without a database and a dot before"
-)
-_PART_OF_NAME = r"(?:`((?:[^`\0]|``)+)`|([0-9A-Za-z$_\u0080-\uffff]+))"
-_name = re.compile(rf"(?:{_PART_OF_NAME}\.)?{_PART_OF_NAME}").fullmatch
-
-
-class Names(NamedTuple):
-    """A table and its guard as they stand in SQL."""
-
-    table: str
-    guard: str
-
-    @classmethod
-    def of(cls, text: str, form: Form) -> Self:
-        """Names of a table as MinIO's option has it: `table` or `database.table`.
-
-        Raises:
-            ValueError: it is no such name, or too long for its guard.
-        """
-        found = _name(text)
-        if not found or any((found[plain] or "").isdigit() for plain in (2, 4)):
-            raise ValueError(_ALLOWED)
-        database, table = found[1] or found[2] or "", found[3] or found[4]
-        if database.endswith(" ") or table.endswith(" "):
-            raise ValueError(_ALLOWED)
-        longest = _LONGEST_NAME - len(GUARD) * (form == "namespace")
-        if len(table.replace("``", "`")) > longest:
-            raise ValueError(f"at most {longest} characters, as {GUARD} may stand behind them")
-        within = f"`{database}`." if database else ""
-        return cls(f"{within}`{table}`", f"{within}`{table}{GUARD}`")
-
 
 def quoted(text: bytes) -> bytes:
-    """A literal; the session's sql_mode leaves the backslash its meaning."""
+    """Return a literal; the session's sql_mode leaves the backslash its meaning."""
     return b"'%b'" % text.replace(b"\\", b"\\\\").replace(b"'", b"\\'")
 
 
@@ -121,13 +84,13 @@ def create_guard(names: Names) -> bytes:
 
 
 def make_slots(names: Names) -> bytes:
-    """Rows to lock, at the low end of the hashes: none of a key is there."""
+    """Return rows to lock, at the low end of the hashes: none of a key is there."""
     rows = (b"(x'%064x','','','','','',NULL,'',%b)" % (slot, _NEVER) for slot in range(SLOTS))
     return b"INSERT IGNORE" + _into_guard(names) + b",".join(rows)
 
 
 def lock(names: Names, identities: Iterable[str], *, alone: bool) -> tuple[int, bytes]:
-    """How many slots these keys share, and the statement that locks them, in one order."""
+    """Return how many slots these keys share, and the statement that locks them, in one order."""
     slots = {int(each[-2:], 16) % SLOTS for each in identities}
     listed = ",".join(f"x'{slot:064x}'" for slot in sorted(slots))
     how = "FOR UPDATE" if alone else "LOCK IN SHARE MODE"
@@ -149,7 +112,7 @@ def guarded(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
 
 
 def shown(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
-    """Read of the rows that are seen what `join.of_row` takes."""
+    """Read of the rows that are seen what `state.load` takes."""
     yield from statements(
         f"SELECT key_hash, {_text('value', 'eventTime')}, {_part('value', 's3.object')}"
         f" FROM {names.table} WHERE key_hash IN (".encode(),
@@ -168,7 +131,7 @@ def values(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
 
 
 def row(key: bytes, value: bytes) -> bytes:
-    """A row of the table of the format `namespace`, both as literals."""
+    """Return a row of the table of the format `namespace`, both as literals."""
     return b"(%b,%b)" % (key, value)
 
 
@@ -193,17 +156,28 @@ def remove(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     )
 
 
-def guard_rows(key: str, known: Known, versions: Iterable[str]) -> Iterator[bytes]:
-    """A key's row of the guard, and those of these versions."""
+def guard_rows(key: str, stored: Stored, versions: Iterable[str]) -> Iterator[bytes]:
+    """Yield a key's row of the guard, and those of these versions."""
     for version in dict.fromkeys((ANY, *versions)):
-        removal = known.removals.get(version, Removal())
-        overlay = known.overlays.get(version, Overlay())
-        put = known.put if version == ANY else ""
-        fields = (key, version, put, removal.moment, removal.time)
+        of = stored.versions.get(version, UNKNOWN)
+        put = moment_text(stored.put.moment) if stored.put and version == ANY else ""
+        fields = (key, version, put, moment_text(of.removed), _bare(of.removed_at))
         texts = b",".join(quoted(each.encode()) for each in fields)
-        laid = quoted(overlay.value) if overlay.value else b"NULL", quoted(overlay.time.encode())
+        overlay, overlay_time = b"NULL", ""
+        if of.overlay:
+            overlay, overlay_time = quoted(bytes(of.overlay.document)), _bare(of.overlay.time)
+        laid = overlay, quoted(overlay_time.encode())
         identified = identity(key, version).encode()
         yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, *laid)
+
+
+def moment_text(moment: Moment) -> str:
+    """Return a moment as the guard's columns have it: 32 digits, and a time without Z."""
+    return moment[0] + _bare(moment[1])
+
+
+def _bare(time: str) -> str:
+    return time.removesuffix("Z")
 
 
 def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
@@ -249,12 +223,14 @@ def trials(names: Names, form: Form, *, table: bool, guard: bool) -> Iterator[by
     """Statements that need the rights of a delivery, and neither read nor write a row."""
     wanted = [(names.table, COLUMNS[form])] * table + [(names.guard, GUARD_COLUMNS)] * guard
     for name, columns in wanted:
-        given = [each for each in columns if each != _GENERATED]
-        nothing = ", ".join("''" for _ in given)
-        insert = f"INSERT INTO {name} ({', '.join(given)}) SELECT {nothing} FROM DUAL WHERE FALSE"
+        settings = [each for each in columns if each != _GENERATED]
+        nothing = ", ".join("''" for _ in settings)
+        insert = (
+            f"INSERT INTO {name} ({', '.join(settings)}) SELECT {nothing} FROM DUAL WHERE FALSE"
+        )
         if form == "namespace":
-            insert += f" ON DUPLICATE KEY UPDATE {given[-1]} = VALUES({given[-1]})"
-            yield f"SELECT {given[0]} FROM {name} WHERE FALSE".encode()
+            insert += f" ON DUPLICATE KEY UPDATE {settings[-1]} = VALUES({settings[-1]})"
+            yield f"SELECT {settings[0]} FROM {name} WHERE FALSE".encode()
             yield f"DELETE FROM {name} WHERE FALSE".encode()
         yield insert.encode()
 
@@ -282,7 +258,7 @@ def _into_guard(names: Names) -> bytes:
 
 
 def _part(value: str, path: str) -> str:
-    """A part of a value's event, as JSON."""
+    """Return a part of a value's event, as JSON."""
     return f"JSON_EXTRACT({value}, '$.Records[0].{path}')"
 
 
@@ -291,7 +267,7 @@ def _text(value: str, path: str) -> str:
 
 
 def _moment(value: str) -> str:
-    """The moment of the put in a value; digits that are all 0 where it has no sequencer."""
+    """Return the moment of the put in a value; digits that are all 0 where it has no sequencer."""
     digits = f"LPAD(LOWER(COALESCE({_text(value, 's3.object.sequencer')}, '')), 32, '0')"
     time = f"COALESCE(TRIM(TRAILING 'Z' FROM {_text(value, 'eventTime')}), '')"
     return f"CONCAT({digits}, {time})"

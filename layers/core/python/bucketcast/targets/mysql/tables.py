@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.mysql import sql
-from bucketcast.targets.mysql.connection import Connection
+from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.errors import number
+from bucketcast.targets.mysql.names import Form, Names
 
 _NO_SUCH_TABLE, _NO_SUCH_COLUMN = 1146, 1091
 _EMPTIED = "emptied"
@@ -20,8 +21,8 @@ class Column:
     index: str
 
 
-def find(connection: Connection, names: sql.Names, form: sql.Form) -> bool:
-    """Whether the table is there.
+def find(connection: Client, names: Names, form: Form) -> bool:
+    """Return whether the table is there.
 
     Raises:
         Retryable: it is, with other columns, or in a way that cannot hold all keys.
@@ -40,8 +41,8 @@ def find(connection: Connection, names: sql.Names, form: sql.Form) -> bool:
     return True
 
 
-def find_guard(connection: Connection, names: sql.Names) -> bool:
-    """Whether the guard is there.
+def find_guard(connection: Client, names: Names) -> bool:
+    """Return whether the guard is there.
 
     Raises:
         Retryable: something else is.
@@ -55,7 +56,7 @@ def find_guard(connection: Connection, names: sql.Names) -> bool:
     return bool(columns)
 
 
-def make(connection: Connection, names: sql.Names, form: sql.Form) -> None:
+def make(connection: Client, names: Names, form: Form) -> None:
     """Make what is absent; whoever starts at the same time may have made it meanwhile."""
     if not find(connection, names, form):
         ((version,),) = connection.ask(b"SELECT VERSION()")
@@ -67,12 +68,12 @@ def make(connection: Connection, names: sql.Names, form: sql.Form) -> None:
         _drop_emptied(connection, names)
 
 
-def is_earlier(connection: Connection, names: sql.Names) -> bool:
-    """Whether the guard is as an earlier release made it: no row can be written to it so."""
+def is_earlier(connection: Client, names: Names) -> bool:
+    """Return whether the guard is as an earlier release made it: no row can be written to it so."""
     return _EMPTIED in _columns(connection, names.guard)
 
 
-def _drop_emptied(connection: Connection, names: sql.Names) -> None:
+def _drop_emptied(connection: Client, names: Names) -> None:
     from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
 
     try:
@@ -82,7 +83,7 @@ def _drop_emptied(connection: Connection, names: sql.Names) -> None:
             raise
 
 
-def _columns(connection: Connection, table: str) -> Mapping[str, Column]:
+def _columns(connection: Client, table: str) -> Mapping[str, Column]:
     from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
 
     try:
@@ -94,7 +95,7 @@ def _columns(connection: Connection, table: str) -> Mapping[str, Column]:
     return {str(row[0]).lower(): Column(row[2] or "", row[4]) for row in rows}
 
 
-def _check_key(names: sql.Names, columns: Mapping[str, Column]) -> None:
+def _check_key(names: Names, columns: Mapping[str, Column]) -> None:
     """Keys are found by the hash of their UTF-8 text, which may be there once."""
     if not columns["key_name"].collation.startswith("utf8mb4"):
         raise Retryable(

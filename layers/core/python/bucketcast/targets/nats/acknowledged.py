@@ -42,7 +42,7 @@ class Acknowledged:
         await self._until(0)
 
     def reply(self, batch: Batch, message: Message) -> str:
-        """Where the answer to this message is to go."""
+        """Return where the answer to this message is to go."""
         self._number += 1
         inbox = f"{self._inbox}.{self._number}"
         self._waiting[inbox] = batch, message
@@ -55,6 +55,6 @@ class Acknowledged:
 
     async def _take(self, answer: Msg) -> None:
         batch, message = self._waiting.pop(answer.subject)
-        batch.settle(message.place, self._read(answer, message))
+        batch.settle(message.position, self._read(answer, message))
         if len(self._waiting) <= self._few:
             self._connection.heard.set()

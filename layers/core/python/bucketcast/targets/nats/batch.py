@@ -11,15 +11,15 @@ USUAL_PAYLOAD = 1_048_576
 
 
 class Message(NamedTuple):
-    """`place` is the event's in its batch; `head` is what NATS writes of headers, or empty."""
+    """`position` is the event's in its batch; `head` is what NATS writes of headers, or empty."""
 
-    place: int
+    position: int
     head: bytes
     body: bytes
 
 
 class Batch:
-    """Events on their way; of the `unconfirmed` places the server has not said what became."""
+    """Events on their way; of the `unconfirmed` indexes the server has not said what became."""
 
     def __init__(
         self,
@@ -33,32 +33,32 @@ class Batch:
         self.failures: dict[int, DeliveryError] = {}
         self.unconfirmed = set(range(len(events)))
 
-    def settle(self, place: int, failure: DeliveryError | None = None) -> None:
+    def settle(self, index: int, failure: DeliveryError | None = None) -> None:
         """Note that this event arrived, or why it did not."""
-        self.unconfirmed.discard(place)
+        self.unconfirmed.discard(index)
         if failure is not None:
-            self.failures[place] = failure
+            self.failures[index] = failure
 
     def messages(self, limit: int, *, headers: bool, beside: int = 0) -> Iterator[Message]:
-        """What the server takes, made while it works.
+        """Yield what the server takes, made while it works.
 
         It takes `limit` bytes; `beside` a message so many are sent. Headers are ASCII.
         """
-        for place, event in enumerate(self._events):
+        for index, event in enumerate(self._events):
             try:
                 lines = self._headers(event).items() if headers else ()
                 body = self._body(event)
                 head = "".join([f"{name}: {text}\r\n" for name, text in lines]).encode("ascii")
             except UnicodeEncodeError as error:
-                self.settle(place, Rejected(f"its text is not Unicode: {error}"))
+                self.settle(index, Rejected(f"its text is not Unicode: {error}"))
                 continue
             if head:
                 head = b"NATS/1.0\r\n%b\r\n" % head
             size = len(head) + len(body) + beside
             if size > limit:
-                self.settle(place, too_large(size, limit, "max_payload of the server"))
+                self.settle(index, too_large(size, limit, "max_payload of the server"))
             else:
-                yield Message(place, head, body)
+                yield Message(index, head, body)
 
 
 def too_large(size: int, limit: int, what: str) -> DeliveryError:

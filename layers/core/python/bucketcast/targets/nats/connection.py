@@ -98,9 +98,9 @@ class Connection(Client):
             self.heard.clear()
             await self.heard.wait()
 
-    async def answer(self, asked: Coroutine[Any, Any, T]) -> T:
+    async def answer(self, request: Coroutine[Any, Any, T]) -> T:
         """What a call of nats-py gives, which would wait also after the end; raises as `until`."""
-        answer = asyncio.ensure_future(asked)
+        answer = asyncio.ensure_future(request)
         answer.add_done_callback(lambda _: self.heard.set())
         try:
             await self.until(answer.done)

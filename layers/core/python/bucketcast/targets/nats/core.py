@@ -1,4 +1,4 @@
-"""Core NATS, and what the other two ways over a connection have in common with it."""
+"""Core NATS, and what the other two publishers have in common with it."""
 
 from bucketcast.errors import Retryable
 from bucketcast.targets.nats.batch import Batch
@@ -37,12 +37,12 @@ class Core:
         sent = []
         for message in batch.messages(limit, headers=takes):
             await put(subject, message.head, message.body)
-            sent.append(message.place)
+            sent.append(message.position)
             if len(sent) % PART == 0:
                 await self.connection.written()
         await self.connection.confirmed()
-        for place in sent:
-            batch.settle(place)
+        for index in sent:
+            batch.settle(index)
 
     async def probe(self) -> None:
         """See whether `send` would succeed, as far as that can be seen without sending."""

@@ -1,18 +1,17 @@
-"""What nats-py raises, as an outcome that says what to do."""
-
-from typing import Protocol
+"""What nats-py raises, as an error that says what to do."""
 
 from nats import errors
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.targets.nats.settings import NatsSettings
 
 RAISED = (errors.Error, OSError, TimeoutError, DeliveryError)
-"""All that a way raises."""
+"""All that a publisher raises."""
 
 _FORBIDDEN = "permissions violation"
 _ABOUT_THE_LOGIN = ("authorization", "authentication", " alert ")
 """By an alert TLS says that it refuses the client's certificate."""
-_CURES = {
+_HINTS = {
     _FORBIDDEN: "grant it to the user",
     "authorization violation": "token, username with password, nkey_seed or user_credentials must "
     "be one that the server knows",
@@ -33,28 +32,23 @@ _NO_WORD = (
 )
 
 
-class Given(Protocol):
-    """The target's options that a cure depends on."""
-
-    @property
-    def encrypted(self) -> bool: ...
-
-
-def outcome(error: Exception, given: Given, where: str, *, connecting: bool) -> DeliveryError:
-    """The outcome; while `connecting` the server has not let this client in yet."""
+def delivery_error(
+    error: Exception, settings: NatsSettings, where: str, *, connecting: bool
+) -> DeliveryError:
+    """Return the error; while `connecting` the server has not let this client in yet."""
     if isinstance(error, DeliveryError):
         return error
     found = str(error) or type(error).__name__
     low = found.lower()
-    cure = next((cure for word, cure in _CURES.items() if word in low), "")
+    hint = next((hint for word, hint in _HINTS.items() if word in low), "")
     if isinstance(error, TimeoutError):
         found = "no answer in time"
-        cure = _NO_WORD if connecting else ""
+        hint = _NO_WORD if connecting else ""
     elif isinstance(error, ConnectionError | errors.UnexpectedEOF) and connecting:
-        cure = _NOT_LET_IN if given.encrypted else cure
-    reason = f"{where}: {found}" + (f"; {cure}" if cure else "")
+        hint = _NOT_LET_IN if settings.encrypted else hint
+    reason = f"{where}: {found}"
     if _FORBIDDEN in low:
-        return Retryable(reason)
+        return Retryable.hinted(reason, hint)
     if any(word in low for word in _ABOUT_THE_LOGIN):
-        return NotAuthorized(reason)
-    return NotConnected(reason)
+        return NotAuthorized.hinted(reason, hint)
+    return NotConnected.hinted(reason, hint)

@@ -56,10 +56,10 @@ class JetStream(Core):
         await acknowledged.all()
 
     async def probe(self) -> None:
-        asked = msgspec.json.encode({"subject": self.subject})
+        payload = msgspec.json.encode({"subject": self.subject})
         try:
             answer = await self.connection.answer(
-                self.connection.request(_STREAMS, asked, timeout=NEVER)
+                self.connection.request(_STREAMS, payload, timeout=NEVER)
             )
         except errors.NoRespondersError:
             raise Retryable("JetStream is off in this server, or for this account") from None

@@ -35,7 +35,7 @@ class Nkey:
         return base64.b32encode(body + _crc(body)).decode().rstrip("=")
 
     def sign(self, nonce: str) -> bytes:
-        """The Base64 of the signature of what the server asks to sign."""
+        """Return the Base64 of the signature of what the server asks to sign."""
         return base64.b64encode(self._key.sign(nonce.encode()).signature)
 
 

@@ -8,7 +8,7 @@ _NUMBER, _BYTES = 0, 2
 
 
 def packed(fields: Fields) -> bytes:
-    """A message with these fields, by their numbers."""
+    """Return a message with these fields, by their numbers."""
     return b"".join(
         _varint(number << 3 | _NUMBER) + _varint(value)
         if isinstance(value, int)
@@ -18,7 +18,7 @@ def packed(fields: Fields) -> bytes:
 
 
 def unpacked(message: bytes) -> dict[int, bytes]:
-    """The fields of text and bytes, by their numbers.
+    """Return the fields of text and bytes, by their numbers.
 
     Raises:
         ValueError: it is no such message.
@@ -49,7 +49,7 @@ def _sevens(value: int) -> Iterator[int]:
 
 
 def _number(message: bytes, at: int) -> tuple[int, int]:
-    """A number, and where the next begins."""
+    """Return a number, and where the next begins."""
     value = shift = 0
     while at < len(message):
         byte = message[at]

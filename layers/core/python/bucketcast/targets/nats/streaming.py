@@ -39,9 +39,9 @@ class Streaming(Core):
         await self._acknowledged.open()
         beats = self.connection.new_inbox()
         await self.connection.subscribe(beats, cb=_beat)
-        asked: Fields = {1: self._name, 2: beats.encode(), 3: _PROTOCOL, 4: self._id}
+        fields: Fields = {1: self._name, 2: beats.encode(), 3: _PROTOCOL, 4: self._id}
         try:
-            answer = await self._ask(f"_STAN.discover.{self._cluster}", asked, error=5)
+            answer = await self._ask(f"_STAN.discover.{self._cluster}", fields, error=5)
         except errors.NoRespondersError:
             raise NotConnected(
                 f"no NATS Streaming server is there of streaming_cluster_id '{self._cluster}'"
@@ -68,7 +68,7 @@ class Streaming(Core):
         await self._ask(self._closes, {1: self._name}, error=1)
 
     async def _ask(self, subject: str, fields: Fields, *, error: int) -> dict[int, bytes]:
-        """The server's answer; what stands in its field `error` is raised."""
+        """Return the server's answer; what stands in its field `error` is raised."""
         request = self.connection.request(subject, packed(fields), timeout=NEVER)
         answer = await self.connection.answer(request)
         try:

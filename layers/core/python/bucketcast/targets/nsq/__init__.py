@@ -1,164 +1,107 @@
 """NSQ: each event is a message of a topic, confirmed by nsqd.
 
-Tested with nsqd 1.3.0. Options are MinIO's, and `auth_secret`, a CA and a client's certificate
-beside them. The message is MinIO's body, `{"EventName", "Key", "Records": [event]}`, unless `shape`
-is another. NSQ has no place for an id beside it: whoever has to drop repeats compares eventName,
+Tested with nsqd 1.3.0. Options are MinIO's, plus `auth_secret`, a CA and a client certificate. The
+message is MinIO's body, `{"EventName", "Key", "Records": [event]}`, unless `shape` says otherwise.
+NSQ has no message headers, so there is no event id: to recognise duplicates, compare eventName,
 key, versionId and sequencer of the record.
 
-* Events go by TCP to the one nsqd that `nsqd_address` names. The topic is made when the first of
-  them comes. It keeps events until it has a channel; from then on each channel gets every event.
-* Events go in bulk, in parts that nsqd takes as a whole or not at all (`MPUB`). When the connection
-  breaks, the parts that were not confirmed fail and come again. There is one connection, without
-  heartbeats; where nsqd closed it between two batches it is replaced without a failure. Connecting
-  takes 5 s at most, a batch 30 s more.
-* An event larger than nsqd takes (`--max-msg-size`, 1 MiB unless changed) is rejected alone, with
-  that reason. It lies in the dead-letter queue; raise the size before you send it from there.
-* How safe a confirmed event is, is nsqd's matter. It keeps 10,000 messages of a topic in memory,
-  and a crash loses those; `--mem-queue-size=0` writes each to disk, and `--sync-every=1` makes the
-  disk keep it. A topic that ends in `#ephemeral` has no disk: what overflows its memory is lost,
-  and the rest with its last channel.
-* `tls` upgrades the connection at nsqd's ordinary port. An nsqd without `--tls-cert` cannot, and
-  gets nothing. One with `--tls-client-auth-policy=require-verify` wants `client_cert` and
+* Events go over TCP to the one nsqd at `nsqd_address`. The first event creates the topic. Until the
+  topic has a channel it keeps the events; after that, each channel gets every event.
+* Events are published in bulk (`MPUB`), which nsqd accepts or refuses as a whole. If the connection
+  breaks before nsqd's answer is there, nobody can know whether it has the events, and they are sent
+  again: up to four parts of 32 KiB, or some 100 events, for each break. There is one connection,
+  without heartbeats; if nsqd closed it between two batches, it is reopened and nothing fails.
+  Connecting takes at most 5 s, a batch 30 s more.
+* An event larger than `--max-msg-size` (default 1 MiB) goes to the dead-letter queue, with the
+  reason; the others are published. Raise the limit before you redrive it.
+* Durability of confirmed events depends on nsqd. It keeps up to 10,000 messages of a topic in
+  memory, and loses them in a crash. `--mem-queue-size=0` writes every message to disk, and
+  `--sync-every=1` syncs after each. A topic that ends in `#ephemeral` is never written to disk:
+  messages beyond the memory queue are dropped, and the topic goes with its last channel.
+* `tls` upgrades the connection on nsqd's usual port. If nsqd has no `--tls-cert`, the target
+  refuses to send. With `--tls-client-auth-policy=require-verify`, nsqd needs `client_cert` and
   `client_key`.
 * `auth_secret` is for an nsqd with `--auth-http-address`. It needs the permission `publish` for the
-  topic, beside a channel pattern that fits the empty name, such as `.*`. It is sent only to an nsqd
-  that asks for it, and in plain sight unless `tls` is on. `bucketcast target ls` shows that a
-  secret is wrong; that the permission is missing shows when the first event comes.
+  topic, with a channel pattern that matches the empty name, such as `.*`. It is sent only if nsqd
+  asks for it, in plain text unless `tls` is on. `bucketcast target ls` detects a wrong secret; a
+  missing permission shows with the first event.
 
-Not supported: nsqlookupd, which is for consumers, so each target writes to one nsqd; compression,
-as a function's processor is what limits it, not its network.
+Not supported: nsqlookupd, which is for consumers (each target writes to one nsqd), and compression
+(the CPU of a function is the bottleneck, not its network).
 """
 
-import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from threading import Lock
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import urlsplit
 
 from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
-from bucketcast.options import REFERENCE, Address, OnOff, Secret, option
 from bucketcast.targets import base
-from bucketcast.targets.nsq.outcome import TROUBLE, outcome
-from bucketcast.targets.nsq.parts import Limits, commands
+from bucketcast.targets.nsq.batch import Limits, commands
+from bucketcast.targets.nsq.errors import RAISED, delivery_error
+from bucketcast.targets.nsq.settings import NsqSettings
 
 if TYPE_CHECKING:
-    import ssl
-
-    from bucketcast.targets.nsq.connection import Connection
-
-CONNECT_SECONDS = 5.0
-LONGEST_TOPIC = 64
-EPHEMERAL = "#ephemeral"
-_is_topic = re.compile(r"[.a-zA-Z0-9_-]+(?:#ephemeral)?").fullmatch
+    from bucketcast.targets.nsq.client import Client
 
 
-@dataclass(frozen=True, kw_only=True)
-class NsqSettings(base.Common, base.Tls):
-    """MinIO's options of `notify_nsq`, and what nsqd knows beside them."""
-
-    nsqd_address: Address = option(
-        "nsqd's TCP address, port 4150 unless given", example="localhost:4150"
-    )
-    topic: str = option("the topic that events go to", example="bucketevents")
-    tls: OnOff = option("whether the connection is encrypted", default="off")
-    tls_enable: OnOff = option("the same: tls as MinIO's guide spells it once", default="off")
-    tls_skip_verify: OnOff = option(
-        "take whatever certificate nsqd shows; for tests only", default="off"
-    )
-    auth_secret: Secret = option("what nsqd shows to its --auth-http-address", default="")
-
-    @property
-    def encrypted(self) -> bool:
-        return bool(self.tls or self.tls_enable)
-
-
-class Target(base.Target):
+class Target(base.Connected["Client"]):
     """One topic of one nsqd; several threads may use it, one batch at a time."""
 
     arn_type: ClassVar[str] = "nsq"
-    client: ClassVar[str] = "bucketcast.targets.nsq.connection"
+    client: ClassVar[str] = "bucketcast.targets.nsq.client"
     Settings = NsqSettings
     settings: NsqSettings
 
     def __init__(self, settings: NsqSettings) -> None:
         super().__init__(settings)
-        parts = urlsplit(f"//{settings.nsqd_address}")
-        self._host, self._port = parts.hostname or "localhost", parts.port or 4150
-        self._lock = Lock()
-        self._open: Connection | None = None
-        self._context: ssl.SSLContext | None = None
         self._limits = Limits()
 
-    @classmethod
-    def check(cls, settings: NsqSettings) -> list[tuple[str, str, str]]:
-        topic = settings.topic
-        mistakes = [
-            (key, "given while tls is off", "allowed is tls = on beside it")
-            for key in ("cert_authority", "client_cert", "client_key")
-            if getattr(settings, key) and not settings.encrypted
-        ]
-        if not topic.startswith(REFERENCE) and (len(topic) > LONGEST_TOPIC or not _is_topic(topic)):
-            allowed = f"1 to {LONGEST_TOPIC} of a-z, A-Z, 0-9, '.', '_' and '-'"
-            ending = f"{EPHEMERAL} may be the end"
-            mistakes.append(("topic", f"found {topic!r}", f"allowed is {allowed}; {ending}"))
-        return mistakes + super().check(settings)
-
-    @classmethod
-    def notes(cls, settings: NsqSettings) -> list[str]:
-        notes = super().notes(settings)
-        if settings.topic.endswith(EPHEMERAL):
-            notes.append(
-                f"topic ends in {EPHEMERAL}: nsqd never writes it to disk, and loses events that"
-                " no consumer took in time"
-            )
-        if settings.tls_skip_verify and not settings.encrypted:
-            notes.append("tls_skip_verify does nothing while tls is off")
-        return notes
-
     @property
-    def longest_send(self) -> float:
-        return CONNECT_SECONDS + self.patience
+    def max_send_seconds(self) -> float:
+        return base.CONNECT_SECONDS + self.timeout
 
     @property
     def where(self) -> str:
-        return f"{self._host}:{self._port}, topic {self.settings.topic}"
+        host, port = self.settings.address
+        return f"{host}:{port}, topic {self.settings.topic}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         """Publish the batch; nsqd works on one part of it while the next is made.
 
-        Parts are confirmed in their order. After an error nsqd closes the connection: what it said
-        of sizes is kept to, and what was not confirmed goes again; any other error fails the rest.
+        Parts are confirmed in their order. After an error nsqd closes the connection: sizes that
+        it named are respected, and what was not confirmed goes again; any other error fails the
+        rest.
         """
         failures: dict[int, DeliveryError] = {}
         with self._lock:
-            deadline, start = time.monotonic() + self.longest_send, 0
+            deadline, start = time.monotonic() + self.max_send_seconds, 0
             while start < len(events):
+                limits = self._limits  # which dropping the connection resets
                 start, error = self._publish(events, start, failures, deadline)
                 if error is None:
                     break
-                lower = self._limits.lowered(str(error))
-                self._drop()
+                lower = limits.lowered(str(error))
                 if lower is None:
-                    reason = outcome(error, self.where)
+                    reason = delivery_error(error, self.where)
                     failures.update(dict.fromkeys(range(start, len(events)), reason))
                     break
                 self._limits = lower
         return failures
 
-    def probe(self) -> None:
-        """Connect, TLS and login included; whether the topic may be used, only publishing shows."""
-        try:
-            self._connect(time.monotonic() + self.longest_send).close()
-        except TROUBLE as error:
-            raise outcome(error, self.where) from None
+    def endpoints(self) -> list[base.Endpoint]:
+        from bucketcast.targets.base import tls  # noqa: PLC0415 - as the client
+        from bucketcast.targets.nsq.client import upgrade  # noqa: PLC0415
 
-    def close(self) -> None:
-        with self._lock:
-            self._drop()
+        context = tls.context(self.settings) if self.settings.encrypted else None
+        return [base.Endpoint(*self.settings.address, context, upgrade)]
+
+    def probe(self) -> None:
+        """Connect and log in; whether the topic may be used, only publishing shows."""
+        try:
+            self._connect().close()
+        except RAISED as error:
+            raise delivery_error(error, self.where) from None
 
     def _publish(
         self,
@@ -167,51 +110,27 @@ class Target(base.Target):
         failures: dict[int, DeliveryError],
         deadline: float,
     ) -> tuple[int, Exception | None]:
-        """The place after the last event that is done with, and what ended it."""
+        """Return the index after the last event that is done with, and what ended it."""
         try:
-            connection = self._connection(deadline)
-            ends: list[int] = []
-            with suppress(OSError):  # the answers say why
-                for end, command in self._commands(events, start, failures):
-                    ends.append(end)
-                    connection.write(command, deadline)
-            for end in ends:
-                connection.confirm(deadline)
-                start = end
-        except TROUBLE as error:
+            with self._connection() as client:
+                parts = commands(
+                    self.settings.topic, events, start, self.shape.message, self._limits, failures
+                )
+                for end in client.publish(parts, deadline):
+                    start = end
+        except RAISED as error:
             return start, error
-        except BaseException:
-            self._drop()  # an answer that nobody read must not be taken for that of the next part
-            raise
         return len(events), None
 
-    def _commands(
-        self, events: Sequence[Event], start: int, failures: dict[int, DeliveryError]
-    ) -> Iterator[tuple[int, bytes]]:
-        return commands(
-            self.settings.topic, events, start, self.shape.message, self._limits, failures
-        )
+    def _connect(self) -> "Client":
+        from bucketcast.targets.nsq.client import Client  # noqa: PLC0415 - needs sockets and ssl
 
-    def _connection(self, deadline: float) -> "Connection":
-        if self._open is not None and self._open.closed_by_peer:
-            self._drop()
-        if self._open is None:
-            self._open = self._connect(deadline)
-        return self._open
+        return Client(self.settings, time.monotonic() + base.CONNECT_SECONDS)
 
-    def _connect(self, deadline: float) -> "Connection":
-        from bucketcast import tls  # noqa: PLC0415 - only its own function needs ssl
-        from bucketcast.targets.nsq.connection import connect  # noqa: PLC0415
-
-        given = self.settings
-        if given.encrypted and self._context is None:
-            self._context = tls.context(given)
-        soon = min(deadline, time.monotonic() + CONNECT_SECONDS)
-        return connect((self._host, self._port), given.auth_secret, self._context, soon)
+    def _is_usable(self, connection: "Client") -> bool:
+        return not connection.has_ended
 
     def _drop(self) -> None:
-        """Forget the limits too: an nsqd with others has been started anew."""
+        """Forget the limits too: an nsqd with others has been restarted."""
         self._limits = Limits()
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        super()._drop()

@@ -1,146 +1,104 @@
-"""PostgreSQL 10 or newer: a table that mirrors the bucket, or one that grows by a row an event.
+"""PostgreSQL 10 or newer: a table that mirrors the bucket, or a table with a row per event.
 
-Options are MinIO's, in `PostgresSettings`. The login is libpq's: `host=… dbname=… user=…` or a
-`postgresql://` URL, whose every parameter works. Unless it says otherwise, `sslmode` is `require`,
-as with MinIO (a server without TLS needs `disable`), or `verify-full` once `cert_authority` is set,
-which accepts nothing less than `verify-ca`; `verify-full` without it trusts the system's
-authorities. `connect_timeout` is 5 s and `statement_timeout` 15 s. A pooler between must keep
-sessions (PgBouncer: `pool_mode = session`).
+Options are MinIO's. `connection_string` is libpq's: `host=… dbname=… user=…` or a `postgresql://`
+URL, with any of libpq's parameters. The default `sslmode` is `require`, as with MinIO (a server
+without TLS needs `disable`). With `cert_authority` it is `verify-full`, and nothing below
+`verify-ca` is accepted; `verify-full` without `cert_authority` trusts the system's CAs. The default
+`connect_timeout` is 5 s, and `statement_timeout` 15 s. A connection pooler must use session
+pooling (PgBouncer: `pool_mode = session`).
 
-MinIO's older keys `host`, `port`, `username`, `password` and `database` still make a login, with a
-note that asks for `connection_string`. Beside one they give what it does not say, so that
-`sslmode=disable` may stand there alone; where both say the same, `connection_string` wins.
+MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
+note that recommends `connection_string`. If both are given, `connection_string` wins, and the older
+keys supply what it leaves out; so it may be `sslmode=disable` alone.
 
-Tables are made when absent, as MinIO makes them; those that MinIO filled are carried on:
+With `auth = iam`, the function's role logs in to Amazon RDS, Aurora or RDS Proxy without a password
+(docs/aws/rds.md). Then the server is verified (`sslmode=verify-full`), whatever the string says.
 
-* `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, a row for each object in the bucket, its
-  value `{"Records": [event]}`. Any order, split and repetition of deliveries, over any number of
-  connections, ends in the same rows (`bucketcast.namespace` has the rules). What that takes stands
-  beside, in `<table>_guard`: what is known of a key since it saw a removal or an event that makes
-  no object, for 104 days from the last one; and of each bucket, for good, whether Amazon S3, MinIO
-  or Ceph writes of it (`bucketcast.claims`).
-* `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`, only ever appended
-  to. A repeated delivery is a second row.
+Missing tables are created as MinIO creates them; tables that MinIO filled can be used:
 
-A batch is one transaction, so nothing is ever half done. An event that the database will never
-take (a NUL in its key, a constraint) is rejected alone, its neighbours are delivered.
+* `namespace`: `key VARCHAR PRIMARY KEY, value JSONB`, with a row for each object in the bucket and
+  the value `{"Records": [event]}`. The result does not depend on the order, batching or repetition
+  of deliveries, or on the number of connections (`bucketcast.namespace` has the rules). The table
+  `<table>_guard` holds the state that this needs: for each key with a removal, or with an event
+  that creates no object, what is known of it, for 104 days after the last such event; and for each
+  bucket, permanently, whether its events come from Amazon S3, MinIO or Ceph
+  (`bucketcast.namespace.claims`).
+* `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
+  appended; a repeated delivery adds a second row.
 
-The user needs CONNECT and TEMPORARY on the database; INSERT on the table, for `namespace` SELECT,
-UPDATE and DELETE too, on the guard as well; CREATE on the schema where a table is to be made. The
-guard is looked for and made in the schema of its table.
+A batch is one transaction. If the database refuses a row permanently (a NUL in its key, a
+constraint), that event is rejected and the others are written.
+
+The user needs CONNECT and TEMPORARY on the database and INSERT on the table; for `namespace` also
+SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on the schema if a
+table is to be created. The guard is in the schema of its table.
 """
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from threading import RLock
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from bucketcast.claims import Claims
-from bucketcast.errors import DeliveryError, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.held import Held, Known
-from bucketcast.namespace import Entry, Register, fold
-from bucketcast.options import Secret, option
+from bucketcast.namespace.claims import Claims
+from bucketcast.namespace.registers import Register, RegisterUpdate, fold
+from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.targets import base
-from bucketcast.targets.postgres import connection as link
-from bucketcast.targets.postgres import held, join, login, sql
+from bucketcast.targets.postgres import client, mirror, sql, state
+from bucketcast.targets.postgres.errors import ABOUT_A_ROW, delivery_error
+from bucketcast.targets.postgres.settings import PostgresSettings, parameters, where
 
 if TYPE_CHECKING:
     import psycopg
 
 SWEEP_EVERY = 3600.0
 ROWS_A_PART = 100
-_LONGEST_NAME = 63  # bytes; PostgreSQL cuts what is longer
-_NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
-_ABOUT_A_ROW = ("22", "23", "54", "P0")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PostgresSettings(base.Common, base.Tls):
-    """MinIO's `notify_postgres`."""
-
-    connection_string: Secret = option(
-        "the login, as libpq reads it: a key=value list or a URL; sslmode is require unless it "
-        "says otherwise",
-        default="",
-        example=login.EXAMPLE,
-    )
-    table: str = option("the table to fill; made when absent", example="bucketevents")
-    format: Literal["namespace", "access"] = option(
-        "namespace: a row an object, changed and deleted with it; access: a row an event",
-        default="namespace",
-    )
-    max_open_connections: int = option(
-        "connections at most, one for each running instance of the function; 0 for no limit",
-        default="2",
-    )
-    host: str = option("deprecated: the server, where connection_string names none", default="")
-    port: int = option("deprecated: its port, 5432 unless given", default="")
-    username: str = option("deprecated: who logs in, where connection_string does not", default="")
-    password: Secret = option("deprecated: the password of username", default="")
-    database: str = option("deprecated: the database, called username unless given", default="")
-
-
-class Target(base.Mirror):
+class Target(base.Connected["psycopg.Connection"], base.Mirror):
     """One connection, one transaction a batch."""
 
     arn_type: ClassVar[str] = "postgresql"
     client: ClassVar[str] = "psycopg"
     Settings = PostgresSettings
-    patience: ClassVar[float] = 20.0
+    timeout: ClassVar[float] = 20.0
     """Seconds until a server that says nothing at all is given up."""
     settings: PostgresSettings
 
     def __init__(self, settings: PostgresSettings) -> None:
         super().__init__(settings)
-        self._connection: psycopg.Connection | None = None
         self._names: sql.Names | None = None
         self._sweep_at = 0.0
         self._claims = Claims(f"table {settings.table}", sql.where_claimed(settings.table))
-        self._lock = RLock()
-
-    @classmethod
-    def check(cls, settings: PostgresSettings) -> list[tuple[str, str, str]]:
-        wrong: list[tuple[str, str, str]] = []
-        found = _NAME.fullmatch(settings.table)
-        guard = sql.GUARD if settings.format == "namespace" else ""
-        longest = _LONGEST_NAME - len(guard)
-        if not found:
-            allowed = 'letters, digits, _ and $ after a letter or _, or any text in "quotes"'
-            wrong.append(("table", f"found {settings.table!r}", f"allowed are {allowed}"))
-        elif len((found[1] or found[2]).encode()) > longest:
-            why = f" (PostgreSQL's {_LONGEST_NAME} less those of {guard})" if guard else ""
-            wrong.append(("table", f"found {settings.table!r}", f"at most {longest} bytes{why}"))
-        return [*login.mistakes(settings), *wrong, *super().check(settings)]
-
-    @classmethod
-    def notes(cls, settings: PostgresSettings) -> list[str]:
-        return [*login.notes(settings), *super().notes(settings)]
 
     @property
     def where(self) -> str:
-        return f"{login.where(self.settings)} table {self.settings.table}"
+        return f"{where(self.settings)} table {self.settings.table}"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
         failures: dict[int, DeliveryError] = {}
-        places = list(range(len(events)))
+        indexes = list(range(len(events)))
         with self._lock:
             if self._mirrors:
                 nul = Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
                 failures.update(self._claims.refused(events, self._claim))
-                failures.update((place, nul) for place in places if "\0" in events[place].key)
-                places = [place for place in places if place not in failures]
-            self._deliver(events, places, failures)
+                failures.update((index, nul) for index in indexes if "\0" in events[index].key)
+                indexes = [index for index in indexes if index not in failures]
+            self._deliver(events, indexes, failures)
         return failures
+
+    def endpoints(self) -> list[base.Endpoint]:
+        return client.endpoints(parameters(self.settings), self.settings)
+
+    def login(self) -> None:
+        with self._lock, self._session() as connection:
+            connection.execute(b"select 1")
 
     def probe(self) -> None:
         with self._lock, self._session() as connection:
-            connection.execute(b"select 1")
             names = _found(connection, self.settings) or sql.Names.of(self.settings.table)
             rights = sql.RIGHTS[self.settings.format]
             needed = (names.table, names.guard) if self._mirrors else (names.table,)
@@ -150,30 +108,24 @@ class Target(base.Mirror):
                 for each in sql.lacking(connection, names.schema, table, rights)
             ]
         if lacks:
-            raise Retryable(f"the user of connection_string lacks {', '.join(lacks)}: grant it")
+            lacking = f"the user of connection_string lacks {', '.join(lacks)}"
+            raise Retryable.hinted(lacking, _grants(lacks, parameters(self.settings)), ": ")
 
-    def shares(self, count: int) -> list[str]:
+    def partitions(self, count: int) -> list[str]:
         with self._lock, self._session() as connection:
             names = _found(connection, self.settings)
-            return held.shares(connection, names, count) if names else []
+            return state.partitions(connection, names, count) if names else []
 
-    def held(self, share: str, prefix: str) -> Iterator[Held]:
-        with self._connected() as connection:
-            watched = partial(link.watched, connection, self.patience * base.READING)
+    def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
+        with self._translating() as connection:
+            watched = partial(client.watched, connection, self.timeout * base.READING)
             names = sql.Names.of(self.settings.table)
-            yield from held.rows(connection, names, share, prefix, watched)
+            yield from state.rows(connection, names, partition, prefix, watched)
 
-    def known(self, paths: Sequence[str]) -> dict[str, Known]:
+    def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
         with self._lock, self._session() as connection:
             names = _found(connection, self.settings)
-            return held.of(connection, names, paths) if names else {}
-
-    def close(self) -> None:
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = self._names = None
-            self._claims.forget()
+            return state.of(connection, names, paths) if names else {}
 
     @property
     def _mirrors(self) -> bool:
@@ -184,22 +136,35 @@ class Target(base.Mirror):
             return sql.claim(connection, self._prepared(connection), wanted)
 
     def _deliver(
-        self, events: Sequence[Event], places: list[int], failures: dict[int, DeliveryError]
+        self, events: Sequence[Event], indexes: list[int], failures: dict[int, DeliveryError]
     ) -> None:
-        """Write what stands at these places, halving where a row is refused until it is alone."""
-        try:
-            self._write([events[place] for place in places])
-        except _RowRefusedError as refused:
-            if len(places) == 1:
-                failures[places[0]] = refused.reason
+        """Write what stands at these indexes, halving where a row is refused until it is alone.
+
+        Halving ends with the connection, and after `timeout`: what is left then comes again.
+        """
+        end = time.monotonic() + self.timeout
+        waiting = [indexes]
+        while waiting:
+            part = waiting.pop()
+            try:
+                self._write([events[index] for index in part])
+            except _RowRefusedError as refused:
+                if len(part) == 1:
+                    failures[part[0]] = refused.reason
+                else:
+                    half = len(part) // 2
+                    waiting += [part[half:], part[:half]]
+            except DeliveryError as error:
+                if len(part) == len(events):
+                    raise
+                failures.update(dict.fromkeys(part, error))
+                if isinstance(error, NotConnected):
+                    failures.update(dict.fromkeys(chain.from_iterable(waiting), error))
+                    return
+            if waiting and time.monotonic() > end:
+                late = Retryable(f"not tried: finding refused rows took {self.timeout:g} s")
+                failures.update(dict.fromkeys(chain.from_iterable(waiting), late))
                 return
-            half = len(places) // 2
-            self._deliver(events, places[:half], failures)
-            self._deliver(events, places[half:], failures)
-        except DeliveryError as error:
-            if len(places) == len(events):
-                raise
-            failures.update(dict.fromkeys(places, error))
 
     def _write(self, events: Sequence[Event]) -> None:
         """One transaction.
@@ -223,15 +188,15 @@ class Target(base.Mirror):
             except UnicodeEncodeError as error:
                 reason: DeliveryError = Rejected(f"its text is not Unicode: {error}")
             except Error as error:
-                if (error.sqlstate or "")[:2] not in _ABOUT_A_ROW:
+                if (error.sqlstate or "")[:2] not in ABOUT_A_ROW:
                     raise
-                reason = link.translated(error)
+                reason = delivery_error(error)
             else:
                 return
             connection.rollback()
             raise _RowRefusedError(reason)
 
-    def _join(self, connection: "psycopg.Connection", entries: Sequence[Entry]) -> None:
+    def _join(self, connection: "psycopg.Connection", entries: Sequence[RegisterUpdate]) -> None:
         connection.execute(b"begin")
         _copy(connection, sql.STAGE, map(sql.staged, entries))
         only_puts = all(entry.register is Register.PUT for entry in entries)
@@ -249,7 +214,7 @@ class Target(base.Mirror):
                 names = _made(connection, self.settings)
             if self._mirrors:
                 connection.execute(sql.STAGED)
-                connection.execute(join.function(names))
+                connection.execute(mirror.function(names))
             self._names = names
         if self._mirrors and time.monotonic() > self._sweep_at:
             swept = connection.execute(sql.sweep(self._names)).rowcount
@@ -259,31 +224,52 @@ class Target(base.Mirror):
 
     @contextmanager
     def _session(self) -> "Iterator[psycopg.Connection]":
-        """The connection, of which no use lasts longer than `patience`."""
-        with self._connected() as connection, link.watched(connection, self.patience):
+        """The connection, of which no use lasts longer than `timeout`."""
+        with self._translating() as connection, client.watched(connection, self.timeout):
             yield connection
 
     @contextmanager
-    def _connected(self) -> "Iterator[psycopg.Connection]":
-        """The connection; what goes wrong with it is said in our words, and it is closed."""
+    def _translating(self) -> "Iterator[psycopg.Connection]":
+        """Lend the connection, and raise what goes wrong with it as delivery errors."""
         from psycopg import Error  # noqa: PLC0415
 
+        refused = None
         try:
-            if self._connection is not None and link.has_ended(self._connection):
-                self.close()
-            if self._connection is None:
-                parameters = login.parameters(self.settings)
-                self._connection = link.connect(parameters, self.settings)
-            yield self._connection
-        except _RowRefusedError:
-            raise
+            with self._connection() as connection:
+                try:
+                    yield connection
+                except _RowRefusedError as error:  # the connection can be used again
+                    refused = error
         except Error as error:
-            self.close()
-            reason = link.translated(error)
+            reason = delivery_error(error)
             raise Retryable(str(reason)) if isinstance(reason, Rejected) else reason from error
-        except BaseException:
-            self.close()
-            raise
+        if refused:
+            raise refused
+
+    def _connect(self) -> "psycopg.Connection":
+        return client.connect(parameters(self.settings), self.settings)
+
+    def _is_usable(self, connection: "psycopg.Connection") -> bool:
+        return not client.has_ended(connection)
+
+    def _drop(self) -> None:
+        super()._drop()
+        self._names = None
+        self._claims.forget()
+
+
+def _grants(lacks: Sequence[str], login: Mapping[str, str]) -> str:
+    """Return what to do about lacking rights, as SQL where that is known."""
+    by_table: dict[str, list[str]] = {}
+    for each in lacks:
+        right, _, where = each.partition(" on ")
+        if right != "CREATE":
+            by_table.setdefault(where, []).append(right)
+    user = login.get("user", "USER")
+    said = [f"GRANT {', '.join(rights)} ON {table} TO {user}" for table, rights in by_table.items()]
+    if any(each.startswith("CREATE ") for each in lacks):
+        said.append(f"make the table, or let {user} make it: GRANT CREATE ON SCHEMA … TO {user}")
+    return f"grant it: {'; '.join(said)}"
 
 
 class _RowRefusedError(Exception):
@@ -295,7 +281,7 @@ class _RowRefusedError(Exception):
 
 
 def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:
-    """The table by its full name, if it is there.
+    """Return the table by its full name, if it is there.
 
     Raises:
         Retryable: the table has other columns.
@@ -314,7 +300,7 @@ def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.
 
 
 def _made(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names:
-    """The tables, made where absent: by one connection at a time, as two would collide."""
+    """Return the tables, made where absent: by one connection at a time, as two would collide."""
     with connection.transaction():
         connection.execute(sql.ALONE)
         schema, _ = sql.columns(connection, settings.table)

@@ -17,18 +17,18 @@ that a put costs one upsert and nothing else.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from bucketcast.delivery.retention import TOMBSTONE_DAYS
 from bucketcast.event import Event
-from bucketcast.lifetime import TOMBSTONE_DAYS
-from bucketcast.namespace import ANY, Entry
+from bucketcast.namespace.registers import ANY, RegisterUpdate
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
+from bucketcast.targets.postgres.settings import GUARD
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
 Row = tuple[bytes, ...]
 """A row in COPY's text format, in pieces: joining many at once is cheaper than each by itself."""
-GUARD = "_guard"
 COLUMNS = {
     "namespace": {"key": "character varying", "value": "jsonb"},
     "access": {"event_time": "timestamp with time zone", "event_data": "jsonb"},
@@ -62,15 +62,15 @@ STAGE = b"copy pg_temp.bucketcast_staged from stdin"
 _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 
-def staged(entry: Entry) -> Row:
-    """A row of `bucketcast_staged`."""
+def staged(entry: RegisterUpdate) -> Row:
+    """Return a row of `bucketcast_staged`."""
     at = entry.time.removesuffix("Z")
     moment, bare = (entry.sequencer + at, "") if entry.sequencer else ("", at)
     return _row((entry.register, entry.version, moment, bare, entry.key), records(entry.event))
 
 
 def appended(event: Event, shape: Shape) -> Row:
-    """A row of the format `access`."""
+    """Return a row of the format `access`."""
     return _row((event.time,), shape.value(event))
 
 
@@ -102,7 +102,7 @@ class Names(NamedTuple):
 
 
 def beside_parameters(name: str) -> str:
-    """A name in a statement that has parameters, whose mark a quoted name may hold."""
+    """Return a name in a statement that has parameters, whose mark a quoted name may hold."""
     return name.replace("%", "%%")
 
 
@@ -118,7 +118,7 @@ def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
 
 
 def lacking(connection: "Connection", schema: str, table: str, rights: Iterable[str]) -> list[str]:
-    """The rights that the user lacks on a table, or CREATE on the schema where it is to be.
+    """Return the rights that the user lacks on a table, or CREATE on the schema where it is to be.
 
     A schema of "" is the one where the user's tables are made.
     """
@@ -163,7 +163,7 @@ create index on {names.guard} (noted_at)
 
 
 def where_claimed(table: str) -> str:
-    """Where `claim` writes, for people."""
+    """Return where `claim` writes, for people."""
     return f"the row from {Names.of(table).guard} whose key is the bucket's name alone"
 
 

@@ -4,23 +4,24 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
-from bucketcast.targets.redis.calls import EVENTS_A_CALL, Command, Fates, fitting
+from bucketcast.targets.redis.batch import EVENTS_A_CALL, Outcomes, fitting
+from bucketcast.targets.redis.client import Command
 
 
 def calls(
-    key: str, events: Sequence[Event], body: Callable[[Event], bytes], fates: Fates
+    key: str, events: Sequence[Event], body: Callable[[Event], bytes], outcomes: Outcomes
 ) -> Iterator[tuple[list[int], Command]]:
-    """The calls that append the events, each with the places of those in it."""
+    """Yield the calls that append the events, each with the indexes of those in it."""
     for start in range(0, len(events), EVENTS_A_CALL):
         items: list[bytes] = []
-        places: list[int] = []
-        for place, event in enumerate(events[start : start + EVENTS_A_CALL], start):
+        indexes: list[int] = []
+        for index, event in enumerate(events[start : start + EVENTS_A_CALL], start):
             try:
                 items.append(fitting(body(event)))
             except (UnicodeError, Rejected) as error:
                 failure: DeliveryError = Rejected(str(error))
-                fates.fail({place: failure})
+                outcomes.fail({index: failure})
             else:
-                places.append(place)
+                indexes.append(index)
         if items:
-            yield places, ("RPUSH", key, *items)
+            yield indexes, ("RPUSH", key, *items)

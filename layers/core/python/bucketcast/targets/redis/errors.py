@@ -1,25 +1,16 @@
-"""What redis-py raises, as an outcome that says what to do."""
+"""What redis-py raises, as an error that says what to do."""
 
 import re
-from typing import Protocol
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-
-
-class Given(Protocol):
-    """The target's options that a cure may name."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def tls(self) -> bool: ...
-
+from bucketcast.targets.base import IAM_HINT
+from bucketcast.targets.redis.settings import RedisSettings
 
 NEEDS = {
-    "hash": "+eval +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
+    "hash": "+eval +evalsha +ping +type +hget +hmget +hset +hdel +hlen +zadd +zrem +zrangebyscore",
     "list": "+rpush +ping +type",
 }
-_CURES = {
+_HINTS = {
     "WRONGTYPE": "'{key}' must hold a {type} or nothing: rename what is there, or set another key",
     "NOPERM": "the user needs ~{key}* {needs}",
     "CROSSSLOT": "on a cluster the key needs a tag, such as {{{key}}}",
@@ -42,32 +33,34 @@ _OF_LUA = re.compile(r"(?<!@)user_script:[0-9]+: (?!.*(SCRIPT KILL|not enough me
 is an @ before it, or the command's own error."""
 
 
-def stumbled(error: Exception) -> bool:
-    """Whether the script failed by itself, at what it was given."""
+def is_script_error(error: Exception) -> bool:
+    """Return whether the script failed by itself, at what it was given."""
     return bool(_OF_LUA.search(str(error)))
 
 
-def cure(word: str, given: Given, type_: str) -> str:
-    """What to do about an answer that holds this word."""
-    tls = "on" if given.tls else "off"
-    return _CURES[word].format(key=given.key, type=type_, needs=NEEDS[type_], tls=tls)
+def hint(word: str, settings: RedisSettings) -> str:
+    """Return what to do about an answer that holds this word."""
+    tls = "on" if settings.tls else "off"
+    return _HINTS[word].format(
+        key=settings.key, type=settings.type, needs=NEEDS[settings.type], tls=tls
+    )
 
 
-def outcome(error: Exception, given: Given, type_: str, where: str) -> DeliveryError:
-    """What the client raised, as an outcome that says what to do."""
+def delivery_error(error: Exception, settings: RedisSettings, where: str) -> DeliveryError:
+    """Return what the client raised as an error that says what to do."""
     from redis import exceptions  # noqa: PLC0415
 
     code = getattr(error, "status_code", None)
     found = f"{code} {error}" if code else str(error)
-    word = next((word for word in _CURES if word in found), "")
-    reason = f"{where}: {found}"
-    if word:
-        reason = f"{reason}; {cure(word, given, type_)}"
+    word = next((word for word in _HINTS if word in found), "")
+    reason, advice = f"{where}: {found}", hint(word, settings) if word else ""
     login = isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError)
+    if login and settings.by_iam:
+        advice = IAM_HINT
     if login or " alert " in found:  # by which TLS refuses a client's certificate
-        return NotAuthorized(reason)
+        return NotAuthorized.hinted(reason, advice)
     if "READONLY" in found or not isinstance(
         error, exceptions.ResponseError | exceptions.BusyLoadingError
     ):
-        return NotConnected(reason)
-    return Retryable(reason)
+        return NotConnected.hinted(reason, advice)
+    return Retryable.hinted(reason, advice)

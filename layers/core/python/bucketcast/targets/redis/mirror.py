@@ -4,20 +4,25 @@ An event that the script does not take, or fails at, is rejected alone: a call t
 again by halves, and what was folded into the rejected event is folded again without it.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 import msgspec
 
+from bucketcast.delivery.retention import TOMBSTONE_DAYS
 from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
-from bucketcast.lifetime import TOMBSTONE_DAYS
-from bucketcast.namespace import Entry, Register, fold
+from bucketcast.namespace.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
-from bucketcast.targets.redis.calls import EVENTS_A_CALL, Command, Fates, fitting
-from bucketcast.targets.redis.errors import stumbled
-from bucketcast.targets.redis.script import CLAIM, SCRIPT
+from bucketcast.targets.redis.batch import EVENTS_A_CALL, Outcomes, fitting
+from bucketcast.targets.redis.client import Command
+from bucketcast.targets.redis.errors import is_script_error
 
+SCRIPT = files(__package__).joinpath("mirror.lua").read_text()
+CLAIM = files(__package__).joinpath("claim.lua").read_text()
 UNREADABLE = (
     "no mirror could read its record again: sequencer, time, version or object do not stand in it "
     "as MinIO writes them"
@@ -28,23 +33,23 @@ _pack = msgspec.msgpack.Encoder().encode
 
 Fields = tuple[str | bool, ...]
 """An entry's, as the script reads them; behind its number in the call for a put or an overlay."""
-Part = list[tuple[Entry, Fields]]
+Part = list[tuple[RegisterUpdate, Fields]]
 Exchange = Callable[[Iterable[tuple[Part, Command]]], Iterator[tuple[Part, Any]]]
 """Make calls; each part comes back with its answer, which is an exception where it was refused."""
 
 
 def guard(key: str) -> tuple[str, str]:
-    """The hash that stands beside the hash `key`, and the sorted set of what ages in it."""
+    """Return the hash that stands beside the hash `key`, and the sorted set of what ages in it."""
     return f"{key}:guard", f"{key}:guard:aged"
 
 
 def sources(key: str) -> str:
-    """The hash that says whose each bucket is."""
+    """Return the hash that says whose each bucket is."""
     return f"{key}:guard:sources"
 
 
 def claim(key: str, wanted: Mapping[str, str]) -> Command:
-    """The call by which sources claim buckets, answered by whose each of the buckets is."""
+    """Return the call by which sources claim buckets, answered by whose each of the buckets is."""
     flat = (text for pair in wanted.items() for text in pair)
     return ("EVAL", CLAIM, 2, key, sources(key), *flat)
 
@@ -58,17 +63,18 @@ class Delivery:
     def __init__(
         self,
         events: Sequence[Event],
-        fates: Fates,
+        outcomes: Outcomes,
         key: str,
         now: int,
         reason: Callable[[Exception], DeliveryError],
     ) -> None:
         self._events = events
-        self._fates = fates
+        self._outcomes = outcomes
         self._key = key
         self._now = now
         self._reason = reason
         self._again: set[int] = set()
+        self._loads = False
 
     def run(self, exchange: Exchange) -> None:
         """Write all of which nothing is known yet.
@@ -76,7 +82,7 @@ class Delivery:
         Raises:
             RedisError, OSError: of what is still open, nothing will be known.
         """
-        entries = fold(self._events, self._fates.failures)
+        entries = fold(self._events, self._outcomes.failures)
         while entries:
             self._again.clear()
             parts: Iterable[Part] = self._parts(entries)
@@ -86,7 +92,7 @@ class Delivery:
             others = {*range(len(self._events))} - self._again
             entries = fold(self._events, others) if self._again else []
 
-    def _parts(self, entries: Sequence[Entry]) -> Iterator[Part]:
+    def _parts(self, entries: Sequence[RegisterUpdate]) -> Iterator[Part]:
         """Made one by one, while the server works on the last; what cannot be written is blamed."""
         for start in range(0, len(entries), EVENTS_A_CALL):
             part: Part = []
@@ -107,19 +113,26 @@ class Delivery:
             flat[entry.register] += fields
         forgotten = self._now - TOMBSTONE_DAYS * 86_400
         batch = _pack((*(flat[each] for each in _ORDER), self._now, forgotten))
-        return ("EVAL", SCRIPT, 3, self._key, *guard(self._key), batch)
+        how = ("EVAL", SCRIPT) if self._loads else ("EVALSHA", _sha1(SCRIPT))
+        self._loads = False
+        return (*how, 3, self._key, *guard(self._key), batch)
 
     def _took(self, part: Part, answer: Any) -> list[Part]:
         """Take in what became of a part; the halves that have to be tried by themselves."""
+        from redis.exceptions import NoScriptError  # noqa: PLC0415 - only who delivers carries it
+
         if not isinstance(answer, Exception):
             refused = [part[number][0] for number in answer]
-            self._fates.arrived(place for entry, _ in part for place in entry.places)
+            self._outcomes.arrived(index for entry, _ in part for index in entry.indexes)
             for entry in refused:
                 self._blame(entry, Rejected(UNREADABLE))
             return []
+        if isinstance(answer, NoScriptError):  # EVAL loads it for all that follow
+            self._loads = True
+            return [part]
         error = self._reason(answer)
-        if not stumbled(answer):
-            self._fates.fail({place: error for entry, _ in part for place in entry.places})
+        if not is_script_error(answer):
+            self._outcomes.fail({index: error for entry, _ in part for index in entry.indexes})
         elif len(part) == 1:
             self._blame(part[0][0], Rejected(str(error)))
         else:
@@ -127,16 +140,21 @@ class Delivery:
             return [part[:half], part[half:]]
         return []
 
-    def _blame(self, entry: Entry, error: Rejected) -> None:
+    def _blame(self, entry: RegisterUpdate, error: Rejected) -> None:
         """Reject the event whose text it is; what was folded into it has to be written again."""
         own = entry.own(self._events)
-        self._fates.fail({own: error})
-        others = [place for place in entry.places if place != own]
-        self._fates.open.update(others)
+        self._outcomes.fail({own: error})
+        others = [index for index in entry.indexes if index != own]
+        self._outcomes.open.update(others)
         self._again.update(others)
 
 
-def _fields(entry: Entry) -> Fields:
+@lru_cache(2)
+def _sha1(script: str) -> str:
+    return hashlib.sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+
+def _fields(entry: RegisterUpdate) -> Fields:
     """Raise `Rejected` for what is larger than Redis takes, and what text and JSON raise."""
     register, key, version, event = entry.register, entry.key, entry.version, entry.event
     if register is Register.REMOVAL:

@@ -1,0 +1,212 @@
+"""The folders that become layers and functions: built once per content, without Docker.
+
+A bundle is named by a hash of all that goes into it and appears under its name only when complete,
+so a second synth builds nothing and an interrupted one leaves nothing half made. Why this is not
+CDK's own bundling: `docs/adr/0001-bundles-are-built-beside-cdk.md`.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from packaging.markers import Marker
+
+from bucketcast import targets
+from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.settings.options import options_of
+from bucketcast_cdk import package, sources
+from bucketcast_cdk.platform import Platform
+
+# Part of every hash: to be raised when the way of building changes.
+_RECIPE: Final = "1"
+_IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
+_COMMAND: Final = frozenset(
+    {"aws/dlq", "bucketcast/cli", "bucketcast/cost", "bucketcast/dlq", "bucketcast/migrate"}
+)
+"""What only the command line needs: a change of it is to redeploy no function and no job."""
+# `name==1.0 ; marker \` and the hashes after it
+_MARKER: Final = re.compile(r"^(?P<pin>[^;#\s][^;#]*?)\s*;\s*(?P<marker>[^\\#]+?)\s*(?P<rest>\\?)$")
+
+
+class Bundles:
+    """Builds bundles of the sources in `root` for one platform, into `sources.cache(root)`."""
+
+    def __init__(self, root: Path, platform: Platform) -> None:
+        self._root = root
+        self._platform = platform
+        self._cache = sources.cache(root)
+        self._interpreter = platform.interpreter()
+
+    @property
+    def has_bytecode(self) -> bool:
+        """Whether cold starts are spared the compiling: Lambda's file system keeps none of it."""
+        return self._interpreter is not None
+
+    def core(self) -> Path:
+        """Build the layer of first-party code."""
+        source = sources.package(self._root)
+
+        def fill(out: Path) -> None:
+            shutil.copytree(source, out / "python" / source.name, ignore=_skipped)
+
+        return self._build("core", _contents(source), fill)
+
+    def function(self, name: str) -> Path:
+        """Build a function's folder and its start, whose dotted paths are what they are here."""
+        inside, start = Path("functions") / name, Path("functions") / "startup.py"
+        source = self._root / inside
+
+        def fill(out: Path) -> None:
+            shutil.copytree(source, out / inside, ignore=_skipped)
+            shutil.copyfile(self._root / start, out / start)
+
+        inputs = (*_contents(source), (self._root / start).read_text())
+        return self._build(f"function-{name}", inputs, fill)
+
+    def packages(self, label: str, requirements: Path) -> Path | None:
+        """Build a layer of the wheels that a requirements file pins; None when it pins none.
+
+        Raises:
+            ConfigErrors: pip found no wheels for the platform, or could not get them.
+        """
+        wanted = for_platform(requirements.read_text(), self._platform)
+        if not any(line and not line.startswith(("#", " ")) for line in wanted.splitlines()):
+            return None
+
+        def fill(out: Path) -> None:
+            sys.stderr.write(f"Bundling {label} for python{self._platform.python} ...\n")
+            pinned = out / "requirements.txt"
+            pinned.write_text(wanted)
+            self._install(requirements, pinned, out / "python")
+            pinned.unlink()
+
+        inputs = (wanted, *self._platform.pip_options, self._platform.machine)
+        return self._build(label, inputs, fill)
+
+    def jobs(self) -> Path:
+        """Build the jobs' package, a zip file: our code, and what it needs beside Glue's own.
+
+        Raises:
+            ConfigErrors: as `packages`.
+        """
+        layers = self._root / "layers"
+        wanted = {"runtime": layers / "runtime", "jobs-own": layers / "jobs"} | {
+            f"client-{kind}": layers / "clients" / kind for kind in mirrors()
+        }
+        needed = [
+            self.packages(label, folder / "requirements.txt") for label, folder in wanted.items()
+        ]
+        ours = [sources.package(self._root), self._root / "glue_jobs"]
+
+        def fill(out: Path) -> None:
+            with tempfile.TemporaryDirectory() as scratch:
+                for source in ours:
+                    shutil.copytree(source, Path(scratch) / source.name, ignore=_skipped)
+                modules = [each / "python" for each in needed if each]
+                package.write(out / package.NAME, [*modules, Path(scratch)], ["__pycache__"])
+
+        inputs = [path.name for path in needed if path]
+        for source in ours:
+            inputs += _contents(source)
+        return self._build("jobs", inputs, fill) / package.NAME
+
+    def _install(self, requirements: Path, pinned: Path, target: Path) -> None:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
+        command += ["--disable-pip-version-check", "--no-input", "--require-hashes"]
+        command += ["--only-binary=:all:", *self._platform.pip_options]
+        command += ["--target", str(target), "--requirement", str(pinned)]
+        # The requirements come from this repository, with hashes.
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise ConfigErrors(
+                [
+                    ConfigError(
+                        str(requirements.relative_to(self._root)),
+                        f"pip could not install it for python{self._platform.python} "
+                        f"on {self._platform.machine}:\n{done.stderr.strip()[-1_000:]}\n",
+                        "each line needs a wheel for it, and the package index must be reachable",
+                    )
+                ]
+            )
+        shutil.rmtree(target / "bin", ignore_errors=True)
+
+    def _build(self, label: str, inputs: Iterable[str], fill: Callable[[Path], None]) -> Path:
+        digest = hashlib.sha256(_RECIPE.encode())
+        bytecode = self._platform.python if self.has_bytecode else "none"
+        for part in (bytecode, *inputs):
+            digest.update(b"\0" + part.encode())
+        done = self._cache / f"{label}-{digest.hexdigest()[:20]}"
+        if done.exists():
+            return done
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self._cache, prefix=".") as scratch:
+            out = Path(scratch) / "bundle"
+            out.mkdir()
+            fill(out)
+            self._compile(out)
+            try:
+                out.rename(done)
+            except OSError:  # another synth was first
+                if not done.exists():
+                    raise
+        return done
+
+    def _compile(self, out: Path) -> None:
+        """Add bytecode that is never compared with its source: zip files carry no true times."""
+        if self._interpreter is None:
+            return
+        command = [self._interpreter, "-m", "compileall", "-q", "-j", "0"]
+        command += ["--invalidation-mode", "unchecked-hash", "-s", str(out), str(out)]
+        # Not checked: a package may hold templates that are no Python, and bytecode is a nicety.
+        subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+
+
+def mirrors() -> list[str]:
+    """Return the kinds of target that can hold the bucket's content, which a job may look into."""
+    declared: dict[str, Any] = {kind: targets.load(kind).Settings for kind in targets.kinds()}
+    return [
+        kind
+        for kind, settings in declared.items()
+        if "format" in (options := options_of(settings)) and "namespace" in options["format"].type
+    ]
+
+
+def for_platform(requirements: str, platform: Platform) -> str:
+    """Drop what the platform does not need: pip asks the running interpreter's markers instead."""
+    kept: list[str] = []
+    wanted = True
+    for line in requirements.splitlines():
+        if not line.startswith((" ", "\t")):
+            found = _MARKER.match(line)
+            wanted = found is None or Marker(found["marker"]).evaluate(platform.markers)
+            if found and wanted:
+                kept.append(f"{found['pin']} {found['rest']}".rstrip())
+                continue
+        if wanted:
+            kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+def _skipped(folder: str, names: list[str]) -> set[str]:
+    """Return the names in a source folder that no bundle carries."""
+    parent = Path(folder).name
+    return _IGNORED(folder, names) | {name for name in names if f"{parent}/{name}" in _COMMAND}
+
+
+def _contents(folder: Path) -> list[str]:
+    """Names and hashes of the files that a copy of the folder would hold."""
+    found: list[str] = []
+    for path, folders, files in os.walk(folder):
+        skipped = _skipped(path, [*folders, *files])
+        folders[:] = sorted(name for name in folders if name not in skipped)
+        for name in sorted(name for name in files if name not in skipped):
+            file = Path(path) / name
+            found += [str(file.relative_to(folder)), hashlib.sha256(file.read_bytes()).hexdigest()]
+    return found

@@ -1,0 +1,245 @@
+"""The construct: ingest, one delivery per configured target, and the attached buckets."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import Annotations, CfnOutput, Stack, Tags, Token
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from bucketcast.aws.runtime.orphans import PULL
+from bucketcast.config import Deployment, load
+from bucketcast.config.loopback import unreachable
+from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast_cdk import eventbridge, existing, limits, outputs
+from bucketcast_cdk.alarms import Watched, page, watch_called
+from bucketcast_cdk.assets import Assets
+from bucketcast_cdk.attachments import Attachments
+from bucketcast_cdk.control import Control
+from bucketcast_cdk.dashboard import Dashboard
+from bucketcast_cdk.delivery import Delivery
+from bucketcast_cdk.entry import Entry
+from bucketcast_cdk.failures import Failures
+from bucketcast_cdk.function import functions_in
+from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.nested_stacks import Nesting
+from bucketcast_cdk.pipeline import Pipeline
+from bucketcast_cdk.platform import LAMBDA, local_platform
+from bucketcast_cdk.runtime import Runtime, let_look
+from bucketcast_cdk.scans import Scans, report_buckets
+from bucketcast_cdk.sources import ROOT
+from bucketcast_cdk.tracing import trace
+from bucketcast_cdk.trail import trail_arn
+
+
+class Bucketcast(Construct):
+    """Bucket notifications for a stack: queues, functions, rules' table, alarms and attachments.
+
+    Names of queues and functions begin with the stack's name, so a stack holds one. `config` is the
+    path of a `bucketcast.toml`, its tables as a mapping, or what `bucketcast.config.load` returned;
+    the variables `MINIO_NOTIFY_*` count in the last case only. `buckets` are constructs for its
+    tables `[bucket.NAME]`, by that name. `local` is for the local AWS: bundles for this
+    interpreter, and nothing outlives the stack.
+
+    `ingress` is the queue that all sources write to; `target(kind, id)` has a target's queues and
+    function, for metrics, alarms and grants.
+
+    Raises:
+        ConfigErrors: all that is wrong with the configuration, or a limit of AWS that it reaches.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Deployment | Mapping[str, Any] | Path | str,
+        buckets: Mapping[str, s3.IBucket] | None = None,
+        local: bool = False,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        constructs = dict(buckets or {})
+        config = existing.bound(_loaded(config, local=local), constructs)
+        if wrong := [*_misplaced(self), *_unusable(config, stack.stack_name, local=local)]:
+            raise ConfigErrors(wrong)
+        self.node.add_validation(existing.Notified(constructs, config.buckets))
+        assets = Assets(self, "Assets", ROOT, local_platform() if local else LAMBDA)
+        self._annotate(config, assets)
+        nesting = Nesting(self, on=config.nested)
+        ingest = Ingest(self, "Ingest", config=config, assets=assets, nesting=nesting, local=local)
+        self.ingress = ingest.watched
+        self._targets = {
+            (target.kind, target.id): Delivery(
+                self,
+                f"Target-{target.kind}-{target.id}",
+                target=target,
+                sync_events=config.sync_events,
+                assets=assets,
+                local=local,
+                table=ingest.rules,
+                keys=config.kms_keys,
+                nesting=nesting,
+            )
+            for target in config.targets
+        }
+        deliveries = list(self._targets.values())
+        queues = [delivery.queue for delivery in deliveries]
+        ingest.feeds(queues)
+        ingest.let_write(eventbridge.of_stack(stack))
+        runtime = Runtime(
+            self,
+            "Runtime",
+            config=config,
+            ingest=ingest,
+            assets=assets,
+            nesting=nesting,
+            local=local,
+        )
+        trail = None if local else trail_arn(self, config)
+        if trail:
+            CfnOutput(self, "AccessTrail", value=trail)
+            if config.bucket_events:
+                CfnOutput(self, "BucketEvents", value="on")
+        attachments = Attachments(
+            self,
+            "Wiring",  # an id of every deployed stack (see `Attachments`)
+            trail=trail,
+            config=config,
+            ingest=ingest,
+            assets=assets,
+            nesting=nesting,
+            reports=report_buckets(config.scans),
+            local=local,
+            labels={bucket.bucket_name: name for name, bucket in constructs.items()},
+        )
+        waiting = {each.arn: each.queues for each in deliveries}
+        served = (*config.runtime.kinds, *([PULL] if config.topics.pull else []))
+        attachments.keep_what_waits(waiting, config.discard, served, runtime)
+        if config.pipeline:
+            pipeline = Pipeline(
+                self,
+                "Pipeline",
+                options=config.pipeline,
+                config=config,
+                ingest=ingest,
+                queues=queues,
+                assets=assets,
+                nesting=nesting,
+                local=local,
+            )
+            names = [job.name for job in pipeline.jobs.values()]
+            lost = Failures(self, "Lost", jobs=names, nesting=nesting)
+            Scans(
+                self,
+                "Scans",
+                scans=config.scans,
+                job=pipeline.jobs["scan"].name,
+                runs=pipeline.runs("scan"),
+                assets=assets,
+                entries=attachments,
+                lost=lost.queue,
+                nesting=nesting,
+            )
+        Tags.of(self).add("application", "bucketcast")
+        if config.entry:
+            entry = Entry(
+                self,
+                "Entry",
+                config=config.entry,
+                ingest=ingest,
+                assets=assets,
+                keys=config.kms_keys,
+            )
+            self._watch(nesting, entry, "entry", entry.function)
+            CfnOutput(self, "EntryUrl", value=entry.url)
+        if config.control:
+            control = Control(self, "Control", ingest=ingest, assets=assets)
+            runtime.let_manage(control.role)
+            let_look(control.role, deliveries)
+            if trail:
+                control.let_follow(trail)
+            self._watch(nesting, control, "control", control.function)
+            CfnOutput(self, "ControlUrl", value=control.url)
+        self._outputs(ingest, config, attachments)
+        watched = [ingest.watched, *runtime.watched, *(each.watched for each in deliveries)]
+        self._observe(config, watched, local=local)
+        outputs.name_within(self)
+
+    def target(self, kind: str, id_: str) -> Delivery:
+        """Return what was made for the target `[notify_<kind>.<id>]`.
+
+        Raises:
+            KeyError: the configuration has no such target.
+        """
+        return self._targets[kind, id_]
+
+    def _annotate(self, config: Deployment, assets: Assets) -> None:
+        """Let the synthesis say what to know and what to better."""
+        for note in config.notes:
+            Annotations.of(self).add_info(note)
+        if assets.lacks_bytecode:
+            Annotations.of(self).add_warning_v2(
+                "bucketcast:no-bytecode",
+                f"python{assets.platform.python} is not installed, so the layers have no bytecode "
+                "and cold starts take two to three times as long; install it, e.g. with "
+                f"`uv python install {assets.platform.python}`",
+            )
+
+    def _observe(self, config: Deployment, watched: Sequence[Watched], *, local: bool) -> None:
+        """Let people see all that was made so far."""
+        for found in functions_in(self):
+            found.keep_logs(config.log_retention_days)
+        if config.tracing:
+            trace(self)
+        page(self, config.alarms, local=local)
+        if config.dashboard:
+            Dashboard(self, "Dashboard", watched=watched, local=local)
+
+    @staticmethod
+    def _watch(nesting: Nesting, own: Construct, name: str, function: lambda_.Function) -> None:
+        place = nesting.place("Alarms", name, own)
+        watch_called(place, f"{nesting.prefix}{name}", function)
+
+    def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
+        CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
+        CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
+        CfnOutput(self, "TakesEffect", value=attachments.takes_effect)
+        CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
+        # `bucketcast test` asks: an earlier ingest would have its events dead-lettered.
+        CfnOutput(self, "RoutesAddressed", value="on")
+
+
+def _loaded(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool) -> Deployment:
+    if isinstance(config, Deployment):
+        return config
+    source = Path(config) if isinstance(config, str) else config
+    return load(source, {}, local=local)
+
+
+def _misplaced(made: Bucketcast) -> Iterator[ConfigError]:
+    """Find what is wrong with the place of a Bucketcast."""
+    stack = Stack.of(made)
+    if Token.is_unresolved(stack.stack_name):
+        yield ConfigError(
+            made.node.path,
+            "is in a nested stack, whose name only the deploy knows",
+            "put it into a stack of the app: its names begin with the stack's",
+        )
+    others = [each for each in stack.node.find_all() if isinstance(each, Bucketcast)]
+    if len(others) > 1:
+        yield ConfigError(
+            made.node.path,
+            f"is the second in stack {stack.stack_name}",
+            "one a stack, with all targets in one configuration",
+        )
+
+
+def _unusable(config: Deployment, stack: str, *, local: bool) -> Iterator[ConfigError]:
+    """Find what AWS would refuse or could not reach."""
+    yield from limits.validation_errors(config, stack)
+    if not local:
+        yield from unreachable(config.targets)

@@ -1,0 +1,106 @@
+"""The dashboard of a stack: the alarms first, then the targets that fare worst.
+
+A dashboard has room for so many metrics. What does not fit is left out, cost first, and the
+dashboard says so.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from aws_cdk import ArnFormat, Aws, CfnOutput, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from bucketcast_cdk import quotas, widgets
+from bucketcast_cdk.alarms import Watched
+from bucketcast_cdk.widgets import Group, Row
+
+_ALARMS: Final = 100
+"""Alarms in one widget, at most."""
+_HEADING: Final = (
+    "# {}\n`docs/operations.md` says what each alarm means and what to do. Graphs by target show "
+    'the ten worst. AWS charges $3.00 a month for it; `dashboard = "off"` in `bucketcast.toml` '
+    "leaves it out."
+)
+
+
+class Dashboard(Construct):
+    """The dashboard `<stack>-<region>`: all regions of an account share names of dashboards."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, watched: Sequence[Watched], local: bool
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        functions = widgets.functions(scope)
+        groups = {
+            "events": widgets.of_events(len(watched), stack.stack_name),
+            "queues": widgets.of_queues(watched, stack.stack_name),
+            "functions": widgets.of_functions(functions),
+            "cost": widgets.of_cost(watched, functions),
+        }
+        shown = fitting(groups, quotas.MOST["metrics of a dashboard"])
+        name = f"{stack.stack_name}-{Aws.REGION}"
+        made = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
+        made.add_widgets(_heading(stack.stack_name, groups.keys() - shown.keys()))
+        for row in self._alarms():
+            made.add_widgets(*row)
+        for group in shown.values():
+            for row in group.rows:
+                made.add_widgets(*row)
+        for row in widgets.of_failures(functions):
+            made.add_widgets(*row)
+        if not local:
+            console = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home"
+            link = f"{console}?region={Aws.REGION}#dashboards/dashboard/{name}"
+            CfnOutput(scope, "DashboardUrl", value=link)
+
+    def _alarms(self) -> Iterator[Row]:
+        """Yield the alarms that were made so far; those that changed last come first."""
+        stack = Stack.of(self)
+        names = [
+            each.alarm_name
+            for each in stack.node.find_all()
+            if isinstance(each, cloudwatch.CfnAlarm) and each.alarm_name
+        ]
+        arns = [
+            stack.format_arn(
+                service="cloudwatch",
+                resource="alarm",
+                resource_name=name,
+                arn_format=ArnFormat.COLON_RESOURCE_NAME,
+            )
+            for name in names
+        ]
+        for start in range(0, len(arns), _ALARMS):
+            some = arns[start : start + _ALARMS]
+            yield [
+                cloudwatch.AlarmStatusWidget(
+                    title="Alarms",
+                    alarms=[
+                        cloudwatch.Alarm.from_alarm_arn(self, f"Alarm{start + number}", arn)
+                        for number, arn in enumerate(some)
+                    ],
+                    sort_by=cloudwatch.AlarmStatusWidgetSortBy.STATE_UPDATED_TIMESTAMP,
+                    width=widgets.FULL,
+                    height=min(2 + len(some) // 8, 12),
+                )
+            ]
+
+
+def fitting(groups: Mapping[str, Group], room: int) -> dict[str, Group]:
+    """Return the first groups, as many as there is room for their metrics."""
+    shown = {}
+    for name, group in groups.items():
+        room -= group.metrics
+        if room < 0:
+            break
+        shown[name] = group
+    return shown
+
+
+def _heading(stack: str, left_out: set[str]) -> cloudwatch.IWidget:
+    text = _HEADING.format(stack)
+    if left_out:
+        text += f" Too many targets for one dashboard: {', '.join(sorted(left_out))} left out."
+    return cloudwatch.TextWidget(markdown=text, width=widgets.FULL, height=2)

@@ -1,0 +1,56 @@
+"""A function in a VPC: its interfaces, and a security group of its own where none is named."""
+
+from typing import Final, NamedTuple
+
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from bucketcast.settings.egress import VARIABLE, Egress
+from bucketcast_cdk import nag
+from bucketcast_cdk.function import Function
+
+_ACTIONS: Final = (
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+)
+
+
+class Network(NamedTuple):
+    """Where a function runs, by the ids of EC2; in no VPC without `subnets`."""
+
+    vpc: str | None
+    subnets: tuple[str, ...]
+    security_groups: tuple[str, ...]
+
+
+def join(scope: Construct, made: Function, name: str, it: Network) -> None:
+    """Use the ids as given: to look a VPC up would need AWS at synth."""
+    if not it.subnets:
+        return
+    made.role.add_to_policy(iam.PolicyStatement(actions=list(_ACTIONS), resources=["*"]))
+    nag.accept_network_interfaces(made.role)
+    groups = list(it.security_groups)
+    if not groups and it.vpc:
+        group = ec2.CfnSecurityGroup(
+            scope,
+            "SecurityGroup",
+            vpc_id=it.vpc,
+            group_description=f"{name}: may connect to anything, is connected to by none",
+        )
+        groups = [group.attr_group_id]
+    cfn = made.function.node.default_child
+    if isinstance(cfn, lambda_.CfnFunction):
+        cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+            subnet_ids=list(it.subnets), security_group_ids=groups
+        )
+
+
+def egress(kind: str, allowed: Egress, *, local: bool) -> dict[str, str]:
+    """Return the variable that limits where a webhook's function connects to; locally anywhere."""
+    return {VARIABLE: allowed.to_text()} if kind == "webhook" and not local else {}

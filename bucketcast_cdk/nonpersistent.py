@@ -1,0 +1,58 @@
+"""The queue that all topics of a kind share whose events have one attempt each."""
+
+from typing import Final
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_lambda_event_sources as sources
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from bucketcast.runtime.model import once_queue
+from bucketcast.topics.model import KINDS
+from bucketcast_cdk import nag
+from bucketcast_cdk.function import Function
+
+TOPIC_KINDS: Final = frozenset(KINDS.values())
+_RETENTION: Final = Duration.days(1)
+"""What nobody has tried for so long is lost, and was to be."""
+
+
+class NonPersistentQueue(Construct):
+    """One queue, and the function of the kind is called for it.
+
+    It has no dead letters: what has failed is lost, and is counted.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a queue and its reader are made of
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        prefix: str,
+        kind: str,
+        function: Function,
+        timeout: int,
+        max_concurrency: int | None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.queue = sqs.Queue(
+            self,
+            "Queue",
+            queue_name=once_queue(prefix, kind),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=_RETENTION,
+            removal_policy=RemovalPolicy.DESTROY,
+            visibility_timeout=Duration.seconds(6 * timeout),
+        )
+        nag.accept_no_dead_letters(self.queue)
+        # A longer timeout than the queue hides a message for is refused, so the queue comes first.
+        function.function.node.add_dependency(self.queue)
+        function.function.add_event_source(
+            sources.SqsEventSource(
+                self.queue,
+                batch_size=10,
+                max_concurrency=max_concurrency,
+                report_batch_item_failures=True,
+            )
+        )

@@ -1,0 +1,79 @@
+"""What the code runs on: Lambda's arm64, Glue's x86_64, or locally the interpreter running now."""
+
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from aws_cdk import aws_lambda as lambda_
+
+# Wheels for glibc systems carry the oldest glibc they need as tag, and pip takes them literally.
+_WHEEL_TAGS: Final = ("manylinux_2_28", "manylinux_2_17", "manylinux2014")
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A Python version (`3.13`) on a machine (`aarch64` | `x86_64`), as Linux names them."""
+
+    python: str
+    machine: str
+    here: bool  # the functions run on this machine, with this interpreter
+
+    @property
+    def runtime(self) -> lambda_.Runtime:
+        return lambda_.Runtime(f"python{self.python}", lambda_.RuntimeFamily.PYTHON)
+
+    @property
+    def architecture(self) -> lambda_.Architecture:
+        arm = self.machine in {"aarch64", "arm64"}
+        return lambda_.Architecture.ARM_64 if arm else lambda_.Architecture.X86_64
+
+    @property
+    def pip_options(self) -> tuple[str, ...]:
+        """What makes pip choose wheels of this platform."""
+        if self.here:
+            return ()
+        tags = [f"--platform={tag}_{self.machine}" for tag in _WHEEL_TAGS]
+        return (*tags, f"--python-version={self.python}", "--implementation=cp")
+
+    @property
+    def markers(self) -> dict[str, str]:
+        """The names of environment markers, as they stand on this platform."""
+        if self.here:
+            return {}
+        return {
+            "implementation_name": "cpython",
+            "os_name": "posix",
+            "platform_machine": self.machine,
+            "platform_python_implementation": "CPython",
+            "platform_system": "Linux",
+            "python_full_version": f"{self.python}.0",
+            "python_version": self.python,
+            "sys_platform": "linux",
+        }
+
+    def interpreter(self) -> str | None:
+        """Return an interpreter on this machine whose bytecode the functions can read."""
+        if self.here or self.python == local_platform().python:
+            return sys.executable
+        found = shutil.which(f"python{self.python}")
+        # A version manager leaves stubs on PATH for versions that are not switched on.
+        if found and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode:  # noqa: S603
+            return None
+        return found
+
+
+_GLUE_PYTHON: Final = {"6.0": "3.13", "5.1": "3.11"}
+LAMBDA: Final = Platform(python="3.13", machine="aarch64", here=False)
+
+
+def glue_platform(version: str) -> Platform:
+    """Return what the jobs of a Glue version run on."""
+    return Platform(python=_GLUE_PYTHON[version], machine="x86_64", here=False)
+
+
+def local_platform() -> Platform:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Platform(python=version, machine=platform.machine(), here=True)

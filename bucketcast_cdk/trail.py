@@ -1,0 +1,71 @@
+"""The trail that logs the calls that S3 does not notify of: reads, legal holds, buckets."""
+
+from typing import Final
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_cloudtrail as cloudtrail
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from bucketcast.config import Deployment
+from bucketcast.rules import trail_selectors
+from bucketcast_cdk import nag
+from bucketcast_cdk.removal_policy import removal_policy
+
+_KEPT: Final = Duration.days(7)
+
+
+def trail_name(stack: str) -> str:
+    """Return the trail's name; rights to it outlive it by this."""
+    return f"{stack}-access"
+
+
+def trail_arn(scope: Construct, config: Deployment) -> str | None:
+    """Return the ARN of the trail that is named, or else of one that is made where it is needed."""
+    if config.trail:
+        stack = Stack.of(scope)
+        where = f"arn:{stack.partition}:cloudtrail:{stack.region}:{stack.account}"
+        return config.trail if ":" in config.trail else f"{where}:trail/{config.trail}"
+    if not any(bucket.access_events for bucket in config.buckets.values()):
+        return None
+    return AccessTrail(scope, "Access", bucket_events=config.bucket_events).trail.trail_arn
+
+
+class AccessTrail(Construct):
+    """A trail of this region, and the bucket that every trail must have.
+
+    It is made to log nothing, or with `bucket_events` the management events that write. The data
+    events, which cost money, are selected when buckets are attached and whenever a rule comes or
+    goes. CloudFormation writes all selectors anew where these change, hence `BucketEvents` among
+    the properties of each attached bucket.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, bucket_events: bool) -> None:
+        super().__init__(scope, construct_id)
+        log = s3.Bucket(
+            self,
+            "Log",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            lifecycle_rules=[
+                s3.LifecycleRule(expiration=_KEPT, abort_incomplete_multipart_upload_after=_KEPT)
+            ],
+            # Not empty, it could not be deleted; it empties itself within a week.
+            removal_policy=removal_policy(keep=True),
+        )
+        nag.accept_log_bucket(log)
+        self.trail = cloudtrail.Trail(
+            self,
+            "Trail",
+            trail_name=trail_name(Stack.of(self).stack_name),
+            bucket=log,
+            is_multi_region_trail=False,
+            include_global_service_events=False,
+        )
+        made = self.trail.node.default_child
+        if isinstance(made, cloudtrail.CfnTrail):
+            nothing = trail_selectors.nothing(log.bucket_arn)
+            first = dict(trail_selectors.MANAGEMENT) if bucket_events else nothing
+            made.event_selectors = None
+            made.add_property_override("AdvancedEventSelectors", [first])

@@ -1,0 +1,116 @@
+"""`Custom::BucketNotification`: attach a bucket of the configuration to the ingress queue.
+
+Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
+and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). For
+events of our own also `RulesTable` and `Overlap`: for how many seconds both transports are kept
+when `Via` changes. With access events also `Trail` (ARN), `Stack` and `BucketEvents`: when that
+changes, CloudFormation writes the trail's selectors anew. The trail then logs the calls that the
+bucket's rules ask for.
+
+Created and attached buckets are treated alike: other entries in the bucket's notifications stay,
+and so does what `bucketcast attach` had made where a deploy is rolled back.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from bucketcast.attach.notifications import Overlap
+from bucketcast.aws import propagation
+from bucketcast.aws.attach.cutover import Cutover, Cutovers
+from bucketcast.aws.attach.deployed_bucket import DeployedBucket
+from bucketcast.aws.attach.trail import Trail
+from bucketcast.aws.lock import Lock
+from bucketcast.aws.rules import Rules
+from bucketcast.telemetry import logger
+from functions.custom_resources.stack import DELETE, Clients, client, is_rolled_back
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+def apply(
+    event: Mapping[str, Any],
+    s3: "S3Client",
+    clients: Clients = client,
+    sleep: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.time,
+) -> None:
+    """Bring the bucket's notifications to what the request wants.
+
+    Raises:
+        Overlap: another entry takes our events.
+        EntryLostError: S3 did not keep an entry of somebody else.
+        ClientError: AWS refused, also after a while where waiting could have helped.
+    """
+    properties, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
+    table = properties.get("RulesTable")
+    bucket = DeployedBucket(
+        s3,
+        Cutovers(table, clients("dynamodb")) if table else None,
+        properties,
+        retried=lambda call: propagation.retry(call, sleep),
+        by=event.get("RequestId", ""),
+        sleep=sleep,
+        now=now,
+    )
+    if event["RequestType"] != DELETE:
+        bucket.bring(was=before.get("Via", ""))
+        return
+    attached = bucket.was_attached()
+    try:
+        if not (attached and is_rolled_back(event, clients) and _attach_again(bucket, attached)):
+            bucket.remove()
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchBucket":
+            raise
+
+
+def _attach_again(bucket: DeployedBucket, attached: Cutover) -> bool:
+    """Leave the bucket as `bucketcast attach` had it; False if another entry is in the way."""
+    try:
+        bucket.attach_again(attached)
+    except Overlap as error:
+        logger.warning("%s: cannot be attached as it was: %s", bucket.name, error)
+        return False
+    logger.info("%s: stays attached", bucket.name)
+    return True
+
+
+def follow(
+    event: Mapping[str, Any],
+    clients: Clients = client,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Let a trail log what the bucket's rules ask for, if access events are on.
+
+    Raises:
+        NotSelectableError: the trail's selectors cannot be shared.
+        ClientError: AWS refused, also after a while where waiting could have helped.
+    """
+    properties = event["ResourceProperties"]
+    before = event.get("OldResourceProperties", {})
+    if "Trail" in properties and event["RequestType"] != DELETE:
+        rules = Rules(properties["RulesTable"], clients("dynamodb"))
+        trail = _trail(properties, clients, sleep)
+        propagation.retry(lambda: trail.follow(properties["Bucket"], rules), sleep)
+    was = {**properties, **before}
+    left = event["RequestType"] == DELETE or was.get("Trail") != properties.get("Trail")
+    if "Trail" in was and left:
+        cloudtrail = clients("cloudtrail")
+        own = {"cloudtrail": cloudtrail}
+        trail = _trail(was, lambda name: own.get(name) or clients(name), sleep)
+        try:
+            propagation.retry(lambda: trail.forget(was["Bucket"]), sleep)
+        except cloudtrail.exceptions.TrailNotFoundException:
+            return  # what it logged for us is gone with it
+
+
+def _trail(
+    properties: Mapping[str, str], clients: Clients, sleep: Callable[[float], None]
+) -> Trail:
+    partition = properties["Trail"].split(":")[1]
+    lock = Lock(properties["RulesTable"], clients("dynamodb"), sleep=sleep)
+    return Trail(properties["Trail"], properties["Stack"], clients("cloudtrail"), lock, partition)

@@ -1,0 +1,33 @@
+"""The stack's custom resources: a bucket's notifications (`bucket`), and its targets (`targets`).
+
+CloudFormation learns of the outcome only by a response put to a URL, and waits when none comes: so
+every error is reported with its reason, and all waiting ends while there is time to respond.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bucketcast.telemetry import logger
+from functions.custom_resources import bucket, targets
+from functions.custom_resources.deadline import Deadline
+from functions.custom_resources.response import respond
+from functions.custom_resources.stack import client
+
+TARGETS: Final = "Custom::Targets"
+_s3 = client("s3")
+
+
+@logger.inject_lambda_context
+def handler(event: Mapping[str, Any], context: Any) -> None:
+    status, reason = "SUCCESS", ""
+    sleep = Deadline(context.get_remaining_time_in_millis() / 1_000).sleep
+    try:
+        if event["ResourceType"] == TARGETS:
+            targets.keep(event, sleep=sleep)
+        else:
+            bucket.apply(event, _s3, sleep=sleep)
+            bucket.follow(event, sleep=sleep)
+    except Exception as error:  # noqa: BLE001 - unreported, it would block the deploy
+        logger.exception("custom resource failed")
+        status, reason = "FAILED", f"{type(error).__name__}: {error}"
+    respond(event, status, reason or f"see log stream {context.log_stream_name}")

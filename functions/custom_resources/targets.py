@@ -1,0 +1,56 @@
+"""`Custom::Targets`: refuse a deploy that would remove a target while events wait for it.
+
+Properties: `Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs whose events may
+be given up), `Settle` (for how many seconds a queue must be seen empty) and `Timeout` (for how
+long to wait for that), `Kinds` (for which run-time targets and topics have a function) and
+`RulesTable`, in which those are kept; `RuntimeQueues` (the URL of their queues but for the name)
+and `RuntimeVisibility` (for how many seconds these hide a message at least).
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bucketcast.aws import propagation
+from bucketcast.aws.removal import Removal
+from bucketcast.aws.runtime.orphans import require_functions
+from bucketcast.aws.runtime.table import Table
+from bucketcast.aws.runtime.visibility import raise_visibility
+from bucketcast.aws.topics.table import TopicTable
+from functions.custom_resources.stack import Clients, client, is_rolled_back
+
+
+def keep(
+    event: Mapping[str, Any],
+    clients: Clients = client,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Refuse to remove targets with waiting events, unless a deploy is rolled back.
+
+    Nor may a function be removed that run-time targets or topics need. One that may run for longer
+    from now on is changed after this, which lets its queues hide messages for as long.
+
+    Raises:
+        StillWaitingError: events wait.
+        OrphanedTargetsError: run-time targets or topics would have no function.
+        ClientError: AWS refused, also after a while where waiting could have helped.
+    """
+    if event["RequestType"] != "Update":
+        return
+    if is_rolled_back(event, clients):
+        return  # what is removed is what the failed deploy had added
+    before, after = event["OldResourceProperties"], event["ResourceProperties"]
+    if "RulesTable" in after:
+        where = after["RulesTable"], clients("dynamodb")
+        table, topics = Table(*where), TopicTable(*where)
+        kinds = before.get("Kinds"), after.get("Kinds", ())
+        propagation.retry(lambda: require_functions(table, topics, *kinds), sleep)
+        if "RuntimeVisibility" in after:
+            queues, seconds = after["RuntimeQueues"], int(after["RuntimeVisibility"])
+            propagation.retry(
+                lambda: raise_visibility(table, clients("sqs"), queues, seconds), sleep
+            )
+    settle, timeout = float(after["Settle"]), float(after["Timeout"])
+    removal = Removal(clients("sqs"), settle, timeout, sleep=sleep)
+    discard = after.get("Discard", ())
+    propagation.retry(lambda: removal.demand(before["Queues"], after["Queues"], discard), sleep)

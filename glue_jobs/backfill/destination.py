@@ -1,0 +1,76 @@
+"""The destination of a backfill: a target, its queue and its rules for the bucket."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from bucketcast.arn import Arn
+from bucketcast.errors import BucketcastError
+from bucketcast.event.names import expand
+from bucketcast.queues.address import queue_url
+from bucketcast.rules import Rule
+from bucketcast.rules.conditions import METADATA, TAG, Condition
+from bucketcast.settings.jobs import Backfill
+from glue_jobs import rules as rules_in_force
+
+NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUpload"})
+"""The possible events of an existing object; a listing does not show copies or form posts."""
+
+
+class NoRuleError(BucketcastError):
+    """The target has no rule that could match such an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A target; `queue` is the URL of its queue, `rules` are those of one bucket."""
+
+    arn: str
+    queue: str
+    fifo: bool
+    rules: tuple[Rule, ...]
+
+
+def destination(settings: Backfill) -> Destination:
+    """Return the target that a job sends to, with its current rules.
+
+    Raises:
+        BucketcastError: the ARN names an unknown kind of target, or the table cannot be read.
+        NoRuleError: no rule of the target matches objects created in the bucket.
+    """
+    try:
+        arn = Arn.parse(settings.target)
+        queue = queue_url(settings.queues, arn, fifo=settings.fifo)
+    except ValueError as error:
+        raise BucketcastError(f"--target: {error}") from None
+    of_bucket = rules_in_force.of(settings.bucket, settings.rules)
+    rules = tuple(rule for rule in of_bucket if rule.arn == arn.plain)
+    if not any(takes(rule) for rule in rules):
+        events = sorted({name for rule in rules for name in rule.events})
+        found = f"only rules for {', '.join(events)}" if events else "no rule"
+        raise NoRuleError(
+            f"{arn.plain} has {found} in {settings.bucket}, so none for objects that were put: "
+            f"bucketcast event add {settings.bucket} {arn.plain} --event put"
+        )
+    return Destination(arn.plain, queue, settings.fifo, rules)
+
+
+def takes(rule: Rule) -> bool:
+    """Return whether the rule matches an event that a listed object can produce."""
+    return not NAMES.isdisjoint(single for name in rule.events for single in expand(name))
+
+
+def unknown(rules: tuple[Rule, ...]) -> Iterator[str]:
+    """Yield a note per kind of condition that a listing cannot answer."""
+    conditions = [condition for rule in rules if takes(rule) for condition in rule.conditions]
+    if facts := _subjects(conditions, _of_object):
+        yield f"a listing does not say {facts}: conditions on that counted as met"
+    if who := _subjects(conditions, lambda on: on in ("principal", "source_ip")):
+        yield f"nobody knows {who} of an old upload: conditions on that counted as not met"
+
+
+def _of_object(on: str) -> bool:
+    return on == "content_type" or on.startswith((METADATA, TAG))
+
+
+def _subjects(conditions: list[Condition], wanted: Callable[[str], bool]) -> str:
+    return ", ".join(sorted({each.on for each in conditions if wanted(each.on)}))

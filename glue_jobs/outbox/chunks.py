@@ -1,0 +1,138 @@
+"""The spool: messages in chunks, written before any of them is sent."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from bucketcast.delivery.envelope import MAX_BYTES
+from bucketcast.queues import BATCH
+from glue_jobs import files
+
+MESSAGES: Final = StructType(
+    [
+        StructField("queue", StringType(), nullable=False),
+        StructField("body", StringType(), nullable=False),
+        StructField("events", IntegerType(), nullable=False),
+        StructField("group", StringType(), nullable=False),
+        StructField("token", StringType(), nullable=False),
+    ]
+)
+"""A row per message: the URL of its queue, and how many events it holds.
+
+`group` and `token` are a FIFO queue's, else "". The messages of a group go in the order of their
+rows.
+"""
+CHUNKS: Final = StructType(
+    [
+        StructField("part", IntegerType(), nullable=False),
+        StructField("chunk", IntegerType(), nullable=False),
+        StructField("queue", StringType(), nullable=False),
+        StructField("group", StringType(), nullable=False),
+        StructField("events", LongType(), nullable=False),
+        StructField("bodies", ArrayType(StringType(), containsNull=False), nullable=False),
+        StructField("tokens", ArrayType(StringType(), containsNull=False), nullable=False),
+        StructField("counts", ArrayType(IntegerType(), containsNull=False), nullable=False),
+    ]
+)
+"""The messages of one call, for one queue and group; `counts` are their events.
+
+A chunk's number counts within its part, in the order of the messages.
+"""
+
+_LARGE_ROWS: Final = {
+    "parquet.block.size": str(16 << 20),
+    "parquet.block.size.row.check.min": "4",
+    "parquet.page.size.row.check.min": "4",
+}
+"""A row may have 1 MiB, and writers and readers hold a row group in memory: by default that would
+be at least 100 rows."""
+
+
+class Message(NamedTuple):
+    """A row of `MESSAGES`."""
+
+    queue: str
+    body: str
+    events: int
+    group: str
+    token: str
+
+
+class Chunk(NamedTuple):
+    """A row of `CHUNKS`."""
+
+    part: int
+    chunk: int
+    queue: str
+    group: str
+    events: int
+    bodies: list[str]
+    tokens: list[str]
+    counts: list[int]
+
+
+def spool(messages: DataFrame, folder: str) -> int:
+    """Write the messages to the spool, and return how many events they hold.
+
+    A spool that is already finished is kept, and `messages` are not read.
+    """
+    try:
+        return int(json.loads(files.read(f"{folder}/finished.json"))["events"])
+    except files.MissingFileError:
+        pass
+    spark = messages.sparkSession
+    rows = messages.select(*MESSAGES.fieldNames()).rdd
+    chunks = rows.mapPartitionsWithIndex(_chunks)
+    place = f"{folder}/chunks"
+    # `verifySchema` would look at every row again.
+    frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
+    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(place)
+    written = spark.read.schema(CHUNKS).parquet(place)
+    totals = written.agg(
+        F.count("chunk").alias("chunks"),
+        F.coalesce(F.sum("events"), F.lit(0)).alias("events"),
+        F.coalesce(F.bool_or(F.col("group") != ""), F.lit(False)).alias("ordered"),  # noqa: FBT003
+    ).collect()[0]
+    files.write(f"{folder}/finished.json", json.dumps(totals.asDict()).encode())
+    return int(totals["events"])
+
+
+def _chunks(part: int, rows: Iterable[tuple[str, str, int, str, str]]) -> Iterator[Chunk]:
+    return chunked(part, (Message(*row) for row in rows))
+
+
+def chunked(part: int, messages: Iterable[Message]) -> Iterator[Chunk]:
+    """Split messages into chunks, in order, by a call's limits and by queue and group.
+
+    A message too large for any call gets a chunk of its own, which SQS refuses with a reason.
+    """
+    batch: list[Message] = []
+    room = number = 0
+    for message in messages:
+        size = len(message.body.encode())
+        same = batch and (batch[0].queue, batch[0].group) == (message.queue, message.group)
+        if batch and (not same or len(batch) == BATCH or size > room):
+            yield _chunk(part, number, batch)
+            batch, number = [], number + 1
+        if not batch:
+            room = MAX_BYTES
+        batch.append(message)
+        room -= size
+    if batch:
+        yield _chunk(part, number, batch)
+
+
+def _chunk(part: int, number: int, batch: list[Message]) -> Chunk:
+    queue, bodies, counts, groups, tokens = map(list, zip(*batch, strict=True))
+    return Chunk(part, number, queue[0], groups[0], sum(counts), bodies, tokens, counts)

@@ -1,0 +1,186 @@
+"""Send the spooled chunks, and write a checkpoint as soon as SQS accepted one."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Final, NamedTuple
+
+from botocore.exceptions import BotoCoreError, ClientError
+from pyspark.sql import DataFrame, SparkSession
+
+from bucketcast.errors import BucketcastError
+from bucketcast.queues import Outgoing, Queue
+from glue_jobs import files
+from glue_jobs.aws import client
+from glue_jobs.outbox import checkpoints
+from glue_jobs.outbox.checkpoints import Checkpoint
+from glue_jobs.outbox.chunks import CHUNKS, Chunk
+from glue_jobs.outbox.rate_limit import RateLimit
+
+OnProgress = Callable[[int, int], None]
+_BETWEEN: Final = 1.0  # seconds
+_REASONS: Final = 5
+"""How many reasons are reported."""
+
+
+class OutboxError(BucketcastError):
+    """SQS refused messages; the text has the queues and reasons."""
+
+
+class Refusal(NamedTuple):
+    """A queue that refused messages, and its reason."""
+
+    queue: str
+    reason: str
+
+
+def send(
+    spark: SparkSession,
+    folder: str,
+    *,
+    rate: int = 0,
+    on_progress: OnProgress = lambda _done, _total: None,
+) -> int:
+    """Send the chunks of a finished spool without a checkpoint; return how many events were sent.
+
+    `rate` is in events a second, over all tasks together; 0 is no limit. About once a second a
+    thread calls `on_progress(done, total)` with how many events SQS has accepted.
+
+    A chunk is sent once, however often this is called and tasks are retried, but for one case: a
+    task that ends between SQS's answer and the checkpoint sends that chunk twice.
+
+    Raises:
+        OutboxError: SQS refused messages, after everything else was sent; or there is no spool.
+    """
+    try:
+        spooled = json.loads(files.read(f"{folder}/finished.json"))
+    except files.MissingFileError as error:
+        raise OutboxError(f"{error}: nothing was spooled there to the end") from None
+    total, before = spooled["events"], checkpoints.events(folder)
+    refusals: list[Refusal] = []
+    if before < total:
+        chunks = _chunks(spark, folder, ordered=spooled["ordered"])
+        with _watched(folder, total, on_progress):
+            refusals = _sent(chunks, folder, rate)
+    done = checkpoints.events(folder)
+    on_progress(done, total)
+    if refusals:
+        raise _explained(refusals, total - done)
+    return done - before
+
+
+def _chunks(spark: SparkSession, folder: str, *, ordered: bool) -> DataFrame:
+    chunks = spark.read.schema(CHUNKS).parquet(f"{folder}/chunks")
+    if not ordered:
+        return chunks
+    return chunks.repartition("queue", "group").sortWithinPartitions(
+        "queue", "group", "part", "chunk"
+    )
+
+
+def _sent(chunks: DataFrame, folder: str, rate: int) -> list[Refusal]:
+    rows = chunks.rdd
+    if rate:
+        # Limit the tasks to those that share the rate, even if executors are added later.
+        rows = rows.coalesce(chunks.sparkSession.sparkContext.defaultParallelism)
+    share = rate / max(1, rows.getNumPartitions())
+    return rows.mapPartitions(partial(_task, folder, share)).collect()
+
+
+def _task(folder: str, rate: float, rows: Iterable[Sequence[object]]) -> Iterator[Refusal]:
+    sender = Sender(folder, RateLimit(rate))
+    for row in rows:
+        sender.send(Chunk(*row))  # type: ignore[arg-type]  # a row of CHUNKS
+    return iter(sender.refusals)
+
+
+class Sender:
+    """The sender of one task, which sends its chunks in order."""
+
+    def __init__(self, folder: str, rate_limit: RateLimit) -> None:
+        self.refusals: list[Refusal] = []
+        self._folder = folder
+        self._rate_limit = rate_limit
+        self._part = -1
+        self._checkpoints: dict[int, Checkpoint] = {}
+        self._closed: set[tuple[str, str]] = set()
+
+    def send(self, chunk: Chunk) -> None:
+        """Send the chunk's messages without a checkpoint, and write it.
+
+        A queue that does not answer gets no further chunks, nor does a group after a gap in it.
+        """
+        if not self._closed.isdisjoint({(chunk.queue, ""), (chunk.queue, chunk.group)}):
+            return
+        indexes = self._left(chunk)
+        if not indexes:
+            return
+        time.sleep(self._rate_limit.wait(sum(chunk.counts[i] for i in indexes), time.monotonic()))
+        messages = [
+            Outgoing(chunk.bodies[i], group=chunk.group, token=chunk.tokens[i]) for i in indexes
+        ]
+        try:
+            refused = Queue(chunk.queue, client("sqs")).send(messages)
+        except (BotoCoreError, ClientError) as error:
+            self._refuse(chunk.queue, str(error))
+            self._closed.add((chunk.queue, ""))
+            return
+        self._write_checkpoint(chunk, frozenset(indexes[each] for each in refused), len(indexes))
+        for reason in refused.values():
+            self._refuse(chunk.queue, reason)
+        if refused and chunk.group:
+            self._closed.add((chunk.queue, chunk.group))
+
+    def _left(self, chunk: Chunk) -> list[int]:
+        """Return the indexes of the messages that SQS has not accepted yet."""
+        if chunk.part != self._part:
+            self._part, self._checkpoints = (
+                chunk.part,
+                checkpoints.of_part(self._folder, chunk.part),
+            )
+        checkpoint = self._checkpoints.get(chunk.chunk)
+        return list(range(len(chunk.bodies))) if checkpoint is None else sorted(checkpoint.left)
+
+    def _write_checkpoint(self, chunk: Chunk, left: frozenset[int], tried: int) -> None:
+        if len(left) < tried:
+            taken = chunk.events - sum(chunk.counts[index] for index in left)
+            checkpoints.write(self._folder, chunk.part, chunk.chunk, Checkpoint(taken, left))
+
+    def _refuse(self, queue: str, reason: str) -> None:
+        refusal = Refusal(queue, reason)
+        if refusal not in self.refusals and len(self.refusals) < _REASONS:
+            self.refusals.append(refusal)
+
+
+@contextmanager
+def _watched(folder: str, total: int, on_progress: OnProgress) -> Iterator[None]:
+    """Report the progress while the block runs, less often when counting takes long."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        pause = _BETWEEN
+        while not ended.wait(pause):
+            start = time.monotonic()
+            on_progress(checkpoints.events(folder), total)
+            pause = max(_BETWEEN, 10 * (time.monotonic() - start))
+
+    watcher = threading.Thread(target=watch, name="outbox progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _explained(refusals: Iterable[Refusal], missing: int) -> OutboxError:
+    reasons = sorted({f"{queue}: {reason}" for queue, reason in refusals})
+    more = f"\nand {len(reasons) - _REASONS} reasons more" if len(reasons) > _REASONS else ""
+    return OutboxError(
+        f"{missing} events were not sent; the same run goes on with them once this is mended:\n"
+        + "\n".join(reasons[:_REASONS])
+        + more
+    )

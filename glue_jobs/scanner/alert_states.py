@@ -1,0 +1,120 @@
+"""Decide which findings need an alert: today's, compared with earlier alerts.
+
+An alert is *open* from when it is sent until its finding is gone. A finding is alerted when no
+alert is open for it (`new`), and again when it has grown by some per cent since the last alert
+(`worse`); neither within the cooldown, which also silences a finding that comes and goes. If no
+rule of the bucket matches, no alert is sent, and none is recorded (`unmatched`). All else is
+`same`. A finding that is gone closes its alert (`cleared`); there is no event for that, but the
+report shows it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import (
+    BooleanType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+_PLACE: Final = ["kind", "key"]
+ALERTED: Final = ("new", "worse")
+"""The states that send an event."""
+UNMATCHED: Final = "unmatched"
+"""The state of a finding that would be alerted, but no rule matches."""
+ALERT_STATES: Final = StructType(
+    [
+        StructField("kind", StringType()),
+        StructField("key", StringType()),
+        StructField("count", LongType()),
+        StructField("versions", LongType()),
+        StructField("bytes", LongType()),
+        StructField("state", StringType()),
+        StructField("alerted", LongType()),
+        StructField("alerted_at", TimestampType()),
+        StructField("open", BooleanType()),
+    ]
+)
+"""A finding, or the record of an earlier one.
+
+`count` is what its threshold limits: versions, bytes or sub-folders; None if it was not found now.
+`alerted` is the count of the last alert, and `alerted_at` its time. `state` is None for a row that
+is only kept for the next scan.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When a finding is alerted again: `worse` in per cent, `cooldown` in seconds."""
+
+    worse: int
+    cooldown: float
+
+
+def found(versions: DataFrame | None, folders: DataFrame) -> DataFrame:
+    """Return all findings in one frame, with the first columns of `ALERT_STATES`."""
+    nothing = sql.lit(None).cast("long")
+    big = folders.select(*_PLACE, sql.col("folders").alias("count"), nothing, nothing)
+    if versions is None:
+        return big.toDF(*_PLACE, "count", "versions", "bytes")
+    count = sql.when(sql.col("kind") == "LargeVersions", sql.col("bytes"))
+    count = count.otherwise(sql.col("versions")).alias("count")
+    return versions.select(*_PLACE, count, "versions", "bytes").union(big)
+
+
+def compared(
+    today: DataFrame,
+    before: DataFrame,
+    *,
+    at: datetime,
+    rules: Rules,
+    covered: Column,
+    matched: Column | None = None,
+) -> DataFrame:
+    """Return today's findings and the records to keep, as rows of `ALERT_STATES`.
+
+    `before` is the last comparison's result. `covered` is whether this scan would have found a kind
+    and key; other records stay as they are. `matched` is whether a rule matches a finding's event;
+    without it, all count as matched.
+    """
+    earlier = before.select(*_PLACE, "alerted", "alerted_at", "open")
+    both = today.join(earlier, _PLACE, "full_outer")
+    there = sql.col("count").isNotNull()
+    calm = sql.col("alerted_at").isNull() | (
+        sql.col("alerted_at") <= sql.lit(at - timedelta(seconds=rules.cooldown))
+    )
+    is_open = sql.coalesce(sql.col("open"), sql.lit(False))  # noqa: FBT003 - a column's value
+    due = there & calm & (~is_open | _worse(rules.worse))
+    state = (
+        sql.when(due & (sql.lit(False) if matched is None else ~matched), UNMATCHED)  # noqa: FBT003
+        .when(due & ~is_open, "new")
+        .when(due, "worse")
+        .when(there, "same")
+        .when(is_open & covered, "cleared")
+    )
+    states = both.withColumn("state", state)
+    expired = sql.col("state").isNull() & ((calm & covered) | sql.col("alerted_at").isNull())
+    alerts = sql.coalesce(sql.col("state").isin(*ALERTED), sql.lit(False))  # noqa: FBT003
+    closes = sql.col("state").eqNullSafe("cleared")
+    return states.where(~expired).select(
+        *_PLACE,
+        "count",
+        "versions",
+        "bytes",
+        "state",
+        sql.when(alerts, sql.col("count")).otherwise(sql.col("alerted")).alias("alerted"),
+        sql.when(alerts, sql.lit(at)).otherwise(sql.col("alerted_at")).alias("alerted_at"),
+        ((is_open | alerts) & ~closes).alias("open"),
+    )
+
+
+def _worse(per_cent: int) -> Column:
+    """Return whether the count has grown by so much; as doubles, which do not overflow."""
+    count, alerted = sql.col("count").cast("double"), sql.col("alerted").cast("double")
+    return (count > alerted) & (count - alerted >= alerted * (per_cent / 100))

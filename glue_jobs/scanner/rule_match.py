@@ -1,0 +1,44 @@
+"""Which findings a rule of the bucket matches; the others are not alerted."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from pyspark.sql import Column, Row
+from pyspark.sql import functions as sql
+
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.sources import minio
+from glue_jobs.scanner.alerts import record
+
+
+def matched(bucket: str, rules: Sequence[Rule], at: datetime) -> Column:
+    """Return whether a rule matches the event of a row with `ALERT_STATES`'s first columns.
+
+    It is the event that would be sent. Conditions on object facts count as met, as they do when S3
+    does not return the facts.
+    """
+    if not rules:
+        return sql.lit(False)  # noqa: FBT003 - a column's value
+    matcher = _Matcher(bucket, rules, at)
+    match = sql.udf(lambda finding: matcher.matches(finding), "boolean")  # noqa: PLW0108 - Spark reads hints of others
+    return match(sql.struct("kind", "key", "count", "versions", "bytes"))
+
+
+class _Matcher:
+    """Matches findings with rules; each worker builds the index once, as it cannot be pickled."""
+
+    def __init__(self, bucket: str, rules: Sequence[Rule], at: datetime) -> None:
+        self._bucket = bucket
+        self._rules = tuple(rules)
+        self._at = at
+        self._index: RuleIndex | None = None
+
+    def matches(self, finding: Row) -> bool:
+        if finding["count"] is None:  # recorded earlier, not found now
+            return False
+        if self._index is None:
+            self._index = RuleIndex(self._rules)
+        raw = msgspec.Raw(json.dumps(record(self._bucket, finding, self._at)).encode())
+        return bool(self._index.match(minio.parse(raw)))

@@ -1,0 +1,122 @@
+"""The alert states of a bucket's scans, in generations.
+
+::
+
+    HOME/current.json                the pointer to the current generation
+    HOME/GENERATION/alert_states/    Parquet, rows of `alert_states.ALERT_STATES`
+    HOME/GENERATION/outbox/          its alerts, written before it is current and sent after
+
+A scan writes a generation of its own and then moves the pointer, on the condition that nobody else
+has. A scan that ends before that changes nothing; one that ends after it leaves an outbox, which
+the next scan sends before it begins. So each alert is sent once.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from bucketcast.errors import BucketcastError
+from glue_jobs import files
+from glue_jobs.scanner.alert_states import ALERT_STATES
+
+_FORMER: Final = {"told": "alerted", "told_at": "alerted_at"}
+
+
+class StateError(BucketcastError):
+    """The state of a bucket's scans cannot be used, or another scan was first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """The state after one scan, with `events` alerts; before the first, `folder` is "".
+
+    `etag` is the pointer's, to detect changes.
+    """
+
+    folder: str
+    events: int
+    etag: str
+
+    @property
+    def outbox(self) -> str:
+        return f"{self.folder}/outbox"
+
+    def alert_states(self, spark: SparkSession) -> DataFrame:
+        """Return the alert states, as rows of `ALERT_STATES`."""
+        if not self.folder:
+            return spark.createDataFrame([], ALERT_STATES)
+        if files.names(f"{self.folder}/alert_states"):
+            return spark.read.schema(ALERT_STATES).parquet(f"{self.folder}/alert_states")
+        return self._former(spark)
+
+    def _former(self, spark: SparkSession) -> DataFrame:
+        """Return the alert states as earlier releases wrote them, without which all would go anew.
+
+        Their folder and two columns had other names.
+        """
+        names = {new: old for old, new in _FORMER.items()}
+        fields = [StructField(names.get(f.name, f.name), f.dataType) for f in ALERT_STATES]
+        found = spark.read.schema(StructType(fields)).parquet(f"{self.folder}/edges")
+        return found.withColumnsRenamed(_FORMER)
+
+
+class StateStore:
+    """The generations of one bucket; `home` is their folder's URL."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._pointer = f"{home}/current.json"
+
+    def current(self) -> Generation:
+        """Return the current generation.
+
+        Raises:
+            StateError: the pointer is damaged.
+        """
+        try:
+            content, etag = files.read_with_etag(self._pointer)
+        except files.MissingFileError:
+            return Generation("", 0, files.ABSENT)
+        try:
+            pointer = json.loads(content)
+            return Generation(f"{self._home}/{pointer['generation']}", int(pointer["events"]), etag)
+        except (ValueError, KeyError, TypeError) as error:
+            raise StateError(
+                f"{self._pointer}: found {content[:80]!r} ({error}), wanted what a scan writes; "
+                "restore it, or remove it, and every finding is alerted once more"
+            ) from None
+
+    def write(self, alert_states: DataFrame, at: datetime) -> Generation:
+        """Write a new generation, which is not current yet."""
+        folder = f"{self._home}/{at:%Y-%m-%dT%H-%M-%S.%f}"
+        alert_states.write.parquet(f"{folder}/alert_states")
+        return Generation(folder, 0, files.ABSENT)
+
+    def commit(self, new: Generation, *, replaces: Generation) -> None:
+        """Make a generation current, whose outbox is written.
+
+        Raises:
+            StateError: another scan has committed its own meanwhile.
+        """
+        name = new.folder.removeprefix(f"{self._home}/")
+        content = json.dumps({"generation": name, "events": new.events}).encode()
+        try:
+            files.write(self._pointer, content, over=replaces.etag, kind="application/json")
+        except files.TakenError:
+            # The client retries a write that succeeded but whose response was lost.
+            if self.current().folder != new.folder:
+                raise StateError(
+                    f"{self._pointer}: another scan of this bucket has sent its alerts "
+                    "meanwhile; nothing of this one was sent: start it again"
+                ) from None
+
+    def sweep(self, before: Generation) -> None:
+        """Remove generations older than this one, which a slow reader may still need."""
+        last = before.folder.removeprefix(f"{self._home}/")
+        for name in files.folders(self._home):
+            if name < last:
+                files.remove(f"{self._home}/{name}")

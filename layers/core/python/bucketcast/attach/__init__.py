@@ -1,0 +1,1 @@
+"""Attaching buckets to the ingress queue: pure functions on bucket notification documents."""

@@ -1,0 +1,242 @@
+"""A bucket's notification configuration, shared with whoever else wrote into it.
+
+S3 keeps one document a bucket and every write replaces all of it. These functions take the document
+as S3's API gives it and return a new one in which only our entry, known by its `Id`, differs.
+They do not call S3.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from bucketcast.errors import BucketcastError
+
+Document = Mapping[str, Any]
+
+# Every event that S3 notifies of. S3 has no `s3:*`; a family with one member has no wildcard.
+EVENTS: Final = (
+    "s3:ObjectCreated:*",
+    "s3:ObjectRemoved:*",
+    "s3:ObjectRestore:*",
+    "s3:ReducedRedundancyLostObject",
+    "s3:Replication:*",
+    "s3:LifecycleExpiration:*",
+    "s3:LifecycleTransition",
+    "s3:IntelligentTiering",
+    "s3:ObjectTagging:*",
+    "s3:ObjectAcl:Put",
+    "s3:ObjectAnnotation:*",
+    "s3:ObjectRetention:Put",
+)
+
+# List in the document -> the key of an entry's destination in it.
+_DESTINATIONS: Final = {
+    "TopicConfigurations": "TopicArn",
+    "QueueConfigurations": "QueueArn",
+    "LambdaFunctionConfigurations": "LambdaFunctionArn",
+}
+_EVENTBRIDGE: Final = "EventBridgeConfiguration"
+_RULE_NAME: Final = 64
+
+
+class Overlap(BucketcastError):
+    """Another entry of the bucket already takes events that ours asks for."""
+
+
+def attach(
+    document: Document,
+    entry_id: str,
+    queue_arn: str,
+    events: Sequence[str] = EVENTS,
+) -> dict[str, Any]:
+    """Let the bucket's `events`, of every key, go to a queue; replaces what has the same `Id`.
+
+    Raises:
+        Overlap: an entry of somebody else takes one of the events, which S3 would refuse.
+    """
+    merged = detach(document, entry_id)
+    for destination, other in _entries(merged):
+        taken = [event for event in events if any(_meet(event, its) for its in other["Events"])]
+        if taken:
+            raise Overlap(
+                f"the notification entry '{other.get('Id', '')}' to {destination}{_filter(other)} "
+                f"already takes {', '.join(taken)}: S3 sends an event of a key to one entry only. "
+                f'Remove that entry, or use via = "eventbridge" (--via eventbridge) for this bucket'
+            )
+    ours = {"Id": entry_id, "QueueArn": queue_arn, "Events": list(events)}
+    merged["QueueConfigurations"] = [*merged.get("QueueConfigurations", []), ours]
+    return merged
+
+
+def detach(document: Document, entry_id: str) -> dict[str, Any]:
+    """Take the entry with this `Id` out; without one the document comes back as it was."""
+    merged: dict[str, Any] = {}
+    for kind in _DESTINATIONS:
+        kept = [entry for entry in document.get(kind, []) if entry.get("Id") != entry_id]
+        if kept:
+            merged[kind] = kept
+    if document.get(_EVENTBRIDGE) is not None:
+        merged[_EVENTBRIDGE] = document[_EVENTBRIDGE]
+    return merged
+
+
+def to_eventbridge(document: Document) -> dict[str, Any]:
+    """Make S3 send every event of the bucket to EventBridge.
+
+    There is no way back on purpose: the switch has no owner, and rules of others may rely on it.
+    """
+    return {**document, _EVENTBRIDGE: document.get(_EVENTBRIDGE) or {}}
+
+
+def entry_id(stack: str) -> str:
+    """By what our entry in a bucket's document is known."""
+    return f"{stack}-ingress"
+
+
+def is_attached(document: Document, entry_id: str, queue_arn: str) -> bool:
+    """Return whether our entry is there, for every event and to this queue."""
+    return any(
+        entry.get("Id") == entry_id
+        and entry["QueueArn"] == queue_arn
+        and set(entry["Events"]) == set(EVENTS)
+        for entry in document.get("QueueConfigurations", [])
+    )
+
+
+def has_entry(document: Document, entry_id: str) -> bool:
+    """Return whether our entry is there, whatever it says."""
+    return any(entry.get("Id") == entry_id for entry in document.get("QueueConfigurations", []))
+
+
+def tells_eventbridge(document: Document) -> bool:
+    """Return whether S3 sends the bucket's events to EventBridge."""
+    return document.get(_EVENTBRIDGE) is not None
+
+
+def others(document: Document, entry_id: str) -> list[str]:
+    """Return the entries of somebody else, in words: id, destination, filter and events."""
+    return [
+        f"'{entry.get('Id', '')}' to {destination}{_filter(entry)}: {', '.join(entry['Events'])}"
+        for destination, entry in _entries(detach(document, entry_id))
+    ]
+
+
+def lost(before: Document, after: Document, but: str = "") -> list[str]:
+    """What stood in the first document and does not in the second, `but` for the entry so called.
+
+    S3 may give entries in another order.
+    """
+    kept = set(_texts(after, but))
+    return [text for text in _texts(before, but) if text not in kept]
+
+
+def restored(before: Document, after: Document, seen: Document, entry_id: str) -> dict[str, Any]:
+    """Return `seen` with our change from `before` to `after` undone and lost entries put back."""
+    if set(_texts(seen, "")) == set(_texts(after, "")):
+        return dict(before)
+    merged = detach(seen, entry_id)
+    kept = set(_texts(merged, ""))
+    for kind in _DESTINATIONS:
+        missing = [entry for entry in before.get(kind, []) if _text(entry) not in kept]
+        if missing:
+            merged[kind] = [*merged.get(kind, []), *missing]
+    return to_eventbridge(merged) if tells_eventbridge(before) else merged
+
+
+def changes(before: Document, after: Document, entry_id: str) -> list[str]:
+    """Return what one document has more or less than the other, of ours, in words."""
+    had, has = (has_entry(document, entry_id) for document in (before, after))
+    said = []
+    if has:
+        said.append(f"{'replaced' if had else 'added'} the notification entry '{entry_id}'")
+    elif had:
+        said.append(f"removed the notification entry '{entry_id}'")
+    if tells_eventbridge(after) and not tells_eventbridge(before):
+        said.append("made S3 send all events of the bucket to EventBridge")
+    return said
+
+
+def _texts(document: Document, but: str) -> list[str]:
+    """Return the entries as text that compares, whatever the order of their fields and events."""
+    said = [_text(entry) for _, entry in _entries(document) if not but or entry.get("Id") != but]
+    return [*said, _EVENTBRIDGE] if tells_eventbridge(document) else said
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    plain = {**entry, "Events": sorted(entry["Events"]), "Filter": _filter(entry)}
+    return json.dumps(plain, sort_keys=True)
+
+
+def rule_prefix(stack: str) -> str:
+    """Return how the names of the EventBridge rules of attached buckets begin."""
+    return f"{stack}-attached-"
+
+
+def rule_name(stack: str, bucket: str) -> str:
+    """Return the name of an attached bucket's rule, in the 64 characters that EventBridge takes."""
+    return within_rule_name(rule_prefix(stack), bucket)
+
+
+def within_rule_name(prefix: str, bucket: str) -> str:
+    """A rule's name that begins so; where the bucket's does not fit, a digest stands for it."""
+    name = prefix + bucket
+    if len(name) <= _RULE_NAME:
+        return name
+    return prefix + hashlib.blake2b(bucket.encode(), digest_size=8).hexdigest()
+
+
+def pattern(bucket: str) -> dict[str, Any]:
+    """Return what an EventBridge rule must match to take a bucket's events, and no others."""
+    return {"source": ["aws.s3"], "detail": {"bucket": {"name": [bucket]}}}
+
+
+def admits(policy: str, service: str, source_arn: str) -> bool:
+    """Return whether a queue's policy lets a service of AWS write to it on behalf of a source."""
+    for statement in statements(json.loads(policy or "{}")):
+        principal = statement.get("Principal", {})
+        services = principal.get("Service", []) if isinstance(principal, dict) else []
+        if statement.get("Effect") != "Allow" or service not in _list(services):
+            continue
+        allowed = [
+            arn
+            for tests in statement.get("Condition", {}).values()
+            for key, arns in tests.items()
+            if key.lower() == "aws:sourcearn"
+            for arn in _list(arns)
+        ]
+        if not allowed or any(fnmatchcase(source_arn, arn) for arn in allowed):
+            return True
+    return False
+
+
+def statements(policy: Mapping[str, Any]) -> list[Any]:
+    """Return the statements of a policy, which may hold one without a list."""
+    return _list(policy.get("Statement", []))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _entries(document: Document) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for kind, destination in _DESTINATIONS.items():
+        for entry in document.get(kind, []):
+            yield entry[destination], entry
+
+
+def _meet(one: str, other: str) -> bool:
+    """Return whether two event names or families have an event in common."""
+    if one.endswith("*"):
+        return other.startswith(one[:-1])
+    if other.endswith("*"):
+        return one.startswith(other[:-1])
+    return one == other
+
+
+def _filter(entry: Mapping[str, Any]) -> str:
+    """Return the filter in words; S3 capitalizes names and may give empty values."""
+    rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
+    said = [f" ({rule['Name'].lower()} '{rule['Value']}')" for rule in rules if rule["Value"]]
+    return "".join(sorted(said))

@@ -1,0 +1,1 @@
+"""All calls of AWS: tables, secrets, deployments, buckets and their notifications."""

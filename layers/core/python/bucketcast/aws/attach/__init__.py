@@ -1,0 +1,1 @@
+"""Attaching buckets on AWS: notification configurations, EventBridge rules, trails."""

@@ -1,0 +1,98 @@
+"""The time from which S3 certainly uses the transport that was last configured.
+
+"After you create or change the bucket notification configuration, it usually takes about five
+minutes for the changes to take effect": until then the old transport is kept, and nobody may
+rely on the new one.
+
+Source: "Enabling notifications" of the Amazon S3 user guide.
+"""
+
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from bucketcast.errors import BucketcastError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+KEY: Final = "#wired"
+"""A partition key that no bucket name can be, so readers of rules do not see it.
+
+Stored by every release: another key would forget the cutovers in progress."""
+TAKES_EFFECT: Final = 600
+"""Seconds after which a change is in effect: twice what S3 names."""
+
+BY_ATTACH: Final = "attach"
+"""The `by` of a bucket that `bucketcast attach` attached."""
+
+
+class NotInEffectError(BucketcastError):
+    """The change may not be in effect in S3 yet; the text has the time from which it is."""
+
+
+class Cutover(NamedTuple):
+    """A change of a bucket's transport: the new one, from when it is in effect, and by whom.
+
+    `sure` is in Unix seconds. `attached` is the transport that `bucketcast attach` had configured
+    before a deploy took the bucket over, "" if it had not.
+    """
+
+    via: str
+    sure: float
+    by: str
+    attached: str = ""
+
+    @property
+    def as_attached(self) -> str:
+        """The transport that `bucketcast attach` configured, now or before a deploy."""
+        return self.via if self.by == BY_ATTACH else self.attached
+
+    @property
+    def when(self) -> str:
+        """The time of `sure`, as `2026-01-02 03:04:05Z`."""
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(self.sure + 1))
+
+
+class Cutovers:
+    """Reads and writes the last change of each bucket, in the rules table."""
+
+    def __init__(self, table: str, client: "DynamoDBClient") -> None:
+        self._table = table
+        self._client = client
+
+    def of(self, bucket: str) -> Cutover | None:
+        """Return the last change of a bucket; None if unknown."""
+        found = self._client.get_item(
+            TableName=self._table, Key=_key(bucket), ConsistentRead=True
+        ).get("Item")
+        if not found:
+            return None
+        attached = found.get("attached", {}).get("S", "")
+        return Cutover(found["via"]["S"], float(found["sure"]["N"]), found["by"]["S"], attached)
+
+    def require(self, bucket: str, now: float) -> None:
+        """Raise while the last change may not be in effect in S3 yet.
+
+        Raises:
+            NotInEffectError: it was changed too shortly before `now`.
+        """
+        switch = self.of(bucket)
+        if switch and now < switch.sure:
+            raise NotInEffectError(
+                f"how the events of {bucket} come was changed a short while ago, and S3 heeds that "
+                f"after minutes only: an object put before {switch.when} may be told by nobody, "
+                "and come too late for a listing. Run this again then"
+            )
+
+    def put(self, bucket: str, switch: Cutover) -> None:
+        texts = {"via": switch.via, "by": switch.by, "attached": switch.attached}
+        item: dict[str, Any] = {name: {"S": text} for name, text in texts.items() if text}
+        item["sure"] = {"N": f"{switch.sure:.3f}"}
+        self._client.put_item(TableName=self._table, Item={**_key(bucket), **item})
+
+    def remove(self, bucket: str) -> None:
+        self._client.delete_item(TableName=self._table, Key=_key(bucket))
+
+
+def _key(bucket: str) -> dict[str, Any]:
+    return {"bucket": {"S": KEY}, "rule": {"S": bucket}}

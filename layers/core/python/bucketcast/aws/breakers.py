@@ -1,0 +1,175 @@
+"""The breakers of a stack's targets, in the rules table: an item per unreachable or paused target.
+
+A batch reads its target's item, half a read unit; nothing is written while a target answers. While
+the table does not answer, each function uses only its own state. The item of a target that is tried
+no more, because it was removed, expires.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+from bucketcast.aws.optional_items import OptionalItems, is_refusal
+from bucketcast.dispatch.breaker import LocalStore, Outage
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PARTITION: Final = "#breakers"
+EXPIRES: Final = "expires"
+"""The attribute by which DynamoDB removes items of the table."""
+KEPT_DAYS: Final = 7
+"""How long an item outlives the last try; one that waits for events is tried every five minutes."""
+REASON_LENGTH: Final = 1_000
+
+
+class Breakers:
+    """All breakers of a stack; `client` creates the client on first use."""
+
+    def __init__(self, table: str, client: "Callable[[], DynamoDBClient]") -> None:
+        self._items = OptionalItems(
+            table, PARTITION, client, "the breaker is known to this function only"
+        )
+
+    def of(self, arn: str) -> "SharedBreakers":
+        """Return the store of one target."""
+        return SharedBreakers(self._items, arn)
+
+    def read(self) -> Mapping[str, Outage]:
+        """Return the unreachable and the paused targets, by ARN."""
+        items = self._items.read()
+        return {arn: outage for arn, item in items.items() if (outage := _outage(item))}
+
+    def pause(self, arn: str, now: int) -> int:
+        """Pause a target; return since when it is paused, in Unix ms.
+
+        Raises:
+            BotoCoreError, ClientError: the table did not answer.
+        """
+        answer = self._items.update(
+            arn,
+            UpdateExpression="SET paused = if_not_exists(paused, :now) REMOVE #expires",
+            ExpressionAttributeNames={"#expires": EXPIRES},
+            ExpressionAttributeValues={":now": {"N": str(now)}},
+            ReturnValues="ALL_NEW",
+        )
+        return int(answer["Attributes"]["paused"]["N"])
+
+    def resume(self, arn: str) -> int:
+        """End a pause; return since when the target was paused, 0 if it was not.
+
+        Raises:
+            BotoCoreError, ClientError: the table did not answer.
+        """
+        try:
+            answer = self._items.update(
+                arn,
+                UpdateExpression="REMOVE paused",
+                ConditionExpression="attribute_exists(paused)",
+                ReturnValues="ALL_OLD",
+            )
+        except ClientError as error:
+            if is_refusal(error):
+                return 0
+            raise
+        return int(answer["Attributes"]["paused"]["N"])
+
+
+class SharedBreakers:
+    """A target's item, with a local state as a fallback when the table does not answer."""
+
+    def __init__(self, items: OptionalItems, arn: str) -> None:
+        self._items = items
+        self._arn = arn
+        self._own = LocalStore()
+        self._paused = 0
+
+    def read(self) -> Outage | None:
+        answer = self._items.call("get_item", self._arn)
+        if answer is not None:
+            found = _outage(answer.get("Item", {}))
+            self._paused = found.paused if found else 0
+            return found
+        own = self._own.read()
+        # A table that does not answer now must not resume what is paused.
+        return (own or Outage(0, 0))._replace(paused=self._paused) if self._paused else own
+
+    def note(self, outage: Outage, *, probed: bool) -> Outage:
+        own = self._own.note(outage, probed=probed)
+        try:
+            answer = self._note(outage, probed=probed, expires=True)
+        except ClientError:  # a pause does not expire
+            answer = self._note(outage, probed=probed, expires=False)
+        return (None if answer is None else _outage(answer["Attributes"])) or own
+
+    def _note(self, outage: Outage, *, probed: bool, expires: bool) -> Any:
+        sets = ["since = if_not_exists(since, :since)", "#next = :next"]
+        sets += ["#error = :error", "reason = :reason"]
+        names = {"#next": "next", "#error": "error"}
+        values = {
+            ":since": {"N": str(outage.since)},
+            ":next": {"N": str(outage.next)},
+            ":error": {"S": outage.error},
+            ":reason": {"S": outage.reason[:REASON_LENGTH]},
+            ":one": {"N": "1"},
+        }
+        more = {}
+        if expires:
+            sets.append("#expires = :expires")
+            names["#expires"] = EXPIRES
+            values[":expires"] = {"N": str(outage.next // 1_000 + KEPT_DAYS * 86_400)}
+            more["ConditionExpression"] = "attribute_not_exists(paused)"
+        removed = " REMOVE probing" if probed else ""
+        return self._items.call(
+            "update_item",
+            self._arn,
+            UpdateExpression=f"SET {', '.join(sets)}{removed} ADD tries :one",
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=values,
+            ReturnValues="ALL_NEW",
+            **more,
+        )
+
+    def take(self, now: int, until: int) -> bool:
+        try:
+            answer = self._items.call(
+                "update_item",
+                self._arn,
+                UpdateExpression="SET probing = :until",
+                ConditionExpression="#next <= :now AND "
+                "(attribute_not_exists(probing) OR probing <= :now)",
+                ExpressionAttributeNames={"#next": "next"},
+                ExpressionAttributeValues={
+                    ":now": {"N": str(now)},
+                    ":until": {"N": str(until)},
+                },
+            )
+        except ClientError:
+            return False
+        return answer is not None or self._own.take(now, until)
+
+    def clear(self) -> None:
+        self._own.clear()
+        try:
+            self._items.call(
+                "delete_item", self._arn, ConditionExpression="attribute_not_exists(paused)"
+            )
+        except ClientError:  # paused meanwhile: the outage is over, the pause is not
+            self._items.call(
+                "update_item",
+                self._arn,
+                UpdateExpression="REMOVE since, #next, probing, tries, #error, reason",
+                ExpressionAttributeNames={"#next": "next", "#error": "error"},
+            )
+
+
+def _outage(item: Mapping[str, Any]) -> Outage | None:
+    """Return what an item says; None if the target is neither unreachable nor paused."""
+    since, next_, probing, tries, paused = (
+        int(item.get(name, {"N": "0"})["N"])
+        for name in ("since", "next", "probing", "tries", "paused")
+    )
+    error, reason = (item.get(name, {"S": ""})["S"] for name in ("error", "reason"))
+    found = Outage(since, next_, probing, tries, error, reason, paused)
+    return found if since or paused else None

@@ -1,0 +1,206 @@
+"""AWS clients for the command line: created lazily, with errors that say what to do."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bucketcast.errors import BucketcastError
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudtrail import CloudTrailClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_glue import GlueClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_logs import CloudWatchLogsClient
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+    from mypy_boto3_sqs import SQSClient
+
+CONNECT_SECONDS = 5
+READ_SECONDS = 20
+LOCAL_HINT = "for the local AWS: `make up`, then `set -a; . .local/env; set +a`"
+LOGIN_HINT = f"set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; {LOCAL_HINT}"
+
+_LOGIN_ERRORS = {
+    "NoCredentialsError",
+    "PartialCredentialsError",
+    "CredentialRetrievalError",
+    "ProfileNotFound",
+}
+_SSO_ERRORS = {"UnauthorizedSSOTokenError", "SSOTokenLoadError", "TokenRetrievalError"}
+_SILENT_ERRORS = {
+    "EndpointConnectionError",
+    "ConnectTimeoutError",
+    "ConnectionClosedError",
+    "ProxyConnectionError",
+    "ReadTimeoutError",
+    "SSLError",
+}
+_UNKNOWN_LOGIN = {
+    "AuthFailure",
+    "IncompleteSignature",
+    "InvalidAccessKeyId",
+    "InvalidClientTokenId",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+_EXPIRED_LOGIN = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
+_DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"}
+
+
+class AwsError(BucketcastError):
+    """AWS did not answer, or refused; the text has a hint.
+
+    `silent`: no answer in time. `denied`: a permission is missing. `code` is AWS's error code
+    of any other refusal.
+    """
+
+    def __init__(
+        self, text: str, *, silent: bool = False, denied: bool = False, code: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.code = code
+        self.silent = silent
+        self.denied = denied
+
+
+class Aws:
+    """Clients with the usual AWS environment, each created on first use."""
+
+    def __init__(self, *, read_seconds: float = READ_SECONDS) -> None:
+        self._read_seconds = read_seconds
+
+    @cached_property
+    def cloudformation(self) -> "CloudFormationClient":
+        client: CloudFormationClient = self._client("cloudformation")
+        return client
+
+    @cached_property
+    def cloudtrail(self) -> "CloudTrailClient":
+        client: CloudTrailClient = self._client("cloudtrail")
+        return client
+
+    @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        # It takes 3 alarms a second from an account, and asks for a pause beyond that.
+        client: CloudWatchClient = self._client("cloudwatch", attempts=10)
+        return client
+
+    @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        client: DynamoDBClient = self._client("dynamodb")
+        return client
+
+    @cached_property
+    def events(self) -> "EventBridgeClient":
+        client: EventBridgeClient = self._client("events")
+        return client
+
+    @cached_property
+    def functions(self) -> "LambdaClient":
+        # A probe that is not answered in time is an answer; asking again would only take longer.
+        client: LambdaClient = self._client("lambda", attempts=1)
+        return client
+
+    @cached_property
+    def glue(self) -> "GlueClient":
+        client: GlueClient = self._client("glue")
+        return client
+
+    @cached_property
+    def iam(self) -> Any:
+        return self._client("iam", attempts=10)
+
+    @cached_property
+    def logs(self) -> "CloudWatchLogsClient":
+        client: CloudWatchLogsClient = self._client("logs")
+        return client
+
+    @cached_property
+    def mappings(self) -> "LambdaClient":
+        # Lambda takes 15 such calls a second from an account, and asks for a pause beyond that.
+        client: LambdaClient = self._client("lambda", attempts=10)
+        return client
+
+    @cached_property
+    def s3(self) -> "S3Client":
+        client: S3Client = self._client("s3")
+        return client
+
+    @cached_property
+    def secretsmanager(self) -> "SecretsManagerClient":
+        client: SecretsManagerClient = self._client("secretsmanager")
+        return client
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        client: SQSClient = self._client("sqs")
+        return client
+
+    def _client(self, service: str, *, attempts: int = 3) -> Any:
+        import boto3  # noqa: PLC0415 - takes longer than all that needs no AWS
+        from botocore.config import Config  # noqa: PLC0415 - as boto3
+
+        config = Config(
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=self._read_seconds,
+            retries={"mode": "standard", "total_max_attempts": attempts},
+            max_pool_connections=32,
+        )
+        with aws_errors():
+            # boto3 knows AWS_DEFAULT_REGION only; all other tools of AWS read AWS_REGION.
+            region = os.environ.get("AWS_REGION") or None
+            return boto3.client(service, region_name=region, config=config)  # type: ignore[call-overload]
+
+
+@contextmanager
+def aws_errors() -> Iterator[None]:
+    """Turn botocore's errors into an `AwsError`."""
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as boto3
+
+    try:
+        yield
+    except ClientError as error:
+        raise _refused(error) from error
+    except BotoCoreError as error:
+        raise _unreached(error) from error
+
+
+def _refused(error: Any) -> AwsError:
+    code = error.response.get("Error", {}).get("Code", "")
+    text = error.response.get("Error", {}).get("Message", "") or str(error)
+    if code in _EXPIRED_LOGIN:
+        return AwsError(f"the AWS login has expired: log in again ({code})")
+    if code in _UNKNOWN_LOGIN:
+        return AwsError(f"AWS does not accept this login ({code}): {LOGIN_HINT}")
+    if code in _DENIED:
+        return AwsError(
+            f"not allowed: {error.operation_name}: {text}; ask for this permission, "
+            "or use another login with AWS_PROFILE",
+            denied=True,
+        )
+    return AwsError(f"AWS refused {error.operation_name}: {code}: {text}", code=code)
+
+
+def _unreached(error: Exception) -> AwsError:
+    kind = type(error).__name__
+    if kind in _LOGIN_ERRORS:
+        return AwsError(f"no AWS login: {error}; {LOGIN_HINT}")
+    if kind in _SSO_ERRORS:
+        return AwsError(f"the AWS login has expired: `aws sso login`, then again ({error})")
+    if kind == "NoRegionError":
+        return AwsError(f"no AWS region: set AWS_REGION; {LOCAL_HINT}")
+    if kind in _SILENT_ERRORS:
+        own = os.environ.get("AWS_ENDPOINT_URL")
+        hint = (
+            f"AWS_ENDPOINT_URL is {own}: is the local AWS up? `make up` starts it"
+            if own
+            else "is there a way to the network?"
+        )
+        return AwsError(f"no answer from AWS: {error}; {hint}", silent=True)
+    return AwsError(f"AWS cannot be reached: {error}")

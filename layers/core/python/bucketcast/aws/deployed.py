@@ -1,0 +1,365 @@
+"""A deployment, read from its stack's outputs, and the health of its targets."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from bucketcast.arn import Arn
+from bucketcast.aws.attach.cutover import TAKES_EFFECT
+from bucketcast.aws.clients import LOCAL_HINT, Aws, AwsError, aws_errors
+from bucketcast.aws.runtime.table import Table
+from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.rules import loops
+from bucketcast.runtime.model import Runtime, RuntimeTarget
+from bucketcast.settings.environment import ANY_BUCKET
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+_COUNTS: "Sequence[QueueAttributeNameType]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+_EFFECT = "TakesEffect"
+_ATTACHMENTS = "Wiring"
+"""How the outputs of attached buckets begin."""
+_AT_ONCE = 16
+_SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
+
+
+class NotDeployedError(BucketcastError):
+    """The stack does not exist, or is not Bucketcast's."""
+
+
+class NoSuchTargetError(BucketcastError):
+    """The deployment has no target with this ARN; the text lists those it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedTarget:
+    """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
+
+    `made` are the settings of a run-time target, None for a deployed one. If it is not `enabled`
+    its events wait. `writes` is the bucket of Amazon S3 that its URL points to, "" for none.
+    """
+
+    arn: str
+    kind: str
+    id: str
+    function: str
+    queue: str
+    dead: str
+    made: RuntimeTarget | None = None
+    enabled: bool = True
+    writes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedPipeline:
+    """The pipeline's bucket, and the name in Glue of each job of `bucketcast.settings.jobs`."""
+
+    bucket: str
+    jobs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """A target's health; None is unknown, and `why` is the reason. Counts are SQS messages.
+
+    `waiting` includes those in flight.
+    """
+
+    where: str
+    online: bool | None
+    why: str
+    waiting: int | None
+    dead: int | None
+    in_flight: int | None = None
+
+
+class Depth(NamedTuple):
+    """The messages of a queue, with those in flight and delayed; None, and `why`, if unknown."""
+
+    messages: int | None
+    why: str = ""
+    in_flight: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """A stack's outputs.
+
+    `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
+    attached, with their transports. `trail` is the trail of access events, "" if no bucket has
+    them, and `access_events` are the buckets that have; `bucket_events` is whether it also logs
+    created and removed buckets.
+    `pipeline` is None if the configuration has no `[pipeline]`. `runtime` is what the stack has for
+    run-time targets, and `resting` are those of them that get no events: removed while messages
+    waited, or with the ARN of a deployed one.
+    `takes_effect` is the seconds after which a change of a bucket's notifications is in effect.
+    `routes_addressed` is whether ingest takes notifications that are addressed to one target.
+    """
+
+    stack: str
+    ingress_queue: str
+    rules_table: str
+    ingest_function: str
+    targets: tuple[DeployedTarget, ...]
+    object_facts: frozenset[str] = frozenset()
+    buckets: Mapping[str, str] = field(default_factory=dict)
+    trail: str = ""
+    bucket_events: bool = False
+    access_events: frozenset[str] = frozenset()
+    pipeline: DeployedPipeline | None = None
+    runtime: Runtime | None = None
+    resting: tuple[DeployedTarget, ...] = ()
+    takes_effect: float = TAKES_EFFECT
+    routes_addressed: bool = False
+
+    def looks_into(self, bucket: str) -> bool:
+        """Return whether ingest may read the bucket's objects."""
+        return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))
+
+    def target(self, arn: Arn) -> DeployedTarget:
+        """Return the target of an ARN, ignoring its region as MinIO does.
+
+        Raises:
+            NoSuchTargetError: there is none.
+        """
+        wanted = arn.plain
+        known = [target.arn for target in self.targets]
+        for target in self.targets:
+            if target.arn == wanted:
+                return target
+        near = did_you_mean(wanted, known)
+        there = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
+        raise NoSuchTargetError(
+            f"no target {wanted} in the stack {self.stack}: {near}there is {there}"
+        )
+
+
+def find(stack: str, aws: Aws) -> Deployed:
+    """Return the deployment of a stack.
+
+    Raises:
+        NotDeployedError: the stack does not exist, or is not Bucketcast's.
+        AwsError: AWS cannot be reached.
+    """
+    outputs = _outputs(stack, aws)
+    if "IngressQueueUrl" not in outputs or "RulesTable" not in outputs:
+        raise NotDeployedError(
+            f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
+            "RulesTable; deploy it again, or name another with --stack"
+        )
+    targets = [
+        DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
+        for summary in _of(outputs, "Target")
+    ]
+    runtime = _runtime(outputs)
+    made = _made(runtime, outputs["RulesTable"], aws) if runtime else []
+    by_file = {target.arn for target in targets}
+    resting = [each for each in made if each.arn in by_file or _state(each) == "kept"]
+    targets += [each for each in made if each not in resting]
+    attached = _of(outputs, _ATTACHMENTS)
+    pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
+    return Deployed(
+        stack,
+        outputs["IngressQueueUrl"],
+        outputs["RulesTable"],
+        f"{stack}-ingest",
+        tuple(sorted(targets, key=lambda target: target.arn)),
+        frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),
+        {each["bucket"]: each["via"] for each in attached},
+        outputs.get("AccessTrail", ""),
+        "BucketEvents" in outputs,
+        frozenset(each["bucket"] for each in attached if each.get("access_events") == "on"),
+        pipelines[0] if pipelines else None,
+        runtime,
+        tuple(resting),
+        float(outputs.get(_EFFECT, TAKES_EFFECT)),
+        "RoutesAddressed" in outputs,
+    )
+
+
+def runtime(stack: str, aws: Aws) -> Runtime | None:
+    """Return what a stack has for run-time targets, without reading the targets.
+
+    Raises:
+        NotDeployedError: there is no such stack.
+        AwsError: AWS cannot be reached.
+    """
+    return _runtime(_outputs(stack, aws))
+
+
+def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
+    alarms = {"topic": outputs.get("AlarmTopic", "")}
+    found = [msgspec.convert({**each, **alarms}, Runtime) for each in _of(outputs, "Runtime")]
+    return found[0] if found else None
+
+
+def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
+    """Return the current run-time targets."""
+    with aws_errors():
+        return [
+            DeployedTarget(
+                each.arn,
+                each.kind,
+                each.id,
+                runtime.functions.get(each.kind, ""),
+                runtime.url(each.queue),
+                runtime.url(each.dead),
+                each,
+                each.state != "off",
+                loops.bucket_in(each.settings.get("endpoint", "")),
+            )
+            for each in Table(table, aws.dynamodb).targets()
+        ]
+
+
+def _state(target: DeployedTarget) -> str:
+    return target.made.state if target.made else "on"
+
+
+def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
+    """Return the outputs that are JSON, of one kind of construct."""
+    return [json.loads(text) for key, text in outputs.items() if key.startswith(begin)]
+
+
+def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
+    client = aws.cloudformation
+    with aws_errors():
+        try:
+            found = client.describe_stacks(StackName=stack)["Stacks"]
+        except client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] != "ValidationError":  # its code for a missing stack
+                raise
+            found = []
+    if not found:
+        raise NotDeployedError(
+            f"no stack {stack} in {client.meta.region_name} at {client.meta.endpoint_url}: deploy "
+            f"it, or name another with --stack or BUCKETCAST_STACK; {LOCAL_HINT}"
+        )
+    return {each["OutputKey"]: each["OutputValue"] for each in found[0].get("Outputs", ())}
+
+
+def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
+    """Return a target's settings, with references instead of secrets.
+
+    Raises:
+        AwsError: AWS cannot be reached.
+    """
+    if target.made:
+        return target.made.settings
+    with aws_errors():
+        found = aws.functions.get_function_configuration(FunctionName=target.function)
+    return settings_in(found)
+
+
+def settings_in(function: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return a target's settings from Lambda's configuration of its function."""
+    text = function.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
+    loaded: Mapping[str, str] = json.loads(text)
+    return loaded
+
+
+def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
+    """Return the health of each target, read from functions and queues in parallel."""
+    if not targets:
+        return []
+    _ = aws.functions, aws.sqs  # making a client is not safe among threads, using one is
+    with ThreadPoolExecutor(min(_AT_ONCE, 3 * len(targets))) as pool:
+        running = [
+            (
+                pool.submit(_probe, target, aws),
+                pool.submit(depth, target.queue, aws),
+                pool.submit(depth, target.dead, aws),
+            )
+            for target in targets
+        ]
+        return [
+            _health(probed.result(), waiting.result(), dead.result())
+            for probed, waiting, dead in running
+        ]
+
+
+def _health(
+    probed: tuple[bool | None, str, str],
+    waiting: Depth,
+    dead: Depth,
+) -> Health:
+    online, why, where = probed
+    whys = "; ".join(dict.fromkeys(filter(None, (why, waiting.why, dead.why))))
+    return Health(where, online, whys, waiting.messages, dead.messages, waiting.in_flight)
+
+
+def _probe(target: DeployedTarget, aws: Aws) -> tuple[bool | None, str, str]:
+    """Return whether a target is online (None: unknown), the reason, and its address."""
+    function = target.function
+    if _state(target) != "on":
+        why = "switched off" if _state(target) == "off" else "removed; what waited is kept"
+        return False, why, ""
+    if not function:
+        return None, f"the stack has no function for run-time targets of kind {target.kind}", ""
+    request = {"probe": True, **({"target": target.arn} if target.made else {})}
+    try:
+        with aws_errors():
+            answer = aws.functions.invoke(
+                FunctionName=function, Payload=json.dumps(request).encode()
+            )
+            body: Any = json.loads(answer["Payload"].read())
+    except AwsError as error:
+        if error.silent:
+            return False, f"the function {function} did not answer in time", ""
+        return None, str(error), ""
+    if "FunctionError" in answer:
+        said = body.get("errorMessage", "") if isinstance(body, dict) else body
+        return False, f"the function {function} failed: {said}", ""
+    return bool(body["online"]), str(body["why"]), str(body["where"])
+
+
+def depth(queue: str, aws: Aws) -> Depth:
+    """Return how many messages a queue has."""
+    try:
+        with aws_errors():
+            answer = aws.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)
+    except AwsError as error:
+        return Depth(None, str(error))
+    numbers: Mapping[Any, str] = answer["Attributes"]
+    return Depth(sum(map(int, numbers.values())), "", int(numbers.get(_COUNTS[1], "0")))
+
+
+def missing(bucket: str) -> str:
+    """Return what `why_not_attached` returns for a bucket that does not exist."""
+    return f"bucket '{bucket}' does not exist"
+
+
+def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
+    """Return why this bucket's events do not reach the stack; "" if they do.
+
+    A missing permission is reported too, as it is unknown then.
+    """
+    try:
+        with aws_errors():
+            found = aws.s3.get_bucket_notification_configuration(Bucket=bucket)
+    except AwsError as error:
+        if "NoSuchBucket" in str(error):
+            return missing(bucket)
+        return f"cannot check whether {bucket} is connected: {error}"
+    if _notifies(found, deployed.ingress_queue):
+        return ""
+    return f"bucket {bucket} is not connected to this deployment"
+
+
+def _notifies(found: "NotificationConfigurationResponseTypeDef", ingress_queue: str) -> bool:
+    # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
+    ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
+    entries = found.get("QueueConfigurations", ())
+    by_queue = any(entry["QueueArn"].endswith(ending) for entry in entries)
+    # EventBridge's rule is not visible here: the bucket's setting must do.
+    return by_queue or "EventBridgeConfiguration" in found

@@ -1,0 +1,1 @@
+"""Dead-letter queues: find, read, redrive and purge them."""

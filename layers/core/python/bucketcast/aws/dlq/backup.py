@@ -1,0 +1,53 @@
+"""A backup file of the letters that purge removes."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bucketcast.dlq.repack import Plan
+from bucketcast.errors import BucketcastError
+
+
+class BackupError(BucketcastError):
+    """The file cannot be created or written."""
+
+
+class Backup:
+    """A new file with a line per letter, for its owner only; `add` returns once it is on disk."""
+
+    def __init__(self, path: Path, line: Callable[[Plan], bytes]) -> None:
+        self._line = line
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise BackupError(f"{path} exists already: choose another name") from None
+        except OSError as error:
+            raise BackupError(f"{path}: {error.strerror}; choose another place") from None
+        self._file = os.fdopen(handle, "wb")
+        self._path = path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # What `add` wrote is on disk; what it could not write would fail here once more.
+        with suppress(OSError):
+            self._file.close()
+
+    def add(self, plans: Sequence[Plan]) -> set[str]:
+        """Write letters to the file and return their ids, which may then be removed."""
+        try:
+            self._file.writelines(self._line(each) + b"\n" for each in plans)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise BackupError(f"{self._path}: {error.strerror}; nothing more is removed") from None
+        return {each.letter.id for each in plans}

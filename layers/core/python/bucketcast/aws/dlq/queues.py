@@ -1,0 +1,144 @@
+"""The dead-letter queues of a stack: of targets, of ingest, and of removed targets."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bucketcast import targets
+from bucketcast.arn import Arn
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.aws.runtime.orphans import PULL
+from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.queues import queue_names
+from bucketcast.runtime.model import pull_queue
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+INGRESS = "ingress"
+_FIFO = ".fifo"
+_DEAD = "-dead"
+_COUNTS: "Sequence[QueueAttributeNameType]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+)
+
+
+class NoSuchQueueError(BucketcastError):
+    """No dead-letter queue has this name; the text lists the existing ones."""
+
+
+class DeadQueue(NamedTuple):
+    """A dead-letter queue; `own` is the queue that its letters came from.
+
+    `name` is the target's ARN, `ingress`, `pull`, or the name of the queue of a target that was
+    removed. Only the first has a `target`. Where nothing reads `own`, it is not `live`.
+    """
+
+    name: str
+    dead: str
+    own: str
+    target: DeployedTarget | None = None
+    live: bool = True
+
+    @property
+    def ingress(self) -> bool:
+        return self.name == INGRESS
+
+    @property
+    def fifo(self) -> bool:
+        return self.dead.endswith(_FIFO)
+
+
+class Depth(NamedTuple):
+    """SQS's approximate counts: messages that can be read, and those in flight."""
+
+    visible: int
+    in_flight: int
+
+    @property
+    def all(self) -> int:
+        return self.visible + self.in_flight
+
+
+def found(there: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
+    """Return a stack's dead-letter queues, and why those of removed targets are unknown."""
+    known = [*_known(there)]
+    try:
+        with aws_errors():
+            removed = [*_removed(there, {each.dead for each in known}, aws)]
+    except AwsError as error:
+        return known, f"queues of removed targets cannot be listed: {error}"
+    return [*known, *removed], ""
+
+
+def chosen(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
+    """Return the queue of an ARN, of `KIND:ID`, of `ingress`, or with this name.
+
+    Raises:
+        NoSuchQueueError: there is none.
+    """
+    wanted = {name, _arn(name)}
+    for each in queues:
+        if wanted & {each.name, _last(each.dead)}:
+            return each
+    names = [each.name for each in queues]
+    raise NoSuchQueueError(
+        f"no dead-letter queue of {name}: {did_you_mean(name, names)}there is {', '.join(names)}"
+    )
+
+
+def depth(queue: str, aws: Aws) -> Depth:
+    """Return SQS's counts of a queue."""
+    with aws_errors():
+        answer = aws.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)
+    visible, in_flight = (int(answer["Attributes"].get(each, 0)) for each in _COUNTS)
+    return Depth(visible, in_flight)
+
+
+def _known(there: Deployed) -> Iterator[DeadQueue]:
+    fifo = there.ingress_queue.endswith(_FIFO)
+    base, _, name = there.ingress_queue.removesuffix(_FIFO).rpartition("/")
+    yield DeadQueue(INGRESS, f"{base}/{queue_names(name, fifo=fifo)[1]}", there.ingress_queue)
+    for each in there.targets:
+        yield DeadQueue(each.arn, each.dead, each.queue, each)
+    if there.runtime and there.runtime.pull:
+        own, dead = queue_names(pull_queue(there.runtime.prefix), fifo=False)
+        yield DeadQueue(PULL, f"{base}/{dead}", f"{base}/{own}")
+    for each in there.resting:
+        yield DeadQueue(_last(each.dead), each.dead, each.queue, live=False)
+
+
+def _removed(there: Deployed, known: set[str], aws: Aws) -> Iterator[DeadQueue]:
+    """Yield the queues that CloudFormation kept of targets that are not deployed any more."""
+    prefix = f"{there.stack}-"
+    made = there.runtime.prefix if there.runtime else prefix
+    names = {_last(each) for each in known}
+    pages = aws.sqs.get_paginator("list_queues").paginate(
+        QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000}
+    )
+    base = there.ingress_queue.rpartition("/")[0]
+    for page in pages:
+        for url in page.get("QueueUrls", ()):
+            name = _last(url)
+            plain = name.removesuffix(_FIFO)
+            kind = plain.removeprefix(made).removeprefix(prefix).partition("-")[0]
+            if name in names or not plain.endswith(_DEAD) or kind not in targets.kinds():
+                continue
+            own = plain.removesuffix(_DEAD) + name[len(plain) :]
+            yield DeadQueue(name, f"{base}/{name}", f"{base}/{own}", live=False)
+
+
+def _arn(name: str) -> str:
+    """Return the ARN that a name stands for, without its region."""
+    try:
+        if name.startswith("arn:"):
+            return Arn.parse(name).plain
+        kind, colon, id_ = name.partition(":")
+        return str(Arn(id=id_, type=targets.load(kind).arn_type)) if colon else name
+    except (ValueError, BucketcastError):
+        return name
+
+
+def _last(url: str) -> str:
+    return url.rpartition("/")[2]

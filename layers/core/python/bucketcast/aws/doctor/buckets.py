@@ -1,0 +1,51 @@
+"""Reads how buckets are connected, and the EventBridge rules that write to the ingress queue."""
+
+import json
+from collections.abc import Iterator
+
+from bucketcast.aws.attach.attachments import Attachments
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.doctor import at_once
+from bucketcast.aws.rules import Rules
+from bucketcast.doctor import Finding
+from bucketcast.doctor import buckets as checks
+from bucketcast.doctor.buckets import Wiring
+
+
+def findings(there: Deployed, aws: Aws) -> list[Finding]:
+    """Check each bucket of the configuration, and each other that is attached or has rules."""
+    attachments = Attachments(there, aws)
+    existing = set(attachments.names())
+    with aws_errors():
+        ruled = set(Rules(there.rules_table, aws.dynamodb).buckets())
+    states = _event_rules(attachments.ingress.queue, aws)
+    _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads
+
+    def one(bucket: str) -> Iterator[Finding]:
+        deployed = there.buckets.get(bucket, "")
+        if bucket not in existing:
+            wiring = Wiring(bucket, "", deployed, missing=True)
+        else:
+            seen = attachments.look(bucket)
+            both = "two transports are in use: events arrive twice" if seen.both else ""
+            wiring = Wiring(bucket, seen.via, deployed, seen.why, rules=bucket in ruled, both=both)
+        found = checks.bucket(wiring, states)
+        if found:
+            yield found
+
+    return at_once(one, sorted(existing | there.buckets.keys()))
+
+
+def _event_rules(queue: str, aws: Aws) -> dict[str, str]:
+    """Return the states of the rules that write to the queue, by the bucket they are about."""
+    states: dict[str, str] = {}
+    with aws_errors():
+        pages = aws.events.get_paginator("list_rule_names_by_target").paginate(TargetArn=queue)
+        for name in (name for page in pages for name in page["RuleNames"]):
+            rule = aws.events.describe_rule(Name=name)
+            detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
+            for bucket in detail.get("bucket", {}).get("name", ()):
+                if states.get(bucket) != "ENABLED":
+                    states[bucket] = rule["State"]
+    return states

@@ -1,0 +1,114 @@
+"""Reads the queues' attributes, and from the same answer AWS's clock."""
+
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from bucketcast.attach import notifications
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.doctor import arn_beside, at_once, unless_unread
+from bucketcast.doctor import Finding
+from bucketcast.doctor import clock as clocks
+from bucketcast.doctor import queues as checks
+from bucketcast.queues import queue_names
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+_MISSING = "AWS.SimpleQueueService.NonExistentQueue"
+_READ: "list[QueueAttributeNameType]" = [
+    "QueueArn",
+    "Policy",
+    "RedrivePolicy",
+    "ApproximateNumberOfMessages",
+]
+
+
+def clock(there: Deployed, aws: Aws) -> Iterator[Finding]:
+    """Compare this machine's clock with the date of an answer of AWS."""
+    with aws_errors():
+        answer = aws.dynamodb.get_item(
+            TableName=there.rules_table, Key={"bucket": {"S": "#clock"}, "rule": {"S": "#"}}
+        )
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    if date:
+        yield clocks.clock(time.time(), parsedate_to_datetime(date).timestamp())
+
+
+def findings(there: Deployed, aws: Aws) -> list[Finding]:
+    """Check each target's queues, the ingress queue, and who may write to it."""
+    base = ingress_arn(there, aws)
+    _ = aws.sqs  # making a client is not safe among threads, using one is
+    name = base.rpartition(":")[2]
+    dead = queue_names(name, fifo=False)[1]
+    ingress_dead = f"{there.ingress_queue.rpartition('/')[0]}/{dead}"
+    pairs = [("ingress", there.ingress_queue, ingress_dead)]
+    pairs += [(target.arn, target.queue, target.dead) for target in there.targets]
+    wanted = [
+        (subject, url, arn_beside(base, dead_url) if url == queue else "")
+        for subject, queue, dead_url in pairs
+        for url in (queue, dead_url)
+    ]
+
+    def one(item: tuple[str, str, str]) -> Iterator[Finding]:
+        subject, url, dead = item
+        look = (
+            finding
+            for found in (_attributes(url, aws),)
+            for finding in checks.queue(subject, arn_beside(base, url), dead, found)
+        )
+        return unless_unread("queue", subject, look)
+
+    return [
+        *at_once(one, wanted),
+        *unless_unread(checks.POLICY, "ingress", _policy(base, there, aws)),
+    ]
+
+
+def ingress_arn(there: Deployed, aws: Aws) -> str:
+    """Return the ARN of the ingress queue, also if it does not exist."""
+    region = aws.sqs.meta.region_name
+    partition = aws.sqs.meta.partition
+    account, name = there.ingress_queue.rstrip("/").rsplit("/", 2)[1:]
+    return f"arn:{partition}:sqs:{region}:{account}:{name}"
+
+
+def _policy(queue: str, there: Deployed, aws: Aws) -> Iterator[Finding]:
+    found = _attributes(there.ingress_queue, aws)
+    if found is None:
+        return
+    partition, account, region = queue.split(":")[1], queue.split(":")[4], queue.split(":")[3]
+    policy = found.get("Policy", "")
+    buckets = f"arn:{partition}:s3:::"
+    yield checks.policy(
+        queue,
+        policy,
+        "s3.amazonaws.com",
+        f"{buckets}any",
+        {
+            "StringEquals": {"aws:SourceAccount": account},
+            "ArnLike": {"aws:SourceArn": f"{buckets}*"},
+        },
+    )
+    rules = f"arn:{partition}:events:{region}:{account}:rule/"
+    yield checks.policy(
+        queue,
+        policy,
+        "events.amazonaws.com",
+        rules + notifications.rule_name(there.stack, "any"),
+        {"ArnLike": {"aws:SourceArn": f"{rules}{there.stack}-*"}},
+    )
+
+
+def _attributes(url: str, aws: Aws) -> Mapping[str, str] | None:
+    """Return a queue's attributes, None for one that does not exist."""
+    try:
+        with aws_errors():
+            found = aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_READ)
+    except AwsError as error:
+        if error.code in (_MISSING, "QueueDoesNotExist"):
+            return None
+        raise
+    return {str(name): text for name, text in found["Attributes"].items()}

@@ -1,0 +1,94 @@
+"""Asks each target's own function what it sees of the target, step by step."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from bucketcast.aws import deployed
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.aws.doctor import at_once, unless_unread
+from bucketcast.config.model import is_member, secret_names
+from bucketcast.doctor import Finding
+
+CHECK = "probe"
+_ABOUT_SECRETS = ("settings", "login")
+
+
+def findings(there: Deployed, aws: Aws) -> list[Finding]:
+    """Return what the functions found, for each target that is switched on."""
+    _ = aws.functions  # making a client is not safe among threads, using one is
+    on = [target for target in there.targets if target.enabled and target.function]
+    found = at_once(lambda each: unless_unread(CHECK, each.arn, _ask(each, aws)), on)
+    return [*found, *unless_unread("pause", "targets", _paused(there, aws))]
+
+
+def _new_secret(target: DeployedTarget, aws: Aws) -> str:
+    """Return the command that replaces the secret of a target that has one alone, else ""."""
+    try:
+        settings = deployed.settings(target, aws).values()
+    except AwsError:
+        return ""
+    names = secret_names(settings)
+    # The command would erase the other values of a secret that holds several.
+    several = target.made or any(is_member(each) for each in settings)
+    if several or len(names) != 1:
+        return ""
+    (name,) = names
+    return f"aws secretsmanager put-secret-value --secret-id {name} --secret-string file://SECRET"
+
+
+def _paused(there: Deployed, aws: Aws) -> Iterator[Finding]:
+    with aws_errors():
+        outages = Breakers(there.rules_table, lambda: aws.dynamodb).read()
+    for target in there.targets:
+        outage = outages.get(target.arn)
+        if outage and outage.paused:
+            since = datetime.fromtimestamp(outage.paused / 1_000, UTC)
+            found = f"paused since {since:%Y-%m-%dT%H:%M:%SZ}: its events wait"
+            command = f"bucketcast target resume {target.arn}"
+            yield Finding(
+                "pause", target.arn, "warn", found, "resume it when it may go on", command
+            )
+
+
+def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
+    # A function of an earlier version knows the probe only.
+    request: dict[str, Any] = {"probe": True, "doctor": True}
+    if target.made:
+        request["target"] = target.arn
+    name = target.function
+    try:
+        with aws_errors():
+            answer = aws.functions.invoke(FunctionName=name, Payload=json.dumps(request).encode())
+            body: Any = json.loads(answer["Payload"].read())
+    except AwsError as error:
+        if error.code == "ResourceNotFoundException":
+            return  # another check says so
+        if not error.silent:
+            raise
+        found = f"the function {name} did not answer in time"
+        hint = "wait longer with --wait; if it has a VPC, see that its subnets lead to the target"
+        yield Finding(CHECK, target.arn, "error", found, hint)
+        return
+    if "FunctionError" in answer:
+        said = body.get("errorMessage", "") if isinstance(body, dict) else body
+        found = f"the function {name} failed: {said}"
+        command = f"aws logs tail /aws/lambda/{name} --since 10m"
+        yield Finding(CHECK, target.arn, "error", found, "its log has more", command)
+    elif "findings" in body:
+        yield from (_of_step(each, target, aws) for each in body["findings"])
+    elif body["online"]:
+        yield Finding(CHECK, target.arn, "ok", "online")
+    else:
+        hint = "see the reason; deploy this version of Bucketcast to see at which step it fails"
+        yield Finding(CHECK, target.arn, "error", str(body["why"]), hint)
+
+
+def _of_step(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:
+    check, status, found, hint = (step[key] for key in ("check", "status", "found", "hint"))
+    about_a_secret = status == "error" and check in _ABOUT_SECRETS
+    command = _new_secret(target, aws) if about_a_secret else ""
+    return Finding(check, target.arn, status, found, hint, command)

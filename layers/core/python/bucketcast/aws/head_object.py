@@ -1,0 +1,50 @@
+"""Convert a HeadObject response to fields of an event."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC
+from typing import Any, Final
+
+from bucketcast.event.encoded_words import as_sent
+
+_META: Final = "x-amz-meta-"
+_HEADERS: Final = {
+    "CacheControl": "cache-control",
+    "ContentDisposition": "content-disposition",
+    "ContentEncoding": "content-encoding",
+    "ContentLanguage": "content-language",
+    "ObjectLockLegalHoldStatus": "x-amz-object-lock-legal-hold",
+    "ObjectLockMode": "x-amz-object-lock-mode",
+    "ReplicationStatus": "X-Amz-Replication-Status",
+    "Restore": "x-amz-restore",
+    "StorageClass": "x-amz-storage-class",
+}
+"""MinIO's names of HeadObject's fields."""
+_CHUNKED: Final = "aws-chunked"
+"""The encoding of a chunked upload, which some clients leave in the object's encodings."""
+
+
+def event_fields(head: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event; S3 leaves out the class STANDARD."""
+    return {
+        "content_type": head.get("ContentType", ""),
+        "metadata": {
+            _META + name.lower(): as_sent(text) for name, text in head.get("Metadata", {}).items()
+        },
+        "headers": dict(_headers(head)),
+        "storage_class": head.get("StorageClass", "STANDARD"),
+        "size": head["ContentLength"],
+        "etag": head["ETag"].strip('"'),
+    }
+
+
+def _headers(head: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the headers that MinIO lists as metadata, in its spelling."""
+    for answered, name in _HEADERS.items():
+        text = head.get(answered, "")
+        if answered == "ContentEncoding":
+            text = ",".join(part for part in text.split(",") if part.strip() != _CHUNKED)
+        if text and (answered, text) != ("StorageClass", "STANDARD"):
+            yield name, text
+    if until := head.get("ObjectLockRetainUntilDate"):
+        at = f"{until.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{until.microsecond // 1000:03}Z"
+        yield "x-amz-object-lock-retain-until-date", at

@@ -1,0 +1,349 @@
+"""Listeners in the rules table, and their queues.
+
+A row names its queue before that is created, and is deleted after it: so no queue is orphaned.
+Every change that ingest must see increments the partition's change number.
+"""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from botocore.exceptions import ClientError
+from msgspec.structs import replace
+
+from bucketcast.aws.rules import codes
+from bucketcast.listeners import (
+    KEPT_SECONDS,
+    LEASE_SECONDS,
+    PARTITION,
+    RETENTION_SECONDS,
+    TOLD_SECONDS,
+    EventsLostError,
+    Lease,
+    Listener,
+    ListenFilter,
+    Seen,
+    TooManyListenersError,
+    queue_prefix,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+VERSION: Final = "#version"
+VISIBILITY_SECONDS: Final = 30
+_LISTENER: Final = "listener#"
+_LEASE: Final = "lease#"
+_TRIES: Final = 60
+_PAUSE_SECONDS: Final = 0.05
+_ASKED_AGAIN_SECONDS: Final = 0.5
+_NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
+_listener = msgspec.json.Decoder(Listener)
+
+
+class LostListenerError(Exception):
+    """Another process changed the listener meanwhile."""
+
+
+class Table:
+    """The rows; all reads are consistent."""
+
+    def __init__(self, name: str, client: "DynamoDBClient") -> None:
+        self._name = name
+        self._client = client
+
+    def seen(self) -> Seen:
+        """Return all listeners and leases."""
+        version, listeners, leases = 0, [], {}
+        for item in self._items():
+            row = item["rule"]["S"]
+            if row == VERSION:
+                version = int(item["version"]["N"])
+            elif row.startswith(_LEASE):
+                leases[row.removeprefix(_LEASE)] = int(item["until"]["N"])
+            elif row.startswith(_LISTENER):
+                listeners.append(_listener.decode(item["text"]["S"]))
+        return Seen(version, tuple(listeners), leases)
+
+    def renew(self, lease: Lease) -> None:
+        """Extend a process' lease."""
+        item: Any = {**_key(_LEASE + lease.holder), "until": {"N": str(lease.until)}}
+        self._client.put_item(TableName=self._name, Item=item)
+
+    def forget(self, holder: str) -> None:
+        """Delete a lease without listeners."""
+        self._client.delete_item(TableName=self._name, Key=_key(_LEASE + holder))
+
+    def add(self, one: Listener, version: int) -> bool:
+        """Add a listener if nothing changed since `version`; return whether it did."""
+        unchanged = "version = :seen" if version else "attribute_not_exists(version)"
+        values = {":one": {"N": "1"}, **({":seen": {"N": str(version)}} if version else {})}
+        number = {**self._number(), "ConditionExpression": unchanged}
+        return self._written(
+            {"Put": self._put(one)}, {**number, "ExpressionAttributeValues": values}
+        )
+
+    def change(self, before: Listener, after: Listener | None) -> None:
+        """Replace `before` by `after` (None: nothing), and increment the change number.
+
+        Raises:
+            LostListenerError: another process changed it.
+        """
+        condition: Any = {
+            "ConditionExpression": "mark = :mark",
+            "ExpressionAttributeValues": {":mark": {"S": _mark(before)}},
+        }
+        gone = {"TableName": self._name, "Key": _key(_LISTENER + before.id)}
+        changed = {"Put": self._put(after)} if after else {"Delete": gone}
+        for each in changed.values():
+            each.update(condition)
+        for _ in range(_TRIES):
+            if self._written(changed, self._number()):
+                return
+            if self._current(before.id) != _mark(before):
+                raise LostListenerError(before.id)
+            time.sleep(_PAUSE_SECONDS)
+        raise LostListenerError(before.id)
+
+    def _current(self, id_: str) -> str:
+        answer = self._client.get_item(
+            TableName=self._name, Key=_key(_LISTENER + id_), ConsistentRead=True
+        )
+        return answer.get("Item", {}).get("mark", {}).get("S", "")
+
+    def _written(self, change: dict[str, Any], number: dict[str, Any]) -> bool:
+        items: Any = [change, {"Update": number}]
+        try:
+            self._client.transact_write_items(TransactItems=items)
+        except self._client.exceptions.TransactionCanceledException as error:
+            if codes(error).isdisjoint(("TransactionConflict", "ConditionalCheckFailed")):
+                raise
+            return False
+        return True
+
+    def _number(self) -> dict[str, Any]:
+        return {
+            "TableName": self._name,
+            "Key": _key(VERSION),
+            "UpdateExpression": "ADD version :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }
+
+    def _put(self, one: Listener) -> dict[str, Any]:
+        text = msgspec.json.encode(one).decode()
+        row = {**_key(_LISTENER + one.id), "text": {"S": text}, "mark": {"S": _mark(one)}}
+        return {"TableName": self._name, "Item": row}
+
+    def _items(self) -> Iterator[dict[str, Any]]:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._name,
+            KeyConditionExpression="#bucket = :bucket",
+            ExpressionAttributeNames={"#bucket": "bucket"},
+            ExpressionAttributeValues={":bucket": {"S": PARTITION}},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from page["Items"]
+
+
+class Listeners:
+    """The listeners of a deployment, for one process that serves them.
+
+    `prefix` returns the URL of every queue up to its name. `clock` returns seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        stack: str,
+        table: Table,
+        sqs: "SQSClient",
+        prefix: Callable[[], str],
+        *,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.holder = secrets.token_hex(8)
+        self._names = queue_prefix(stack)
+        self._table = table
+        self._sqs = sqs
+        self._prefix = prefix
+        self._clock = clock
+        self._sleep = sleep
+        self._until = 0
+
+    def url(self, one: Listener) -> str:
+        """Return the URL of a listener's queue."""
+        return f"{self._prefix()}/{one.queue}"
+
+    def renew(self, seconds: float = LEASE_SECONDS) -> float:
+        """Renew the process' lease; return for how many seconds it had expired.
+
+        That happens if it was suspended, as on a machine that slept, or AWS did not answer.
+        """
+        lease = Lease(self.holder, self._now() + round(seconds * 1_000))
+        self._table.renew(lease)
+        before, self._until = self._until, lease.until
+        return max(0, self._now() - before) / 1_000 if before else 0.0
+
+    def leased(self, lapse: float) -> frozenset[str]:
+        """Return the ids of the listeners it still holds, after its lease had expired for so long.
+
+        Another process may have taken some over; after a minute none got events any more.
+        """
+        if lapse > KEPT_SECONDS:
+            return frozenset()
+        its = (one for one in self._table.seen().listeners if one.holder == self.holder)
+        return frozenset(one.id for one in its if one.state == "on")
+
+    def take(self, asked: ListenFilter) -> Listener:
+        """Take over the client's earlier listener, or create one; it is active on return.
+
+        The process must hold its lease.
+
+        Raises:
+            TooManyListenersError: the user, or the deployment, has its maximum.
+            EventsLostError: the client's earlier listener lost events.
+        """
+        for _ in range(_TRIES):
+            seen = self._table.seen()
+            found = self._taken_over(asked, seen)
+            if found is None:
+                found = self._made(asked, seen)
+            if found is not None:
+                return found
+            self._sleep(_PAUSE_SECONDS)
+        raise TooManyListenersError("too many listeners begin at the same moment: try again")
+
+    def release(self, one: Listener) -> None:
+        """Release a listener, for a client that may come back."""
+        self._exchange(one, replace(one, holder="", since=self._now()))
+
+    def lose(self, one: Listener, why: str) -> None:
+        """Mark it as lost, since its client did not read; the client gets the reason later."""
+        lost = replace(one, holder="", since=self._now(), state="lost", why=why)
+        if self._exchange(one, lost):
+            self._remove_queue(one)
+
+    def remove(self, one: Listener) -> None:
+        """Remove it and its queue, unless another process holds it by now."""
+        gone = one if one.state == "removed" else replace(one, state="removed")
+        if gone is not one and not self._exchange(one, gone):
+            return
+        self._remove_queue(one)
+        self._exchange(gone, None)
+
+    def sweep(self) -> int:
+        """Remove expired listeners; return how many are left, with lost ones."""
+        seen, now = self._table.seen(), self._now()
+        over = [one for one in seen.listeners if self._is_over(one, seen, now)]
+        for one in over:
+            self.remove(one)
+        for holder, until in seen.leases.items():
+            if until + KEPT_SECONDS * 1_000 < now and holder != self.holder:
+                self._table.forget(holder)
+        return len(seen.listeners) - len(over)
+
+    def _taken_over(self, asked: ListenFilter, seen: Seen) -> Listener | None:
+        same = [one for one in seen.listeners if one.asked.digest == asked.digest]
+        for one in same:
+            if one.state == "lost":
+                if self._exchange(one, None):
+                    raise EventsLostError(one.why)
+                continue
+            if seen.ends(one) <= self._now() or one.state != "on":
+                continue
+            if self._is_free(one, seen):
+                leased = replace(one, holder=self.holder, since=self._now())
+                if self._exchange(one, leased):
+                    return leased
+        return None
+
+    def _is_free(self, one: Listener, seen: Seen) -> bool:
+        """Return whether nobody serves it; a lease may outlive its process."""
+        if seen.is_free(one, self._now()):
+            return True
+        if one.holder == self.holder:
+            return False
+        while seen.leases.get(one.holder, 0) >= self._now():
+            self._sleep(_ASKED_AGAIN_SECONDS)
+            again = self._table.seen()
+            if one not in again.listeners:  # it was released: the caller reads it again
+                return False
+            if again.leases.get(one.holder) != seen.leases.get(one.holder):
+                return False
+        return True
+
+    def _made(self, asked: ListenFilter, seen: Seen) -> Listener | None:
+        refusal = seen.refusal(asked.user, self._now())
+        if refusal:
+            raise TooManyListenersError(refusal)
+        name = secrets.token_hex(8)
+        one = Listener(
+            id=name,
+            asked=asked,
+            queue=self._names + name,
+            since=self._now(),
+            holder=self.holder,
+        )
+        if not self._table.add(one, seen.version):
+            return None
+        try:
+            self._make_queue(one)
+        except Exception:
+            self.remove(one)
+            raise
+        return one
+
+    def _is_over(self, one: Listener, seen: Seen, now: int) -> bool:
+        if one.state == "lost":
+            return one.since + TOLD_SECONDS * 1_000 < now
+        return seen.ends(one) <= now
+
+    def _exchange(self, before: Listener, after: Listener | None) -> bool:
+        try:
+            self._table.change(before, after)
+        except LostListenerError:
+            return False
+        return True
+
+    def _make_queue(self, one: Listener) -> None:
+        attributes: Any = {
+            "MessageRetentionPeriod": str(RETENTION_SECONDS),
+            "SqsManagedSseEnabled": "true",
+            "VisibilityTimeout": str(VISIBILITY_SECONDS),
+            "Policy": json.dumps(_with_tls_only()),
+        }
+        self._sqs.create_queue(QueueName=one.queue, Attributes=attributes)
+
+    def _remove_queue(self, one: Listener) -> None:
+        try:
+            self._sqs.delete_queue(QueueUrl=self.url(one))
+        except ClientError as error:
+            if error.response["Error"].get("Code", "") not in _NO_QUEUE:
+                raise
+
+    def _now(self) -> int:
+        return round(self._clock() * 1_000)
+
+
+def _with_tls_only() -> dict[str, Any]:
+    refusal = {
+        "Effect": "Deny",
+        "Principal": {"AWS": "*"},
+        "Action": "sqs:*",
+        "Resource": "*",
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }
+    return {"Version": "2012-10-17", "Statement": [refusal]}
+
+
+def _mark(one: Listener) -> str:
+    return f"{one.state} {one.holder} {one.since}"
+
+
+def _key(row: str) -> dict[str, Any]:
+    return {"bucket": {"S": PARTITION}, "rule": {"S": row}}

@@ -1,0 +1,118 @@
+"""Locks in the rules table, for AWS documents without conditional writes.
+
+A waiter watches the holder's token by its own clock, and takes the lock when the token has not
+changed for `LEASE` seconds: so clocks need not agree, and no dead process keeps it. Before it
+writes, a holder checks whether it still holds the lock.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+
+from bucketcast.errors import BucketcastError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+KEY: Final = "#lock"
+"""A partition key that no bucket name can be, so readers of rules do not see it."""
+LEASE: Final = 60.0
+TIMEOUT_SECONDS: Final = 150.0
+_PAUSE: Final = 1.0
+
+
+class LockedError(BucketcastError):
+    """Another process held a lock for all the time that we could wait."""
+
+
+class Lock:
+    """Locks by name; `clock` is monotonic."""
+
+    def __init__(
+        self,
+        table: str,
+        client: "DynamoDBClient",
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._table = table
+        self._client = client
+        self._clock = clock
+        self.sleep = sleep
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[Callable[[], bool]]:
+        """Hold a lock; yield a function that returns whether there is time left to write.
+
+        Raises:
+            LockedError: others held it for `TIMEOUT_SECONDS` seconds.
+        """
+        token = uuid4().hex
+        taken = self._take(name, token)
+        try:
+            # The rest of the lease is for the following write with its retries.
+            yield lambda: self._clock() - taken < LEASE / 3
+        finally:
+            self._release(name, token)
+
+    def _take(self, name: str, token: str) -> float:
+        """Take it as soon as it is free; return when the lease began."""
+        began = self._clock()
+        seen, since = "", began
+        while True:
+            stale = seen if seen and self._clock() - since >= LEASE else ""
+            now = self._clock()
+            if self._put(name, token, stale):
+                return now
+            if now - began >= TIMEOUT_SECONDS:
+                raise LockedError(
+                    f"somebody else is changing {name} for over {TIMEOUT_SECONDS:.0f} s: try again"
+                )
+            self.sleep(_PAUSE)
+            if (holder := self._holder(name)) != seen:
+                seen, since = holder, self._clock()
+
+    def _put(self, name: str, token: str, stale: str) -> bool:
+        """Take it if it is free or its lease has expired; return whether it is ours."""
+        wanted: dict[str, Any] = {
+            "TableName": self._table,
+            "Item": {**_key(name), "holder": {"S": token}},
+            "ConditionExpression": "attribute_not_exists(holder)",
+        }
+        if stale:
+            wanted["ConditionExpression"] += " OR holder = :stale"
+            wanted["ExpressionAttributeValues"] = {":stale": {"S": stale}}
+        return self._conditional(lambda: self._client.put_item(**wanted))
+
+    def _release(self, name: str, token: str) -> None:
+        self._conditional(
+            lambda: self._client.delete_item(
+                TableName=self._table,
+                Key=_key(name),
+                ConditionExpression="holder = :token",
+                ExpressionAttributeValues={":token": {"S": token}},
+            )
+        )
+
+    def _holder(self, name: str) -> str:
+        found = self._client.get_item(TableName=self._table, Key=_key(name), ConsistentRead=True)
+        return str(found.get("Item", {}).get("holder", {}).get("S", ""))
+
+    @staticmethod
+    def _conditional(call: Callable[[], object]) -> bool:
+        try:
+            call()
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+                raise
+            return False
+        return True
+
+
+def _key(name: str) -> dict[str, Any]:
+    return {"bucket": {"S": KEY}, "rule": {"S": name}}

@@ -1,0 +1,109 @@
+"""Pauses: the item of a target's breaker makes its functions let the events wait.
+
+The table keeps a pause, so a deploy does not end it, and neither does a recreated event source
+mapping. What waits is received now and then and sent again, so SQS never drops it: after its term
+it is dead-lettered with the pause as the reason (`delivery.retention`).
+"""
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from bucketcast.arn import Arn
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.errors import BucketcastError
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import TopicArn, is_topic
+
+
+class UnpausableError(BucketcastError):
+    """The target cannot be paused; the text says why, and what can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A target and since when it is, or was, paused (Unix ms); `changed` is whether by this call.
+
+    `unconfirmed` is why its function did not confirm the pause, "" if it did.
+    """
+
+    target: DeployedTarget
+    since: int
+    changed: bool
+    unconfirmed: str = ""
+
+
+def target_of(arn: str, there: Deployed, aws: Aws) -> DeployedTarget:
+    """Return the target with this ARN, or the one of a topic that has its own queue.
+
+    Raises:
+        NoSuchTargetError: there is no such target.
+        UnpausableError: the topic does not exist, or has no queue of its own.
+        AwsError: AWS does not answer.
+    """
+    if not is_topic(arn):
+        return there.target(Arn.parse(arn))
+    try:
+        with aws_errors():
+            topic = TopicTable(there.rules_table, aws.dynamodb).topic(TopicArn.parse(arn))
+    except TopicError as error:
+        raise UnpausableError(str(error)) from None
+    if topic is None:
+        raise UnpausableError(f"no topic {arn}: `bucketcast topic ls` lists topics")
+    if not (topic.kind and topic.persistent):
+        raise UnpausableError(
+            f"the topic {arn} has no queue of its own, so its events cannot wait: only persistent "
+            "topics with an endpoint can be paused"
+        )
+    return there.target(Arn.parse(topic.target_arn))
+
+
+def pause(target: DeployedTarget, there: Deployed, aws: Aws) -> Pause:
+    """Pause a target, and ask its function whether it knows.
+
+    Raises:
+        UnpausableError: its function does not see the pause; nothing is paused.
+        AwsError: AWS does not answer.
+    """
+    breakers = Breakers(there.rules_table, lambda: aws.dynamodb)
+    now = round(time.time() * 1_000)
+    with aws_errors():
+        since = breakers.pause(target.arn, now)
+    try:
+        knows = _confirmed(target, aws)
+    except AwsError as error:
+        return Pause(target, since, since == now, str(error))
+    if not knows and since == now:
+        with aws_errors():
+            breakers.resume(target.arn)
+    if not knows:
+        raise UnpausableError(
+            f"{target.arn} is not paused: its function {target.function} does not see the pause in "
+            f"the table {there.rules_table}. If it runs in a VPC, give that a gateway endpoint for "
+            "DynamoDB; if an earlier version of Bucketcast is deployed, deploy this one"
+        )
+    return Pause(target, since, since == now)
+
+
+def resume(target: DeployedTarget, there: Deployed, aws: Aws) -> Pause:
+    """End a target's pause; `since` is 0 if it was not paused.
+
+    Raises:
+        AwsError: AWS does not answer.
+    """
+    with aws_errors():
+        since = Breakers(there.rules_table, lambda: aws.dynamodb).resume(target.arn)
+    return Pause(target, since, since > 0)
+
+
+def _confirmed(target: DeployedTarget, aws: Aws) -> bool:
+    """Return whether the target's function sees the pause."""
+    payload = json.dumps({"pause": True, "target": target.arn}).encode()
+    with aws_errors():
+        answer = aws.functions.invoke(FunctionName=target.function, Payload=payload)
+        body: Any = json.loads(answer["Payload"].read())
+    return "FunctionError" not in answer and body.get("paused") is True

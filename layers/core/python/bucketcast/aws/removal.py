@@ -1,0 +1,122 @@
+"""Refuse a deploy that would remove targets with waiting messages.
+
+CloudFormation removes old resources after everything else is updated, and failures then are not
+rolled back. So this runs during the update: it compares the deployed targets with the new ones, and
+its refusal rolls the whole deploy back before anything is gone.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bucketcast.errors import BucketcastError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+Queues = Mapping[str, Sequence[str]]
+"""The URLs of a target's queue and of its dead-letter queue, by its ARN."""
+
+MOST_CHARACTERS: Final = 900
+"""The length of a refusal: CloudFormation shows a thousand."""
+PAUSE: Final = 5.0
+_COUNTS: "Sequence[QueueAttributeNameType]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+class StillWaitingError(BucketcastError):
+    """A target that would be removed has messages; the text has their number and a hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Watches the queues of removed targets until all were empty for `settle` seconds.
+
+    SQS's counts are exact a minute after the last message arrived, so that is how long they must be
+    empty once nobody writes to them. The deploy is not refused for messages that their functions
+    still deliver within `timeout` seconds.
+    """
+
+    client: "SQSClient"
+    settle: float
+    timeout: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def demand(self, before: Queues, after: Queues, discard: Sequence[str]) -> None:
+        """Refuse to remove targets with messages, unless their ARNs are in `discard`.
+
+        Raises:
+            StillWaitingError: messages wait.
+            ClientError: SQS refused.
+        """
+        kept = {url for urls in after.values() for url in urls}
+        removed = {
+            arn: [url for url in urls if url not in kept]
+            for arn, urls in before.items()
+            if arn not in discard and not kept.issuperset(urls)
+        }
+        if removed and (waiting := self._look(removed)):
+            raise StillWaitingError(_refusal(waiting))
+
+    def _look(self, removed: Queues) -> dict[str, list[str]]:
+        """Return texts about waiting messages by ARN; empty if all were empty long enough."""
+        began = self.clock()
+        empty_since: float | None = None
+        while True:
+            waiting = {arn: said for arn, urls in removed.items() if (said := self._counts(urls))}
+            now = self.clock()
+            if waiting:
+                empty_since = None
+                if now - began >= self.timeout:
+                    return waiting
+            elif empty_since is None:
+                empty_since = now
+            if empty_since is not None and now - empty_since >= self.settle:
+                return {}
+            self.sleep(PAUSE)
+
+    def _counts(self, urls: Sequence[str]) -> list[str]:
+        return [
+            f"{count:,} messages in {url.rpartition('/')[2]}"
+            for url in urls
+            if (count := self._depth(url))
+        ]
+
+    def _depth(self, url: str) -> int:
+        """Return a queue's messages, with those in flight and delayed; none if it is gone."""
+        try:
+            found = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=_COUNTS)
+        except self.client.exceptions.QueueDoesNotExist:
+            return 0
+        return sum(map(int, found["Attributes"].values()))
+
+
+def _refusal(waiting: Mapping[str, Sequence[str]]) -> str:
+    """Write the refusal for as many targets as CloudFormation can show, with a hint."""
+    said = ""
+    for count in range(1, len(waiting) + 1):
+        longer = _summary(dict(list(waiting.items())[:count]), len(waiting) - count)
+        if said and len(longer) > MOST_CHARACTERS:
+            break
+        said = longer
+    return said
+
+
+def _summary(waiting: Mapping[str, Sequence[str]], others: int) -> str:
+    sentences = [
+        f"{arn} is to be removed, and there are {' and '.join(said)}"
+        for arn, said in waiting.items()
+    ]
+    if others:
+        sentences.append(f"the same holds for {others} more")
+    return "; ".join(sentences) + (
+        '. Let them drain (`bucketcast target ls`) or keep the target with enable = "off"; to '
+        "give them up, name the target in bucketcast.toml: [removed] discard = "
+        f"{list(waiting)}".replace("'", '"')
+    )

@@ -1,0 +1,78 @@
+"""Pack all rules of a bucket into a few items, written in one transaction.
+
+An item per rule would be 10,000 writes to one DynamoDB partition, which takes 1,000 a second, and
+no transaction holds more than 100 items. Compressed, 10,000 rules are one item of some 200 KB.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bucketcast.delivery.envelope import zstd
+from bucketcast.errors import BucketcastError
+from bucketcast.rules import Rule
+
+PREFIX: Final = "page#"
+_MAX_ITEM: Final = 380_000
+"""Bytes: DynamoDB allows 400 KB with names and the rest of the item."""
+_MAX_ITEMS: Final = 9
+"""A transaction holds 4 MB."""
+_LEVEL: Final = 3
+_decode: Final = msgspec.json.Decoder(list[Rule]).decode
+
+
+class TooManyRulesError(BucketcastError):
+    """A bucket has more rules than fit in one transaction."""
+
+
+def pack(rules: Sequence[Rule]) -> list[bytes]:
+    """Return the rules as the bytes of items, in order; none for no rule.
+
+    Raises:
+        TooManyRulesError: they do not fit into one transaction.
+    """
+    parts = list(_parts(rules))
+    if len(parts) > _MAX_ITEMS:
+        raise TooManyRulesError(
+            f"the {len(rules):,} rules of the bucket take {sum(map(len, parts)):,} bytes; allowed "
+            f"are {_MAX_ITEM * _MAX_ITEMS:,}"
+        )
+    return parts
+
+
+def unpack(parts: Iterable[bytes]) -> list[Rule]:
+    """Return the rules in the bytes of items, in their order."""
+    return [rule for part in parts for rule in _decode(zstd.decompress(part))]
+
+
+def name(number: int) -> str:
+    """Return the sort key of an item; the keys sort as the numbers do."""
+    return f"{PREFIX}{number:03}"
+
+
+def _parts(rules: Sequence[Rule]) -> Iterable[bytes]:
+    if not rules:
+        return
+    part = zstd.compress(msgspec.json.encode(rules), _LEVEL)
+    if len(part) <= _MAX_ITEM:
+        yield part
+        return
+    if len(rules) == 1:
+        raise TooManyRulesError(f"a rule takes {len(part):,} bytes; allowed are {_MAX_ITEM:,}")
+    half = len(rules) // 2
+    yield from _parts(rules[:half])
+    yield from _parts(rules[half:])
+
+
+def legacy(item: Any, bucket: str, conditions: Any) -> Rule:
+    """Return a rule from an item of its own, as before rules were packed."""
+    return Rule(
+        bucket=bucket,
+        arn=item["arn"]["S"],
+        events=tuple(event["S"] for event in item["events"]["L"]),
+        prefix=item["prefix"]["S"],
+        suffix=item["suffix"]["S"],
+        conditions=conditions,
+        name=item.get("name", {}).get("S", ""),
+    )

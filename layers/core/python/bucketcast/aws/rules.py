@@ -1,0 +1,279 @@
+"""Rules in DynamoDB: all of a bucket together, and a number that grows with every change.
+
+Ingest reads that number consistently before each batch, and reads the bucket's rules anew when it
+grew. So a rule is active for everything that arrives after the command that added it returned, and
+an unchanged bucket costs one small read a batch.
+
+A change reads the rules, and writes them if nobody else did meanwhile: so any change, even of ten
+thousand rules, is atomic.
+"""
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from bucketcast.aws import rule_items
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event
+from bucketcast.listeners import PARTITION as LISTENERS
+from bucketcast.rules import Hit, Rule, RuleIndex
+from bucketcast.rules.conditions import Condition, Fact
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_VERSION: Final = "#version"
+_LEGACY: Final = "rule#"
+_BATCH_GET: Final = 100
+_TRANSACTION: Final = 80  # what is left of 100 beside the pages and the number
+_TRIES: Final = 30
+_PAUSE_SECONDS: Final = 0.02
+_conditions = msgspec.json.Decoder(tuple[Condition, ...])
+Edit = Callable[[list[Rule]], list[Rule]]
+
+
+class RuleExistsError(BucketcastError):
+    """The same rule exists already."""
+
+
+class UnreadableRulesError(BucketcastError):
+    """A bucket's stored rules cannot be read by this release."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredRules:
+    """A bucket's rules in order, and the items they were read from."""
+
+    rules: list[Rule]
+    version: int
+    pages: int
+    legacy: tuple[str, ...]
+
+
+class Rules:
+    """The rules table."""
+
+    def __init__(self, table: str, client: "DynamoDBClient") -> None:
+        self._table = table
+        self._client = client
+
+    def add(self, rule: Rule) -> None:
+        """Add a rule.
+
+        Raises:
+            RuleExistsError: there is one with the same target, events, prefix and suffix.
+        """
+
+        def added(stored: list[Rule]) -> list[Rule]:
+            if any(each.id == rule.id for each in stored):
+                raise RuleExistsError(
+                    f"{rule.bucket} has this rule already: {rule.arn} {','.join(rule.events)} "
+                    f"prefix='{rule.prefix}' suffix='{rule.suffix}'"
+                )
+            return [*stored, rule]
+
+        self.change(rule.bucket, added)
+
+    def remove(self, rules: Sequence[Rule]) -> None:
+        """Remove rules of one bucket; a missing one is no error."""
+        if not rules:
+            return
+        gone = {rule.id for rule in rules}
+        self.change(
+            rules[0].bucket, lambda stored: [each for each in stored if each.id not in gone]
+        )
+
+    def change(self, bucket: str, edit: Edit) -> list[Rule]:
+        """Replace a bucket's rules by what `edit` returns for them, and return that.
+
+        `edit` is called again if another process changed the rules meanwhile; what it raises
+        leaves them as they are.
+        """
+        for left in reversed(range(_TRIES)):
+            stored = self._stored(bucket)
+            wanted = edit(list(stored.rules))
+            if wanted == stored.rules:
+                return wanted
+            try:
+                self._write(bucket, stored, wanted)
+            except self._client.exceptions.TransactionCanceledException as error:
+                # Of two simultaneous changes of one bucket, one is first.
+                if not left or codes(error).isdisjoint(
+                    ("TransactionConflict", "ConditionalCheckFailed")
+                ):
+                    raise
+                time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
+            else:
+                return wanted
+        raise RuntimeError("not reached: the last try raises")
+
+    def of(self, bucket: str) -> list[Rule]:
+        """Return all rules of a bucket, ordered by id."""
+        return sorted(self.in_order(bucket), key=lambda rule: rule.id)
+
+    def in_order(self, bucket: str) -> list[Rule]:
+        """Return all rules of a bucket, in their original order."""
+        return self._stored(bucket).rules
+
+    def buckets(self) -> list[str]:
+        """Return the buckets that have rules, by a scan of the table."""
+        found = self._client.get_paginator("scan").paginate(
+            TableName=self._table,
+            FilterExpression="#rule = :version AND pages > :none",
+            ProjectionExpression="#bucket",
+            ExpressionAttributeNames={"#rule": "rule", "#bucket": "bucket"},
+            ExpressionAttributeValues={":version": {"S": _VERSION}, ":none": {"N": "0"}},
+            ConsistentRead=True,
+        )
+        return sorted(item["bucket"]["S"] for page in found for item in page["Items"])
+
+    def versions(self, buckets: Iterable[str]) -> dict[str, int]:
+        """Return the change number of each bucket that ever had a rule."""
+        keys = [{"bucket": {"S": name}, "rule": {"S": _VERSION}} for name in sorted(buckets)]
+        found: dict[str, int] = {}
+        for start in range(0, len(keys), _BATCH_GET):
+            wanted: Any = {
+                self._table: {"Keys": keys[start : start + _BATCH_GET], "ConsistentRead": True}
+            }
+            while wanted:
+                answer = self._client.batch_get_item(RequestItems=wanted)
+                for item in answer["Responses"].get(self._table, ()):
+                    found[item["bucket"]["S"]] = int(item["version"]["N"])
+                wanted = answer.get("UnprocessedKeys")
+        return found
+
+    def _stored(self, bucket: str) -> _StoredRules:
+        """Return the rules after one change; a read during a change is retried."""
+        for _ in range(_TRIES):
+            items = {item["rule"]["S"]: item for item in self._items(bucket)}
+            number: Any = items.get(_VERSION, {})
+            version = int(number.get("version", {"N": "0"})["N"])
+            old = tuple(name for name in items if name.startswith(_LEGACY))
+            if "pages" not in number:
+                found = [self._legacy(items[name], bucket) for name in old]
+                return _StoredRules(found, version, 0, old)
+            count, written = int(number["pages"]["N"]), number["written"]["N"]
+            parts = [items.get(rule_items.name(each)) for each in range(count)]
+            if all(part and part["written"]["N"] == written for part in parts):
+                whole = rule_items.unpack(bytes(part["rules"]["B"]) for part in parts if part)
+                return _StoredRules(whole, version, count, old)
+        raise RuntimeError(f"the rules of {bucket} cannot be read: they change all the time")
+
+    def _items(self, bucket: str) -> Iterable[Any]:
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="#bucket = :bucket",
+            ExpressionAttributeNames={"#bucket": "bucket"},
+            ExpressionAttributeValues={":bucket": {"S": bucket}},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from page["Items"]
+
+    def _legacy(self, item: Any, bucket: str) -> Rule:
+        conditions = _conditions.decode(item.get("conditions", {}).get("S", "[]"))
+        return rule_items.legacy(item, bucket, conditions)
+
+    def _write(self, bucket: str, stored: _StoredRules, wanted: Sequence[Rule]) -> None:
+        parts = rule_items.pack(wanted)
+        written = {"N": str(stored.version + 1)}
+        changes: list[Any] = [
+            {
+                "Put": {
+                    "TableName": self._table,
+                    "Item": {
+                        **_key(bucket, rule_items.name(number)),
+                        "rules": {"B": part},
+                        "written": written,
+                    },
+                }
+            }
+            for number, part in enumerate(parts)
+        ]
+        gone = [rule_items.name(number) for number in range(len(parts), stored.pages)]
+        changes += self._deletes(bucket, [*gone, *stored.legacy[:_TRANSACTION]])
+        number: Any = {
+            "TableName": self._table,
+            "Key": _key(bucket, _VERSION),
+            "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
+            "ConditionExpression": "version = :seen",
+            "ExpressionAttributeValues": {
+                ":next": written,
+                ":pages": {"N": str(len(parts))},
+                ":seen": {"N": str(stored.version)},
+            },
+        }
+        if not stored.version:
+            number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
+        self._client.transact_write_items(TransactItems=[*changes, {"Update": number}])
+        for start in range(_TRANSACTION, len(stored.legacy), _TRANSACTION):
+            rest = stored.legacy[start : start + _TRANSACTION]
+            self._client.transact_write_items(TransactItems=self._deletes(bucket, rest))
+
+    def _deletes(self, bucket: str, names: Iterable[str]) -> list[Any]:
+        return [{"Delete": {"TableName": self._table, "Key": _key(bucket, name)}} for name in names]
+
+
+class UnreadableRules(RuleIndex):
+    """Stands in for a bucket's unreadable rules; matching raises the reason."""
+
+    def __init__(self, bucket: str, why: Exception) -> None:
+        super().__init__(())
+        self._reason = f"the rules of {bucket} cannot be read: {type(why).__name__}: {why}"
+
+    def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
+        raise UnreadableRulesError(self._reason)
+
+
+class ListenerSource(Protocol):
+    """A source of listeners; their change number is read with the rules'."""
+
+    def beside(
+        self, rules: Mapping[str, RuleIndex], buckets: Collection[str], version: int
+    ) -> Mapping[str, RuleIndex]: ...
+
+
+class RuleCache:
+    """The indexes of buckets' rules, cached while they do not change."""
+
+    def __init__(self, rules: Rules, listening: ListenerSource | None = None) -> None:
+        self._rules = rules
+        self._listening = listening
+        self._kept: dict[str, tuple[int, RuleIndex]] = {}
+
+    def __call__(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
+        """Return the current rules of these buckets; a bucket that never had one is missing.
+
+        Unreadable ones raise when they are matched.
+        """
+        indexes: dict[str, RuleIndex] = {}
+        versions = self._rules.versions(buckets | {LISTENERS}) if buckets else {}
+        heard = versions.pop(LISTENERS, 0)
+        for bucket, version in versions.items():
+            kept = self._kept.get(bucket)
+            if kept is None or kept[0] != version:
+                try:
+                    kept = (version, RuleIndex(self._rules.of(bucket)))
+                except (BotoCoreError, ClientError):
+                    raise  # errors of the table concern all buckets
+                except Exception as error:  # noqa: BLE001 - one bucket must not stop the others
+                    indexes[bucket] = UnreadableRules(bucket, error)
+                    continue
+                self._kept[bucket] = kept
+            indexes[bucket] = kept[1]
+        return self._listening.beside(indexes, buckets, heard) if self._listening else indexes
+
+
+def codes(error: ClientError) -> set[str]:
+    """Return why DynamoDB cancelled a transaction, for all its items."""
+    reasons: Any = error.response.get("CancellationReasons", ())
+    return {reason.get("Code", "") for reason in reasons}
+
+
+def _key(bucket: str, name: str) -> dict[str, Any]:
+    return {"bucket": {"S": bucket}, "rule": {"S": name}}

@@ -1,0 +1,72 @@
+"""Run-time targets and topics whose kind a deploy would leave without a function."""
+
+import sys
+from collections.abc import Collection, Sequence
+
+from bucketcast.aws.runtime.table import Table
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.errors import BucketcastError
+from bucketcast.topics.model import is_topics_target
+
+_NAMED = 8
+PULL = "pull"
+"""Stands for the function of subscriptions, instead of a kind."""
+
+
+class OrphanedTargetsError(BucketcastError):
+    """A deploy would leave targets whose queues nobody reads; the text has a hint."""
+
+
+def require_functions(
+    table: Table, topics: TopicTable, before: Collection[str] | None, after: Collection[str]
+) -> None:
+    """Refuse to remove the functions of kinds that run-time targets or topics use.
+
+    `before` and `after` are the kinds with functions in the stack; None is unknown, and counts as
+    all. Removed targets that are kept for waiting messages do not count: their queues are read only
+    once they are created again. A topic's target is removed with the topic.
+
+    Raises:
+        OrphanedTargetsError: there are such targets or topics.
+        ClientError: DynamoDB refused.
+    """
+
+    def goes(kind: str) -> bool:
+        return bool(kind) and kind not in after and (before is None or kind in before)
+
+    targets = [
+        target
+        for target in table.targets()
+        if target.state != "kept" and goes(target.kind) and not is_topics_target(target.arn)
+    ]
+    pushed, _ = topics.page(
+        None,
+        sys.maxsize,
+        keep=lambda topic: goes(topic.kind) or bool(topic.subscriptions and goes(PULL)),
+    )
+    if not targets and not pushed:
+        return
+    pulled = [topic for topic in pushed if topic.subscriptions and goes(PULL)]
+    if pulled:
+        named = ", ".join(topic.arn for topic in pulled[:_NAMED])
+        raise OrphanedTargetsError(
+            f'[topics] pull = "off" would take the events of the subscriptions of {named}. Delete '
+            'the subscriptions (DELETE /subscriptions/NAME), or leave it "on"'
+        )
+    kinds = ", ".join(sorted({each.kind for each in targets} | {each.kind for each in pushed}))
+    found = [
+        *_said("run-time targets", "bucketcast target rm ARN", [each.arn for each in targets]),
+        *_said("topics", "bucketcast topic rm ARN", [each.arn for each in pushed]),
+    ]
+    raise OrphanedTargetsError(
+        f"[runtime] kinds leaves {kinds} out, and nobody would read the queues of "
+        f"{' and '.join(found)}. Remove them, or name {kinds} in kinds"
+    )
+
+
+def _said(what: str, hint: str, arns: Sequence[str]) -> list[str]:
+    if not arns:
+        return []
+    named = ", ".join(arns[:_NAMED])
+    more = f" and {len(arns) - _NAMED} more" if len(arns) > _NAMED else ""
+    return [f"the {what} {named}{more} (`{hint}`)"]

@@ -1,0 +1,84 @@
+"""The queues of run-time targets and topics for ingest, cached while nothing changes."""
+
+from bucketcast.aws.runtime.table import Table
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.delivery.queue_limit import limit_of
+from bucketcast.runtime.model import once_queue, pull_queue
+from bucketcast.topics.model import Topic, TopicArn, is_pull, is_topic, topic_of_pull
+
+
+class UnsettledTopicError(LookupError):
+    """A persistent topic's target does not exist; it is being changed."""
+
+
+class QueueCache:
+    """Finds the queue of an ARN; one consistent read a batch, and one more where it changed.
+
+    `prefix` is that of the names of all run-time targets' queues.
+    """
+
+    def __init__(self, table: Table, topics: TopicTable, prefix: str) -> None:
+        self._table = table
+        self._topics = topics
+        self._prefix = prefix
+        self._version = -1
+        self._queues: dict[str, str | None] = {}
+        self._limits: dict[str, int] = {}
+        self._refreshed = False
+
+    def begin(self) -> None:
+        """Begin a new batch: the cache may be out of date."""
+        self._refreshed = False
+
+    def queue(self, arn: str) -> str | None:
+        """Return the name of the queue of the target or topic with this ARN; None if there is none.
+
+        Events of a disabled one wait in its queue. A topic that was deleted, or is neither pushed
+        nor pulled, has none. If a topic is both, the queue of its subscriptions is found by their
+        own ARN.
+
+        Raises:
+            UnsettledTopicError: a topic's queue is unknown now.
+        """
+        if not self._refreshed:
+            # The number first: what is read after it is at least as new.
+            version = self._table.version()
+            if version != self._version:
+                self._queues.clear()
+                self._limits.clear()
+                self._version = version
+            self._refreshed = True
+        if arn not in self._queues:
+            self._queues[arn] = self._find(arn)
+        return self._queues[arn]
+
+    def limit(self, arn: str) -> int | None:
+        """Return how many events may wait for a target whose queue was asked for before."""
+        return self._limits.get(arn)
+
+    def _find(self, arn: str) -> str | None:
+        if is_pull(arn):
+            return self._of_subscriptions(topic_of_pull(arn))
+        return self._of_topic(arn) if is_topic(arn) else self._of_target(arn)
+
+    def _of_subscriptions(self, arn: str) -> str | None:
+        """Return the queue of a topic's subscriptions, if the topic has another one, too."""
+        topic = self._topics.topic(TopicArn.parse(arn))
+        return pull_queue(self._prefix) if topic and topic.subscriptions and topic.kind else None
+
+    def _of_target(self, arn: str) -> str | None:
+        found = self._table.target(arn)
+        if found and (limit := limit_of(found.settings)):
+            self._limits[arn] = limit
+        return found.queue if found and found.state != "kept" else None
+
+    def _of_topic(self, arn: str) -> str | None:
+        topic: Topic | None = self._topics.topic(TopicArn.parse(arn))
+        if topic is None or not topic.kind:
+            return pull_queue(self._prefix) if topic and topic.subscriptions else None
+        if not topic.persistent:
+            return once_queue(self._prefix, topic.kind)
+        queue = self._of_target(topic.target_arn)
+        if queue is None:
+            raise UnsettledTopicError(f"{arn} has no queue yet")
+        return queue

@@ -1,0 +1,374 @@
+"""Create, change and remove run-time targets, so that a killed call leaves nothing behind.
+
+===========  =================================================================================
+step         what happens
+===========  =================================================================================
+begin        a task is stored that names all resources that will be created
+make         secret, queues, mapping, alarms
+commit       in one transaction: the target is stored, the change number grows, and
+             the task names what the target no longer uses
+clean        that is removed, and the task is deleted
+===========  =================================================================================
+
+A task that is not ended within `LEASE_SECONDS` is cleaned up by the next call.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from bucketcast.arn import Arn
+from bucketcast.aws.runtime.alarms import Alarms
+from bucketcast.aws.runtime.resources import Resources, UnsettledError
+from bucketcast.aws.runtime.table import Leftovers, Table, Task
+from bucketcast.errors import BucketcastError, did_you_mean
+from bucketcast.runtime.model import TOKEN_LENGTH, Runtime, RuntimeTarget, State
+from bucketcast.runtime.validation import ValidatedTarget, require_available, validate
+from bucketcast.targets import load
+from bucketcast.topics.model import is_topics_target
+
+LEASE_SECONDS = 180
+GRACE_SECONDS = 60
+"""After so long SQS's counts are exact, once nobody sends any more."""
+LOOK_AGAIN_SECONDS = 3_600
+TIMEOUT_SECONDS = 20.0
+_PAUSE_SECONDS = 0.2
+
+
+class BusyError(BucketcastError):
+    """Another call is changing the same target."""
+
+
+class DeployedByFileError(BucketcastError):
+    """The target is deployed from the configuration file."""
+
+
+class TopicsTargetError(BucketcastError):
+    """The target is a topic's, and only the calls about the topic change it."""
+
+
+class NoRuntimeTargetError(BucketcastError):
+    """The run-time target does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """The result of a `put`; `target` is its new state."""
+
+    target: RuntimeTarget
+    what: str
+    """`made`, `changed` or `unchanged`."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a removed target still had: messages in its queue and in its dead-letter queue."""
+
+    target: RuntimeTarget
+    waiting: int
+    dead: int
+    discarded: bool
+
+
+class RuntimeTargets:
+    """The run-time targets of one stack; `deployed` are the ARNs of deployed ones.
+
+    Unless `for_topics`, those of topics cannot be changed: ingest would keep the events of a
+    persistent topic for as long as its target is missing.
+    """
+
+    def __init__(  # noqa: PLR0913 - what they are made with
+        self,
+        runtime: Runtime,
+        table: Table,
+        resources: Resources,
+        alarms: Alarms,
+        *,
+        deployed: frozenset[str] = frozenset(),
+        for_topics: bool = True,
+        clock: Callable[[], float] = time.time,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self.runtime = runtime
+        self._table = table
+        self._resources = resources
+        self._alarms = alarms
+        self._deployed = deployed
+        self._for_topics = for_topics
+        self._clock = clock
+        self._timeout = timeout
+
+    def listed(self) -> list[RuntimeTarget]:
+        """Return all, ordered by ARN, with those that were removed while messages waited."""
+        return self._table.targets()
+
+    def get(self, arn: Arn) -> RuntimeTarget:
+        """Return a target that was not removed.
+
+        Raises:
+            NoRuntimeTargetError: there is none.
+        """
+        found = self._table.target(arn.plain)
+        if found is None or found.state == "kept":
+            raise self._missing(arn.plain)
+        return found
+
+    def put(
+        self,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        values: Mapping[str, str],
+        *,
+        merge: bool = False,
+    ) -> Put:
+        """Create a target with these settings, or change it to them.
+
+        With `merge` what it has already stays, as with MinIO's `config set`; an empty value takes
+        a setting away. Events reach its queue from now on. A target that was removed while messages
+        waited takes up where it was left.
+
+        Raises:
+            ConfigErrors: the settings cannot be.
+            DeployedByFileError: the configuration file has this target.
+            TopicsTargetError: it is a topic's.
+            BusyError: another call is at work on it.
+        """
+        require_available(self.runtime, kind, id)
+        if not merge:
+            validate(self.runtime, kind, id, values)
+        arn = str(Arn(id=id, type=load(kind).arn_type))
+        self._refuse_deployed(arn)
+        self._refuse_topics(arn)
+        self.sweep()
+        task = self._begin(arn)
+        there = self._table.target(arn)
+        stored = self._stored_values(there)
+        given = {**stored, **values} if merge and there and there.state != "kept" else values
+        try:
+            wanted = validate(self.runtime, kind, id, given)
+        except BucketcastError:
+            self._table.end(task)
+            raise
+        state: State = "on" if wanted.enabled else "off"
+        if there and there.state == state and stored == {**wanted.shown, **wanted.secrets}:
+            # One that was made by a version without alarms gets them so, and after a deploy with
+            # another topic the alarms get that one.
+            try:
+                self._alarms.make(there)
+            finally:
+                self._table.end(task)
+            return Put(there, "unchanged", wanted.notes)
+        target = self._planned(arn, kind, id, wanted, there)
+        self._make(task, target, wanted, there)
+        return Put(target, "changed" if there and there.state != "kept" else "made", wanted.notes)
+
+    def remove(self, arn: Arn, *, discard: bool = False) -> Removed:
+        """Take a target away; what waits for it stays, for when it is made again, or is discarded.
+
+        A queue in which nothing waits goes a minute later, with the next call.
+
+        Raises:
+            NoRuntimeTargetError: there is none.
+            DeployedByFileError: the configuration file has this target.
+            TopicsTargetError: it is a topic's.
+            BusyError: another call is at work on it.
+        """
+        self._refuse_topics(arn.plain)
+        self.sweep()
+        task = self._begin(arn.plain)
+        there = self._table.target(arn.plain)
+        if there is None or (there.state == "kept" and not discard):
+            self._leave(task, there)
+            raise self._missing(arn.plain)
+        unused = [Leftovers("mapping", there.queue), Leftovers("alarms", there.queue)]
+        if there.secret:
+            unused.append(Leftovers("secret", there.secret))
+        if discard:
+            unused.append(Leftovers("queue", there.queue))
+        rest = self._task(arn.plain, tuple(unused))
+        kept = replace(there, state="kept", settings={}, secret="", number=there.number + 1)
+        self._table.commit(task, None if discard else kept, rest)
+        waiting, dead = self._resources.waiting(there.queue), self._resources.waiting(there.dead)
+        self._clean(rest)
+        return Removed(there, waiting, dead, discard)
+
+    def sweep(self) -> list[str]:
+        """Clean up after calls that did not come to their end; the ARNs that were dealt with."""
+        now = self._now()
+        due = [task for task in self._table.tasks() if task.due <= now]
+        return [task.arn for task in due if self._take_over(task)]
+
+    def settings(self, target: RuntimeTarget) -> dict[str, str]:
+        """Return all settings of a target, with its secrets."""
+        return self._stored_values(target)
+
+    def _missing(self, arn: str) -> BucketcastError:
+        if arn in self._deployed:
+            return DeployedByFileError(f"{arn} is in bucketcast.toml: take it out there and deploy")
+        known = [target.arn for target in self._table.targets() if target.state != "kept"]
+        near = did_you_mean(arn, known)
+        return NoRuntimeTargetError(
+            f"no run-time target {arn}: {near}there is {', '.join(known) or 'none'}"
+        )
+
+    def _refuse_deployed(self, arn: str) -> None:
+        if arn in self._deployed:
+            raise DeployedByFileError(
+                f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
+            )
+
+    def _refuse_topics(self, arn: str) -> None:
+        if is_topics_target(arn) and not self._for_topics:
+            raise TopicsTargetError(
+                f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
+            )
+
+    def _stored_values(self, target: RuntimeTarget | None) -> dict[str, str]:
+        if target is None:
+            return {}
+        return {**target.settings, **self._resources.read_secret(target.secret)}
+
+    def _planned(
+        self,
+        arn: str,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        wanted: ValidatedTarget,
+        there: RuntimeTarget | None,
+    ) -> RuntimeTarget:
+        token = secrets.token_hex(TOKEN_LENGTH // 2)
+        secret = f"{self.runtime.secrets}{kind}-{id}/{uuid4().hex}" if wanted.secrets else ""
+        return RuntimeTarget(
+            arn=arn,
+            kind=kind,
+            id=id,
+            queue=there.queue if there else self.runtime.queue_name(kind, id, token),
+            settings=wanted.with_references(secret),
+            number=there.number + 1 if there else 1,
+            secret=secret,
+            state="on" if wanted.enabled else "off",
+        )
+
+    def _make(
+        self,
+        task: Task,
+        target: RuntimeTarget,
+        wanted: ValidatedTarget,
+        there: RuntimeTarget | None,
+    ) -> None:
+        """Make what is missing, put the target in force, remove what it does not use any more."""
+        is_mapped = there is not None and there.state == "on"
+        doomed = [Leftovers("mapping", target.queue)] if not is_mapped else []
+        is_watched = there is not None and there.state != "kept"
+        doomed += [Leftovers("alarms", target.queue)] if not is_watched else []
+        doomed += [Leftovers("queue", target.queue)] if there is None else []
+        doomed += [Leftovers("secret", target.secret)] if target.secret else []
+        made = self._task(target.arn, tuple(doomed))
+        if not self._table.begin(made, task):
+            raise BusyError(_busy(target.arn))
+        try:
+            if there is None:
+                self._resources.make_queues(target)
+            if target.secret:
+                self._resources.make_secret(target.secret, wanted.secret_text)
+            if target.state == "on" and not is_mapped:
+                self._resources.map(target)
+            self._alarms.make(target)
+        except Exception:
+            with suppress(Exception):  # the next call cleans up the rest
+                self._take_over(made)
+            raise
+        unused = [Leftovers("mapping", target.queue)] if target.state != "on" and is_mapped else []
+        unused += [Leftovers("secret", there.secret)] if there and there.secret else []
+        rest = self._task(target.arn, tuple(unused)) if unused else None
+        self._table.commit(made, target, rest)
+        if rest:
+            self._clean(rest)
+
+    def _begin(self, arn: str) -> Task:
+        """A task of our own about this target; whoever else is at work on it is waited for."""
+        deadline = time.monotonic() + self._timeout
+        while True:
+            found = self._table.task(arn)
+            mine = self._task(arn)
+            if found is None or found.if_empty:
+                if self._table.begin(mine, found):
+                    return mine
+            elif found.due <= self._now():
+                self._take_over(found)
+            if time.monotonic() > deadline:
+                raise BusyError(_busy(arn))
+            time.sleep(_PAUSE_SECONDS)
+
+    def _take_over(self, task: Task) -> bool:
+        """Finish what another call left; whether it is done."""
+        if task.if_empty:
+            return self._remove_if_empty(task)
+        mine = self._task(task.arn, task.doomed)
+        return self._table.begin(mine, task) and self._clean(mine)
+
+    def _remove_if_empty(self, task: Task) -> bool:
+        mine = self._task(task.arn)
+        if not self._table.begin(mine, task):
+            return False
+        target = self._table.target(task.arn)
+        if target is None or target.state != "kept":
+            self._table.end(mine)
+            return False
+        if self._resources.waiting(target.queue) or self._resources.waiting(target.dead):
+            self._leave(mine, target, LOOK_AGAIN_SECONDS)
+            return False
+        rest = self._task(task.arn, (Leftovers("queue", target.queue),))
+        self._table.commit(mine, None, rest)
+        return self._clean(rest)
+
+    def _clean(self, task: Task) -> bool:
+        """Remove what is doomed; what Lambda is still at work on is left to a later call."""
+        try:
+            for each in task.doomed:
+                if each.what == "mapping":
+                    self._resources.unmap(each.name)
+                elif each.what == "alarms":
+                    self._alarms.remove(each.name)
+                elif each.what == "secret":
+                    self._resources.remove_secret(each.name)
+                else:
+                    self._resources.remove_queues(each.name, _dead(each.name))
+                    self._table.forget_counts(each.name)
+        except UnsettledError:
+            self._table.begin(replace(task, due=self._now(GRACE_SECONDS)), task)
+            return False
+        self._leave(task, self._table.target(task.arn))
+        return True
+
+    def _leave(self, task: Task, target: RuntimeTarget | None, pause: int = GRACE_SECONDS) -> None:
+        """End a task; where the target is kept, its queue is looked at again after a pause."""
+        if target is None or target.state != "kept":
+            self._table.end(task)
+            return
+        later = Task(arn=task.arn, holder="", due=self._now(pause), if_empty=True)
+        self._table.begin(later, task)
+
+    def _task(self, arn: str, doomed: tuple[Leftovers, ...] = ()) -> Task:
+        due = self._now(LEASE_SECONDS)
+        return Task(arn=arn, holder=uuid4().hex, due=due, doomed=doomed)
+
+    def _now(self, later: int = 0) -> int:
+        return round((self._clock() + later) * 1000)
+
+
+def _busy(arn: str) -> str:
+    return (
+        f"another call is at work on {arn}: try again; one that was cut short is cleaned up after "
+        f"{LEASE_SECONDS // 60} minutes"
+    )
+
+
+def _dead(queue: str) -> str:
+    return RuntimeTarget(arn="", kind="", id="", queue=queue, settings={}, number=0).dead

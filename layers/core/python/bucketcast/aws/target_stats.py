@@ -1,0 +1,61 @@
+"""Statistics of each target: its counts, and what its queue holds now."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.counters import Counters, Counts
+from bucketcast.aws.deployed import Deployed, DeployedTarget
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+_AT_ONCE = 16
+_IN_FLIGHT: Any = "ApproximateNumberOfMessagesNotVisible"
+_WAITING: "Sequence[QueueAttributeNameType]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+class TargetStats(NamedTuple):
+    """Of one target; messages may hold many events, and are None if SQS does not answer."""
+
+    arn: str
+    counts: Counts
+    in_flight: int | None
+    waiting: int | None
+
+
+def target_stats(there: Deployed, aws: Aws) -> list[TargetStats]:
+    """Return the statistics of the deployment's targets, and of missing ones that rules name.
+
+    Raises:
+        AwsError: AWS does not answer.
+    """
+    with aws_errors():
+        counted = Counters(there.rules_table, lambda: aws.dynamodb).read()
+    targets = (*there.targets, *there.resting)
+    _ = aws.sqs  # making a client is not safe among threads, using one is
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        depths = list(pool.map(lambda target: _depth(target, aws), targets))
+    found = {
+        target.arn: TargetStats(target.arn, counted.get(target.arn, Counts()), *depth)
+        for target, depth in zip(targets, depths, strict=True)
+    }
+    gone = {arn: TargetStats(arn, counts, 0, 0) for arn, counts in counted.items()}
+    return [(gone | found)[arn] for arn in sorted(gone | found)]
+
+
+def _depth(target: DeployedTarget, aws: Aws) -> tuple[int | None, int | None]:
+    """Return the messages in flight and waiting."""
+    try:
+        with aws_errors():
+            answer = aws.sqs.get_queue_attributes(
+                QueueUrl=target.queue, AttributeNames=[_IN_FLIGHT, *_WAITING]
+            )
+    except AwsError:
+        return None, None
+    attributes: dict[Any, int] = {name: int(text) for name, text in answer["Attributes"].items()}
+    return attributes.get(_IN_FLIGHT, 0), sum(attributes.get(name, 0) for name in _WAITING)

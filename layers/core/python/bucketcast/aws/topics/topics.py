@@ -1,0 +1,241 @@
+"""Create, change and delete topics, so that a killed call leaves nothing behind.
+
+===========  =================================================================================
+step         what happens
+===========  =================================================================================
+begin        a work is stored that names the target and the secret that will be created
+make         the secret, and the run-time target with its queues and its mapping
+commit       the topic is stored, if it is still as it was read, else all begins again
+settle       what the topic no longer names is removed, and the work is deleted
+===========  =================================================================================
+
+A work that is not ended within `LEASE_SECONDS` is settled by the next call: the topic's own item
+names what should exist.
+"""
+
+import json
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from msgspec.structs import replace
+
+from bucketcast.arn import Arn
+from bucketcast.aws.runtime.resources import Resources
+from bucketcast.aws.runtime.targets import NoRuntimeTargetError, RuntimeTargets
+from bucketcast.aws.topics.table import TopicTable, Work
+from bucketcast.errors import ConfigErrors
+from bucketcast.runtime.model import Runtime
+from bucketcast.runtime.validation import validate
+from bucketcast.topics.attributes import Given
+from bucketcast.topics.endpoint import Pushed, target
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import KINDS, Topic, TopicArn
+
+LEASE_SECONDS: Final = 300
+_TRIES: Final = 20
+_PAUSE_SECONDS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The desired state of a topic."""
+
+    owner: str
+    given: Given = field(repr=False)
+
+
+Change = Callable[[Topic | None, Mapping[str, str]], Wanted]
+"""Returns the desired state of a topic (None: new) with its hidden attributes; or raises."""
+
+
+class Topics:
+    """The topics of one deployment."""
+
+    def __init__(
+        self,
+        items: TopicTable,
+        runtime: Runtime,
+        targets: RuntimeTargets,
+        resources: Resources,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._items = items
+        self._runtime = runtime
+        self._targets = targets
+        self._resources = resources
+        self._clock = clock
+
+    def put(self, arn: TopicArn, change: Change) -> Topic:
+        """Create or change a topic by `change`, which may be called again.
+
+        Raises:
+            TopicError: the change is invalid.
+            BucketcastError: AWS refused, or another call conflicts.
+        """
+        self.sweep()
+        for left in reversed(range(_TRIES)):
+            there = self._items.topic(arn)
+            stored_secrets = self.hidden(there)
+            wanted = change(there, stored_secrets)
+            topic = self._planned(arn, wanted, there, stored_secrets)
+            pushed = self._checked(topic, wanted.given.hidden)
+            if self._made(topic, pushed, wanted.given.hidden, there):
+                return topic
+            self._pause(left)
+        raise _busy(arn)
+
+    def delete(self, arn: TopicArn, allow: Callable[[Topic], None]) -> bool:
+        """Delete a topic with its waiting events, unless `allow` raises; return whether it existed.
+
+        Raises:
+            TopicError: another call changes it all the time.
+        """
+        self.sweep()
+        for left in reversed(range(_TRIES)):
+            there = self._items.topic(arn)
+            if there is None:
+                return False
+            allow(there)
+            # Events from before a change of its kind are given up, too.
+            targets = tuple(str(Arn(id=there.id, type=kind)) for kind in set(KINDS.values()))
+            work = self._work(arn, targets, (there.secret,))
+            self._items.begin(work)
+            if self._items.commit(work, there, None):
+                self._settle(work)
+                return True
+            self._items.end(work)
+            self._pause(left)
+        raise _busy(arn)
+
+    def hidden(self, topic: Topic | None) -> Mapping[str, str]:
+        """Return the attributes of a topic with its credentials."""
+        return self._resources.read_secret(topic.secret) if topic else {}
+
+    def sweep(self) -> list[str]:
+        """Settle unfinished calls; return the names of their topics."""
+        now = self._now()
+        due = [work for work in self._items.works() if work.due <= now]
+        return [work.name for work in due if self._take_over(work)]
+
+    def _planned(
+        self, arn: TopicArn, wanted: Wanted, there: Topic | None, stored_secrets: Mapping[str, str]
+    ) -> Topic:
+        given, secret = wanted.given, ""
+        topic = Topic(
+            tenant=arn.tenant,
+            owner=wanted.owner,
+            name=arn.name,
+            region=arn.region,
+            attributes=given.shown,
+            hidden=tuple(sorted(given.hidden)),
+            authority=given.authority,
+            # A topic that is created again after its deletion is another one.
+            number=there.number + 1 if there else self._now(),
+            subscriptions=there.subscriptions if there else (),
+        )
+        if given.hidden:
+            # Its name begins as those that the function of the kind may read.
+            secret = f"{self._runtime.secrets}{topic.kind}-{topic.id}/{uuid4().hex}"
+            if there and given.hidden == stored_secrets and there.kind == topic.kind:
+                secret = there.secret
+        return replace(topic, secret=secret)
+
+    def _checked(self, topic: Topic, hidden: Mapping[str, str]) -> Pushed | None:
+        """Return its target, validated like one of the configuration file."""
+        pushed = target(topic, hidden)
+        if pushed is None:
+            return None
+        try:
+            validate(self._runtime, pushed.kind, topic.id, pushed.settings)
+        except ConfigErrors as errors:
+            # They name the target's settings, and no secret.
+            raise TopicError("InvalidArgument", "; ".join(map(str, errors.errors))) from None
+        return pushed
+
+    def _made(
+        self, topic: Topic, pushed: Pushed | None, hidden: Mapping[str, str], there: Topic | None
+    ) -> bool:
+        """Create what the topic names, store it, and remove what it no longer names."""
+        before = (there.target_arn, there.secret) if there else ("", "")
+        arn = TopicArn(topic.region, topic.tenant, topic.name)
+        work = self._work(arn, (before[0], topic.target_arn), (before[1], topic.secret))
+        self._items.begin(work)
+        try:
+            if topic.secret and topic.secret != before[1]:
+                self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
+            if pushed and topic.target_arn:
+                self._targets.put(pushed.kind, topic.id, pushed.settings)
+            done = self._items.commit(work, there, topic)
+        except Exception:
+            with suppress(Exception):  # the next call cleans up the rest
+                self._settle(work)
+            raise
+        self._settle(work, made=topic.number if done else 0)
+        return done
+
+    def _take_over(self, work: Work) -> bool:
+        mine = replace(work, due=self._now(LEASE_SECONDS))
+        if not self._items.begin(mine, work):
+            return False
+        self._settle(mine)
+        return True
+
+    def _settle(self, work: Work, made: int = 0) -> None:
+        """Keep what the topic's item names, and remove everything else that the work names.
+
+        What the item of the number `made` names exists already.
+        """
+        arn = TopicArn("", work.tenant, work.name)
+        while True:
+            topic = self._items.topic(arn)
+            self._let_there_be(topic, work, made)
+            after = self._items.topic(arn)
+            if (after and after.number) == (topic and topic.number):
+                break
+        self._items.end(work)
+
+    def _let_there_be(self, topic: Topic | None, work: Work, made: int) -> None:
+        wanted = topic.target_arn if topic else ""
+        for unused in work.targets:
+            if unused != wanted:
+                # Waiting events are given up, as in Ceph, unless only the kind has changed.
+                self._remove(unused, discard=not wanted)
+        if topic and topic.number != made and wanted in work.targets:
+            pushed = target(topic, self.hidden(topic))
+            if pushed:
+                self._targets.put(pushed.kind, topic.id, pushed.settings)
+        for secret in work.secrets:
+            if topic is None or secret != topic.secret:
+                self._resources.remove_secret(secret)
+
+    def _remove(self, arn: str, *, discard: bool) -> None:
+        if self._items.target(arn) is None:
+            return
+        with suppress(NoRuntimeTargetError):  # kept already, or removed meanwhile
+            self._targets.remove(Arn.parse(arn), discard=discard)
+
+    def _work(self, arn: TopicArn, targets: tuple[str, ...], secrets: tuple[str, ...]) -> Work:
+        return Work(
+            tenant=arn.tenant,
+            name=arn.name,
+            holder=uuid4().hex,
+            due=self._now(LEASE_SECONDS),
+            targets=tuple(dict.fromkeys(filter(None, targets))),
+            secrets=tuple(dict.fromkeys(filter(None, secrets))),
+        )
+
+    def _pause(self, left: int) -> None:
+        if left:
+            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
+
+    def _now(self, later: int = 0) -> int:
+        return round((self._clock() + later) * 1000)
+
+
+def _busy(arn: TopicArn) -> TopicError:
+    return TopicError("ServiceUnavailable", f"{arn} is changed by other calls: try again")

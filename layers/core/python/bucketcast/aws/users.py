@@ -1,0 +1,182 @@
+"""Users: their names in the rules table, their secrets in Secrets Manager, one each.
+
+Signature Version 4 is an HMAC: checking it needs the secret itself, a hash is not enough. So the
+secrets are in Secrets Manager, readable by the control function alone, and the table that ingest
+and others read holds none.
+"""
+
+import json
+import secrets
+import string
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from bucketcast.control.users import Account, User
+from bucketcast.errors import BucketcastError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
+
+# No bucket can have this name: the users are the rows of a bucket that cannot exist.
+_ROW: Final = "#users"
+_NAME: Final = "name#"
+_KEY: Final = "key#"
+_LONGEST_KEY: Final = 128
+_LETTERS: Final = string.ascii_uppercase + string.digits
+_ALPHABET: Final = string.ascii_letters + string.digits
+
+
+class UserExistsError(BucketcastError):
+    """A user with this name or access key exists."""
+
+
+class NoSuchUserError(BucketcastError):
+    """No user has this name."""
+
+
+class Users:
+    """The users of one deployment."""
+
+    def __init__(
+        self,
+        stack: str,
+        table: str,
+        dynamodb: "DynamoDBClient",
+        secretsmanager: "SecretsManagerClient",
+    ) -> None:
+        self._stack = stack
+        self._table = table
+        self._dynamodb = dynamodb
+        self._secrets = secretsmanager
+
+    def add(self, user: User, secret: str) -> None:
+        """Add a user.
+
+        Raises:
+            UserExistsError: the name or the access key is taken; nothing was changed.
+        """
+        # The table first, since only it can refuse; a user without a secret is not admitted.
+        try:
+            self._dynamodb.transact_write_items(
+                TransactItems=[self._put(rule, user) for rule in _rules(user)]
+            )
+        except self._dynamodb.exceptions.TransactionCanceledException:
+            raise UserExistsError(
+                f"there is a user {user.name}, or one with the access key {user.access_key}, "
+                "already; `bucketcast user ls` shows them"
+            ) from None
+        try:
+            self._keep(user, json.dumps({"secret_key": secret}))
+        except BaseException:
+            self._forget(user)
+            raise
+
+    def all(self) -> list[User]:
+        """Return every user, by name."""
+        return sorted(self._each(), key=lambda user: user.name)
+
+    def remove(self, name: str) -> User:
+        """Remove a user.
+
+        Raises:
+            NoSuchUserError: the user does not exist.
+        """
+        item = self._item(_NAME + name)
+        if item is None:
+            known = ", ".join(user.name for user in self.all()) or "none"
+            raise NoSuchUserError(f"no user {name}: there is {known}")
+        user = _user(item)
+        self._forget(user)
+        # At once: its name must become free, and unused secrets must not remain.
+        self._secrets.delete_secret(
+            SecretId=self._secret_name(user.access_key), ForceDeleteWithoutRecovery=True
+        )
+        return user
+
+    def find(self, access_key: str) -> Account | None:
+        """Return the account of an access key, with its secret; None if there is none."""
+        # An unknown one may be longer than DynamoDB allows.
+        item = self._item(_KEY + access_key) if len(access_key) <= _LONGEST_KEY else None
+        if item is None:
+            return None
+        try:
+            answer = self._secrets.get_secret_value(SecretId=self._secret_name(access_key))
+        except self._secrets.exceptions.ResourceNotFoundException:
+            return None
+        secret: str = json.loads(answer["SecretString"])["secret_key"]
+        return Account(_user(item), secret)
+
+    def _secret_name(self, access_key: str) -> str:
+        return f"{self._stack}/users/{access_key}"
+
+    def _keep(self, user: User, text: str) -> None:
+        name = self._secret_name(user.access_key)
+        try:
+            self._secrets.create_secret(
+                Name=name,
+                Description=f"The secret key of Bucketcast's user {user.name}",
+                SecretString=text,
+            )
+        except self._secrets.exceptions.ResourceExistsException:
+            # Left by an interrupted removal: it admits nobody.
+            self._secrets.put_secret_value(SecretId=name, SecretString=text)
+
+    def _forget(self, user: User) -> None:
+        self._dynamodb.transact_write_items(
+            TransactItems=[
+                {"Delete": {"TableName": self._table, "Key": _key(rule)}} for rule in _rules(user)
+            ]
+        )
+
+    def _item(self, rule: str) -> Any:
+        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(rule), ConsistentRead=True)
+        return answer.get("Item")
+
+    def _put(self, rule: str, user: User) -> Any:
+        return {
+            "Put": {
+                "TableName": self._table,
+                "Item": {
+                    **_key(rule),
+                    "name": {"S": user.name},
+                    "tenant": {"S": user.tenant},
+                    "access_key": {"S": user.access_key},
+                    "admin": {"BOOL": user.admin},
+                },
+                "ConditionExpression": "attribute_not_exists(#rule)",
+                "ExpressionAttributeNames": {"#rule": "rule"},
+            }
+        }
+
+    def _each(self) -> Iterator[User]:
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="#bucket = :users AND begins_with(#rule, :name)",
+            ExpressionAttributeNames={"#bucket": "bucket", "#rule": "rule"},
+            ExpressionAttributeValues={":users": {"S": _ROW}, ":name": {"S": _NAME}},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from map(_user, page["Items"])
+
+
+def new_keys() -> tuple[str, str]:
+    """Return an access key of 20 letters and digits and a secret key of 40, as AWS's are."""
+    access = "BC" + "".join(secrets.choice(_LETTERS) for _ in range(18))
+    return access, "".join(secrets.choice(_ALPHABET) for _ in range(40))
+
+
+def _rules(user: User) -> tuple[str, str]:
+    """Return the two rows of a user: found by name, and by access key."""
+    return _NAME + user.name, _KEY + user.access_key
+
+
+def _key(rule: str) -> Any:
+    return {"bucket": {"S": _ROW}, "rule": {"S": rule}}
+
+
+def _user(item: Any) -> User:
+    return User(
+        item["name"]["S"], item["tenant"]["S"], item["access_key"]["S"], item["admin"]["BOOL"]
+    )

@@ -1,0 +1,216 @@
+"""`bucketcast cost`: what a deployment costs, estimated or measured."""
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast.aws import deployed
+from bucketcast.aws.usage import usage
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
+from bucketcast.config import Deployment, load
+from bucketcast.cost import comparison
+from bucketcast.cost.alternatives import Alternative, alternatives
+from bucketcast.cost.bill import Bill, Line
+from bucketcast.cost.estimate import Load, at_once, estimate
+from bucketcast.cost.measured import measured
+
+_COLUMNS = ("SERVICE", "WHAT", "TARGET", "UNITS A MONTH", "$ A MONTH", "$ A MILLION")
+_FIXED = "fixed"
+_HOUR = 3_600
+
+
+@click.command()
+@click.option(
+    "--events-per-day",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Events of all buckets together; estimates before a deploy.",
+)
+@click.option("--measured", "is_measured", is_flag=True, help="Ask CloudWatch what was used.")
+@click.option(
+    "--compare",
+    is_flag=True,
+    help="Compare the profiles at some rates, per million events into one webhook.",
+)
+@click.option(
+    "--since",
+    type=params.since,
+    default="24h",
+    show_default=True,
+    metavar="DURATION",
+    help="With --measured: how far back to look, in whole hours.",
+)
+@params.config_file
+@click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
+@click.option(
+    "--size",
+    type=click.IntRange(1, 1_048_576),
+    default=900,
+    show_default=True,
+    help="Bytes of one event's record.",
+)
+@click.option(
+    "--share",
+    "shares",
+    multiple=True,
+    metavar="TARGET=PERCENT",
+    help="Part of all events that the rules send to a target; 100 without. May be repeated.",
+)
+@click.option(
+    "--events-at-once",
+    type=click.FloatRange(1, 1_000),
+    help="Events that ingest gets at once. [default: by the rate and the profile]",
+)
+@click.option(
+    "--target-ms",
+    type=click.FloatRange(min=0),
+    default=50,
+    show_default=True,
+    help="Milliseconds until a target has answered.",
+)
+@click.option(
+    "--scan-minutes",
+    type=click.FloatRange(min=0),
+    default=10,
+    show_default=True,
+    help="Minutes that a scan runs.",
+)
+@click.option(
+    "--reads-per-day",
+    type=click.FloatRange(min=0),
+    default=0,
+    help="Reads that access events tell. [default: 0]",
+)
+@shared
+@click.pass_obj
+def command(  # noqa: PLR0913 - what a load is made of
+    out: Output,
+    *,
+    events_per_day: float | None,
+    is_measured: bool,
+    compare: bool,
+    since: float,
+    path: Path,
+    local: bool,
+    size: int,
+    shares: Sequence[str],
+    events_at_once: float | None,
+    target_ms: float,
+    scan_minutes: float,
+    reads_per_day: float,
+) -> None:
+    """Show what a deployment costs a month, by service and target, and for a million events.
+
+    Before a deploy: an estimate, from bucketcast.toml and --events-per-day. After it: --measured,
+    from the stack's metrics, for a month like the time that was measured. Lines that are paid
+    without any event are marked as fixed. Prices are those of us-east-1, without free tiers; --json
+    has the date and source of each. How long functions take is assumed, from --target-ms.
+
+    \b
+    Example: 10 events a second, of which the webhook gets a fifth
+      bucketcast cost --events-per-day 864000 --share webhook:primary=20
+      bucketcast cost --measured --since 24h
+      bucketcast cost --compare
+    """  # noqa: D301 - click reads the character
+    if is_measured + compare + (events_per_day is not None) != 1:
+        raise click.UsageError("one of --events-per-day, --measured and --compare is needed")
+    if compare:
+        _compare(out)
+        return
+    if is_measured:
+        if since < _HOUR:
+            raise click.BadParameter("found less than an hour; allowed is 1h or more, such as 24h")
+        aws = out.aws()
+        there = deployed.find(out.stack, aws)
+        bill = measured(usage(there, timedelta(seconds=since), aws))
+        _show(out, bill, {"measured": True}, [])
+        return
+    config = load(path, os.environ, local=local)
+    wanted = Load(
+        events_a_day=events_per_day or 0.0,
+        size=size,
+        shares=dict(_shares(shares, config)),
+        at_once=events_at_once,
+        target_seconds=target_ms / 1_000,
+        scan_minutes=scan_minutes,
+        reads_a_day=reads_per_day,
+    )
+    about = {"measured": False, "events_at_once": at_once(config, wanted)}
+    _show(out, estimate(config, wanted), about, alternatives(config, wanted))
+
+
+def _compare(out: Output) -> None:
+    found = comparison.compare()
+    columns = ("$ A MILLION EVENTS", *comparison.SERVICES, "TOTAL")
+    rows = [(name, *(f"{each:.2f}" for each in sums.values())) for name, sums in found.items()]
+    out.table({"dollars_a_million_events": found}, columns, rows, "")
+
+
+def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, float]]:
+    known = [str(each.arn) for each in config.targets]
+    for text in texts:
+        name, _, percent = text.rpartition("=")
+        arn = params.target_arn(name).plain
+        if arn not in known:
+            there = ", ".join(known) or "none"
+            raise click.BadParameter(f"no target {arn} is configured: there is {there}")
+        try:
+            share = float(percent.removesuffix("%"))
+        except ValueError:
+            share = -1.0
+        if not 0 <= share <= 100:  # noqa: PLR2004 - percent
+            raise click.BadParameter(f"found '{text}'; allowed is TARGET=PERCENT, 0 to 100")
+        yield arn, share / 100
+
+
+def _show(out: Output, bill: Bill, about: dict[str, Any], cheaper: Sequence[Alternative]) -> None:
+    document = {
+        **about,
+        **bill.document(),
+        "alternatives": [{**each._asdict(), "saves": round(each.saves, 4)} for each in cheaper],
+    }
+    out.table(document, _COLUMNS, list(_rows(bill)), "nothing is paid for")
+    if out.json:
+        return
+    out.note(f"prices of {bill.prices.region}, without free tiers")
+    if "events_at_once" in about:
+        out.note(f"ingest gets about {about['events_at_once']:g} events at once")
+    for each in cheaper:
+        out.note(f"saves ${each.saves:,.2f} a month: {each.change}")
+
+
+def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:
+    for line in sorted(bill.lines, key=lambda each: (each.fixed, each.target, each.service)):
+        yield _row(bill, line)
+    sums = bill.by(lambda each: each.service)
+    for name in sorted(sums, key=lambda each: -sums[each]):
+        yield name, "together", "", "", _dollars(sums[name]), ""
+    for target, dollars in bill.by(lambda each: each.target).items():
+        if target:
+            yield "", "its own part", target, "", _dollars(dollars), ""
+    per_million = _dollars(bill.per_million(bill.total(fixed=False)))
+    units = f"{bill.events:,.0f} events"
+    yield (
+        "TOTAL",
+        "without what is fixed",
+        "",
+        units,
+        _dollars(bill.total(fixed=False)),
+        per_million,
+    )
+    yield "TOTAL", "", "", units, _dollars(bill.total()), ""
+
+
+def _row(bill: Bill, line: Line) -> tuple[str, ...]:
+    dollars = bill.dollars(line)
+    million = _FIXED if line.fixed else _dollars(bill.per_million(dollars))
+    units = f"{line.units:,.0f}" if line.units >= 10 else f"{line.units:,.2f}"  # noqa: PLR2004
+    return line.service, line.what, line.target, units, _dollars(dollars), million
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:,.2f}" if amount >= 0.1 or not amount else f"{amount:.4f}"  # noqa: PLR2004

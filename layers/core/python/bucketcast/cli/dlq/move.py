@@ -1,0 +1,240 @@
+"""`bucketcast dlq redrive` and `purge`: they take dead letters out of the queue."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.dlq import queues
+from bucketcast.aws.dlq.backup import Backup
+from bucketcast.aws.dlq.rate_limit import RateLimit
+from bucketcast.aws.dlq.redrive import (
+    Destination,
+    Done,
+    Mover,
+    ingress_sender,
+    sender,
+    server_time,
+)
+from bucketcast.cli.dlq.options import filter_of, filtered
+from bucketcast.cli.dlq.queue import (
+    Found,
+    chosen_queue,
+    line_of,
+    matching,
+    missed,
+    note,
+    opened,
+    target_name,
+)
+from bucketcast.cli.dlq.read import group_document
+from bucketcast.cli.output import Output, counted, shared
+from bucketcast.dlq.filters import Filter
+from bucketcast.dlq.summary import Summary
+from bucketcast.errors import BucketcastError
+
+
+class DlqError(BucketcastError):
+    """A command on dead letters cannot do what was asked."""
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@filtered
+@click.option("--to", metavar="TARGET", default="", help="Send to this target instead.")
+@click.option(
+    "--rate", type=click.FloatRange(min=0.1), metavar="N", help="Events per second at the most."
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most.")
+@click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
+@shared
+@click.pass_obj
+def redrive(
+    out: Output,
+    /,
+    target: str,
+    *,
+    to: str,
+    rate: float | None,
+    limit: int | None,
+    dry_run: bool,
+    **given: Any,
+) -> int:
+    """Send dead letters to their target again; each event has a full term of retries again.
+
+    A letter is deleted after its events were sent. Interrupted, run the same command again: only
+    what was in flight at that moment can arrive twice. Events that fail again return to the
+    dead-letter queue; one run does not send them a second time.
+
+    \b
+    Examples:
+      bucketcast dlq redrive webhook:primary --dry-run
+      bucketcast dlq redrive webhook:primary --reason 422 --rate 200
+      bucketcast dlq redrive Bucketcast-webhook-old-dead --to webhook:primary
+      bucketcast dlq redrive ingress
+    """  # noqa: D301 - click reads the character
+    found = chosen_queue(out, target)
+    destination = _destination(found, to)
+    wanted = filter_of(given)
+    if dry_run:
+        return _dry(out, found, wanted, destination)
+    queue, sqs = found.queue, found.aws.sqs
+    with aws_errors(), opened(out, found, "redriving", rate) as (reader, report):
+        mover = Mover(
+            reader,
+            queue.dead,
+            sqs,
+            wanted,
+            ingress=queue.ingress,
+            began=server_time(queue.dead, sqs),
+            progress=lambda _: report(reader.seen),
+            most=limit,
+        )
+        send = (ingress_sender if queue.ingress else sender)(mover, destination, sqs)
+        ended = _run(partial(mover.run, send, RateLimit(rate)))
+    where = destination.arn or queue.name
+    return _finished(out, found, mover.done, f"sent to {where}", ended=ended, full=reader.full)
+
+
+@click.command()
+@click.argument("target", metavar="TARGET")
+@filtered
+@click.option(
+    "--file",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="New file for what is removed (NDJSON).",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@shared
+@click.pass_obj
+def purge(out: Output, /, target: str, *, path: Path, yes: bool, **given: Any) -> int:
+    """Remove dead letters for good, after writing them to a new file.
+
+    \b
+    Example:
+      bucketcast dlq purge webhook:primary --older-than 168h --file removed.ndjson
+    """  # noqa: D301 - click reads the character
+    found = chosen_queue(out, target)
+    wanted = filter_of(given)
+    if not yes:
+        _confirm(out, found)
+    line = partial(line_of, found)
+    with (
+        aws_errors(),
+        Backup(path, line) as backup,
+        opened(out, found, "purging") as (reader, report),
+    ):
+        mover = Mover(
+            reader,
+            found.queue.dead,
+            found.aws.sqs,
+            wanted,
+            ingress=found.queue.ingress,
+            began=server_time(found.queue.dead, found.aws.sqs),
+            progress=lambda _: report(reader.seen),
+            unreadable=True,
+        )
+        ended = _run(partial(mover.run, backup.add))
+    said = f"removed; they are in {path}"
+    return _finished(out, found, mover.done, said, ended=ended, full=reader.full)
+
+
+def _destination(found: Found, to: str) -> Destination:
+    """Return where letters go.
+
+    Raises:
+        DlqError: nobody would read them there.
+        NoSuchTopicError: there is no such topic, or it is not persistent.
+    """
+    queue = found.queue
+    if not to:
+        if not queue.live:
+            raise DlqError(f"the target of {queue.name} was removed: name another one with --to")
+        return Destination(queue.own, queue.target.arn if queue.target else "")
+    if queue.ingress:
+        raise DlqError("--to is not allowed with ingress: rules choose the targets of its events")
+    other = queues.chosen(target_name(to, found.there, found.aws), found.every)
+    if other.target is None or not other.live:
+        raise DlqError(f"--to {to} is not a deployed target; `bucketcast target ls` lists them")
+    return Destination(other.own, other.target.arn, same_target=other.dead == queue.dead)
+
+
+def _dry(out: Output, found: Found, wanted: Filter, destination: Destination) -> int:
+    summary, problems = Summary(), 0
+    with aws_errors(), opened(out, found, "counting") as (reader, report):
+        for each in matching(reader, found, wanted, report):
+            if each.problem:
+                problems += each.number
+            else:
+                summary.add(each.letter, found.queue.name, each.number)
+    groups = list(summary.groups())
+    document = {
+        "dry_run": True,
+        "to": destination.arn or found.queue.name,
+        "events": summary.events,
+        "unusable": problems,
+        "reasons": [group_document(each) for each in groups],
+    }
+    lines = [f"{counted(each.events, 'event')}: {each.reason}" for each in groups]
+    where = document["to"]
+    out.answer(document, f"{counted(summary.events, 'event')} would be sent to {where}", *lines)
+    notes = missed(found, reader)
+    if problems:
+        notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
+    note(out, notes)
+    return 0
+
+
+def _confirm(out: Output, found: Found) -> None:
+    if out.json:
+        raise click.UsageError("--json needs --yes: there is nobody to ask")
+    about = f"{counted(found.depth.all, 'message')} in {found.queue.name}"
+    click.confirm(f"{about}; remove those that match?", abort=True, err=True)
+
+
+def _run(move: Callable[[], Done]) -> bool:
+    """Move letters; whether that came to its end."""
+    try:
+        move()
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _finished(out: Output, found: Found, done: Done, what: str, *, ended: bool, full: bool) -> int:
+    """Say what became of the letters; the exit code."""
+    failed = sum(done.failed.values())
+    document = {
+        "target": found.queue.name,
+        "events": done.moved,
+        "messages": done.messages,
+        "skipped": done.skipped,
+        "arrived_later": done.later,
+        "unusable": dict(done.problems),
+        "failed": dict(done.failed),
+        "sent_but_not_deleted": done.repeatable,
+        "interrupted": not ended,
+        "reasons": dict(done.reasons),
+    }
+    notes = [f"{counted(number, 'event')} left: {why}" for why, number in done.problems.items()]
+    notes += [f"{counted(number, 'event')} left: SQS: {why}" for why, number in done.failed.items()]
+    if done.later:
+        notes.append(f"{counted(done.later, 'message')} arrived after the start: left")
+    if done.repeatable:
+        notes.append(
+            f"{counted(done.repeatable, 'message')} sent but not deleted: may arrive twice"
+        )
+    if found.depth.in_flight:
+        notes.append(f"about {counted(found.depth.in_flight, 'message')} in flight elsewhere: left")
+    if full:
+        notes.append("too many messages that do not match are hidden: run it again in some minutes")
+    if not ended:
+        notes.append("interrupted: run the same command again for the rest")
+    out.answer(document, f"{counted(done.moved, 'event')} {what}")
+    note(out, notes)
+    return 0 if ended and not failed and not done.repeatable else 1

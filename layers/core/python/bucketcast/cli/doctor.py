@@ -1,0 +1,108 @@
+"""`bucketcast doctor`: what is wrong with the deployment, and what to do."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import Aws, AwsError
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.doctor import buckets, configuration, functions, queues, targets
+from bucketcast.cli import params
+from bucketcast.cli.output import Output, shared
+from bucketcast.config import load
+from bucketcast.doctor import Finding, not_checked
+
+WAIT_SECONDS = 60.0
+_CONFIG = "bucketcast.toml"
+_COLUMNS = ("", "STATUS", "CHECK", "SUBJECT", "FOUND")
+_ORDER = ("error", "warn", "ok")
+_Check = Callable[[Deployed, Aws], Iterable[Finding]]
+_AREAS: Final[Mapping[str, _Check]] = {
+    "clock": queues.clock,
+    "queues": queues.findings,
+    "functions": functions.findings,
+    "buckets": buckets.findings,
+    "targets": targets.findings,
+}
+
+
+@click.command()
+@click.option(
+    "--file",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help=f"The configuration file. [default: {_CONFIG}, if there is one]",
+)
+@click.option("--all", "everything", is_flag=True, help="Also show what is in order.")
+@params.wait("Time that a target's function has to look at its target.", WAIT_SECONDS)
+@shared
+@click.pass_obj
+def command(out: Output, *, path: Path | None, everything: bool, wait: float) -> int:
+    """Find what is wrong with the deployment, and say what to do.
+
+    Compares the configuration file with the deployment, and checks the clock, queues and their
+    policy, functions, event source mappings, the functions' rights, secrets and buckets. Each
+    target's own function then looks at its target in steps: settings with their secrets, DNS, TCP,
+    TLS with the certificate's expiry, login, and access to the table, topic, index or exchange. It
+    writes nothing, and changes nothing. Exit code 1 if there is an error, 0 if there are warnings
+    only.
+
+    \b
+    Example:
+      bucketcast doctor
+      bucketcast doctor --all --json
+    """  # noqa: D301 - click reads the character
+    aws = out.aws(read_seconds=wait)
+    there = deployed.find(out.stack, aws)
+    found: list[Finding] = []
+    for area, check in {**_compared(out, path), **_AREAS}.items():
+        if not out.json:
+            out.note(f"checking {area} …")
+        found += _findings(area, partial(check, there, aws))
+    found.sort(key=lambda each: _ORDER.index(each.status))
+    failed = any(each.status == "error" for each in found)
+    shown = [each for each in found if everything or each.status != "ok"]
+    _show(out, there.stack, shown, len(found))
+    return int(failed)
+
+
+def _compared(out: Output, path: Path | None) -> dict[str, _Check]:
+    """Return the comparison with the file, by its area; none if there is no file."""
+    file = path or Path(_CONFIG)
+    if not file.exists():
+        if not out.json:
+            out.note(f"no {_CONFIG} here: name the file with --config to compare it")
+        return {}
+    # Both kinds of deploy store secrets alike: only a local one may have them in the file.
+    config = load(file, os.environ, local=True)
+    return {"configuration": partial(configuration.findings, config)}
+
+
+def _findings(area: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """Return an area's findings; one that cannot be read does not end the others."""
+    try:
+        return list(check())
+    except AwsError as error:
+        return [not_checked(area, "AWS", str(error))]
+
+
+def _show(out: Output, stack: str, shown: Sequence[Finding], count: int) -> None:
+    document = {"stack": stack, "checks": count, "findings": [asdict(each) for each in shown]}
+    rows = [
+        (str(number), each.status, each.check, each.subject, each.found)
+        for number, each in enumerate(shown, 1)
+    ]
+    out.table(document, _COLUMNS, rows, f"nothing is wrong: {count} checks")
+    if out.json:
+        return
+    for number, each in enumerate(shown, 1):
+        if each.hint:
+            out.line(f"{number}. {each.subject}: {each.hint}")
+        if each.command:
+            out.line(f"     {each.command}")

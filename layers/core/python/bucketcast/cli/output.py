@@ -1,0 +1,172 @@
+"""Output of the commands: `--json`, `--stack`, tables, notes and errors.
+
+A table is drawn on a terminal and printed in plain columns when piped. Keys and reasons come from
+outside: they are escaped for people (`printable`) and left as they are in `--json`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Any, TypeVar
+
+import click
+
+from bucketcast.aws.clients import Aws
+from bucketcast.errors import ConfigErrors
+from bucketcast.printable import printable
+
+_LINES = "\n\t"
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Output:
+    """Output format and deployment of a command; `aws` makes the clients."""
+
+    json: bool = False
+    aws: Callable[..., Aws] = Aws
+    stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
+
+    def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
+        """Print the result: the document with `--json`, else the lines.
+
+        With `exact` the lines are a file or commands and are not escaped unless on a terminal.
+        """
+        if self.json:
+            _write({"status": "success", **document})
+            return
+        for line in lines:
+            if exact and not is_terminal():
+                click.echo(line)
+            else:
+                self.line(line)
+
+    def stream(self, name: str, entries: Iterable[Any], rest: Mapping[str, Any]) -> None:
+        """Print the document with a list of `entries` in it, each as it comes."""
+        click.echo(f'{{\n  "status": "success",\n  {json.dumps(name)}: [', nl=False)
+        begin = "\n"
+        for each in entries:
+            text = json.dumps(each, indent=2, ensure_ascii=False)
+            click.echo(f"{begin}{indent(text, '    ')}", nl=False)
+            begin = ",\n"
+        click.echo("\n  ]", nl=False)
+        for key, value in rest.items():
+            click.echo(f",\n  {json.dumps(key)}: {json.dumps(value)}", nl=False)
+        click.echo("\n}")
+
+    def line(self, text: str) -> None:
+        """Print one line."""
+        click.echo(printable(text))
+
+    def table(
+        self,
+        document: Mapping[str, Any],
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        nothing: str,
+    ) -> None:
+        """Print a table, or the document with `--json`; `nothing` is the note for no rows."""
+        if self.json or not rows:
+            self.answer(document)
+            if not rows:
+                self.note(nothing)
+        else:
+            shown = [[printable(cell) for cell in row] for row in rows]
+            if is_terminal():
+                _draw(columns, shown)
+            else:
+                click.echo(plain(columns, shown))
+
+    def note(self, text: str) -> None:
+        """Print a note to standard error."""
+        click.echo(printable(text), err=True)
+
+    def failed(self, text: str, hint: str = "") -> None:
+        """Print the error that ends the command, and a hint."""
+        if self.json:
+            _write({"status": "error", "error": text})
+            return
+        # Errors from elsewhere have several lines, such as the end of a log.
+        click.echo(f"bucketcast: {printable(text, keep=_LINES)}", err=True)
+        if hint:
+            click.echo(hint, err=True)
+
+    def misconfigured(self, errors: ConfigErrors) -> None:
+        """Print every error of a configuration, one per line."""
+        if self.json:
+            listed = [
+                {"key": each.key, "found": each.found, "allowed": each.allowed}
+                for each in errors.errors
+            ]
+            _write({"status": "error", "error": str(errors), "errors": listed})
+            return
+        click.echo(printable(str(errors), keep=_LINES), err=True)
+
+
+def shared(command: F) -> F:
+    """Add `--stack` and `--json` to a command; both may also precede the command's name."""
+    stack = click.option(
+        "--stack",
+        metavar="NAME",
+        expose_value=False,
+        callback=_remember_stack,
+        help="Name of the deployment's stack. [default: $BUCKETCAST_STACK or Bucketcast]",
+    )
+    as_json = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember_json,
+        help="Print one JSON document.",
+    )
+    return stack(as_json(command))
+
+
+def _remember_stack(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.ensure_object(Output).stack = value
+
+
+def _remember_json(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        context.ensure_object(Output).json = True
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 event` or `1,200 events`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows under their headings, in columns aligned with spaces."""
+    lines = [columns, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=place == 0)  # to be copied whole
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def _write(document: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))

@@ -1,0 +1,116 @@
+"""A target as `bucketcast target ls` shows it: a line of the table, and a JSON object."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from bucketcast.aws import deployed
+from bucketcast.aws.counters import HourCounts, Last
+from bucketcast.cli.dlq.records import age
+from bucketcast.cli.target_pause import moment
+from bucketcast.dispatch.breaker import Outage
+from bucketcast.dispatch.ledger import HOUR_MS
+
+COLUMNS = (
+    *("ARN", "WHERE", "ONLINE", "MESSAGES WAITING", "IN FLIGHT", "OLDEST"),
+    *("MESSAGES DEAD", "LAST SUCCESS", "LAST ERROR"),
+)
+_NEVER = "-"
+MADE = "MADE"
+_BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
+
+
+class Listed(NamedTuple):
+    """A target, and all that is known of it now."""
+
+    target: deployed.DeployedTarget
+    health: deployed.Health
+    outage: Outage | None
+    last: Last
+    hours: Mapping[int, HourCounts] = {}
+
+    @property
+    def oldest(self) -> int:
+        """Since when the oldest event waits at the latest, in Unix ms; 0 if that is unknown.
+
+        The last batch may have had none of the oldest events, but their hour is known.
+        """
+        if not self.health.waiting:
+            return 0
+        ends = [(hour + 1) * HOUR_MS for hour, counts in self.hours.items() if counts.open > 0]
+        known = [self.last.oldest] if self.last.oldest else []
+        return min([*known, *(end for end in ends if end <= time.time() * 1_000)], default=0)
+
+
+def made_how(target: deployed.DeployedTarget) -> str:
+    return _AT_RUN_TIME if target.made else _BY_DEPLOY
+
+
+def cells(each: Listed, now: int) -> tuple[str, ...]:
+    """Return a target's line of the table, but for how it was made."""
+    health, last = each.health, each.last
+    why = f"{age(last.failure, now)} ago: {last.error}: {last.reason}" if last.failure else _NEVER
+    return (
+        each.target.arn,
+        health.where or "?",
+        _online(each),
+        _count(health.waiting),
+        _count(health.in_flight),
+        age(each.oldest, now) if each.oldest else _NEVER,
+        _count(health.dead),
+        f"{age(last.success, now)} ago" if last.success else _NEVER,
+        why,
+    )
+
+
+def _online(each: Listed) -> str:
+    outage, health = each.outage, each.health
+    if outage and outage.paused:
+        return f"paused since {moment(outage.paused)}: events are queued"
+    if not each.target.enabled:
+        return "off: events are queued"
+    tried = f"; one event at a time since {moment(outage.since)}" if outage else ""
+    if health.online:
+        return f"yes ({health.why}){tried}" if health.why else f"yes{tried}"
+    return f"{'no' if health.online is False else 'unknown'}: {health.why}{tried}"
+
+
+def _count(messages: int | None) -> str:
+    return "?" if messages is None else str(messages)
+
+
+def document(each: Listed) -> dict[str, Any]:
+    target, health, outage, last = each.target, each.health, each.outage, each.last
+    return {
+        "arn": target.arn,
+        "kind": target.kind,
+        "id": target.id,
+        "made": made_how(target),
+        "enabled": target.enabled,
+        "where": health.where,
+        "online": health.online,
+        "why": health.why,
+        "waiting": health.waiting,
+        "in_flight": health.in_flight,
+        "oldest": moment(each.oldest) if each.oldest else None,
+        "dead": health.dead,
+        "paused": moment(outage.paused) if outage and outage.paused else None,
+        "breaker": _breaker(outage) if outage and outage.since else None,
+        "last_success": moment(last.success) if last.success else None,
+        "last_failure": _failure(last) if last.failure else None,
+    }
+
+
+def _failure(last: Last) -> dict[str, Any]:
+    return {"at": moment(last.failure), "error": last.error, "reason": last.reason}
+
+
+def _breaker(outage: Outage) -> dict[str, Any]:
+    """Return the state of an open breaker."""
+    return {
+        "open_since": moment(outage.since),
+        "next_try": moment(outage.next),
+        "failed_tries": outage.tries,
+        "error": outage.error,
+        "reason": outage.reason,
+    }

@@ -1,0 +1,134 @@
+"""`bucketcast topic ls`, `get` and `rm`."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from bucketcast.aws import deployed
+from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.topics.factory import topics_of
+from bucketcast.aws.topics.notifications import buckets_by_topic
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.cli.output import Output, shared
+from bucketcast.cli.topic_lookup import find_topic, tenant_option, topic_arn
+from bucketcast.control.sns.responses import endpoint
+from bucketcast.topics.model import Topic
+from bucketcast.topics.subscription import name_of
+
+_COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS", "SUBSCRIPTIONS")
+_ALL: Final = 1_000_000
+
+
+@click.command()
+@click.option("--tenant", default=None, help="Only the topics of this tenant.")
+@click.option("--uid", default=None, metavar="USER", help="Only the topics of this user.")
+@click.option(
+    "--max-entries", type=click.IntRange(min=1), default=_ALL, metavar="N", help="Return at most N."
+)
+@click.option("--marker", default="", help="Continue after this marker of the previous answer.")
+@shared
+@click.pass_obj
+def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, marker: str) -> None:
+    """List topics: ARN, owner, endpoint, whether persistent, their buckets and subscriptions.
+
+    \b
+    Example:
+      bucketcast topic ls --tenant acme --json
+    """  # noqa: D301 - click reads the character
+    aws = out.aws()
+    table = deployed.find(out.stack, aws).rules_table
+    with aws_errors():
+        found, after = TopicTable(table, aws.dynamodb).page(
+            tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
+        )
+        buckets = buckets_by_topic(table, aws)
+    documents = [_document(each, buckets.get((each.tenant, each.name), ())) for each in found]
+    document: dict[str, Any] = {"topics": documents}
+    if after:
+        document |= {"truncated": True, "marker": after}
+    rows = [
+        (
+            each.arn,
+            each.user,
+            each.endpoint or "-",
+            "yes" if each.persistent else "no",
+            ", ".join(shown["subscribed_buckets"]) or "-",
+            ", ".join(map(name_of, each.subscriptions)) or "-",
+        )
+        for each, shown in zip(found, documents, strict=True)
+    ]
+    out.table(document, _COLUMNS, rows, "no topics found")
+    if after and not out.json:
+        out.note(f"more topics: --marker {after}")
+
+
+@click.command()
+@click.argument("name", metavar="NAME|ARN")
+@tenant_option
+@shared
+@click.pass_obj
+def get(out: Output, name: str, *, tenant: str) -> None:
+    """Show a topic, without its password.
+
+    \b
+    Example:
+      bucketcast topic get mytopic --tenant acme
+    """  # noqa: D301 - click reads the character
+    aws = out.aws()
+    table, topic = find_topic(out, aws, name, tenant)
+    with aws_errors():
+        buckets = buckets_by_topic(table, aws).get((topic.tenant, topic.name), ())
+    document = _document(topic, buckets)
+    flat = {**document, **document["dest"]}
+    del flat["dest"]
+    out.answer(document, *(f"{key}: {value}" for key, value in flat.items()))
+
+
+@click.command()
+@click.argument("name", metavar="NAME|ARN")
+@tenant_option
+@shared
+@click.pass_obj
+def rm(out: Output, name: str, *, tenant: str) -> None:
+    """Delete a topic, its queue and the events in it; a missing topic is not an error.
+
+    Notifications that name it stay; their events are dropped until the topic is created again.
+
+    \b
+    Example:
+      bucketcast topic rm mytopic --tenant acme
+    """  # noqa: D301 - click reads the character
+    aws = out.aws()
+    there = deployed.find(out.stack, aws)
+    arn = topic_arn(name, tenant)
+    with aws_errors():
+        done = topics_of(there.stack, there.rules_table, aws).delete(arn, lambda _: None)
+    said = f"Deleted {arn.name}" if done else f"No such topic: {arn.name}"
+    out.answer({"deleted": done}, said)
+
+
+def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
+    """A topic in radosgw-admin's fields."""
+    shown = endpoint(topic)
+    names = list(map(name_of, topic.subscriptions))
+    return {
+        "owner": topic.user,
+        "name": topic.name,
+        "dest": {
+            "push_endpoint": shown["EndpointAddress"],
+            "push_endpoint_args": shown["EndpointArgs"],
+            "push_endpoint_topic": shown["EndpointTopic"],
+            "stored_secret": shown["HasStoredSecret"],
+            "persistent": shown["Persistent"],
+            "persistent_queue": f"{topic.tenant}:{topic.name}" if topic.persistent else "",
+            "time_to_live": shown["TimeToLive"],
+            "max_retries": shown["MaxRetries"],
+            "retry_sleep_duration": shown["RetrySleepDuration"],
+        },
+        "arn": topic.arn,
+        "opaqueData": topic.opaque_data,
+        "policy": topic.policy,
+        "subscribed_buckets": list(buckets),
+        **({"subscriptions": names} if names else {}),
+    }

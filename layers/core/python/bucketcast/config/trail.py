@@ -1,0 +1,61 @@
+"""The table `[trail]`: what CloudTrail logs access events with."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from bucketcast.config.model import Bucket
+from bucketcast.errors import ConfigError
+from bucketcast.rules import trail_selectors
+from bucketcast.rules.access_events import CALLS, PRICE
+from bucketcast.settings.options import OnOff, option
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
+_ARN: Final = re.compile(r"arn:aws[a-z-]*:cloudtrail:[a-z0-9-]+:[0-9]{12}:trail/(?P<name>.+)")
+_ALLOWED: Final = "the name of a trail of the stack's account and region, or its ARN"
+_A_BUCKET: Final = trail_selectors.least_values(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrailOptions:
+    """The trail of all buckets with access events."""
+
+    name: str = option(
+        "name or ARN of a trail that is there, whose other selectors stay; without it the deploy "
+        "makes one, if a bucket has access_events",
+        default="",
+        example="everything",
+    )
+    bucket_events: OnOff = option(
+        "also tell that these buckets are made and removed, whoever does it: the trail has to log "
+        "management events that write, of which each copy after the first in an account and "
+        "region costs $2.00 per 100,000; a trail that the deploy makes then does",
+        default="off",
+    )
+
+
+def validation_errors(options: TrailOptions) -> Iterator[ConfigError]:
+    """Return what is wrong with them, beyond what the single options show."""
+    if options.name:
+        found = _ARN.fullmatch(options.name)
+        if not _NAME.fullmatch(found["name"] if found else options.name):
+            yield ConfigError("trail.name", f"found {options.name!r}", f"allowed is {_ALLOWED}")
+
+
+def notes(options: TrailOptions, buckets: Mapping[str, Bucket]) -> Iterator[str]:
+    """Return what whoever deploys to an account should know."""
+    logged = [name for name, bucket in buckets.items() if bucket.access_events]
+    for name in logged:
+        yield f"bucket.{name}.access_events: a trail logs the calls that rules need, at {PRICE}"
+    if len(logged) * _A_BUCKET > trail_selectors.MOST_VALUES:
+        yield (
+            f"access_events of {len(logged)} buckets: a trail takes {trail_selectors.MOST_VALUES} "
+            "values in its event selectors, so prefixes of rules may be dropped, and whole buckets "
+            f"logged, each with any of the {len(CALLS)} calls that a rule of another asks for"
+        )
+    if options.name and options.bucket_events:
+        yield (
+            f"trail.bucket_events: the trail {options.name} has to log management events that "
+            "write, which the deploy does not switch on"
+        )

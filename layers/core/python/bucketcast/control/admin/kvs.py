@@ -1,0 +1,95 @@
+r"""MinIO's lines of configuration: `notify_webhook:1 endpoint="http://…" queue_limit="0"`.
+
+`mc` joins its arguments by blanks after the shell removed the quotes, so a value extends up to the
+next key, and a connection string, which has keys of its own, up to one of the target's::
+
+    notify_postgres:1 connection_string=host=localhost port=5432 table=events format=access
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from bucketcast.errors import ConfigError, ConfigErrors
+
+DEFAULT_ID: Final = "_"
+_HEAD: Final = re.compile(r"(?P<system>[a-z_]+)(?::(?P<id>\S+))?(?:\s+|$)")
+_KEY: Final = re.compile(r"(?:^|(?<=\s))(?P<key>[a-z][a-z0-9_]*)=")
+_QUOTED: Final = re.compile(
+    r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)(?=\s+[a-z][a-z0-9_]*=|\s*$)"""
+)
+_PEM: Final = "-----BEGIN "
+_STRINGS: Final = ("connection_string", "dsn_string")
+_OF_STRINGS: Final = frozenset(
+    {"host", "port", "user", "username", "password", "database", "dbname", "sslmode", "options"}
+)
+
+
+class Line(NamedTuple):
+    """One line: its sub-system, the target's id ("" if none is named), and its values."""
+
+    system: str
+    id: str
+    values: Mapping[str, str]
+
+
+def parsed(text: str) -> Line:
+    """Parse one line.
+
+    Raises:
+        ConfigErrors: it is invalid.
+    """
+    head = _HEAD.match(text.strip())
+    if head is None:
+        found = ConfigError(
+            text.split("=", maxsplit=1)[0][:60], "found no sub-system", "notify_KIND[:ID] k=v"
+        )
+        raise ConfigErrors([found])
+    return Line(head["system"], head["id"] or "", dict(_pairs(text.strip()[head.end() :])))
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    at = 0
+    if text and not _KEY.match(text):
+        raise ConfigErrors(
+            [ConfigError(text.split(maxsplit=1)[0], "found no '='", "allowed is KEY=VALUE")]
+        )
+    while found := _KEY.match(text, at):
+        key, start = found["key"], found.end()
+        if quoted := _QUOTED.match(text, start):
+            pairs.append((key, _many_lines(quoted["text"])))
+            at = _behind_blanks(text, quoted.end())
+            continue
+        following = (
+            each
+            for each in _KEY.finditer(text, start)
+            if not (key in _STRINGS and each["key"] in _OF_STRINGS)
+        )
+        end = next((each.start() for each in following), len(text))
+        pairs.append((key, text[start:end].strip()))
+        at = end
+    return pairs
+
+
+def _behind_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def written(system: str, id: str, values: Mapping[str, str], *, off: bool = False) -> str:  # noqa: A002
+    """Format a line as in MinIO's guide; a disabled one is a comment, as in MinIO."""
+    name = system if id in ("", DEFAULT_ID) else f"{system}:{id}"
+    pairs = [f'{key}="{_one_line(value)}"' for key, value in values.items()]
+    line = " ".join([name, *(['enable="off"'] if off else []), *pairs])
+    return f"# {line}" if off else line
+
+
+def _many_lines(text: str) -> str:
+    return text.replace("\\n", "\n") if _PEM in text else text
+
+
+def _one_line(text: str) -> str:
+    """Escape line breaks, such as a certificate's, since a configuration line is one line."""
+    return text.replace("\n", "\\n")

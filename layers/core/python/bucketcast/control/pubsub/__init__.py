@@ -1,0 +1,1 @@
+"""The REST API of Ceph's PubSub sync module: topics, notifications, and events to pull."""

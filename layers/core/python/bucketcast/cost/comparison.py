@@ -1,0 +1,56 @@
+"""The profiles side by side: what a million events cost into one webhook, at some rates."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bucketcast.config import Deployment, TargetConfig
+from bucketcast.config.model import Deploy
+from bucketcast.cost.bill import Bill
+from bucketcast.cost.estimate import Load, estimate
+
+SERVICES = ("SQS", "Lambda", "DynamoDB", "CloudWatch")
+
+
+class Case(NamedTuple):
+    """A profile, the window of ingest, and events a second."""
+
+    profile: str
+    window: int
+    rate: int
+
+    @property
+    def name(self) -> str:
+        window = f", window {self.window}s" if self.window else ""
+        return f"{self.profile}{window}, {self.rate:,}/s"
+
+    def bill(self) -> Bill:
+        """Return what it costs."""
+        deploy = Deploy(self.profile, 512, 60, 4, None, (), ())
+        target = TargetConfig("webhook", "primary", {}, deploy)
+        config = Deployment(False, {}, (target,), window=self.window)  # noqa: FBT003
+        return estimate(config, Load(events_a_day=self.rate * 86_400))
+
+
+CASES = (
+    Case("latency", 0, 1),
+    Case("latency", 0, 10),
+    Case("latency", 1, 10),
+    Case("latency", 0, 100),
+    Case("latency", 0, 500),
+    Case("throughput", 0, 10),
+    Case("throughput", 0, 100),
+    Case("throughput", 0, 1_000),
+)
+
+
+def per_million(bill: Bill) -> dict[str, float]:
+    """Return the dollars a million events by service, and together, without what is fixed."""
+    variable = bill._replace(lines=[each for each in bill.lines if not each.fixed])
+    sums = variable.by(lambda each: each.service)
+    found = {name: bill.per_million(sums.get(name, 0.0)) for name in SERVICES}
+    return {**found, "TOTAL": bill.per_million(variable.total())}
+
+
+def compare(cases: Sequence[Case] = CASES) -> dict[str, dict[str, float]]:
+    """Return the dollars a million events by case, and then by service."""
+    return {case.name: per_million(case.bill()) for case in cases}

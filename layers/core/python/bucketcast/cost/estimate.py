@@ -1,0 +1,179 @@
+"""What a configuration will cost, before it is deployed.
+
+What Lambda takes for a batch is an assumption, as it depends on the target; all else follows from
+`calls` and from what the stack makes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from bucketcast.config import Deployment, ScanConfig, TargetConfig
+from bucketcast.cost import calls
+from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
+from bucketcast.cost.prices import prices
+from bucketcast.delivery import alarms
+from bucketcast.topics.model import KINDS
+
+INGEST_MEMORY: Final = 512
+"""MB of the ingest function."""
+INGEST_SECONDS: Final = (0.015, 0.00002)
+DISPATCH_SECONDS: Final = (0.015, 0.00005)
+"""A batch's own time and that of each of its events, in functions, without the target's answer."""
+PARALLEL: Final = {"webhook": 32}
+"""Kinds that take one request for each event, and how many are in flight at once."""
+RULE_READS: Final = 3
+"""Items that ingest reads consistently for a batch."""
+LOG_BYTES: Final = {"ingest": 800, "dispatch": 860}
+"""Of one call: Lambda's three lines, one of metrics, 26 bytes that are billed for each line."""
+TRACE_BYTES: Final = (170, 50)
+"""Of a batch and of each event, in lines for `bucketcast trace` (see `benchmarks.tracing`)."""
+METRICS: Final = {"ingest": 3, "dispatch": 5}
+_QUEUE_ALARMS: Final = len((*alarms.of_queue("", "", "", "", {}), alarms.of_function("", "")))
+ALARMS: Final = {"ingest": _QUEUE_ALARMS + 2, "dispatch": _QUEUE_ALARMS}
+"""Ingest has one on throttled calls besides, and one on the balance of all targets."""
+_GB: Final = 1_000_000_000
+_SECRET_CACHE_SECONDS: Final = 300
+_DPUS: Final = {"1X": 1, "2X": 2, "4X": 4, "8X": 8}
+_RATE: Final = re.compile(r"rate\(([0-9]+) (minute|hour|day)s?\)")
+_MINUTES: Final = {"minute": 1, "hour": 60, "day": 1_440}
+_TOPIC_KINDS: Final = frozenset(KINDS.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What a deployment has to do.
+
+    `size` is that of a record in bytes. `shares` are the parts of all events that targets get, by
+    ARN; without one a target gets all. `at_once` is how many events ingest gets at once, if that is
+    known. `target_seconds` is how long a target takes to answer, `scan_minutes` how long a scan
+    runs, and `reads` how many object reads a day arrive as access events.
+    """
+
+    events_a_day: float
+    size: int = 900
+    shares: Mapping[str, float] = field(default_factory=dict)
+    at_once: float | None = None
+    target_seconds: float = 0.05
+    scan_minutes: float = 10.0
+    reads_a_day: float = 0.0
+
+
+def estimate(config: Deployment, load: Load) -> Bill:
+    """Return what a month costs."""
+    events = load.events_a_day * DAYS_A_MONTH
+    lines = [
+        *_sources(config, load, events),
+        *_ingest(config, load, events),
+        *(line for target in config.targets for line in _target(config, target, load, events)),
+        *_jobs(config, load),
+        *_fixed(config),
+    ]
+    return Bill([each for each in lines if each.units], events, prices())
+
+
+def at_once(config: Deployment, load: Load) -> float:
+    """Return how many events ingest gets at once."""
+    return load.at_once or calls.at_once(load.events_a_day / 86_400, config.ingest_window)
+
+
+def _sources(config: Deployment, load: Load, events: float) -> Iterator[Line]:
+    buckets = [each.via for each in config.buckets.values()] or ["sqs"]
+    bridged = events * buckets.count("eventbridge") / len(buckets)
+    reads = load.reads_a_day * DAYS_A_MONTH
+    units = calls.billed(load.size)
+    yield Line("EventBridge", "events of buckets", "", bridged * units, "eventbridge")
+    yield Line("CloudTrail", "reads of objects", "", reads, "cloudtrail")
+    sent = (events + reads) * units
+    yield Line("SQS", "sent to the ingress queue by S3", "", sent, "sqs")
+
+
+def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
+    together = at_once(config, load)
+    batches = events / together
+    seconds = batches * INGEST_SECONDS[0] + events * INGEST_SECONDS[1]
+    logged = batches * (LOG_BYTES["ingest"] + TRACE_BYTES[0] / 2) + events * TRACE_BYTES[1] / 2
+    received = calls.received_together(together)
+    reads = events / received * (calls.billed(received * load.size) + 2)
+    yield Line("SQS", "received, kept and deleted by ingest", "", reads, "sqs")
+    yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
+    yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY / 1_024, "lambda_seconds")
+    yield Line("DynamoDB", "reads of rules", "", batches * RULE_READS, "dynamodb_reads")
+    yield Line("CloudWatch", "logs of ingest", "", logged / _GB, "logs")
+    if config.facts.buckets:
+        yield Line("S3", "reads of object facts, at most", "", events, "s3_reads")
+
+
+def _target(config: Deployment, target: TargetConfig, load: Load, events: float) -> Iterator[Line]:
+    arn = str(target.arn)
+    share = load.shares.get(arn, 1.0)
+    mine = events * share
+    together = at_once(config, load)
+    messages = min(together * share, 1.0) / together * events
+    window = target.deploy.window
+    waiting = calls.at_once(messages / DAYS_A_MONTH / 86_400, window)
+    price = "sqs_fifo" if config.sync_events else "sqs"
+    per_event = calls.on_target_queue(together, share, waiting)
+    size = max(1.0, together * share) * load.size / calls.COMPRESSION
+    bulk = calls.received_together(waiting) * size
+    queue = events * (
+        per_event.send * calls.billed(size)
+        + per_event.receive * calls.billed(bulk)
+        + per_event.keep
+        + per_event.delete
+    )
+    batches = messages / waiting
+    if config.sync_events:
+        # One event at a time, in a message of its own.
+        queue, batches = 4 * mine, mine
+    a_batch = mine / batches if batches else 0.0
+    answers = -(-a_batch // PARALLEL[target.kind]) if target.kind in PARALLEL else 1.0
+    seconds = DISPATCH_SECONDS[0] + a_batch * DISPATCH_SECONDS[1] + answers * load.target_seconds
+    logged = batches * (LOG_BYTES["dispatch"] + TRACE_BYTES[0] / 2) + mine * TRACE_BYTES[1] / 2
+    memory = target.deploy.memory / 1_024
+    yield Line("SQS", "its queue", arn, queue, price)
+    yield Line("Lambda", "calls", arn, batches, "lambda_calls")
+    yield Line("Lambda", "time", arn, batches * seconds * memory, "lambda_seconds")
+    yield Line("DynamoDB", "counters", arn, batches, "dynamodb_writes")
+    yield Line("CloudWatch", "logs", arn, logged / _GB, "logs")
+    secrets = len(target.secret_names)
+    # Each instance of the function reads a secret again after five minutes; one is assumed.
+    read = min(batches, DAYS_A_MONTH * 86_400 / _SECRET_CACHE_SECONDS) * secrets
+    yield Line("Secrets Manager", "reads", arn, read, "secret_reads")
+    yield Line("Secrets Manager", "secrets", arn, secrets, "secrets", fixed=True)
+    yield Line("CloudWatch", "alarms", arn, ALARMS["dispatch"], "alarms", fixed=True)
+    yield Line("CloudWatch", "metrics", arn, METRICS["dispatch"], "metrics", fixed=True)
+    idle = calls.empty_receives(DAYS_A_MONTH)
+    yield Line("SQS", "polls of its queue when idle", arn, idle, price, fixed=True)
+
+
+def _jobs(config: Deployment, load: Load) -> Iterator[Line]:
+    if config.pipeline is None:
+        return
+    price = "glue_flex" if config.pipeline.execution_class == "flex" else "glue"
+    dpus = config.pipeline.workers * _DPUS[config.pipeline.worker_type.partition(".")[2]]
+    for bucket, scan in config.scans.items():
+        hours = runs_a_month(scan) * load.scan_minutes / 60 * dpus
+        yield Line("Glue", f"scans of {bucket}", "", hours, price, fixed=True)
+
+
+def runs_a_month(scan: ScanConfig) -> float:
+    """Return how often a scan runs; daily, if its schedule or the reports do not say."""
+    found = _RATE.fullmatch(scan.schedule)
+    return DAYS_A_MONTH * 1_440 / (int(found[1]) * _MINUTES[found[2]]) if found else DAYS_A_MONTH
+
+
+def _fixed(config: Deployment) -> Iterator[Line]:
+    """What is paid without any event, whatever the targets are."""
+    kinds = config.runtime.kinds
+    watched = ALARMS["ingest"] + len(kinds) + (2 if config.entry else 0) + 2 * config.control
+    idle = calls.empty_receives(DAYS_A_MONTH)
+    shared = len(_TOPIC_KINDS & set(kinds)) + config.topics.pull
+    yield Line("SQS", "polls of the ingress queue when idle", "", idle, "sqs", fixed=True)
+    yield Line("SQS", "polls of run-time queues", "", idle * shared, "sqs", fixed=True)
+    yield Line("CloudWatch", "alarms", "", watched, "alarms", fixed=True)
+    yield Line("CloudWatch", "metrics", "", METRICS["ingest"], "metrics", fixed=True)
+    yield Line("CloudWatch", "dashboard", "", int(config.dashboard), "dashboards", fixed=True)
+    if config.alarms and config.alarms.email:
+        yield Line("KMS", "key of the alarms' topic", "", 1, "kms_keys", fixed=True)

@@ -1,0 +1,288 @@
+"""The envelope on a target's queue: many events in one message, each with the rule it matched.
+
+::
+
+    {"v": 1, "since": 1767323045678, "events": [{"rule": "…", "created": …, "event": {…}}, …]}
+    {"v": 1, "since": …, "attempts": 3, "reason": "…", "count": 200, "zstd": "base64 of that list"}
+
+An event carries its original record, so a dead letter shows it, and events are formatted only when
+they are sent. SQS bills by call and by 64 KB, and an event is about 1 KB that compresses tenfold
+among similar ones.
+
+The history of an event survives requeueing: since when it has been tried (`since`, Unix ms), how
+often its messages were received (`attempts`), and the text and class of its last known error
+(`reason`, `error`). A message without `attempts` is the first of its term, and the term begins when
+that message was sent: so a redriven dead letter has a full term. `created` is when the event
+arrived, and never changes. `topic` is the ARN of the topic that the events are for, if any: its
+limits apply, and many topics may share a queue. `not_before` (Unix ms) delays the next try for
+longer than SQS can. `counted` says that the events were counted as received (`dispatch.ledger`).
+"""
+
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from bucketcast.errors import BucketcastError
+from bucketcast.event import Event, copy_id
+
+if sys.version_info >= (3, 14):
+    from compression import zstd as zstd  # noqa: PLC0414 - queues packs its large bodies with it
+else:
+    from backports import zstd as zstd  # noqa: PLC0414
+
+VERSION = 1
+MAX_BYTES = 1_048_576 - 4_096
+"""An SQS message is 1 MiB at most, its attributes included; these take some of it."""
+MAX_EVENTS = 1_000
+"""One message is the unit of a retry, and of what a function holds in memory."""
+MAX_LISTED = 8_388_608
+"""So many bytes the records of one message have together, unless it is a single event."""
+MAX_UNPACKED = 4 * MAX_LISTED
+"""A message that would unpack to more is not opened: it could end the function, again and again."""
+COMPRESS_PAST_BYTES = 4_096
+_LEVEL = 1
+_MAYBE_ILLEGAL = b"\xef\xbf"
+"""How U+FFFE and U+FFFF begin, which a key may hold and SQS refuses; base64 hides them."""
+
+
+class NewerVersion(ValueError):
+    """The envelope is for a newer release, as while an update or a rollback is in progress."""
+
+
+class TooLarge(BucketcastError):
+    """One event alone does not fit into a message; `index` is its position."""
+
+    def __init__(self, reason: str, index: int) -> None:
+        super().__init__(reason)
+        self.index = index
+
+
+class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One event for one target, and the rule that it matched.
+
+    `named` says that `rule` is a name, not an id: such a rule sends a copy of its own. `created` is
+    Unix ms; 0, as older releases and the jobs leave it, means the envelope's `since`.
+    """
+
+    rule: str
+    event: Event
+    named: bool = False
+    created: int = 0
+
+    @property
+    def copy_id(self) -> str:
+        """The event's id, distinct for each copy that a named rule sends to the same target."""
+        return copy_id(self.event.id, self.rule if self.named else "")
+
+
+class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message of a target's queue."""
+
+    since: int
+    v: int = VERSION
+    attempts: int = 0
+    reason: str = ""
+    error: str = ""
+    topic: str = ""
+    not_before: int = 0
+    counted: bool = False
+    events: list[Delivery] | None = None
+    count: int = 0
+    zstd: str = ""
+
+
+class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An envelope whose events are not decoded yet."""
+
+    since: int
+    v: int = VERSION
+    attempts: int = 0
+    reason: str = ""
+    error: str = ""
+    topic: str = ""
+    not_before: int = 0
+    counted: bool = False
+    events: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    count: int = 0
+    zstd: str = ""
+
+    def open(self) -> list[Delivery]:
+        """Return the deliveries.
+
+        Raises:
+            ValueError: the envelope holds something else.
+        """
+        with _translated():
+            if self.zstd:
+                return _deliveries.decode(_unpacked(b64decode(self.zstd)))
+            return _some.decode(self.events) or [] if self.events else []
+
+    @property
+    def number(self) -> int:
+        """The number of events that the envelope states, counted if it states none."""
+        try:
+            return self.count or len(_listed.decode(self.events) or () if self.events else ())
+        except msgspec.MsgspecError:
+            return 1
+
+    def again(self, since: int, attempts: int, reason: str = "", error: str = "") -> str:
+        """Return the body for a successor of this message, with another reason if given."""
+        about = {"reason": reason, "error": error} if reason else {}
+        return _encode(replace(self, since=since, attempts=attempts, **about)).decode()
+
+
+class _Versioned(msgspec.Struct):
+    v: int = VERSION
+
+
+class Packed(NamedTuple):
+    """A message's body, and the half-open range of its deliveries."""
+
+    body: str
+    start: int
+    stop: int
+
+
+_encode = msgspec.json.Encoder().encode
+_sealed = msgspec.json.Decoder(Sealed)
+_versioned = msgspec.json.Decoder(_Versioned)
+_deliveries = msgspec.json.Decoder(list[Delivery])
+_some = msgspec.json.Decoder(list[Delivery] | None)
+_listed = msgspec.json.Decoder(list[msgspec.Raw] | None)
+_wrapped = msgspec.json.Decoder(dict[str, str])
+_WINDOW = {int(zstd.DecompressionParameter.window_log_max): MAX_UNPACKED.bit_length() - 1}
+"""What a decompressor takes of memory before it gives a byte is for the packed text to say."""
+
+
+def pack(
+    deliveries: Sequence[Delivery],
+    since: int,
+    *,
+    history: Envelope | None = None,
+    most: int = MAX_EVENTS,
+) -> Iterator[Packed]:
+    """Yield messages with all deliveries in order, at most `most` in each.
+
+    The messages carry over everything from `history` but its events.
+
+    Raises:
+        TooLarge: a single event is larger than a message may be; the earlier ones were given.
+    """
+    about = replace(history, since=since) if history else Envelope(since)
+    start = 0
+    while start < len(deliveries):
+        stop = _end(deliveries, start, most)
+        yield from _pack(deliveries, start, stop, about)
+        start = stop
+
+
+def _end(deliveries: Sequence[Delivery], start: int, most: int) -> int:
+    """Return where a message from `start` must end to stay within the unpacked limit."""
+    room = MAX_LISTED
+    for index in range(start, min(start + most, len(deliveries))):
+        room -= memoryview(deliveries[index].event.record).nbytes
+        if room < 0:
+            return max(index, start + 1)
+    return min(start + most, len(deliveries))
+
+
+def _pack(
+    deliveries: Sequence[Delivery], start: int, stop: int, about: Envelope
+) -> Iterator[Packed]:
+    part = list(deliveries[start:stop])
+    listed = _encode(part)
+    body = _encode(replace(about, events=cast("Any", msgspec.Raw(listed))))
+    illegal = _MAYBE_ILLEGAL in body
+    if illegal or len(body) > COMPRESS_PAST_BYTES:
+        text = b64encode(zstd.compress(listed, _LEVEL)).decode("ascii")
+        packed = _encode(replace(about, count=len(part), zstd=text))
+        body = packed if illegal else min(packed, body, key=len)
+    if len(body) <= MAX_BYTES and len(listed) <= MAX_UNPACKED:
+        yield Packed(body.decode(), start, stop)
+    elif len(part) == 1:
+        raise TooLarge(f"the event takes {len(body)} bytes; a message holds {MAX_BYTES}", start)
+    else:
+        middle = (start + stop) // 2
+        yield from _pack(deliveries, start, middle, about)
+        yield from _pack(deliveries, middle, stop, about)
+
+
+def seal(body: str) -> Sealed:
+    """Return an envelope without decoding its events.
+
+    Raises:
+        NewerVersion: the envelope is of a version that only a newer release reads.
+        ValueError: the body is no envelope.
+    """
+    with _translated():
+        try:
+            sealed = _sealed.decode(body)
+        except msgspec.ValidationError:  # a newer envelope may have other fields
+            _refuse_newer(_versioned.decode(body).v)
+            raise
+    _refuse_newer(sealed.v)
+    return sealed
+
+
+def _refuse_newer(version: int) -> None:
+    if version > VERSION:
+        raise NewerVersion(
+            f"an envelope of version {version}; this release reads version {VERSION}"
+        )
+
+
+def unpack(body: str) -> tuple[Sealed, list[Delivery]]:
+    """Return the envelope and its deliveries.
+
+    Raises:
+        NewerVersion: as `seal`.
+        ValueError: the body is no envelope.
+    """
+    sealed = seal(body)
+    return sealed, sealed.open()
+
+
+def unwrapped(body: str) -> str:
+    """Return the body that `queues.dead_letter` compressed to make room; any other as it is.
+
+    Raises:
+        ValueError: the compressed text is broken.
+    """
+    if not body.startswith('{"zstd"'):
+        return body
+    try:
+        fields = _wrapped.decode(body)
+    except msgspec.MsgspecError:
+        return body
+    if fields.keys() != {"zstd"}:
+        return body
+    with _translated():
+        return _unpacked(b64decode(fields["zstd"])).decode()
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """Return the decompressed bytes.
+
+    Raises:
+        ValueError: it is more than `MAX_UNPACKED`, or cut short.
+    """
+    unpacker = zstd.ZstdDecompressor(options=_WINDOW)
+    found = unpacker.decompress(packed, MAX_UNPACKED + 1)
+    if len(found) > MAX_UNPACKED:
+        raise ValueError(f"it unpacks to more than {MAX_UNPACKED >> 20} MiB, which is not opened")
+    if not unpacker.eof:
+        raise ValueError("no envelope of Bucketcast: the compressed text is cut short")
+    return found
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.MsgspecError, zstd.ZstdError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"no envelope of Bucketcast: {error}") from None

@@ -1,0 +1,89 @@
+"""Explain an event: each rule's answer, and what each target would be sent.
+
+It uses the same sources, rules, conditions and shapes as ingest and dispatch, and sends nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from bucketcast.event import Event
+from bucketcast.rules import Rule, RuleIndex
+from bucketcast.targets.base import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A rule's answer to an event.
+
+    `because` is the first condition that failed; if the rule matched, the conditions that were
+    assumed to hold for want of data, or "".
+    """
+
+    event: Event
+    rule: Rule
+    matched: bool
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Exactly what a target would be sent for an event; `target` is its ARN."""
+
+    event: Event
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All answers, in the order of events and rules, and their consequences.
+
+    `missing` are matched ARNs without a deployed target.
+    """
+
+    events: Sequence[Event]
+    answers: Sequence[Answer]
+    sendings: Sequence[Sending]
+    missing: Sequence[str]
+
+
+def explained(
+    events: Sequence[Event],
+    rules: Callable[[str], Sequence[Rule]],
+    target: Callable[[str], Target | None],
+) -> Explanation:
+    """Match each event with its bucket's rules; `target` returns the target of an ARN, if any.
+
+    A target only formats the event: no connection is opened and no secret is read.
+    """
+    answers = [_answer(event, rule) for event in events for rule in rules(event.bucket)]
+    indexes = {bucket: RuleIndex(rules(bucket)) for bucket in {event.bucket for event in events}}
+    hits = [
+        (replace(event, rule=hit.rule, named=hit.named), hit.arn)
+        for event in events
+        for hit in indexes[event.bucket].match(event)
+    ]
+    there = {arn: target(arn) for arn in dict.fromkeys(arn for _, arn in hits)}
+    missing = [arn for arn, found in there.items() if found is None]
+    return Explanation(events, answers, list(_sendings(hits, there)), missing)
+
+
+def _answer(event: Event, rule: Rule) -> Answer:
+    failure = rule.failure(event)
+    if failure:
+        return Answer(event, rule, matched=False, because=failure)
+    unknown = [str(condition) for condition in rule.conditions if condition.unknown(event)]
+    because = f"taken as met, since nobody said it: {'; '.join(unknown)}" if unknown else ""
+    return Answer(event, rule, matched=True, because=because)
+
+
+def _sendings(
+    hits: Iterable[tuple[Event, str]], there: Mapping[str, Target | None]
+) -> Iterator[Sending]:
+    for event, arn in hits:
+        target = there[arn]
+        if target is not None:
+            yield Sending(event, arn, target.headers(event), target.body(event))

@@ -1,0 +1,61 @@
+"""How long events took from S3 to their target, as a histogram that CloudWatch takes.
+
+A batch may deliver thousands of events, so what is written are a few values with their counts,
+from which CloudWatch makes any percentile. A value is at most 12 % off.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+from bucketcast.event import AGENT, Event
+
+MOST_VALUES: Final = 100
+"""CloudWatch drops a metric that has more."""
+_LEAST: Final = 10.0  # milliseconds; what is quicker counts as this
+_GROWTH: Final = 1.25
+_LOG: Final = math.log(_GROWTH)
+
+Histogram = Counter[float]
+"""Milliseconds → how many events took about that long."""
+
+
+def histogram(events: Iterable[Event], now: float) -> Histogram:
+    """Return how long delivered events took; `now` is the time of delivery in Unix seconds.
+
+    Events that our own jobs make are left out: their time is the object's. So are those whose time
+    is no date. A source whose clock is ahead of ours makes a latency of zero.
+    """
+    buckets: Counter[int] = Counter()
+    for event in events:
+        if not event.user_agent.startswith(AGENT):
+            with suppress(ValueError):
+                put = _epoch(event.time[:19]) + int(event.time[20:23]) / 1_000
+                buckets[_bucket(now - put)] += 1
+    return Histogram({_value(bucket): count for bucket, count in buckets.items()})
+
+
+@lru_cache(maxsize=256)
+def _epoch(second: str) -> float:
+    """Return a time without its decimals in Unix seconds; many events share one."""
+    return datetime.fromisoformat(f"{second}Z").timestamp()
+
+
+def _bucket(seconds: float) -> int:
+    """Return the bucket of a latency: each is a quarter wider than the one before.
+
+    -1 is for no time at all, and the last has all from a year on.
+    """
+    tens = seconds * 1_000 / _LEAST
+    if tens <= 1:
+        return 0 if tens > 0 else -1
+    return min(math.ceil(math.log(tens) / _LOG), MOST_VALUES - 2)
+
+
+def _value(bucket: int) -> float:
+    """Return the milliseconds that stand for a bucket: its middle."""
+    return 0.0 if bucket < 0 else round(_LEAST * math.pow(_GROWTH, bucket - 0.5), 1)

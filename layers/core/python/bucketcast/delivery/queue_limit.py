@@ -1,0 +1,15 @@
+"""How many events may wait for a target: any number, or as many as MinIO's `queue_limit` says."""
+
+from collections.abc import Mapping
+from typing import Final
+
+QUEUE_LIMIT: Final = 100_000
+"""Where `queue_limit` is 0: MinIO's default."""
+DISCARD: Final = "discard"
+
+
+def limit_of(settings: Mapping[str, str]) -> int | None:
+    """Return the limit that a target's valid settings set; None for none."""
+    if settings.get("queue_overflow", "").lower() != DISCARD:
+        return None
+    return int(settings.get("queue_limit") or 0) or QUEUE_LIMIT

@@ -1,0 +1,130 @@
+"""Trace ids in the logs, by which `bucketcast trace` follows an event.
+
+One JSON line per batch and stage. A trace id is ten hex digits of a hash of the object and the
+event's time of day, so a line holds thousands of events and reveals no key::
+
+    {"trace": "received", "ids": "a1b2c3d4e5@03:04:05.678 …", "to": {"ARN RULE": [0, 2], …},
+     "buckets": {"9f8e7d6c": []}}
+    {"trace": "dispatched", "target": "ARN", "delivered": "id …", "retried": {"reason": "id …"},
+     "dead": {"reason": "id …"}}
+
+`to` lists the indexes of the ids that a rule matched; an id in no list matched nothing. `buckets`
+lists them by a hash of the bucket, or no index if all are of that one.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+
+from bucketcast.event import Event
+from bucketcast.rules import Hit
+
+TRACE_IDS_A_LINE = 5_000
+"""A log event of CloudWatch may have 256 KiB."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Received(msgspec.Struct, tag_field="trace", tag="received", omit_defaults=True):
+    """The events of an ingest batch, and the targets of the rules they matched."""
+
+    ids: str
+    to: dict[str, list[int]] = {}
+    buckets: dict[str, list[int]] = {}
+
+
+class Dispatched(msgspec.Struct, tag_field="trace", tag="dispatched", omit_defaults=True):
+    """The outcomes of a batch at one target."""
+
+    target: str
+    delivered: str = ""
+    retried: dict[str, str] = {}
+    dead: dict[str, str] = {}
+
+
+class _FormerReceived(msgspec.Struct, tag_field="trace", tag="received"):
+    """`Received` as the logs of earlier releases have it."""
+
+    marks: str
+    to: dict[str, list[int]] = {}
+
+
+Line = Received | Dispatched
+_line: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+_former = msgspec.json.Decoder(_FormerReceived)
+
+
+def of_object(bucket: str, key: str) -> str:
+    """Return the prefix of an object's trace ids."""
+    return blake2b(f"{bucket}\0{key}".encode(errors="surrogatepass"), digest_size=5).hexdigest()
+
+
+@lru_cache(maxsize=1_000)
+def of_bucket(bucket: str) -> str:
+    """Return what stands for a bucket in the logs."""
+    return blake2b(bucket.encode(errors="surrogatepass"), digest_size=4).hexdigest()
+
+
+def trace_id(event: Event) -> str:
+    """Return the trace id of an event."""
+    return f"{of_object(event.bucket, event.key)}@{event.time[11:23]}"
+
+
+def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
+    """Return the log lines of an ingest batch."""
+    for start in range(0, len(matches), TRACE_IDS_A_LINE):
+        part = matches[start : start + TRACE_IDS_A_LINE]
+        to: dict[str, list[int]] = {}
+        buckets: dict[str, list[int]] = {}
+        for index, (event, hits) in enumerate(part):
+            buckets.setdefault(of_bucket(event.bucket), []).append(index)
+            for arn, rule, _ in hits:
+                to.setdefault(f"{arn} {rule}", []).append(index)
+        if len(buckets) == 1:
+            buckets = {bucket: [] for bucket in buckets}
+        yield _written(Received(_trace_ids(event for event, _ in part), to, buckets))
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """The events of a batch by outcome; failures also by reason."""
+
+    delivered: list[Event] = field(default_factory=list)
+    retried: dict[str, list[Event]] = field(default_factory=dict)
+    dead: dict[str, list[Event]] = field(default_factory=dict)
+
+
+def dispatched(target: str, outcomes: Outcomes) -> Iterator[str]:
+    """Return the log lines of a dispatch batch."""
+    for ids in _parts(outcomes.delivered):
+        yield _written(Dispatched(target, ids))
+    for reason, events in outcomes.retried.items():
+        yield from (_written(Dispatched(target, retried={reason: m})) for m in _parts(events))
+    for reason, events in outcomes.dead.items():
+        yield from (_written(Dispatched(target, dead={reason: m})) for m in _parts(events))
+
+
+def read(text: str) -> Line | None:
+    """Parse a log line, also one of an earlier release; None if it is no trace."""
+    with suppress(msgspec.MsgspecError):
+        return _line.decode(text)
+    with suppress(msgspec.MsgspecError):
+        former = _former.decode(text)
+        return Received(former.marks, former.to)
+    return None
+
+
+def _parts(events: Sequence[Event]) -> Iterator[str]:
+    for start in range(0, len(events), TRACE_IDS_A_LINE):
+        yield _trace_ids(events[start : start + TRACE_IDS_A_LINE])
+
+
+def _trace_ids(events: Iterable[Event]) -> str:
+    return " ".join(map(trace_id, events))
+
+
+def _written(line: Line) -> str:
+    return _encode(line).decode()

@@ -1,0 +1,192 @@
+"""Settlement: what happens to each event of a batch after it was sent, or was not."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from bucketcast.delivery.retries import Term
+from bucketcast.dispatch.attempts import dead_one, pause_of, untried
+from bucketcast.dispatch.breaker import Breaker, Outage, is_unreachable
+from bucketcast.dispatch.chunks import chunks
+from bucketcast.dispatch.messages import Batch, OpenMessage, QueueActions, SealedMessage
+from bucketcast.dispatch.outcome import FINAL, BreakerOpen, Outcome, Paused
+from bucketcast.dispatch.requeue import Part, parts
+from bucketcast.errors import DeliveryError
+
+_TOGETHER = 10
+"""How many messages are sent at once: as many as one call of SQS takes."""
+_SPARE = 1.0
+"""Seconds of a function's time that are left for its answer."""
+_FULL = 500
+"""A message of so many events is not opened to be put together with others."""
+
+
+class Settlement:
+    """Settles the events of one target: dead-letters, requeues or leaves them."""
+
+    def __init__(self, queue: QueueActions, breaker: Breaker, *, in_order: bool) -> None:
+        self._queue = queue
+        self._breaker = breaker
+        self._in_order = in_order
+
+    def settle(self, opened: Sequence[OpenMessage], batch: Batch) -> None:
+        """Settle each event of a chunk that was sent."""
+        outcome = batch.outcome
+        before = [frozenset(one.failures) for one in opened]
+        for one in opened:
+            outcome.delivered += len(one.deliveries) - len(one.failures)
+            outcome.outcomes.delivered += [
+                delivery.event
+                for index, delivery in enumerate(one.deliveries)
+                if index not in one.failures
+            ]
+        failed = [one for one in opened if one.failures]
+        if failed:
+            self.dead_letter(failed, outcome)
+            self._keep([one for one in failed if one.failures], batch)
+        _record(opened, before, outcome)
+
+    def dead_letter(self, failed: Sequence[OpenMessage], outcome: Outcome) -> None:
+        """Dead-letter what is not tried again, and drop those failures that SQS took."""
+        final = [
+            (one, index)
+            for one in failed
+            for index, error in sorted(one.failures.items())
+            if isinstance(error, FINAL) or (one.term.expired and index in one.tried)
+        ]
+        dead = [dead_one(one, index) for one, index in final]
+        refused = self._queue.dead_letter(dead) if dead else set()
+        for number, (one, index) in enumerate(final):
+            outcome.reason = one.failures[index]
+            if number not in refused:
+                reason = str(one.failures.pop(index))
+                outcome.outcomes.dead.setdefault(reason, []).append(one.deliveries[index].event)
+                outcome.dead += 1
+
+    def hindrance(self) -> BreakerOpen | None:
+        """Return why nothing is tried now, if the breaker is open or the target paused."""
+        self._breaker.is_paused()
+        return _why(self._breaker.outage) if self._breaker.outage else None
+
+    def hold(
+        self,
+        going: Iterable[SealedMessage],
+        opened: Callable[[SealedMessage], OpenMessage | None],
+        batch: Batch,
+    ) -> None:
+        """Postpone messages that are not to be tried, merged into as few as possible."""
+        gone = _why(self._breaker.outage)
+        batch.outcome.paused = isinstance(gone, Paused)
+        whole: list[SealedMessage] = []
+        small: list[SealedMessage] = []
+        for one in going:
+            about = one.envelope
+            # What is not counted yet is opened, once, so that its loss would be noticed.
+            fits = about is not None and (about.number < _FULL or not about.counted)
+            (small if fits and not self._in_order else whole).append(one)
+        if len(small) == 1 and small[0].envelope and small[0].envelope.counted:
+            whole += small
+            small = []
+        self.leave(whole, gone, opened, batch)
+        for chunk in chunks(small, opened):
+            for each in chunk:
+                each.failures = dict.fromkeys(range(len(each.deliveries)), gone)
+            self._keep(chunk, batch)
+            _record(chunk, [frozenset(each.failures) for each in chunk], batch.outcome)
+            chunk.clear()  # before the next one is opened
+
+    def leave(
+        self,
+        rest: Iterable[SealedMessage],
+        gone: DeliveryError,
+        opened: Callable[[SealedMessage], OpenMessage | None],
+        batch: Batch,
+    ) -> None:
+        """Postpone the messages that were not reached; dead-letter invalid ones all the same.
+
+        They are not opened: there may be many times more of them than of those that were tried.
+        """
+        renewed: list[tuple[SealedMessage, str]] = []
+        for one in rest:
+            envelope = one.envelope
+            if envelope is None:
+                opened(one)
+                continue
+            self._count(gone, envelope.number, batch.outcome)
+            if isinstance(gone, BreakerOpen) and not (envelope.reason or self._in_order):
+                # In its last days nobody could say why it was never tried.
+                renewed.append((one, untried(envelope, one.term, gone)))
+            else:
+                batch.stays(one.message, self._pause(one.term, gone, tried=False))
+        for start in range(0, len(renewed), _TOGETHER):
+            some = renewed[start : start + _TOGETHER]
+            refused = set(range(len(some)))
+            if batch.remaining() > _SPARE:
+                refused = self._queue.send_again([body for _, body in some], self._breaker.pause())
+            for index in refused:
+                one = some[index][0]
+                batch.stays(one.message, self._pause(one.term, gone, tried=False))
+
+    def _keep(self, failed: Sequence[OpenMessage], batch: Batch) -> None:
+        """Retry what failed later: in its own message, or in a new one with just those events."""
+        for one in failed:
+            for index, error in one.failures.items():
+                self._count(error, 1, batch.outcome)
+                if not isinstance(error, BreakerOpen):
+                    event = one.deliveries[index].event
+                    batch.outcome.outcomes.retried.setdefault(str(error), []).append(event)
+        going = [] if self._in_order else parts(failed, self._pause)
+        back = {one.message.id for part in going for one in part.of}
+        stay = [one for one in failed if one.message.id not in back]
+        stay += self._refused(going, batch)
+        for one in stay:
+            waits = (
+                self._pause(one.term, error, tried=index in one.tried)
+                for index, error in one.failures.items()
+            )
+            batch.stays(one.message, max(waits))
+
+    def _refused(self, going: Sequence[Part], batch: Batch) -> list[OpenMessage]:
+        """Requeue parts; return the messages of those that SQS did not take."""
+        left: dict[str, OpenMessage] = {}
+        for start in range(0, len(going), _TOGETHER):
+            some = going[start : start + _TOGETHER]
+            refused = set(range(len(some)))
+            if batch.remaining() > _SPARE:
+                refused = self._queue.requeue([part.back for part in some])
+            left |= {one.message.id: one for index in refused for one in some[index].of}
+        return list(left.values())
+
+    def _pause(self, term: Term, error: DeliveryError, *, tried: bool) -> int:
+        """Return the seconds until a message is visible again."""
+        silent = isinstance(error, BreakerOpen) or is_unreachable(error)
+        wait = self._breaker.pause() if silent else pause_of(term, error, tried=tried)
+        return max(wait, term.spacing if self._in_order else 0)
+
+    @staticmethod
+    def _count(error: DeliveryError, number: int, outcome: Outcome) -> None:
+        outcome.reason = error
+        if isinstance(error, BreakerOpen):
+            outcome.waiting += number
+        else:
+            outcome.retried += number
+
+
+def _record(
+    opened: Sequence[OpenMessage], failed: Sequence[frozenset[int]], outcome: Outcome
+) -> None:
+    """Record the messages that left the queue; `failed` are the events that were not delivered."""
+    stay = frozenset(outcome.stay)
+    for one, places in zip(opened, failed, strict=True):
+        if one.message.id not in stay:
+            outcome.ledger.left(
+                one.deliveries,
+                counted=one.envelope.counted,
+                failed=places,
+                waiting=one.failures.keys(),
+            )
+
+
+def _why(outage: Outage | None) -> BreakerOpen:
+    """Return why nothing is tried now."""
+    if outage is None:
+        return BreakerOpen("", "")
+    return Paused(outage.paused) if outage.paused else BreakerOpen(outage.reason, outage.error)

@@ -1,0 +1,1 @@
+"""Dead letters as people handle them: read, filtered, counted, redriven. It knows no SQS calls."""

@@ -1,0 +1,62 @@
+"""Dead letters by reason: groups of bounded number, however many letters there are."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bucketcast.dlq.letter import Letter
+
+MAX_GROUPS = 1_000
+OTHER = "(other reasons)"
+_PARTICULAR = re.compile(r"\b(?:[0-9a-f]{8,}|[0-9][0-9.,:-]*)\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Group:
+    """Letters of one rule and reason; `oldest` and `newest` are Unix ms, `id` is one of them."""
+
+    target: str
+    rule: str
+    error: str
+    reason: str
+    moved_by: str
+    id: str
+    messages: int = 0
+    events: int = 0
+    oldest: int = 0
+    newest: int = 0
+
+    def add(self, letter: Letter, events: int) -> None:
+        self.messages += 1
+        self.events += events
+        self.oldest = min(self.oldest or letter.sent, letter.sent)
+        self.newest = max(self.newest, letter.sent)
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts by reason; reasons that differ in numbers only are one, shown as the first said it."""
+
+    messages: int = 0
+    events: int = 0
+    _groups: dict[tuple[str, ...], Group] = field(default_factory=dict)
+
+    def add(self, letter: Letter, target: str, events: int) -> None:
+        """Count one letter of this many events."""
+        self.messages += 1
+        self.events += events
+        reason = letter.reason
+        rule, who = letter.attribute("rule"), letter.moved_by
+        key = (target, rule, letter.error, who, _PARTICULAR.sub("#", reason))
+        if key not in self._groups and len(self._groups) >= MAX_GROUPS:
+            reason = OTHER
+            key = (target, "", "", who, OTHER)
+            rule = ""
+        if key not in self._groups:
+            error = letter.error if reason != OTHER else ""
+            self._groups[key] = Group(target, rule, error, reason, who, letter.id)
+        self._groups[key].add(letter, events)
+
+    def groups(self) -> Iterator[Group]:
+        """Return the groups, the largest of each target first."""
+        yield from sorted(self._groups.values(), key=lambda each: (each.target, -each.events))

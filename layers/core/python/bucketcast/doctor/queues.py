@@ -1,0 +1,112 @@
+"""The queues: that they exist, have a dead-letter queue, and let S3 and EventBridge write."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bucketcast.attach import notifications
+from bucketcast.delivery.retention import MAX_RECEIVES, RETENTION_DAYS
+from bucketcast.doctor import BY_HAND, Finding
+
+_VISIBILITY_SECONDS = 5_400
+"""Six times the longest that a function runs, as AWS asks for."""
+_DAY_SECONDS = 86_400
+POLICY = "queue-policy"
+
+
+def queue(
+    subject: str, arn: str, dead: str, attributes: Mapping[str, str] | None
+) -> Iterator[Finding]:
+    """Check a queue by its attributes, None if it does not exist; `dead` is "" for a DLQ."""
+    name = arn.rpartition(":")[2]
+    if attributes is None:
+        yield Finding(
+            "queue",
+            subject,
+            "error",
+            f"the queue {name} does not exist",
+            f"{BY_HAND}: create it again, then run doctor again for its policy and its mapping",
+            _create(name, dead),
+        )
+        return
+    if dead and _dead_of(attributes) != dead:
+        redrive = shlex.quote(json.dumps({"RedrivePolicy": _redrive(dead)}))
+        yield Finding(
+            "queue",
+            subject,
+            "error",
+            f"the queue {name} has no redrive to {dead.rpartition(':')[2]}",
+            "set it: otherwise SQS drops what nobody can take, without a trace",
+            f"aws sqs set-queue-attributes --queue-url {_URL.format(name)} --attributes {redrive}",
+        )
+        return
+    count = int(attributes.get("ApproximateNumberOfMessages", 0))
+    if not dead and count:
+        yield Finding(
+            "queue",
+            subject,
+            "warn",
+            f"{count:,} dead letters in {name}",
+            "see why, repair the cause, and send them again with `bucketcast dlq redrive`",
+            "bucketcast dlq ls",
+        )
+        return
+    yield Finding("queue", subject, "ok", name)
+
+
+_URL = "$(aws sqs get-queue-url --queue-name {0} --query QueueUrl --output text)"
+
+
+def policy(
+    queue: str, text: str, service: str, source: str, condition: Mapping[str, Any]
+) -> Finding:
+    """Check that the policy of the ingress queue lets a service write for a source."""
+    subject, name = "ingress", queue.rpartition(":")[2]
+    if notifications.admits(text, service, source):
+        return Finding(POLICY, subject, "ok", f"{service} may write to {name}")
+    statement = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": "sqs:SendMessage",
+        "Resource": queue,
+        "Condition": condition,
+    }
+    there = json.loads(text or '{"Version": "2012-10-17"}')
+    whole = {**there, "Statement": [*notifications.statements(there), statement]}
+    attributes = shlex.quote(json.dumps({"Policy": json.dumps(whole)}))
+    return Finding(
+        POLICY,
+        subject,
+        "error",
+        f"the policy of {name} does not let {service} write: no event arrives",
+        "add the statement; events from before are found by `bucketcast reconcile`, or sent by "
+        "`bucketcast backfill`",
+        f"aws sqs set-queue-attributes --queue-url {_URL.format(name)} --attributes {attributes}",
+    )
+
+
+def _dead_of(attributes: Mapping[str, str]) -> str:
+    found = json.loads(attributes.get("RedrivePolicy") or "{}")
+    return str(found.get("deadLetterTargetArn", ""))
+
+
+def _redrive(dead: str) -> str:
+    return json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": str(MAX_RECEIVES)})
+
+
+def _create(name: str, dead: str) -> str:
+    attributes = {
+        "MessageRetentionPeriod": str(RETENTION_DAYS * _DAY_SECONDS),
+        "SqsManagedSseEnabled": "true",
+        **({"FifoQueue": "true"} if name.endswith(".fifo") else {}),
+    }
+    if dead:
+        attributes |= {
+            "VisibilityTimeout": str(_VISIBILITY_SECONDS),
+            "RedrivePolicy": _redrive(dead),
+        }
+    return (
+        f"aws sqs create-queue --queue-name {name} "
+        f"--attributes {shlex.quote(json.dumps(attributes))}"
+    )

@@ -1,0 +1,113 @@
+"""The event: what every stage after the sources works with."""
+
+import hashlib
+from typing import Annotated
+
+import msgspec
+
+SEQUENCER_DIGITS = 32
+AGENT = "Bucketcast "
+"""How the user agent of records begins that our own jobs make, of objects in Amazon S3."""
+
+# What is looked up, compared or stored as text further on must be in form here already: one broken
+# record would otherwise be refused later, together with its neighbours.
+BucketName = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+Sequencer = Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Fa-f]{0,32}\Z")]
+Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Time = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(\.[0-9]+)?Z\Z")]
+
+
+class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One event of one object.
+
+    `name` is MinIO's (`s3:ObjectCreated:Put`), `key` is decoded, `time` is UTC with exactly three
+    decimals (`2026-01-02T03:04:05.678Z`), `sequencer` is as the source sent it, or "". `size`,
+    `etag` and `version_id` are None if the source does not state them: absent is not zero. `record`
+    is the original record, byte for byte.
+
+    `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs, since Ceph
+    may give a name twice; both are None until they are stated or fetched, as are `headers`, the
+    rest of what MinIO lists among an object's metadata (`cache-control` → value). `original` is the
+    source's name of the event if MinIO's says less (`s3:LifecycleExpiration:Delete`), `dialect`
+    names the system of the record if that is not Amazon S3, and `rule` is the rule that matched:
+    its name if `named`, else its id.
+    """
+
+    name: str
+    bucket: str
+    key: str
+    time: str
+    sequencer: str
+    record: msgspec.Raw
+    size: int | None = None
+    etag: str | None = None
+    version_id: str | None = None
+    region: str = ""
+    principal: str = ""
+    owner: str = ""
+    source_ip: str = ""
+    request_id: str = ""
+    host_id: str = ""
+    user_agent: str = ""
+    content_type: str | None = None
+    storage_class: str | None = None
+    metadata: dict[str, str] | None = None
+    tags: list[tuple[str, str]] | None = None
+    original: str = ""
+    dialect: str = ""
+    rule: str = ""
+    headers: dict[str, str] | None = None
+    named: bool = False
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """The order of the event; compare it only within one bucket and key.
+
+        S3 says to pad the shorter sequencer on the left, which is comparing the numbers.
+        """
+        return (padded(self.sequencer), self.time)
+
+    @property
+    def system(self) -> str:
+        """The system that has the object, as in `eventSource`: `aws:s3`, `minio:s3` or `ceph:s3`.
+
+        Our own jobs report Amazon's objects in MinIO's dialect.
+        """
+        theirs = self.dialect in ("minio", "ceph") and not self.user_agent.startswith(AGENT)
+        return f"{self.dialect}:s3" if theirs else "aws:s3"
+
+    @property
+    def id(self) -> str:
+        """The id of the event, the same for each delivery by any path.
+
+        One DeleteObjects call gives all its records one request id, hence the key and version.
+        """
+        what = self.request_id or self.sequencer.lower().lstrip("0") or self.time
+        parts = "\0".join((self.bucket, self.key, self.version_id or "", self.name, what))
+        return hashlib.blake2b(parts.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
+    def copy_id(self) -> str:
+        """The id of the copy: one per event, and one more per named rule."""
+        return copy_id(self.id, self.rule if self.named else "")
+
+
+def copy_id(event_id: str, name: str) -> str:
+    """Return the event's id, or that of the copy for the rule of this name."""
+    if not name:
+        return event_id
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{event_id}-{digest}"
+
+
+def padded(sequencer: str) -> str:
+    """Return a sequencer as 32 lower-case hex digits, which compare as text; "" stays ""."""
+    return sequencer.lower().rjust(SEQUENCER_DIGITS, "0") if sequencer else ""
+
+
+def to_millis(time: str) -> str:
+    """Return an ISO 8601 UTC time with exactly three decimals, so that times compare as text."""
+    if len(time) == 24 and time[19] == ".":  # noqa: PLR2004 - what S3 sends is already in form
+        return time
+    whole, _, fraction = time.removesuffix("Z").partition(".")
+    return f"{whole}.{fraction[:3]:0<3}Z"

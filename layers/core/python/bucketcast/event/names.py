@@ -1,0 +1,282 @@
+"""Event names: MinIO's names and families, `mc`'s words, and the names of AWS and Ceph.
+
+Source: the public list of AIStor's bucket notifications, the enumeration of Amazon S3, and "S3
+Bucket Notifications Compatibility" of Ceph. An event carries MinIO's name. A name that only AWS or
+Ceph has keeps their spelling with `s3:`. If MinIO's name says less than the source's,
+`Event.original` has the source's, and rules may use either.
+"""
+
+from types import MappingProxyType
+from typing import Protocol
+
+from bucketcast.errors import did_you_mean
+
+
+class Named(Protocol):
+    """The part of an event that its names depend on."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def original(self) -> str: ...
+    @property
+    def version_id(self) -> str | None: ...
+
+
+FAMILIES = MappingProxyType(
+    {
+        "s3:ObjectAccessed:*": ("Get", "Head", "GetRetention", "GetLegalHold", "Attributes"),
+        "s3:ObjectCreated:*": (
+            "CompleteMultipartUpload",
+            "Copy",
+            "Post",
+            "Put",
+            "PutRetention",
+            "PutLegalHold",
+            "PutTagging",
+            "DeleteTagging",
+        ),
+        "s3:ObjectRemoved:*": ("Delete", "DeleteMarkerCreated", "NoOP", "DeleteAllVersions"),
+        "s3:Replication:*": (
+            "OperationFailedReplication",
+            "OperationCompletedReplication",
+            "OperationNotTracked",
+            "OperationMissedThreshold",
+            "OperationReplicatedAfterThreshold",
+            # Ceph's, for what its multisite sync fetched
+            "Create",
+            "Delete",
+            "DeletionMarkerCreated",
+        ),
+        "s3:ObjectRestore:*": ("Post", "Completed", "Delete"),
+        "s3:ObjectTransition:*": ("Failed", "Complete"),
+        "s3:Scanner:*": ("ManyVersions", "LargeVersions", "BigPrefix"),
+        # Amazon S3's
+        "s3:ObjectTagging:*": ("Put", "Delete"),
+        "s3:ObjectAnnotation:*": ("Put", "Delete"),
+        "s3:LifecycleExpiration:*": ("Delete", "DeleteMarkerCreated"),
+        # Ceph's
+        "s3:ObjectLifecycle:*": (
+            "Expiration:Current",
+            "Expiration:Noncurrent",
+            "Expiration:DeleteMarker",
+            "Expiration:AbortMultipartUpload",
+            "Transition:Current",
+            "Transition:Noncurrent",
+        ),
+        "s3:ObjectLifecycle:Expiration:*": (
+            "Current",
+            "Noncurrent",
+            "DeleteMarker",
+            "AbortMultipartUpload",
+        ),
+        "s3:ObjectLifecycle:Transition:*": ("Current", "Noncurrent"),
+        "s3:ObjectSynced:*": ("Create", "Delete", "DeletionMarkerCreated"),
+    }
+)
+SINGLES = frozenset(
+    family.replace("*", member) for family, members in FAMILIES.items() for member in members
+) | {
+    "s3:LifecycleDelMarkerExpiration:Delete",
+    "s3:ObjectAcl:Put",
+    "s3:IntelligentTiering",
+    "s3:ReducedRedundancyLostObject",
+    "s3:ObjectRetention:Put",
+    "s3:LifecycleTransition",
+}
+BUCKET_CREATED, BUCKET_REMOVED = "s3:BucketCreated:*", "s3:BucketRemoved:*"
+"""Single names, star and all, as MinIO spells them; only listeners see these events."""
+_SHORT = MappingProxyType(
+    {
+        "s3:BucketCreated": BUCKET_CREATED,
+        "s3:BucketRemoved": BUCKET_REMOVED,
+        "BucketCreated": BUCKET_CREATED,
+        "BucketRemoved": BUCKET_REMOVED,
+        "bucket-creation": BUCKET_CREATED,
+        "bucket-removal": BUCKET_REMOVED,
+    }
+)
+LISTENERS_ONLY = frozenset({*_SHORT, *_SHORT.values()})
+WORDS = MappingProxyType(
+    {
+        "put": ("s3:ObjectCreated:*",),
+        "delete": ("s3:ObjectRemoved:*",),
+        "get": ("s3:ObjectAccessed:*",),
+        "replica": ("s3:Replication:*",),
+        "ilm": ("s3:ObjectRestore:*", "s3:ObjectTransition:*"),
+        # `mc` leaves LargeVersions out, so a rule for the scanner would never match it.
+        "scanner": (
+            "s3:Scanner:ManyVersions",
+            "s3:Scanner:LargeVersions",
+            "s3:Scanner:BigPrefix",
+        ),
+    }
+)
+REMOVALS = frozenset(
+    {
+        "s3:ObjectRemoved:Delete",
+        "s3:ObjectRemoved:DeleteMarkerCreated",
+        "s3:ObjectRemoved:DeleteAllVersions",
+        "s3:LifecycleDelMarkerExpiration:Delete",
+        "s3:ObjectSynced:Delete",
+        "s3:ObjectSynced:DeletionMarkerCreated",
+    }
+)
+"""After these the object is no longer what the bucket shows under its key."""
+NOTHING_HAPPENED = "s3:ObjectRemoved:NoOP"
+_CREATIONS = frozenset({"s3:ObjectSynced:Create"})
+_CREATED = "s3:ObjectCreated:"
+_NOT_CREATED = frozenset(
+    _CREATED + each for each in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
+)
+"""MinIO counts these among the creations; the object was there before."""
+_NO_CHANGE = frozenset({NOTHING_HAPPENED, "s3:ObjectLifecycle:Expiration:AbortMultipartUpload"})
+_NO_CHANGES = ("s3:ObjectAccessed:", "s3:Scanner:")
+"""Reads, and counts of what is there already."""
+
+_TRANSLATED = MappingProxyType(
+    {
+        "s3:ObjectTagging:Put": "s3:ObjectCreated:PutTagging",
+        "s3:ObjectTagging:Delete": "s3:ObjectCreated:DeleteTagging",
+        "s3:ObjectRetention:Put": "s3:ObjectCreated:PutRetention",
+        "s3:LifecycleExpiration:Delete": "s3:ObjectRemoved:Delete",
+        "s3:LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectRemoved:DeleteMarkerCreated",
+        "s3:LifecycleTransition": "s3:ObjectTransition:Complete",
+        "s3:ObjectLifecycle:Expiration:Current": "s3:ObjectRemoved:Delete",
+        "s3:ObjectLifecycle:Expiration:Noncurrent": "s3:ObjectRemoved:Delete",
+        "s3:ObjectLifecycle:Expiration:DeleteMarker": "s3:LifecycleDelMarkerExpiration:Delete",
+        "s3:ObjectLifecycle:Transition:Current": "s3:ObjectTransition:Complete",
+        "s3:ObjectLifecycle:Transition:Noncurrent": "s3:ObjectTransition:Complete",
+        "s3:Replication:Create": "s3:ObjectSynced:Create",
+        "s3:Replication:Delete": "s3:ObjectSynced:Delete",
+        "s3:Replication:DeletionMarkerCreated": "s3:ObjectSynced:DeletionMarkerCreated",
+    }
+)
+"""MinIO's name by AWS's or Ceph's, or the one of Ceph's two that an event carries."""
+_IN_AWS = MappingProxyType(
+    {
+        "s3:ObjectCreated:PutTagging": "s3:ObjectTagging:Put",
+        "s3:ObjectCreated:DeleteTagging": "s3:ObjectTagging:Delete",
+        "s3:ObjectCreated:PutRetention": "s3:ObjectRetention:Put",
+        "s3:ObjectTransition:Complete": "s3:LifecycleTransition",
+        "s3:LifecycleDelMarkerExpiration:Delete": "s3:LifecycleExpiration:Delete",
+        "s3:ObjectLifecycle:Expiration:Current": "s3:LifecycleExpiration:Delete",
+        "s3:ObjectLifecycle:Expiration:Noncurrent": "s3:LifecycleExpiration:Delete",
+        # Ceph's two names of the moment in which a marker goes, which to AWS is no creation
+        "s3:ObjectLifecycle:Expiration:DeleteMarker": "s3:LifecycleExpiration:DeleteMarkerCreated",
+        "s3:ObjectLifecycle:Transition:Current": "s3:LifecycleTransition",
+        "s3:ObjectLifecycle:Transition:Noncurrent": "s3:LifecycleTransition",
+        "s3:ObjectSynced:Create": "s3:Replication:Create",
+        "s3:ObjectSynced:Delete": "s3:Replication:Delete",
+        "s3:ObjectSynced:DeletionMarkerCreated": "s3:Replication:DeletionMarkerCreated",
+    }
+)
+"""What S3's enumeration has for a name of MinIO or Ceph."""
+_IN_CEPH = MappingProxyType(
+    {
+        "s3:LifecycleExpiration:Delete": "s3:ObjectLifecycle:Expiration:Current",
+        "s3:LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectLifecycle:Expiration:Current",
+        "s3:LifecycleDelMarkerExpiration:Delete": "s3:ObjectLifecycle:Expiration:DeleteMarker",
+        "s3:ObjectTransition:Complete": "s3:ObjectLifecycle:Transition:Current",
+        "s3:LifecycleTransition": "s3:ObjectLifecycle:Transition:Current",
+    }
+)
+"""What Ceph has for a name of MinIO or AWS, a version apart."""
+
+
+_IN_CEPHS_TEXT = MappingProxyType(
+    {
+        "s3:ObjectLifecycle:Expiration:NonCurrent": "s3:ObjectLifecycle:Expiration:Noncurrent",
+        "s3:ObjectLifecycle:Transition:NonCurrent": "s3:ObjectLifecycle:Transition:Noncurrent",
+    }
+)
+"""Ceph's documentation spells these so, its parser does not."""
+
+
+def translated(name: str) -> tuple[str, str]:
+    """Return MinIO's name for one of AWS or Ceph, and the original if it says more, or "".
+
+    The `s3:` may be missing, as in most records of both.
+    """
+    full = "s3:" + name.removeprefix("s3:")
+    minio = _TRANSLATED.get(full)
+    return (minio, full) if minio else (full, "")
+
+
+def in_aws(event: "Named") -> str:
+    """Return Amazon S3's name, with `s3:`; MinIO's or Ceph's if S3 has none."""
+    said = event.original or event.name
+    return _IN_AWS.get(said, said)
+
+
+def in_ceph(event: "Named") -> str:
+    """Return Ceph RGW's name, with `s3:`; the unchanged name if RGW has none."""
+    said = event.original or event.name
+    if said == "s3:LifecycleExpiration:Delete" and event.version_id:
+        return "s3:ObjectLifecycle:Expiration:Noncurrent"
+    if said.startswith("s3:ObjectLifecycle:"):
+        return said
+    return _IN_CEPH.get(said, event.name)
+
+
+def spellings(event: "Named") -> tuple[str, ...]:
+    """Return all names by which a rule may match the event, MinIO's first."""
+    name = event.name
+    if not event.original and name not in _IN_AWS and name not in _IN_CEPH:
+        return (name,)
+    every = (name, event.original, in_aws(event), in_ceph(event))
+    return tuple(dict.fromkeys(filter(None, every)))
+
+
+def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
+    """Return the event names in a list like `put,delete` or `s3:ObjectCreated:Put`.
+
+    With `listening`, events of buckets being created and removed are allowed.
+
+    Raises:
+        ValueError: a word is neither one of `mc`'s nor an event name.
+    """
+    names: dict[str, None] = {}
+    for word in filter(None, (part.strip() for part in words.split(","))):
+        if word in WORDS:
+            names.update(dict.fromkeys(WORDS[word]))
+        elif name := canonical(word):
+            names[name] = None
+        elif word in LISTENERS_ONLY and listening:
+            names[_SHORT.get(word, word)] = None
+        elif word in LISTENERS_ONLY:
+            raise ValueError(
+                f"'{word}' reaches listeners only, as in MinIO: no rule can ask for it; "
+                "`bucketcast listen --event bucket-creation,bucket-removal` shows them"
+            )
+        else:
+            known = (*WORDS, *FAMILIES, *SINGLES)
+            raise ValueError(
+                f"unknown event '{word}': {did_you_mean(word, known)}"
+                f"allowed are {', '.join(WORDS)} and names like s3:ObjectCreated:Put"
+            )
+    if not names:
+        raise ValueError(f"no event in '{words}': name at least one of {', '.join(WORDS)}")
+    return tuple(names)
+
+
+def canonical(name: str) -> str | None:
+    """The name of an event or a family as rules hold it; None where no rule can ask for it."""
+    known = _IN_CEPHS_TEXT.get(name, name)
+    return known if known in SINGLES or known in FAMILIES else None
+
+
+def expand(name: str) -> tuple[str, ...]:
+    """Return the single names of a family; a single name is itself."""
+    members = FAMILIES.get(name)
+    return tuple(name.replace("*", member) for member in members) if members else (name,)
+
+
+def creates(name: str) -> bool:
+    """Return whether the event creates an object or a version; so do unknown creations."""
+    return name in _CREATIONS or (name.startswith(_CREATED) and name not in _NOT_CREATED)
+
+
+def changes_nothing(name: str) -> bool:
+    """Return whether the event leaves all objects and their metadata as they were."""
+    return name in _NO_CHANGE or name.startswith(_NO_CHANGES)

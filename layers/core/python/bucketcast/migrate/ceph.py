@@ -1,0 +1,159 @@
+"""Parse the output of `radosgw-admin topic list` and `notification list`, and render it.
+
+The first is an array of topics, or an object with `topics`; a topic's `dest` has the endpoint, with
+its login, and its arguments as `k=v&k=v`. The second is an object with `notifications`, which does
+not say of which bucket. Filters are `FilterRules`, or a `FilterRule` each under one and the same
+key, as older releases print them.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.migrate.parsed import LeftOut
+from bucketcast.topics import notification
+from bucketcast.topics.attributes import KNOWN
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import ENDPOINT, TopicArn
+from bucketcast.topics.notification import Notification, WrongFilterError
+
+_LIMITS: Final = ("time_to_live", "max_retries", "retry_sleep_duration")
+_INHERITED: Final = ("", "None")
+_FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
+ALLOWED: Final = (
+    "the output of `radosgw-admin topic list` or `radosgw-admin notification list --bucket NAME`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTopic:
+    """A topic; `attributes` are CreateTopic's, with the login that its endpoint may have."""
+
+    arn: TopicArn
+    owner: str
+    attributes: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(slots=True)
+class ParsedCeph:
+    """The parsed files; `notifications` are by bucket."""
+
+    topics: list[ParsedTopic] = field(default_factory=list)
+    notifications: list[tuple[str, Notification]] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    errors: list[ConfigError] = field(default_factory=list)
+
+
+def read(files: Sequence[tuple[str, str]], *, bucket: str = "") -> ParsedCeph:
+    """Parse files, given as name and text; `bucket` is the notifications' bucket.
+
+    Raises:
+        ConfigErrors: every error found, without credentials.
+    """
+    parsed = ParsedCeph()
+    for name, text in files:
+        try:
+            document = json.loads(text, object_pairs_hook=_pairs)
+        except ValueError as error:
+            parsed.errors.append(
+                ConfigError(name, f"invalid JSON: {error}", f"allowed is {ALLOWED}")
+            )
+            continue
+        if isinstance(document, dict) and "notifications" in document:
+            _read_notifications(name, document["notifications"], bucket, parsed)
+        elif isinstance(document, list) or (isinstance(document, dict) and "topics" in document):
+            listed = document if isinstance(document, list) else document["topics"]
+            _read_topics(name, listed, parsed)
+        else:
+            parsed.errors.append(ConfigError(name, "found unknown JSON", f"allowed is {ALLOWED}"))
+    if parsed.errors:
+        raise ConfigErrors(parsed.errors)
+    return parsed
+
+
+def document(shown: Notification) -> dict[str, Any]:
+    """Return a notification with the fields of radosgw-admin."""
+    pairs = zip(_FILTERS, (shown.key, shown.metadata, shown.tags), strict=True)
+    return {
+        "TopicArn": shown.topic,
+        "Id": shown.id,
+        "Events": list(shown.events),
+        "Filter": {
+            name: {"FilterRules": [{"Name": key, "Value": value} for key, value in rules]}
+            for name, rules in pairs
+            if rules
+        },
+    }
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; repeated `FilterRule` keys become one list."""
+    made = dict(pairs)
+    if "FilterRule" in made:
+        made["FilterRule"] = [value for key, value in pairs if key == "FilterRule"]
+    return made
+
+
+def _read_topics(name: str, listed: Any, parsed: ParsedCeph) -> None:
+    for number, each in enumerate(listed if isinstance(listed, list) else [], 1):
+        where = f"{name}: topic {number}"
+        try:
+            topic = each.get("topic", each)
+            dest, arn = topic["dest"], TopicArn.parse(topic["arn"])
+        except (AttributeError, KeyError, TypeError, TopicError) as error:
+            parsed.errors.append(ConfigError(where, f"invalid topic: {error}", ALLOWED))
+            continue
+        if dest.get("push_endpoint_topic") not in (None, "", topic.get("name", arn.name)):
+            made = "RGW created it for a notification; the topic itself is imported"
+            parsed.left_out.append(LeftOut(str(arn), made))
+            continue
+        owner = str(topic.get("owner") or topic.get("user") or "").rpartition("$")[2]
+        parsed.topics.append(ParsedTopic(arn, owner, _attributes(topic, dest)))
+
+
+def _attributes(topic: Mapping[str, Any], dest: Mapping[str, Any]) -> dict[str, str]:
+    args = parse_qsl(str(dest.get("push_endpoint_args", "")), keep_blank_values=True)
+    attributes = {key: value for key, value in args if key in KNOWN}
+    attributes |= {
+        ENDPOINT: str(dest.get("push_endpoint", "")),
+        "persistent": "true" if _is_true(dest.get("persistent")) else "false",
+        "OpaqueData": str(topic.get("opaqueData", "")),
+        "Policy": str(topic.get("policy") or topic.get("Policy") or ""),
+    }
+    attributes |= {
+        key: str(dest[key]) for key in _LIMITS if str(dest.get(key, "")) not in _INHERITED
+    }
+    return {key: value for key, value in attributes.items() if value}
+
+
+def _is_true(given: Any) -> bool:
+    return str(given).lower() == "true"
+
+
+def _read_notifications(name: str, listed: Any, bucket: str, parsed: ParsedCeph) -> None:
+    if not bucket:
+        allowed = "give it with --bucket NAME, one bucket per run"
+        parsed.errors.append(ConfigError(name, "missing bucket", allowed))
+    for number, each in enumerate(listed if isinstance(listed, list) else [], 1):
+        where = f"{name}: notification {each.get('Id', number)}"
+        try:
+            made = notification.of(
+                str(TopicArn.parse(each["TopicArn"])),
+                id=each["Id"],
+                events=each.get("Events", ()),
+                **dict(_filters(each.get("Filter") or {})),
+            )
+        except (KeyError, TypeError, TopicError, WrongFilterError) as error:
+            parsed.errors.append(ConfigError(where, f"cannot be imported: {error}", ALLOWED))
+        else:
+            parsed.notifications.append((bucket, made))
+
+
+def _filters(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, argument in zip(_FILTERS, ("key", "metadata", "tags"), strict=True):
+        rules = given.get(name) or {}
+        listed = rules.get("FilterRules") or rules.get("FilterRule") or []
+        yield argument, [(each["Name"], each["Value"]) for each in listed]

@@ -1,0 +1,52 @@
+r"""Parse a file of environment variables of a shell, systemd (`/etc/default/minio`) or a container.
+
+`KEY=value`, with or without `export`; `#` and `;` begin a comment. Quotes are those of a shell:
+nothing is special in '…', a backslash takes the meaning from `"`, `\` and `$` in "…" and
+from any character outside of both. What stands unquoted may have spaces, as systemd has it. A
+backslash at the end of a line joins it with the next. `$NAME` is not replaced, as by systemd.
+"""
+
+import re
+
+from bucketcast.migrate.parsed import Parsed
+
+_ASSIGNED = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_-]*)=(.*)", re.DOTALL)
+_PART = re.compile(
+    r"""(?s)"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>[^']*)'|\\(?P<escaped>.)"""
+    r"""|(?P<comment>\s+\#.*)|(?P<bare>[^"'\\])"""
+)
+_UNESCAPED = re.compile(r'\\(["\\$`])')
+
+
+def read(text: str, name: str, parsed: Parsed) -> None:
+    """Parse the assignments of the file with this name; the last one wins."""
+    number = 0
+    for joined in re.split(r"(?<!\\)\n", text):
+        where = f"{name}:{number + 1}"
+        number += joined.count("\n") + 1
+        line = joined.replace("\\\n", "").strip()
+        if not line or line[0] in "#;":
+            continue
+        assigned = _ASSIGNED.fullmatch(line)
+        value = _unquoted(assigned[2]) if assigned else None
+        if assigned is None or value is None:
+            # The text may be a secret, so it is not shown.
+            what = f"an unclosed quote in {assigned[1]}" if assigned else "no assignment"
+            parsed.error(where, f"found {what}", "allowed is KEY=value, KEY=\"…\" or KEY='…'")
+            continue
+        parsed.variables[assigned[1]] = value.strip()
+
+
+def _unquoted(text: str) -> str | None:
+    parts = []
+    place = 0
+    while place < len(text):
+        part = _PART.match(text, place)
+        if part is None:
+            return None
+        if part["double"] is not None:
+            parts.append(_UNESCAPED.sub(r"\1", part["double"]))
+        elif part["comment"] is None:
+            parts.append(part["single"] or part["escaped"] or part["bare"] or "")
+        place = part.end()
+    return "".join(parts)

@@ -1,0 +1,75 @@
+"""The parsed content of MinIO's files, before `merge`.
+
+Keys and values are those of MinIO's configuration lines; values are text, "" for none.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bucketcast import targets
+from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.rules import Rule
+
+
+class LeftOut(NamedTuple):
+    """A setting that was skipped, and why."""
+
+    what: str
+    why: str
+
+
+class TargetId(NamedTuple):
+    """A target of MinIO; the id is `_` for the unnamed one."""
+
+    kind: str
+    id: str
+
+    def __str__(self) -> str:
+        return f"notify_{self.kind}.{self.id}"
+
+
+@dataclass(slots=True)
+class Parsed:
+    """The parsed files."""
+
+    stored: dict[TargetId, dict[str, str]] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+    rules: list[Rule] = field(default_factory=list)
+    sync_events: str = ""
+    left_out: list[LeftOut] = field(default_factory=list)
+    errors: list[ConfigError] = field(default_factory=list)
+
+    def store(self, where: str, target: TargetId, values: dict[str, str]) -> None:
+        """Store a target's settings; a second time for the same target is an error."""
+        if target in self.stored:
+            self.error(where, f"duplicate target {target}", "delete one of the two")
+        self.stored[target] = values
+
+    def leave_out(self, what: str, why: str) -> None:
+        left = LeftOut(what, why)
+        if left not in self.left_out:
+            self.left_out.append(left)
+
+    def error(self, where: str, found: str, allowed: str) -> None:
+        self.errors.append(ConfigError(where, found, allowed))
+
+    def checked(self) -> None:
+        """Raise if there are errors.
+
+        Raises:
+            ConfigErrors: every error found.
+        """
+        if self.errors:
+            raise ConfigErrors(self.errors)
+
+
+def kind_of(name: str) -> str | None:
+    """Return the kind with this name in MinIO (`notify_postgres`, or the last field of an ARN)."""
+    if name in targets.kinds():
+        return name
+    return next((kind for kind in targets.kinds() if targets.load(kind).arn_type == name), None)
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))

@@ -1,0 +1,212 @@
+r"""Conditions: what a rule asks of an event beyond its name and the ends of its key.
+
+::
+
+    Condition(on="tag:class", values=("public", "open"))                one of these
+    Condition(on="key", how="regex", values=(r"photos/\d+/.*",))        the whole key
+    Condition(on="size", how="range", values=("1MiB-",))                1 MiB and more
+    Condition(on="source_ip", how="cidr", values=("10.0.0.0/8",), unless=True)
+
+`S3Key`'s regex, `S3Metadata` and `S3Tags` are Ceph's ("Bucket Notifications", filtering by
+metadata, tags and regular expression); the rest goes beyond it. What only the object knows, its
+metadata, tags and content type, is fetched when a rule asks for it. Nobody can say it of an object
+that is gone: such a condition counts as met, so that no event is lost by it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from enum import Flag, auto
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from bucketcast.errors import did_you_mean
+from bucketcast.event import Event
+from bucketcast.event.encoded_words import decoded
+from bucketcast.rules.regexes import RegexSet
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+How = Literal["equals", "prefix", "suffix", "regex", "range", "cidr"]
+Test = Callable[[Any], bool]
+
+METADATA, TAG = "metadata:", "tag:"
+PLAIN = ("key", "size", "storage_class", "principal", "source_ip", "content_type")
+_TEXT = ("equals", "prefix", "suffix", "regex")
+_HOWS: dict[str, tuple[str, ...]] = {"size": ("range",), "source_ip": ("equals", "cidr")}
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_SIZE = re.compile(r"([0-9]{1,18})\s*([kmgt]i?)?b?", re.IGNORECASE)
+
+
+class Fact(Flag):
+    """A request to S3 for facts about an object: `HeadObject`, `GetObjectTagging`."""
+
+    HEAD = auto()
+    TAGS = auto()
+
+
+NOTHING = Fact(0)
+FACTS: Mapping[str, Fact] = {"metadata": Fact.HEAD, "tags": Fact.TAGS}
+"""What a target may ask to be told, as its configuration calls it."""
+
+
+class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A condition that holds if any of `values` matches, or with `unless` if none does.
+
+    `on` is one of `key`, `size`, `storage_class`, `principal`, `source_ip`, `content_type`,
+    `metadata:NAME` and `tag:NAME`; a metadata name is in lower case, with its `x-amz-meta-`.
+    """
+
+    on: str
+    values: tuple[str, ...]
+    how: How = "equals"
+    unless: bool = False
+
+    def __str__(self) -> str:
+        words = " or ".join(map(repr, self.values))
+        return f"{'not ' if self.unless else ''}{self.on} {_VERBS[self.how]} {words}"
+
+    @property
+    def about_object(self) -> bool:
+        """Whether it needs facts about the object that S3's notifications do not have."""
+        return self.on.startswith((METADATA, TAG)) or self.on in ("content_type", "storage_class")
+
+    def unknown(self, event: Event) -> Fact:
+        """Return the facts that must be fetched before it can be checked."""
+        if self.on.startswith(METADATA):
+            return NOTHING if event.metadata is not None else Fact.HEAD
+        if self.on.startswith(TAG):
+            return NOTHING if event.tags is not None else Fact.TAGS
+        if self.on in ("size", "content_type", "storage_class"):
+            return NOTHING if getattr(event, self.on) is not None else Fact.HEAD
+        return NOTHING
+
+    def holds(self, event: Event) -> bool:
+        """Return whether it holds; unknown facts count as met."""
+        if self.unknown(event):
+            return True
+        test = _compiled(self)
+        return any(map(test, self._found(event))) is not self.unless
+
+    def failure(self, event: Event) -> str | None:
+        """Return why it does not hold, in words; None if it does."""
+        if self.holds(event):
+            return None
+        found = self._found(event)
+        shown = " and ".join(map(repr, found)) if found else "missing"
+        return f"{self.on} is {shown}; the rule asks for {self}"
+
+    def _found(self, event: Event) -> list[Any]:
+        """The values that the event has for it: none, one, or several tags of one name."""
+        if self.on.startswith(METADATA):
+            value = (event.metadata or {}).get(self.on.removeprefix(METADATA))
+            # Beyond ASCII it may be in encoded words, as S3's clients have to send it.
+            return [] if value is None else list(dict.fromkeys((value, decoded(value))))
+        if self.on.startswith(TAG):
+            name = self.on.removeprefix(TAG)
+            return [value for tag, value in event.tags or () if tag == name]
+        value = getattr(event, self.on)
+        return [] if value in (None, "") and self.on != "key" else [value]
+
+
+_VERBS: Mapping[How, str] = {
+    "equals": "is",
+    "prefix": "begins with",
+    "suffix": "ends with",
+    "regex": "matches the regular expression",
+    "range": "is in",
+    "cidr": "is in",
+}
+
+
+def check(condition: Condition) -> None:
+    """Check that the condition is valid.
+
+    Raises:
+        ValueError: with what was found and what is allowed.
+    """
+    on = condition.on
+    named = on.startswith((METADATA, TAG)) and on.partition(":")[2]
+    if on not in PLAIN and not named:
+        known = (*PLAIN, f"{METADATA}NAME", f"{TAG}NAME")
+        raise ValueError(f"unknown '{on}': {did_you_mean(on, known)}allowed are {', '.join(known)}")
+    if on.startswith(METADATA) and (
+        on != on.lower() or not on.startswith(f"{METADATA}x-amz-meta-")
+    ):
+        raise ValueError(f"'{on}': allowed is {METADATA}x-amz-meta-NAME in lower case")
+    if condition.how not in _HOWS.get(on, _TEXT):
+        allowed = ", ".join(_HOWS.get(on, _TEXT))
+        raise ValueError(f"{on} does not support '{condition.how}'; allowed is {allowed}")
+    if not condition.values:
+        raise ValueError(f"{on}: no value; at least one is needed")
+    _compiled(condition)
+
+
+def size_range(text: str) -> tuple[int, int | None]:
+    """Return `1KiB-10MB`, `1024-` or `-5GiB` as bytes, both inclusive; None is no limit.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    low, dash, high = text.partition("-")
+    if not dash or not (low.strip() or high.strip()):
+        raise ValueError(f"found {text!r}; allowed is a range of sizes such as 1KiB-10MB or 5GB-")
+    first, last = _bytes(low) if low.strip() else 0, _bytes(high) if high.strip() else None
+    if last is not None and last < first:
+        raise ValueError(f"found {text!r}, which ends before it begins")
+    return first, last
+
+
+def _bytes(text: str) -> int:
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"found {text!r}; allowed is a size such as 1024, 10kB or 5MiB")
+    unit = (found[2] or "").lower()
+    return int(found[1]) * (_UNITS | _BINARY)[unit]
+
+
+@lru_cache(maxsize=4096)
+def _compiled(condition: Condition) -> Test:
+    """Return a test of one value against the condition's.
+
+    Raises:
+        ValueError: a value of it is not of the form that `how` asks for.
+    """
+    values = condition.values
+    if condition.how == "equals":
+        return frozenset(values).__contains__
+    if condition.how == "prefix":
+        return lambda text: text.startswith(values)
+    if condition.how == "suffix":
+        return lambda text: text.endswith(values)
+    if condition.how == "regex":
+        return RegexSet(values).any
+    if condition.how == "range":
+        ranges = [size_range(text) for text in values]
+        return lambda size: any(a <= size and (b is None or size <= b) for a, b in ranges)
+    return _in_networks([_network(text) for text in values])
+
+
+def _network(text: str) -> "IPv4Network | IPv6Network":
+    import ipaddress  # noqa: PLC0415 - only where a rule has a network
+
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"found {text!r}: {error}; allowed is a network like 10.0.0.0/8") from None
+
+
+def _in_networks(networks: "list[IPv4Network | IPv6Network]") -> Test:
+    import ipaddress  # noqa: PLC0415 - only where a rule has a network
+
+    def test(text: str) -> bool:
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:  # a service's name, as for what S3 does by itself
+            return False
+        return any(address in network for network in networks)
+
+    return test

@@ -1,0 +1,86 @@
+r"""Conditions as text, one grammar for the command line and for what it shows.
+
+::
+
+    ON OP VALUE         key~=photos/\d+/.*      tag:class=public        metadata:team^=red-
+                        size=1KiB-10MB          source_ip=10.0.0.0/8    content_type^=image/
+
+`=` is equal, `^=` begins with, `$=` ends with, `~=` matches as a whole. A size is in a range, an
+address is equal or in a network. A text is one question with one value: the same question with
+another value is an alternative.
+"""
+
+import re
+from collections.abc import Iterable
+
+from bucketcast.errors import did_you_mean
+from bucketcast.rules.conditions import METADATA, PLAIN, TAG, Condition, How, check
+
+_HOWS: dict[str, How] = {"=": "equals", "^=": "prefix", "$=": "suffix", "~=": "regex"}
+_OPERATORS = {how: operator for operator, how in _HOWS.items()}
+_EXACT = ("size", "source_ip")
+_FORM = re.compile(r"(.*?)(\^=|\$=|~=|=)(.*)", re.DOTALL)
+_META = "x-amz-meta-"
+
+
+def parse(text: str, *, unless: bool = False) -> Condition:
+    """Return the condition in a text.
+
+    Raises:
+        ValueError: it is none; with what was found and what is allowed.
+    """
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise ValueError(f"'{text}' is no condition: ON=VALUE, or with ^= $= ~=, as tag:class=open")
+    on, operator, value = _subject(found[1].strip()), found[2], found[3]
+    if not value:
+        raise ValueError(f"'{text}' has no value: allowed is ON{operator}VALUE")
+    if on in _EXACT and operator != "=":
+        raise ValueError(f"'{text}': {on} does not support {operator}; allowed is {on}=VALUE")
+    condition = Condition(on, (value,), _how(on, operator, value), unless)
+    check(condition)
+    return condition
+
+
+def texts(condition: Condition) -> list[str]:
+    """Return the texts of a condition, one per value; `unless` is not included."""
+    operator = _OPERATORS.get(condition.how, "=")
+    on = condition.on.replace(METADATA + _META, METADATA, 1)
+    return [f"{on}{operator}{value}" for value in condition.values]
+
+
+def joined(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions with values of the same subject and operator merged."""
+    values: dict[tuple[str, How, bool], set[str]] = {}
+    for one in conditions:
+        values.setdefault((one.on, one.how, one.unless), set()).update(one.values)
+    return tuple(
+        Condition(on, tuple(sorted(found)), how, unless)
+        for (on, how, unless), found in sorted(values.items())
+    )
+
+
+def metadata_name(text: str) -> str:
+    """Return a user metadata name as events have it; `x-amz-meta-` may be left out."""
+    return _META + text.lower().removeprefix(_META)
+
+
+def _subject(text: str) -> str:
+    """Return the subject as conditions name it; a dash may replace the underscore."""
+    if text.startswith(METADATA) and text != METADATA:
+        return METADATA + metadata_name(text.removeprefix(METADATA))
+    if text.startswith(TAG) and text != TAG:
+        return text
+    name = text.replace("-", "_")
+    if name not in PLAIN:
+        known = (*PLAIN, f"{METADATA}NAME", f"{TAG}NAME")
+        raise ValueError(
+            f"unknown '{text}': {did_you_mean(name, known)}allowed: {', '.join(known)}"
+        )
+    return name
+
+
+def _how(on: str, operator: str, value: str) -> How:
+    if on == "size":
+        return "range"
+    return "cidr" if on == "source_ip" and "/" in value else _HOWS[operator]

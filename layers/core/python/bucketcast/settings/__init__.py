@@ -1,0 +1,1 @@
+"""Declared options, and what functions and jobs read at their start."""

@@ -1,0 +1,131 @@
+"""The addresses that a function on AWS may connect to by HTTP; elsewhere nothing is checked.
+
+A URL comes from a configuration, or from a tenant who creates a topic. Loopback is the function's
+own machine, with Lambda's runtime API; private addresses are the network of whoever deployed it.
+Both are allowed by name only. Link-local addresses, where clouds serve credentials, never are.
+
+What decides is the address that is connected to: a name may resolve to another one at any time.
+"""
+
+import re
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+VARIABLE: Final = "BUCKETCAST_ALLOW_PRIVATE"
+"""The variable of the functions that connect by HTTP; its value is a list as in the option."""
+OPTION: Final = "allow_private"
+ALLOWED: Final = (
+    "hosts as in the endpoint, addresses, or networks such as 10.0.0.0/8; link-local addresses "
+    "cannot be allowed"
+)
+PRIVATE: Final = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
+_NONE: Final = "none"
+_EC2: Final = ip_network("fd00:ec2::/32")
+"""Instance metadata and other services of EC2 by IPv6, in the range of private addresses."""
+_SITE_LOCAL: Final = ip_network("fec0::/10")
+"""The private addresses of IPv6 before fc00::/7, which Python takes for public ones."""
+_NAT64: Final = ip_network("64:ff9b::/96")
+_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE)
+_NUMBERS: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+)){0,3}\.?", re.IGNORECASE)
+
+_Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """What is allowed beyond public addresses: hosts, addresses and networks."""
+
+    allowed: tuple[str, ...] = ()
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self | None:
+        """Return what the stack has set; None where nothing is checked."""
+        text = environ.get(VARIABLE)
+        return cls(tuple(text.split(",")) if text != _NONE else ()) if text else None
+
+    def to_text(self) -> str:
+        return ",".join(self.allowed) or _NONE
+
+    def refusal(self, host: str, address: str) -> str:
+        """Return why not to connect to this address of a host, "" if it is allowed."""
+        ip = _embedded(ip_address(address.partition("%")[0]))
+        if ip.is_link_local or ip in _EC2:
+            return f"{ip} is a link-local address, which is never connected to"
+        if ip.is_multicast or ip.is_unspecified or (ip.is_reserved and not ip.is_private):
+            return f"{ip} is the address of no server"
+        is_public = ip.is_global and ip not in _SITE_LOCAL
+        if is_public or _without_dot(host) in map(_without_dot, self.allowed):
+            return ""
+        if any(ip in ip_network(each) for each in self.allowed if _is_network(each)):
+            return ""
+        kind = "loopback" if ip.is_loopback else "private"
+        return f"{ip} is a {kind} address, which {OPTION} has to name"
+
+    def refusal_of_url(self, url: str) -> str:
+        """Return why this URL will be refused, as far as it shows without DNS."""
+        host = urlsplit(url).hostname or ""
+        address = _literal(host)
+        return self.refusal(host, address) if address else ""
+
+
+ANY: Final = Egress(("0.0.0.0/0", "::/0"))
+"""All that can be allowed."""
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is the machine itself, as far as it shows without DNS."""
+    address = _literal(host)
+    return bool(address) and _embedded(ip_address(address)).is_loopback
+
+
+def invalid(allowed: Sequence[str]) -> Iterator[str]:
+    """Yield the entries that are neither host nor network, or could not have an effect."""
+    for each in allowed:
+        if _is_network(each):
+            if ip_network(each).is_link_local:
+                yield each
+        elif not _NAME.fullmatch(each) or _NUMBERS.fullmatch(each):
+            yield each
+
+
+def _literal(host: str) -> str:
+    """Return the address that a host is without DNS, "" for a name.
+
+    Resolvers also take decimal, octal and hexadecimal numbers for one to four parts of it.
+    """
+    name = _without_dot(host)
+    if name == "localhost" or name.endswith(".localhost"):
+        return "127.0.0.1"
+    try:
+        return str(ip_address(name.partition("%")[0]))
+    except ValueError:
+        pass
+    try:
+        return socket.inet_ntoa(socket.inet_aton(name)) if _NUMBERS.fullmatch(name) else ""
+    except OSError:
+        return ""
+
+
+def _embedded(ip: _Address) -> _Address:
+    """Return the IPv4 address that an IPv6 address leads to, else the address."""
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip.ipv4_mapped or ip.sixtofour or ip
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _without_dot(host: str) -> str:
+    return host.lower().removesuffix(".")

@@ -1,0 +1,127 @@
+"""The arguments of the pipeline's jobs.
+
+An option is declared once: the command line, Glue's job arguments and the job itself use it.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+from bucketcast.settings.options import Duration, OnOff, option, options_of, read
+
+T = TypeVar("T")
+MANY_VERSIONS: Final = 1_000
+MANY_FOLDERS: Final = 50_000
+LARGE_VERSIONS: Final = 1 << 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """Which content of a bucket is read, and from where."""
+
+    source: str = option(
+        "where the bucket's content is read from: listing (S3 itself), metadata (its S3 Metadata "
+        "table) or the s3:// URL of an Inventory report: a manifest.json, several with commas, or "
+        "the folder of a configuration, for its newest report",
+        default="listing",
+        example="s3://inventories/uploads/daily",
+    )
+    prefix: str = option("only keys that begin with it", default="", example="photos/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job(Content):
+    """The arguments that all jobs have."""
+
+    bucket: str = option("the bucket", example="uploads")
+    run: str = option("the folder of this run", example="s3://bucketcast-pipeline/runs/scan/1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alerts(Content):
+    """When a finding is alerted; thresholds have MinIO's names, where MinIO has one."""
+
+    alert_excess_versions: int = option(
+        "an object with more versions is an s3:Scanner:ManyVersions", default=str(MANY_VERSIONS)
+    )
+    alert_versions_size: int = option(
+        "an object whose versions are this large together, in bytes, is an "
+        "s3:Scanner:LargeVersions; MinIO's, which nobody can set there, is 1 TiB",
+        default=str(LARGE_VERSIONS),
+    )
+    alert_excess_folders: int = option(
+        "a prefix with more sub-folders is an s3:Scanner:BigPrefix", default=str(MANY_FOLDERS)
+    )
+    alert_worse: int = option(
+        "per cent by which a finding must have grown since its last alert to be told again",
+        default="10",
+    )
+    alert_cooldown: Duration = option(
+        "how long a finding that was told is not told again, however it grows",
+        default="0",
+        example="24h",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(Alerts, Job):
+    """`bucketcast scan`: find conspicuous keys and prefixes, as events and a report."""
+
+    state: str = option(
+        "the folder that remembers what was told", example="s3://bucketcast-pipeline/alerts"
+    )
+    ingress: str = option(
+        "the URL of the ingress queue",
+        example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
+    )
+    rules: str = option(
+        "the name of the rules' table; without it every finding is sent, whoever asks", default=""
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backfill(Job):
+    """`bucketcast backfill`: send existing objects as events to one target."""
+
+    target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
+    rate: int = option("events a second at most; 0 is no limit", default="1000")
+    rules: str = option("the name of the rules' table", default="")
+    queues: str = option("the URL of every target's queue up to its kind", default="")
+    fifo: OnOff = option("whether the queues keep the order (sync_events)", default="off")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reconcile(Backfill):
+    """`bucketcast reconcile`: compare a target in format namespace with its bucket."""
+
+    mode: Literal["check", "repair"] = option(
+        "check: report what differs; repair: also send the events that mend it", default="check"
+    )
+    targets: str = option(
+        "JSON of the targets' kinds and settings by ARN, with references to their secrets",
+        default="{}",
+    )
+
+
+JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
+GIVEN: Final = frozenset({"run", "state", "ingress", "rules", "queues", "fifo", "targets"})
+"""What the deployment fills in; all else is for whoever starts a job to say."""
+
+
+def arguments(values: Mapping[str, str]) -> dict[str, str]:
+    """Return values as Glue's arguments, `{"--bucket": "uploads", …}`, without unset ones."""
+    return {f"--{key}": text for key, text in values.items() if text}
+
+
+def parse(declared: type[T], argv: Sequence[str]) -> T:
+    """Return a job's arguments from its command line; Glue's own are ignored.
+
+    Raises:
+        ConfigErrors: with every mistake.
+    """
+    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    for key in options_of(declared):  # type: ignore[arg-type]  # classes are hashable
+        parser.add_argument(f"--{key}", default="")
+    found: dict[str, Any] = vars(parser.parse_known_args(argv)[0])
+    return read(declared, found, "--")

@@ -1,0 +1,350 @@
+"""Options: declared once, as typed fields of a dataclass; all else comes from there.
+
+A declaration::
+
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(Common):
+        endpoint: Url = option("where events are posted", example="https://example.org/hook")
+        timeout: Duration = option("how long one request may take", default="10s")
+
+The field's type says what text is allowed (`TYPES`), `default` is text too, as a user would write
+it, and an option without one is required. Any option may hold `secret:NAME`, a reference that is
+resolved where the value is used.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NewType, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import urlsplit
+
+from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
+
+REFERENCE = "secret:"
+
+Address = NewType("Address", str)
+Csv = NewType("Csv", tuple)  # type: ignore[type-arg]  # of str
+Duration = NewType("Duration", float)
+OnOff = NewType("OnOff", bool)
+Pem = NewType("Pem", str)
+Seconds = NewType("Seconds", float)
+Url = NewType("Url", str)
+T = TypeVar("T")
+
+
+class Secret:
+    """Text that must not be shown: only `reveal()` returns it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "***" if self._text else "''"
+
+
+class LoginUrl(Secret):
+    """A URL that is secret only if it contains a login."""
+
+
+class SecretPem(Secret):
+    """A private key in PEM, as text or as the path of a file."""
+
+
+class SecretSeed(Secret):
+    """The seed of a user's NKEY, as text or as the path of a file."""
+
+
+def on_off(text: str) -> OnOff:
+    words = {"on": True, "true": True, "off": False, "false": False}
+    if text.lower() not in words:
+        raise ValueError("on or off")
+    return OnOff(words[text.lower()])
+
+
+def integer(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise ValueError("a whole number, 0 or more")
+    return int(text)
+
+
+_LAST_PORT = 65_535
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def duration(text: str) -> Duration:
+    """Seconds of a Go duration such as `10s`, `1m30s` or `500ms`."""
+    if text == "0":
+        return Duration(0.0)
+    parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)", text)
+    if not parts or "".join(map("".join, parts)) != text:
+        raise ValueError("a duration with its unit, such as 10s, 1m30s or 500ms")
+    return Duration(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def seconds(text: str) -> Seconds:
+    """A duration, or a plain number of seconds, as older configurations have it."""
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return Seconds(float(text))
+    try:
+        return Seconds(float(duration(text)))
+    except ValueError as error:
+        raise ValueError(f"{error}, or a number of seconds") from None
+
+
+def csv(text: str) -> Csv:
+    return Csv(tuple(part.strip() for part in text.split(",") if part.strip()))
+
+
+def url(text: str) -> Url:
+    """An http or https URL without a login, which would be a secret in plain sight."""
+    try:
+        parts = urlsplit(text)
+        ok = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        ok = False
+    if not ok or re.search(r"[\s\x00-\x1f]", text):
+        raise ValueError("an http:// or https:// URL with a host")
+    if parts.username or parts.password:
+        raise ValueError(
+            "a URL without user and password: the login goes where the target has an option for it"
+        )
+    return Url(text)
+
+
+def login_url(text: str) -> LoginUrl:
+    """A URL whose user and password are percent-encoded; which schemes go is the target's word."""
+    try:
+        parts = urlsplit(text)
+        ok = not text or (parts.scheme and parts.hostname and parts.port != 0)
+    except ValueError:
+        ok = False
+    if not ok or re.search(r"[\s\x00-\x1f]", text):
+        raise ValueError("a URL with a scheme and a host, such as scheme://user:password@host:port")
+    return LoginUrl(text)
+
+
+def address(text: str) -> Address:
+    """A host, or an IPv6 address in brackets, with or without a port."""
+    found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]*)(?::([0-9]{1,5}))?", text)
+    if not text or not found or int(found[1] or 0) > _LAST_PORT:
+        raise ValueError("host:port, such as localhost:6379")
+    return Address(text)
+
+
+def pem(text: str) -> Pem:
+    if text and "-----BEGIN " not in text and not text.startswith(REFERENCE):
+        raise ValueError("PEM text that begins with -----BEGIN, or the path of such a file")
+    return Pem(text)
+
+
+def pem_key(text: str) -> SecretPem:
+    return SecretPem(pem(text))
+
+
+_SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
+
+
+def seed(text: str) -> SecretSeed:
+    """A seed alone, or between the lines that NATS's tools put around it."""
+    if text and not _SEED.search(text):
+        raise ValueError("a user's NKEY seed, which begins with SU, or the path of such a file")
+    return SecretSeed(text)
+
+
+TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
+    str: ("string", str),
+    int: ("number", integer),
+    Address: ("address", address),
+    Csv: ("csv", csv),
+    Duration: ("duration", duration),
+    LoginUrl: ("url with login", login_url),
+    OnOff: ("on|off", on_off),
+    Pem: ("pem", pem),
+    Seconds: ("duration or seconds", seconds),
+    Secret: ("secret", Secret),
+    SecretPem: ("secret pem", pem_key),
+    SecretSeed: ("secret seed", seed),
+    Url: ("url", url),
+}
+"""What each type is called in help and docs, and how its text is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One declared option: its MinIO key, its type's name, and its documentation.
+
+    `unused` is why it has no effect, if it has none. A `suggested` option is in the example of its
+    kind's page, though it is not required.
+    """
+
+    key: str
+    type: str
+    help: str
+    default: str
+    required: bool
+    example: str
+    secret: bool
+    pem: bool
+    seed: bool
+    variable: str
+    unused: str
+    suggested: bool
+    parse: Callable[[str], Any]
+
+    def names_file(self, text: str) -> bool:
+        """Return whether this text is the path of the file with the value."""
+        is_value = "-----BEGIN " in text or (self.seed and _SEED.fullmatch(text) is not None)
+        return (self.pem or self.seed) and not is_value
+
+    def hides(self, text: str) -> bool:
+        """Return whether this text is secret."""
+        return self.secret and (self.type != TYPES[LoginUrl][0] or _without_login(text) != text)
+
+
+def option(
+    help: str,  # noqa: A002 - what it is
+    *,
+    default: str | None = None,
+    example: str = "",
+    variable: str = "",
+    suggested: bool = False,
+) -> Any:
+    """Declare an option; without a default it is required.
+
+    `variable` is the end of its environment variable where MinIO calls that other than the key.
+    """
+    metadata = {
+        "help": help,
+        "default": default,
+        "example": example,
+        "variable": variable,
+        "suggested": suggested,
+    }
+    return dataclasses.field(metadata=metadata)
+
+
+def unused(why: str, *, default: str, example: str = "") -> Any:
+    """Declare an option of MinIO's that is accepted without effect, and why."""
+    given: Any = option(f"accepted and not used: {why}", default=default, example=example)
+    return dataclasses.field(metadata={**given.metadata, "unused": why})
+
+
+@cache
+def options_of(declared: type[Any]) -> Mapping[str, Option]:
+    """Return the options of a dataclass by key, in the order of declaration."""
+    hints = get_type_hints(declared)
+    return {
+        field.name: _option(field.name, hints[field.name], field.metadata)
+        for field in dataclasses.fields(declared)
+    }
+
+
+def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
+    if get_origin(hint) is Literal:
+        choices = get_args(hint)
+        name, parse = "|".join(choices), _choice(choices)
+    else:
+        name, parse = TYPES[hint]
+    secret = isinstance(hint, type) and issubclass(hint, Secret)
+    return Option(
+        key=key,
+        type=name,
+        help=metadata["help"],
+        default=metadata["default"] or "",
+        required=metadata["default"] is None,
+        example=metadata["example"],
+        secret=secret,
+        pem="pem" in name,
+        seed=hint is SecretSeed,
+        variable=metadata["variable"] or key.upper(),
+        unused=metadata.get("unused", ""),
+        suggested=metadata.get("suggested", False),
+        parse=parse,
+    )
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+    spelled = {choice.lower(): choice for choice in choices}
+
+    def parse(text: str) -> str:
+        if text.lower() not in spelled:
+            near = did_you_mean(text.lower(), spelled).rstrip()
+            raise ValueError(f"one of {', '.join(choices)}" + (f" ({near})" if near else ""))
+        return spelled[text.lower()]
+
+    return parse
+
+
+def without_use(settings: Any) -> Iterator[str]:
+    """Return a sentence for each given option that has no effect."""
+    declared: Any = type(settings)
+    for key, declaration in options_of(declared).items():
+        if declaration.unused and getattr(settings, key) != _value(
+            declaration, declaration.default
+        ):
+            yield f"{key} does nothing here: {declaration.unused}"
+
+
+def validation_errors(
+    declared: type, values: Mapping[str, str], where: str
+) -> Iterator[ConfigError]:
+    """Everything that is wrong with these values; `where` stands before each key."""
+    options = options_of(declared)
+    for key, text in values.items():
+        if key not in options:
+            allowed = f"{did_you_mean(key, options)}allowed are {', '.join(options)}"
+            yield ConfigError(f"{where}{key}", "unknown key", allowed)
+        elif text and not text.startswith(REFERENCE):
+            try:
+                options[key].parse(text)
+            except ValueError as error:
+                found = "***" if options[key].secret else repr(_without_login(text))
+                yield ConfigError(f"{where}{key}", f"found {found}", f"allowed is {error}")
+    for key, declaration in options.items():
+        if declaration.required and not values.get(key):
+            example = f", for example {declaration.example}" if declaration.example else ""
+            allowed = f"a {declaration.type} is needed{example}"
+            yield ConfigError(f"{where}{key}", "missing", allowed)
+
+
+def _without_login(text: str) -> str:
+    return re.sub(r"(^|://)\S*@", r"\1***@", text)
+
+
+def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
+    """Return the declared dataclass from texts; an empty text counts as unset.
+
+    Raises:
+        ConfigErrors: with every mistake.
+    """
+    if errors := list(validation_errors(declared, values, where)):
+        raise ConfigErrors(errors)
+    options = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
+    texts = {key: values.get(key) or declaration.default for key, declaration in options.items()}
+    return declared(**{key: _value(options[key], text) for key, text in texts.items()})
+
+
+def _value(declaration: Option, text: str) -> Any:
+    if text.startswith(REFERENCE):  # a checked configuration, not yet resolved
+        return Secret(text) if declaration.secret else text
+    return (
+        declaration.parse(text)
+        if text or declaration.type in ("string", "csv") or declaration.secret
+        else None
+    )

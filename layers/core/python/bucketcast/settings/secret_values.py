@@ -1,0 +1,58 @@
+"""The secret texts in a target's settings, as servers may repeat them in an error."""
+
+import dataclasses
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote, unquote
+
+from bucketcast.settings.options import LoginUrl, Secret
+
+SHORTEST = 4
+"""What is shorter may be a part of any word, and is not hidden."""
+_LOGIN = re.compile(r"(?:^(?!\w+://)|//)([^:/@]*):(.*)@", re.DOTALL)
+"""User and password of a URL, or of a DSN of Go's driver for MySQL."""
+_KEYWORD = re.compile(r"\bpassword\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S+))")
+"""The password of a connection string of libpq."""
+_CREDENTIALS = re.compile(r"\w+ (\S+)")
+"""The value of an Authorization header with its scheme."""
+
+
+def secret_values(settings: Any) -> frozenset[str]:
+    """Return the secrets of these settings and the passwords in them, also encoded."""
+    if not dataclasses.is_dataclass(settings):
+        return frozenset()
+    user = str(getattr(settings, "username", ""))
+    found = set[str]()
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if isinstance(value, Secret):
+            found.update(_values(value, user))
+    return frozenset(each for each in found if len(each) >= SHORTEST)
+
+
+def _values(value: Secret, user: str) -> Iterator[str]:
+    text = value.reveal()
+    login = _LOGIN.search(text)
+    if login:
+        yield from _password(unquote(login[1]), login[2])
+    elif isinstance(value, LoginUrl):
+        return  # it has no login, and is no secret
+    if keyword := _KEYWORD.search(text):
+        yield from _password(user, re.sub(r"\\(.)", r"\1", keyword[1] or "") or keyword[2] or "")
+    if credentials := _CREDENTIALS.fullmatch(text):
+        yield credentials[1]
+    yield text
+    if user:
+        yield _basic(user, text)
+
+
+def _password(user: str, text: str) -> Iterator[str]:
+    """Yield a password as it is written, decoded and encoded, and as HTTP's Basic sends it."""
+    plain = unquote(text)
+    yield from (text, plain, quote(plain, safe=""), _basic(user, plain))
+
+
+def _basic(user: str, password: str) -> str:
+    return b64encode(f"{user}:{password}".encode()).decode()

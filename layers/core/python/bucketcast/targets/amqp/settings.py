@@ -1,0 +1,117 @@
+"""The options of `notify_amqp`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bucketcast.settings.options import REFERENCE, LoginUrl, OnOff, option
+from bucketcast.targets import base
+from bucketcast.targets.amqp.address import parse
+
+MAX_NAME = 255
+"""Bytes."""
+DELIVERY_MODES = (0, 1, 2)
+_NEVER = {
+    "internal": "RabbitMQ refuses every message that is published to an internal exchange",
+    "immediate": "RabbitMQ has none since 3.0; a queue with x-message-ttl = 0 does the same",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmqpSettings(base.Common, base.TlsUnverified):
+    """MinIO's `notify_amqp`, and TLS of our own."""
+
+    url: LoginUrl = option(
+        "the broker, a virtual host and the login",
+        example="amqp://myuser:mypassword@localhost:5672",
+    )
+    exchange: str = option(
+        "where events are published; empty, if routing_key is to name their queue",
+        default="",
+        example="bucketevents",
+    )
+    exchange_type: str = option(
+        "direct, fanout, topic, headers or a plugin's: the exchange is made where it is absent; "
+        "empty: it has to be there",
+        default="",
+        example="fanout",
+        suggested=True,
+    )
+    routing_key: str = option("the routing key of every message", default="", example="bucketlogs")
+    mandatory: OnOff = option(
+        "on: an event that no queue takes waits until one is bound; off: it is let go",
+        default="on",
+    )
+    durable: OnOff = option("whether the exchange survives the broker's restart", default="off")
+    no_wait: OnOff = option(
+        "ask the broker for no answer when the exchange is declared", default="off"
+    )
+    internal: OnOff = option(
+        "only off: RabbitMQ refuses every message to an internal exchange", default="off"
+    )
+    auto_deleted: OnOff = option(
+        "whether the exchange goes when its last queue is unbound", default="off"
+    )
+    delivery_mode: int = option(
+        "how messages are kept: 1 in the broker's memory only, 2 by durable queues on disk; 0 is 2",
+        default="0",
+    )
+    publisher_confirms: OnOff = option(
+        "always on: an event counts as delivered when the broker has confirmed it",
+        default="on",
+        variable="PUBLISHING_CONFIRMS",
+    )
+    ack: Literal["broker", "none"] = option(
+        "when an event counts as delivered: when the broker has confirmed it, or (none) when it "
+        "was sent, whatever becomes of it",
+        default="broker",
+    )
+    immediate: OnOff = option(
+        "only off: RabbitMQ has no immediate delivery since version 3.0", default="off"
+    )
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from _errors(self)
+
+    def notes(self) -> Iterator[str]:
+        if self.publisher_confirms is False:
+            yield "publisher_confirms = off does nothing here: confirms are always awaited"
+
+
+def _errors(settings: AmqpSettings) -> Iterator[base.ValidationError]:
+    """References are not looked into."""
+    yield from _of_the_url(settings)
+    for key in ("exchange", "routing_key"):
+        text: str = getattr(settings, key)
+        if len(text.encode()) > MAX_NAME:
+            yield key, f"found {len(text.encode())} bytes", f"at most {MAX_NAME} are allowed"
+    if not settings.exchange and not settings.routing_key:
+        yield "exchange", "missing", "it is needed, or routing_key, as the name of a queue"
+    if settings.exchange_type and not settings.exchange:
+        yield "exchange_type", "given without exchange", "name the exchange that is to be made"
+    for key in ("durable", "no_wait", "auto_deleted"):
+        if getattr(settings, key) and not settings.exchange_type:
+            yield key, "on without exchange_type", "nothing is declared then: set both or neither"
+    for key, why in _NEVER.items():
+        if getattr(settings, key) is True:
+            yield key, "found on", f"only off is allowed: {why}"
+    if isinstance(settings.delivery_mode, int) and settings.delivery_mode not in DELIVERY_MODES:
+        yield "delivery_mode", f"found {settings.delivery_mode}", "allowed are 0, 1 and 2"
+
+
+def _of_the_url(settings: AmqpSettings) -> Iterator[base.ValidationError]:
+    if settings.url.reveal().startswith(REFERENCE):
+        return
+    try:
+        address = parse(settings.url)
+    except ValueError as error:
+        yield "url", "found ***", f"allowed is {error}"
+        return
+    yield from base.tls_errors(
+        settings,
+        encrypted=address.encrypted,
+        found="given beside an amqp:// url",
+        allowed="allowed is an amqps:// url beside it",
+    )
+    if address.external and not settings.client_cert:
+        yield "client_cert", "missing", "it is the login with ?auth_mechanism=external"

@@ -1,0 +1,108 @@
+"""The options of a login by IAM, and what they allow the function's role."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+from bucketcast.errors import NotAuthorized
+from bucketcast.settings.options import REFERENCE
+from bucketcast.targets.base.settings import ValidationError
+
+HINT: Final = (
+    "see iam_resource, what the function's role may do, and whether the service's user takes "
+    "logins by IAM"
+)
+"""What to do about a login by IAM that was refused."""
+
+
+class Right(NamedTuple):
+    """Actions of IAM, and the ARNs that they are allowed on."""
+
+    actions: Sequence[str]
+    resources: Sequence[str]
+
+
+Auth = Literal["password", "iam"]
+
+
+AUTH_HELP: Final = (
+    "password: the login that the other options say; iam: the function's IAM role logs in, "
+    "without a password"
+)
+
+
+class IamLogin:
+    """A login by the function's role in place of a password, to a service of AWS's own.
+
+    A kind declares both options, in its own words and where they belong among the others.
+    """
+
+    auth: Auth
+    iam_resource: str
+    iam_pattern: ClassVar[re.Pattern[str]]
+    """What `iam_resource` looks like, by `arn_pattern`."""
+    iam_example: ClassVar[str]
+
+    @property
+    def by_iam(self) -> bool:
+        """Whether the role logs in."""
+        return self.auth == "iam"
+
+    @property
+    def iam_parts(self) -> re.Match[str]:
+        """Return the parts of `iam_resource`.
+
+        Raises:
+            NotAuthorized: it is not such an ARN.
+        """
+        found = self.iam_pattern.fullmatch(self.iam_resource)
+        if not found:
+            raise NotAuthorized(f"iam_resource is no ARN such as {self.iam_example}")
+        return found
+
+    def iam_rights(self) -> Sequence[Right]:
+        """Return what the role must be allowed; only of valid settings with `auth = iam`."""
+        raise NotImplementedError
+
+
+def iam_errors(
+    settings: Any,
+    *,
+    passwords: Sequence[str],
+    unencrypted: ValidationError | None = None,
+) -> Iterator[ValidationError]:
+    """Yield what is wrong with the login by IAM.
+
+    `passwords` are the options of other logins, and `unencrypted` is the error of a connection
+    without TLS, if it is one.
+    """
+    if settings.auth.startswith(REFERENCE):
+        yield "auth", "found a reference to a secret", "allowed is the text itself"
+    if not settings.by_iam:
+        if settings.iam_resource:
+            yield "iam_resource", "given without auth = iam", "allowed is auth = iam beside it"
+        return
+    yield from _resource_errors(settings)
+    for key in passwords:
+        if getattr(settings, key):
+            yield key, "given beside auth = iam", "allowed is one login: leave it out"
+    if getattr(settings, "tls_skip_verify", False):
+        yield "tls_skip_verify", "found on", "auth = iam shows the login to a verified server only"
+    if unencrypted:
+        yield unencrypted
+
+
+def _resource_errors(settings: IamLogin) -> Iterator[ValidationError]:
+    arn, example = settings.iam_resource, settings.iam_example
+    if not arn:
+        yield "iam_resource", "missing", f"auth = iam needs an ARN, for example {example}"
+    elif arn.startswith(REFERENCE):
+        yield "iam_resource", "found a reference to a secret", "allowed is the text itself"
+    elif not settings.iam_pattern.fullmatch(arn):
+        yield "iam_resource", f"found {arn!r}", f"allowed is an ARN such as {example}"
+
+
+def arn_pattern(service: str, resource: str) -> re.Pattern[str]:
+    """Return the pattern of a service's ARNs, with the groups `region` and those of `resource`."""
+    head = rf"(?P<head>arn:aws[a-z-]*:{service}:(?P<region>[a-z0-9-]+):[0-9]{{12}}:)"
+    return re.compile(head + resource)

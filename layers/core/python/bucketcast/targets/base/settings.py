@@ -1,0 +1,122 @@
+"""The options that kinds share, and the checks that go with them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bucketcast import shapes
+from bucketcast.delivery.queue_limit import DISCARD, QUEUE_LIMIT
+from bucketcast.settings.options import REFERENCE, OnOff, Pem, SecretPem, option, unused
+
+ValidationError = tuple[str, str, str]
+"""The key, what was found, what is allowed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shaped:
+    """How events are written; MinIO only has its own format."""
+
+    shape: shapes.Name = option(
+        "the dialect of what is sent: MinIO's, the record as Amazon S3 or as Ceph RGW sends it, or "
+        "a CloudEvent, in one document or with its attributes in headers",
+        default="minio",
+    )
+    opaque_data: str = option(
+        "what Ceph's records have as opaqueData; with shape = ceph", default="", example="team-a"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Common(Shaped):
+    """The options that every kind has in MinIO, and how events are written."""
+
+    enable: OnOff = option("whether the target is there at all", default="on")
+    comment: str = option("a sentence for whoever reads the configuration", default="")
+    queue_dir: str = unused("the target's SQS queue keeps what waits", default="")
+    queue_limit: int = option(
+        "with queue_overflow = discard, how many events may wait; 0 is 100,000, as in MinIO",
+        default="0",
+        example="100000",
+    )
+    queue_overflow: Literal["keep", "discard"] = option(
+        "what happens to a new event when queue_limit events wait; keep: it waits, too; discard: "
+        "it is discarded and counted, as in MinIO",
+        default="keep",
+    )
+
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield what is wrong with the options together; references are not resolved yet."""
+        return iter(())
+
+    def notes(self) -> Iterator[str]:
+        """Yield what the user of these settings, which are valid, should know."""
+        return iter(())
+
+
+def limit_errors(settings: Common) -> Iterator[ValidationError]:
+    """Yield what is wrong with the limit of the queue, which ingest reads without secrets."""
+    for key in ("queue_limit", "queue_overflow"):
+        found: object = getattr(settings, key)
+        if isinstance(found, str) and found.startswith(REFERENCE):
+            yield key, "found a reference to a secret", "allowed is the text itself"
+
+
+def limit_notes(settings: Common) -> Iterator[str]:
+    """Yield that events may be discarded, or that a limit has no effect."""
+    if settings.queue_overflow == DISCARD:
+        limit = settings.queue_limit or QUEUE_LIMIT
+        yield f"queue_overflow = discard: while {limit:,} events wait, new ones are discarded"
+    elif settings.queue_limit:
+        yield "queue_limit does nothing without queue_overflow = discard: no event is discarded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tls:
+    """The options of a verified connection; PEM text, or the path of a file at deploy."""
+
+    cert_authority: Pem = option("the CA that signed the server's certificate", default="")
+    client_cert: Pem = option("this client's certificate, for mutual TLS", default="")
+    client_key: SecretPem = option("the private key of client_cert", default="")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TlsUnverified(Tls):
+    """TLS whose verification can be switched off."""
+
+    tls_skip_verify: OnOff = option(
+        "take whatever certificate the server shows; for tests only", default="off"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TlsSwitched(TlsUnverified):
+    """TLS that `tls` switches on."""
+
+    tls: OnOff = option("whether the connection is encrypted", default="off")
+
+
+def tls_errors(
+    settings: Any,
+    *,
+    encrypted: bool = True,
+    found: str = "given while tls is off",
+    allowed: str = "allowed is tls = on beside it",
+    idle: tuple[str, ...] = ("cert_authority", "tls_skip_verify"),
+    pair: tuple[str, str] = ("client_cert", "client_key"),
+) -> Iterator[ValidationError]:
+    """Yield a certificate without its key, and options of TLS on a plain connection."""
+    if not encrypted:
+        for key in (*idle, *pair):
+            if getattr(settings, key):
+                yield key, found, allowed
+    if bool(getattr(settings, pair[0])) != bool(getattr(settings, pair[1])):
+        missing, beside = pair if getattr(settings, pair[1]) else pair[::-1]
+        yield missing, "missing", f"it is needed beside {beside}"
+
+
+def login_errors(settings: Any) -> Iterator[ValidationError]:
+    """Yield what is missing of user name and password."""
+    if bool(settings.username) != bool(settings.password):
+        keys = ("password", "username")
+        missing, beside = keys if settings.username else keys[::-1]
+        yield missing, "missing", f"it is needed beside {beside}"

@@ -1,0 +1,148 @@
+"""What the documents of one object say: the registers of `bucketcast.namespace`.
+
+An object that was only ever put is known from its visible document alone. One that saw a removal
+or an overlay has documents in the guard: one with its newest put, and with what is known of `ANY`
+and of "null"; and one for each version with an id that either named, so that none of them grows
+with the number of versions.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from bucketcast.event import padded, to_millis
+from bucketcast.event.names import creates
+from bucketcast.namespace import join
+from bucketcast.namespace.join import (
+    NEVER,
+    UNKNOWN,
+    Moment,
+    Move,
+    Overlay,
+    Put,
+    Version,
+    object_of,
+)
+from bucketcast.namespace.registers import ANY, FIRST, UNVERSIONED, Register
+from bucketcast.targets.elasticsearch.bulk import one_line
+
+
+class GuardDocument(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A document of the guard; `noted_at`, Unix ms, is when a removal or an overlay last came."""
+
+    put: Put | None = None
+    versions: dict[str, Version] = {}
+    noted_at: int = 0
+
+
+class _Earlier(GuardDocument, frozen=True):
+    """A document of the guard that may be an earlier release's: all versions stood in one."""
+
+    removed: dict[str, Moment] = {}
+    removed_at: dict[str, str] = {}
+    overlay: Overlay | None = None
+
+
+NOTHING = GuardDocument()
+_earlier = msgspec.json.Decoder(_Earlier).decode
+
+
+class _Object(msgspec.Struct):
+    sequencer: str | None = ""
+    versionId: str | None = None  # noqa: N815 - the name on the wire
+
+
+class _S3(msgspec.Struct):
+    object: _Object
+
+
+class _Record(msgspec.Struct):
+    eventTime: str  # noqa: N815 - the name on the wire
+    s3: _S3
+    eventName: str = ""  # noqa: N815 - the name on the wire
+
+
+class _Document(msgspec.Struct):
+    Records: tuple[_Record]
+
+
+_read = msgspec.json.Decoder(_Document).decode
+
+
+def guard_document(document: bytes) -> GuardDocument:
+    """Return what a document of the guard says; nothing where it is none of ours."""
+    try:
+        found = _earlier(document)
+    except msgspec.DecodeError:
+        return NOTHING
+    versions = dict(found.versions)
+    for version in {**found.removed, **found.removed_at}:
+        before = Version(found.removed.get(version, NEVER), found.removed_at.get(version, ""))
+        versions[version] = before.joined(versions.get(version, UNKNOWN))
+    if found.overlay and (below := visible_put(bytes(found.overlay.document))):
+        before = Version(overlay=found.overlay)
+        versions[below.version] = before.joined(versions.get(below.version, UNKNOWN))
+    return GuardDocument(found.put, versions, found.noted_at)
+
+
+def visible_put(document: bytes) -> Put | None:
+    """What a visible document says by itself; nothing where it is none of ours or MinIO's."""
+    try:
+        (record,) = _read(document).Records
+    except msgspec.DecodeError:
+        return None
+    described, time = record.s3.object, to_millis(record.eventTime)
+    sequencer, version = (
+        padded(described.sequencer or "") or FIRST,
+        described.versionId or UNVERSIONED,
+    )
+    return Put(sequencer, time, version, msgspec.Raw(one_line(document)))
+
+
+def home(version: str) -> str:
+    """Return which document of the guard a version stands in: `ANY` for that of the object."""
+    return ANY if version == UNVERSIONED else version
+
+
+def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Put | None:
+    """Return the newest put of all that are known."""
+    put = stored
+    if visible and (put is None or _passed_by(visible, put)):
+        put = visible  # by somebody who saw no guard
+    return join.newest(put, moves)
+
+
+def _passed_by(visible: Put, put: Put) -> bool:
+    """Return whether what is visible is newer than a put in the guard.
+
+    Puts without a sequencer are told apart by their times, and the time that is visible is that of
+    an overlay unless a put is on top.
+    """
+    if visible.sequencer != put.sequencer or visible.time <= put.time:
+        return visible.sequencer > put.sequencer
+    return creates(_read(visible.document).Records[0].eventName)
+
+
+def same_object(one: Put, other: Put) -> bool:
+    """Return whether the documents of two puts say the same of the object, byte for byte."""
+    return bool(object_of(one.document) == object_of(other.document))
+
+
+def noted(versions: Mapping[str, Version], moves: Iterable[Move], side: str) -> dict[str, Version]:
+    """The versions in the guard's document `side` after these moves; their order does not show."""
+    found = dict(versions)
+    for entry, document in moves:
+        if entry.register is not Register.PUT and home(entry.version) == side:
+            before = found.get(entry.version, UNKNOWN)
+            found[entry.version] = before.after((entry, document))
+    return found
+
+
+def orders(of: GuardDocument) -> Iterator[Moment]:
+    """Yield all that a document of the guard knows, as orders; "" for what one does not have."""
+    if of.put:
+        yield of.put.moment
+    for version in of.versions.values():
+        yield from (each for each in (version.removed, ("", version.removed_at)) if each[1])
+        if version.overlay:
+            yield "", version.overlay.time

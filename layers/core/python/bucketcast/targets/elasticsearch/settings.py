@@ -1,0 +1,118 @@
+"""The options of `notify_elasticsearch`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+from urllib.parse import urlsplit
+
+from bucketcast.settings import urls
+from bucketcast.settings.options import REFERENCE, LoginUrl, Secret, option
+from bucketcast.targets import base
+
+GUARD = "-guard"
+IAM_EXAMPLE: Final = "arn:aws:es:eu-west-1:111122223333:domain/events"
+_METHODS = ("Delete", "Get", "Post", "Put")
+_MAX_NAME = 255
+_is_name = re.compile(r"(?![-_+])(?!\.{1,2}\Z)[^A-Z\\/*?\"<>| ,#:]+").fullmatch
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElasticsearchSettings(base.Common, base.TlsUnverified, base.IamLogin):
+    """MinIO's options of `notify_elasticsearch`, and what is needed to reach other servers."""
+
+    url: LoginUrl = option(
+        "the server, by http or https; a login in it counts more than username and password",
+        example="http://localhost:9200",
+    )
+    index: str = option(
+        "the index to fill, or an alias of one; made when absent", example="bucketevents"
+    )
+    format: Literal["namespace", "access"] = option(
+        "namespace: a document an object, changed and deleted with it; access: a document an event",
+        default="namespace",
+    )
+    username: str = option("who logs in; needs a password", default="")
+    password: Secret = option("the password of username", default="")
+    api_key: Secret = option(
+        "a key of Elasticsearch's instead of a login, as id:key or encoded", default=""
+    )
+    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    iam_resource: str = option(
+        "with auth = iam, the ARN of the OpenSearch domain or serverless collection",
+        default="",
+        example=IAM_EXAMPLE,
+    )
+    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern(
+        "(?P<service>(?P<domain>es)|aoss)",
+        r"(?P<type>(?(domain)domain|collection))/(?P<name>[a-z0-9-]+)",
+    )
+    iam_example: ClassVar[str] = IAM_EXAMPLE
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from _url_errors(self)
+        yield from _login_errors(self)
+        yield from _index_errors(self)
+        yield from _iam_errors(self)
+
+    def iam_rights(self) -> Sequence[base.Right]:
+        found = self.iam_parts
+        if not found["domain"]:
+            return [base.Right(["aoss:APIAccessAll"], [self.iam_resource])]
+        actions = [f"es:ESHttp{method}" for method in _METHODS]
+        # `_bulk` and `_mget` name no index in their path.
+        return [base.Right(actions, [f"{self.iam_resource}/*"])]
+
+
+def where(url: LoginUrl) -> str:
+    """Return the URL for people: without its login."""
+    return urls.redacted(url.reveal()).rstrip("/")
+
+
+def _url_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+    text = settings.url.reveal()
+    if text.startswith(REFERENCE):
+        return
+    parts = urlsplit(text)
+    shown = repr(where(settings.url))
+    if parts.scheme not in ("http", "https"):
+        yield "url", f"found {shown}", "allowed is an http:// or https:// URL"
+    elif parts.query or parts.fragment:
+        yield "url", f"found {shown} and more", "allowed is a URL that ends with host, port or path"
+    yield from base.tls_errors(
+        settings,
+        encrypted=parts.scheme != "http",
+        found="given while url is http",
+        allowed="allowed is an https:// URL beside it",
+    )
+
+
+def _login_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+    yield from base.login_errors(settings)
+    if settings.api_key and (settings.username or "@" in urlsplit(settings.url.reveal()).netloc):
+        yield "api_key", "given beside another login", "allowed is one of them"
+
+
+def _iam_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+    text = settings.url.reveal()
+    plain = "url", "found http://", "auth = iam needs an https:// URL"
+    yield from base.iam_errors(
+        settings,
+        passwords=["username", "password", "api_key"],
+        unencrypted=plain if text.startswith("http://") else None,
+    )
+    if settings.by_iam and "@" in urlsplit(text).netloc:
+        yield "url", "found a login in it beside auth = iam", "allowed is a URL without one"
+
+
+def _index_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+    guard = GUARD if settings.format == "namespace" else ""
+    longest = _MAX_NAME - len(guard)
+    if settings.index.startswith(REFERENCE):
+        return
+    if not _is_name(settings.index):
+        allowed = 'lower case, none of \\ / * ? " < > | space , # : and no - _ + at the beginning'
+        yield "index", f"found {settings.index!r}", f"allowed is {allowed}"
+    elif len(settings.index.encode()) > longest:
+        why = f" (the server's {_MAX_NAME} less those of {guard})" if guard else ""
+        yield "index", f"found {settings.index!r}", f"allowed are {longest} bytes{why}"

@@ -1,0 +1,157 @@
+"""The options of `notify_kafka`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from bucketcast.settings.options import (
+    REFERENCE,
+    Csv,
+    Duration,
+    OnOff,
+    Pem,
+    Secret,
+    SecretPem,
+    address,
+    option,
+    unused,
+)
+from bucketcast.targets import base
+
+LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}
+"""The highest of each codec, as far as librdkafka takes them."""
+IAM_EXAMPLE: Final = (
+    "arn:aws:kafka:eu-west-1:111122223333:cluster/events/01234567-89ab-cdef-0123-456789abcdef-1"
+)
+_LAST_CLIENT_AUTH = 4
+_topic = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
+_version = re.compile(r"0\.1[1-9]\.[0-9]+\.[0-9]+|[1-9][0-9]*\.[0-9]+\.[0-9]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaSettings(base.Common, base.IamLogin):
+    """MinIO's options of `notify_kafka`, and `cert_authority`."""
+
+    brokers: Csv = option(
+        "brokers to ask for the others, port 9092 unless given",
+        example="localhost:9092,localhost:9093",
+    )
+    topic: str = option("the topic that events go to", example="bucketevents")
+    sasl: OnOff = option("whether to log in with user and password", default="off")
+    sasl_username: str = option("the user, for sasl = on", default="")
+    sasl_password: Secret = option("the password of the user", default="")
+    sasl_mechanism: Literal["plain", "sha256", "sha512", "scram-sha-256", "scram-sha-512"] = option(
+        "how the password is shown: plain, or SCRAM by its short or its full name", default="plain"
+    )
+    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    iam_resource: str = option(
+        "with auth = iam, the ARN of the MSK cluster", default="", example=IAM_EXAMPLE
+    )
+    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern(
+        "kafka", r"cluster/(?P<cluster>[A-Za-z0-9-]+/[A-Za-z0-9-]+)"
+    )
+    iam_example: ClassVar[str] = IAM_EXAMPLE
+    tls: OnOff = option("whether the connection is encrypted", default="off")
+    tls_skip_verify: OnOff = option(
+        "take whatever certificate the brokers show; for tests only", default="off"
+    )
+    tls_client_auth: int = unused(
+        "the brokers ask for a client's certificate, and get client_tls_cert", default="0"
+    )
+    cert_authority: Pem = option("the CA that signed the brokers' certificates", default="")
+    client_tls_cert: Pem = option("this client's certificate, for mutual TLS", default="")
+    client_tls_key: SecretPem = option("the private key of client_tls_cert", default="")
+    version: str = unused(
+        "each broker is asked for its version, which is 0.11.0.0 or newer",
+        default="",
+        example="2.2.0",
+    )
+    compression_codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = option(
+        "how batches are compressed", default="none", variable="PRODUCER_COMPRESSION_CODEC"
+    )
+    compression_level: int = option(
+        "gzip 0 to 9, lz4 and zstd 0 to 12; the codec's own choice unless given",
+        default="",
+        variable="PRODUCER_COMPRESSION_LEVEL",
+    )
+    ack: Literal["broker", "none"] = option(
+        "when an event counts as delivered: when all replicas in sync have it, or (none) when it "
+        "was sent, whatever becomes of it",
+        default="broker",
+    )
+    batch_size: int = unused("all events that came together are sent together", default="0")
+    batch_commit_timeout: Duration = unused("the target's SQS queue keeps what waits", default="0s")
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from _address_errors(self)
+        yield from _login_errors(self)
+        yield from base.tls_errors(
+            self, encrypted=bool(self.tls), pair=("client_tls_cert", "client_tls_key")
+        )
+        yield from _compression_errors(self)
+        plain = "tls", "found off", "auth = iam needs tls = on"
+        yield from base.iam_errors(
+            self,
+            passwords=["sasl", "sasl_username", "sasl_password"],
+            unencrypted=None if self.tls else plain,
+        )
+        if self.by_iam and _is_reference(self.topic):
+            yield "topic", "found a reference to a secret", "allowed is the text itself"
+        version, client_auth = self.version, self.tls_client_auth
+        if version and not _is_reference(version) and not _version.fullmatch(version):
+            yield (
+                "version",
+                f"found {version!r}",
+                "allowed is 0.11.0.0, 2.2.0 or the like, not older",
+            )
+        if not _is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
+            yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
+
+    def iam_rights(self) -> Sequence[base.Right]:
+        found = self.iam_parts
+        cluster = ["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"]
+        if self.ack != "none":
+            cluster.append("kafka-cluster:WriteDataIdempotently")
+        topic = f"{found['head']}topic/{found['cluster']}/{self.topic}"
+        return [
+            base.Right(cluster, [self.iam_resource]),
+            base.Right(["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"], [topic]),
+        ]
+
+
+def _address_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
+    if not _is_reference(settings.brokers):
+        for broker in settings.brokers or ("",):
+            try:
+                address(broker)
+            except ValueError as error:
+                yield "brokers", f"found {broker!r}", f"allowed is, for each, {error}"
+    topic = settings.topic
+    if not _is_reference(topic) and not _topic.fullmatch(topic):
+        allowed = "1 to 249 letters, digits, '.', '_' and '-', but not '.' or '..'"
+        yield "topic", f"found {topic!r}", f"allowed are {allowed}"
+
+
+def _login_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
+    if settings.sasl and not settings.sasl_username:
+        yield "sasl_username", "missing", "sasl = on needs it"
+    for key in ("sasl_username", "sasl_password"):
+        if getattr(settings, key) and not settings.sasl:
+            yield key, "given while sasl is off", "allowed is sasl = on beside it"
+
+
+def _compression_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
+    codec, level = settings.compression_codec, settings.compression_level
+    if level is None or _is_reference(level) or _is_reference(codec):
+        return
+    if codec not in LEVELS:
+        allowed = f"compression_codec {codec} has no levels; {', '.join(LEVELS)} have"
+        yield "compression_level", f"found {level}", allowed
+    elif level > LEVELS[codec]:
+        yield "compression_level", f"found {level}", f"{codec} has the levels 0 to {LEVELS[codec]}"
+
+
+def _is_reference(value: object) -> bool:
+    """Return whether it is still the name of a secret, which is text whatever the option's type."""
+    return isinstance(value, str) and value.startswith(REFERENCE)

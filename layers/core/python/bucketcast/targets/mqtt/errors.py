@@ -1,0 +1,110 @@
+"""What a broker refuses and what breaks on the way to it, as an error that says what to do."""
+
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.targets.mqtt.client import HungUpError, Refused
+from bucketcast.targets.mqtt.protocol import Malformed
+from bucketcast.targets.mqtt.websocket import HandshakeError
+
+RAISED = (OSError, UnicodeError, Malformed, Refused, HandshakeError)
+"""What a connection raises; the second where a host's name cannot be one."""
+_NAMES = {
+    0x80: "unspecified error",
+    0x81: "malformed packet",
+    0x82: "protocol error",
+    0x83: "an error of the broker's own",
+    0x84: "unsupported protocol version",
+    0x85: "client id not valid",
+    0x86: "bad user name or password",
+    0x87: "not authorised",
+    0x88: "server unavailable",
+    0x89: "server busy",
+    0x8A: "banned",
+    0x8B: "server shutting down",
+    0x8C: "bad authentication method",
+    0x8D: "nothing heard for the keep-alive time",
+    0x8E: "another client came with this one's id",
+    0x90: "topic name not valid",
+    0x91: "packet id in use",
+    0x92: "packet id not found",
+    0x93: "more in flight than the broker takes",
+    0x95: "packet too large",
+    0x96: "message rate too high",
+    0x97: "quota exceeded",
+    0x98: "administrative action",
+    0x99: "payload format not valid",
+    0x9B: "quality of service not supported",
+    0x9C: "use another server",
+    0x9D: "server moved",
+    0x9F: "connection rate exceeded",
+}
+"""The reason codes of MQTT 5 that a publisher can be given."""
+_ABOUT_THE_LOGIN = frozenset({0x86, 0x87, 0x8A, 0x8C})
+_LOGIN = "see username and password, and whether the broker lets this user in with this client_id"
+_HINTS = {
+    0x84: "set version to one that the broker knows",
+    0x85: "set client_id to a beginning that the broker takes",
+    0x86: _LOGIN,
+    0x87: _LOGIN,
+    0x8E: "is there another client with this client_id and no random end?",
+    0x90: "set topic to one that the broker takes",
+    0x95: "raise the broker's largest packet",
+    0x9B: "set qos to one that the broker takes",
+    0x9C: "set broker to that server",
+    0x9D: "set broker to that server",
+}
+_SCHEME = "does the broker's scheme suit its port?"
+_HINTS_BY_WORD = {
+    "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed the broker's "
+    "certificate, and broker to a name that stands in it",
+    " alert ": "the broker wants a client certificate of an authority that it trusts: client_cert "
+    "and client_key",
+    "WRONG_VERSION_NUMBER": _SCHEME,
+    "EOF occurred": _SCHEME,
+    "reset by peer": f"if it does so at once: {_SCHEME}",
+    "hung up": f"if it does so at once: {_SCHEME}",
+    "timed out": "is broker right, and does its network let this function in?",
+    "refused": "is broker right, and does it run?",
+}
+
+
+def delivery_error(error: Exception, where: str) -> DeliveryError:
+    """Return what was raised while not all was confirmed, as an error that says what to do."""
+    reason = f"{where}: {_said(error)}"
+    if isinstance(error, Refused):
+        login = error.code in _ABOUT_THE_LOGIN
+    elif isinstance(error, HandshakeError):
+        login = error.status in (401, 403)
+    else:
+        login = " alert " in reason
+    return NotAuthorized(reason) if login else NotConnected(reason)
+
+
+def refusal(error: Refused, where: str) -> DeliveryError:
+    """Return why the broker refused one event: all of it can be put right at the broker."""
+    if error.code == 0x87:  # noqa: PLR2004 - not authorised
+        return NotAuthorized(f"{where}: {_text(error)}; let the user publish to the topic")
+    return Retryable(f"{where}: {_said(error)}")
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, Refused):
+        text, hint = _text(error), _HINTS.get(error.code, "")
+    elif isinstance(error, HungUpError):
+        text = str(error)
+        hint = (
+            "does the broker's scheme suit its port, does it want a client certificate"
+            " (client_cert, client_key), or know an older version only?"
+        )
+    elif isinstance(error, Malformed):
+        text, hint = f"what answers does not speak MQTT: {error}", _SCHEME
+    elif isinstance(error, HandshakeError):
+        text, hint = str(error), "see the path of broker, and its port"
+    else:
+        text = str(error)
+        hint = next((_HINTS_BY_WORD[word] for word in _HINTS_BY_WORD if word in text), "")
+    return f"{text}; {hint}" if hint else text
+
+
+def _text(error: Refused) -> str:
+    name = _NAMES.get(error.code, "refused")
+    return f"{name} (0x{error.code:02X}) {error}".rstrip()

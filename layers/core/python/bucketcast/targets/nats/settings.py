@@ -1,0 +1,146 @@
+"""The options of `notify_nats`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from bucketcast.settings.options import (
+    REFERENCE,
+    Address,
+    OnOff,
+    Seconds,
+    Secret,
+    SecretPem,
+    SecretSeed,
+    option,
+)
+from bucketcast.targets import base
+
+STREAMING_KEYS = (
+    "streaming_cluster_id",
+    "streaming_async",
+    "streaming_max_pub_acks_in_flight",
+)
+STREAMING_IN_FLIGHT = 500
+_SUBJECT = re.compile(r"[^\s.*>]+(\.[^\s.*>]+)*")
+LOGINS = ("username", "token", "nkey_seed", "user_credentials")
+"""The options of which one is given at most: a server that knows several takes any of them."""
+SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
+_JWT = re.compile(r"-----BEGIN NATS USER JWT-----\s+(\S+)\s")
+_CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatsSettings(base.Common, base.TlsSwitched):
+    """MinIO's options of `notify_nats`."""
+
+    address: Address = option("the server, port 4222 unless given", example="localhost:4222")
+    subject: str = option("where events are published", example="bucketevents")
+    username: str = option("the user to log in as", default="")
+    password: Secret = option("the password of username", default="")
+    token: Secret = option("the token to log in with", default="")
+    nkey_seed: SecretSeed = option(
+        "the seed of the user's NKEY, or the path of its file", default=""
+    )
+    user_credentials: SecretPem = option(
+        "what stands in the user's creds file, or the file's path: a JWT and its seed", default=""
+    )
+    tls_handshake_first: OnOff = option(
+        "encrypt before the server says a word, as its handshake_first demands", default="off"
+    )
+    ping_interval: Seconds = option(
+        "how often the server is asked for a sign of life while it is waited for; after two that "
+        "it did not answer it is given up; 0 for never",
+        default="0",
+        example="10s",
+    )
+    jetstream: OnOff = option("whether a stream acknowledges each message", default="off")
+    streaming: OnOff = option("whether the server is a NATS Streaming server", default="off")
+    streaming_enable: OnOff = option("streaming, as MinIO's guide calls it too", default="off")
+    streaming_cluster_id: str = option(
+        "the cluster's id, needed for streaming", default="", example="test-cluster"
+    )
+    streaming_async: OnOff = option(
+        "whether messages are sent before the last one is acknowledged", default="off"
+    )
+    streaming_max_pub_acks_in_flight: int = option(
+        f"how many of them at a time; 0 for {STREAMING_IN_FLIGHT}", default="0", example="10"
+    )
+
+    @property
+    def encrypted(self) -> bool:
+        """Any of these asks for it, as in MinIO."""
+        return bool(self.tls or self.tls_handshake_first or self.cert_authority or self.client_cert)
+
+    @property
+    def streams(self) -> bool:
+        return bool(self.streaming or self.streaming_enable)
+
+    @property
+    def host_port(self) -> str:
+        parts = urlsplit(f"//{self.address}")
+        host = parts.hostname or "localhost"
+        return f"{f'[{host}]' if ':' in host else host}:{parts.port or 4222}"
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from base.tls_errors(self, encrypted=self.encrypted)
+        yield from _login_errors(self)
+        yield from _option_errors(self)
+
+    def notes(self) -> Iterator[str]:
+        if self.streams:
+            yield (
+                "NATS Streaming has had no support since June 2023: set jetstream = on instead of "
+                "streaming, with a stream that has the subject (docs/targets/nats.md says how)"
+            )
+            if self.streaming_max_pub_acks_in_flight and not self.streaming_async:
+                yield "streaming_max_pub_acks_in_flight does nothing without streaming_async = on"
+        elif idle := [key for key in STREAMING_KEYS if getattr(self, key)]:
+            yield f"{', '.join(idle)}: without streaming = on they do nothing"
+
+
+def credentials(text: str) -> tuple[str, str]:
+    """Return the JWT and the seed in a creds file.
+
+    Raises:
+        ValueError: it lacks one of them.
+    """
+    jwt, seed = _JWT.search(text), SEED.search(text)
+    if not jwt or not seed:
+        raise ValueError("a creds file: a user's JWT and the seed of the NKEY that it is for")
+    return jwt[1], seed[0]
+
+
+def _login_errors(settings: NatsSettings) -> Iterator[base.ValidationError]:
+    given = [key for key in LOGINS if getattr(settings, key)]
+    for key in given[1:]:
+        yield key, f"given beside {given[0]}", "allowed is one way to log in"
+    yield from base.login_errors(settings)
+    text = settings.user_credentials.reveal()
+    if text and not text.startswith(REFERENCE):
+        try:
+            credentials(text)
+        except ValueError as error:
+            yield "user_credentials", "found ***", f"allowed is {error}"
+
+
+def _option_errors(settings: NatsSettings) -> Iterator[base.ValidationError]:
+    for key, form, allowed in (
+        ("subject", _SUBJECT, "words joined by dots, without spaces and the wildcards * and >"),
+        ("streaming_cluster_id", _CLUSTER, "A-Z, a-z, 0-9, '_' and '-'"),
+    ):
+        text = getattr(settings, key)
+        if text and not text.startswith(REFERENCE) and not form.fullmatch(text):
+            yield key, f"found {text!r}", f"allowed is {allowed}"
+    if settings.streams and not settings.streaming_cluster_id:
+        yield "streaming_cluster_id", "missing", "streaming needs the id of the server's cluster"
+    if settings.streams and settings.shape == "cloudevents-binary":
+        allowed = "allowed is cloudevents, which needs none"
+        yield "shape", f"found '{settings.shape}', which needs headers", allowed
+    if settings.streams and settings.jetstream:
+        yield (
+            "jetstream",
+            "found on beside streaming",
+            "allowed is one of them: they are two servers",
+        )

@@ -1,0 +1,41 @@
+"""What nsqd refuses and what breaks on the way to it, as an error that says what to do."""
+
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+
+
+class Refused(Exception):
+    """nsqd's own error, a code and a text such as `E_BAD_TOPIC PUB topic name "" is not valid`."""
+
+
+RAISED = (Refused, OSError, UnicodeError)
+"""What a connection raises; the last where a host's name cannot be one."""
+_LOGIN = ("E_AUTH_FAILED", "E_AUTH_FIRST", "E_UNAUTHORIZED")
+_HINTS = {
+    "E_AUTH_FAILED": "set auth_secret to one that nsqd's --auth-http-address knows, and see that "
+    "nsqd reaches it",
+    "E_AUTH_FIRST": "nsqd wants auth_secret",
+    "E_UNAUTHORIZED": "auth_secret needs the permission publish for the topic",
+    "E_BAD_TOPIC": "set topic to a name that nsqd takes",
+    "TLS required": "set tls = on",
+    "offers no TLS": "start it with --tls-cert and --tls-key, or set tls = off",
+    "CERTIFICATE_VERIFY_FAILED": "set cert_authority to the authority that signed nsqd's "
+    "certificate, and nsqd_address to a name that stands in it",
+    " alert ": "nsqd wants a client certificate of an authority that it trusts: client_cert and "
+    "client_key",
+    "NSQ's protocol": "nsqd_address must be nsqd's TCP address (4150), not that of HTTP (4151)",
+    "timed out": "is nsqd_address right, and does its network let this function in?",
+    "refused": "is nsqd_address right, and does nsqd run?",
+}
+"""What to do, by a word of the error."""
+
+
+def delivery_error(error: Exception, where: str) -> DeliveryError:
+    """Return what was raised as an error that says what to do."""
+    found = str(error)
+    hint = next((_HINTS[word] for word in _HINTS if word in found), "")
+    reason = f"{where}: {found}"
+    if found.startswith(_LOGIN) or " alert " in found:
+        return NotAuthorized.hinted(reason, hint)
+    if isinstance(error, Refused) and "TLS required" not in found:
+        return Retryable.hinted(reason, hint)
+    return NotConnected.hinted(reason, hint)

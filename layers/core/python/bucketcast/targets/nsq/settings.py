@@ -1,0 +1,51 @@
+"""The options of `notify_nsq`."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from bucketcast.settings.options import REFERENCE, Address, OnOff, Secret, option
+from bucketcast.targets import base
+
+MAX_TOPIC = 64
+EPHEMERAL = "#ephemeral"
+_is_topic = re.compile(r"[.a-zA-Z0-9_-]+(?:#ephemeral)?").fullmatch
+
+
+@dataclass(frozen=True, kw_only=True)
+class NsqSettings(base.Common, base.TlsSwitched):
+    """MinIO's options of `notify_nsq`, and what nsqd knows beside them."""
+
+    nsqd_address: Address = option(
+        "nsqd's TCP address, port 4150 unless given", example="localhost:4150"
+    )
+    topic: str = option("the topic that events go to", example="bucketevents")
+    tls_enable: OnOff = option("the same: tls as MinIO's guide spells it once", default="off")
+    auth_secret: Secret = option("what nsqd shows to its --auth-http-address", default="")
+
+    @property
+    def encrypted(self) -> bool:
+        return bool(self.tls or self.tls_enable)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        parts = urlsplit(f"//{self.nsqd_address}")
+        return parts.hostname or "localhost", parts.port or 4150
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from base.tls_errors(self, encrypted=self.encrypted, idle=("cert_authority",))
+        topic = self.topic
+        if not topic.startswith(REFERENCE) and (len(topic) > MAX_TOPIC or not _is_topic(topic)):
+            allowed = f"1 to {MAX_TOPIC} of a-z, A-Z, 0-9, '.', '_' and '-'"
+            ending = f"{EPHEMERAL} may be the end"
+            yield "topic", f"found {topic!r}", f"allowed is {allowed}; {ending}"
+
+    def notes(self) -> Iterator[str]:
+        if self.topic.endswith(EPHEMERAL):
+            yield (
+                f"topic ends in {EPHEMERAL}: nsqd never writes it to disk, and loses events that"
+                " no consumer took in time"
+            )
+        if self.tls_skip_verify and not self.encrypted:
+            yield "tls_skip_verify does nothing while tls is off"

@@ -1,0 +1,140 @@
+"""The options of `notify_postgres`, and the login as libpq reads it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bucketcast.errors import NotAuthorized
+from bucketcast.settings.options import Secret, option
+from bucketcast.targets import base
+from bucketcast.targets.base import rds
+
+GUARD = "_guard"
+OLDER = {
+    "host": "host",
+    "port": "port",
+    "username": "user",
+    "password": "password",
+    "database": "dbname",
+}
+"""MinIO's deprecated keys, and what libpq calls them."""
+EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=…"'
+_LAST_PORT = 65_535
+_URLS = ("postgres://", "postgresql://")
+_pairs = re.compile(r"(\w+)(\s*=\s*(?:'(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*))")
+_MAX_NAME = 63  # bytes; PostgreSQL cuts what is longer
+_NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
+
+
+@dataclass(frozen=True, kw_only=True)
+class PostgresSettings(base.Common, base.Tls, rds.RdsLogin):
+    """MinIO's `notify_postgres`."""
+
+    connection_string: Secret = option(
+        "the login, as libpq reads it: a key=value list or a URL; sslmode is require by default, "
+        "and a local server without TLS needs sslmode=disable",
+        default="",
+        example=EXAMPLE,
+    )
+    table: str = option("the table to fill; made when absent", example="bucketevents")
+    format: Literal["namespace", "access"] = option(
+        "namespace: a row an object, changed and deleted with it; access: a row an event",
+        default="namespace",
+    )
+    max_open_connections: int = option(
+        "connections at most, one for each running instance of the function; 0 for no limit",
+        default="2",
+    )
+    host: str = option("deprecated: the server, where connection_string names none", default="")
+    port: int = option("deprecated: its port, 5432 unless given", default="")
+    username: str = option("deprecated: who logs in, where connection_string does not", default="")
+    password: Secret = option("deprecated: the password of username", default="")
+    database: str = option("deprecated: the database, called username unless given", default="")
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        if not self.connection_string:
+            if not self.host:
+                yield "connection_string", "missing", f"a secret is needed, for example {EXAMPLE}"
+            elif not self.username and not self.by_iam:
+                yield (
+                    "username",
+                    "missing",
+                    "needed beside host; or say all of it in connection_string",
+                )
+        if isinstance(self.port, int) and not 1 <= self.port <= _LAST_PORT:  # else a reference
+            yield "port", f"found {self.port}", f"allowed is 1 to {_LAST_PORT}"
+        found = _NAME.fullmatch(self.table)
+        guard = GUARD if self.format == "namespace" else ""
+        longest = _MAX_NAME - len(guard)
+        if not found:
+            allowed = 'letters, digits, _ and $ after a letter or _, or any text in "quotes"'
+            yield "table", f"found {self.table!r}", f"allowed are {allowed}"
+        elif len((found[1] or found[2]).encode()) > longest:
+            why = f" (PostgreSQL's {_MAX_NAME} less those of {guard})" if guard else ""
+            yield "table", f"found {self.table!r}", f"at most {longest} bytes{why}"
+        yield from base.tls_errors(self, idle=())
+        yield from base.iam_errors(self, passwords=["password"])
+
+    def notes(self) -> Iterator[str]:
+        older = [key for key in OLDER if getattr(self, key)]
+        if older and not self.by_iam:  # which leaves nothing to hide in a string
+            beside = ", which wins where both say the same" if self.connection_string else ""
+            yield (
+                f"{', '.join(older)}: deprecated, use connection_string for all of the login, such "
+                f"as {EXAMPLE}{beside}"
+            )
+
+
+def parameters(settings: PostgresSettings) -> dict[str, str]:
+    """Return the parameters for libpq: what the connection string does not say, the older keys do.
+
+    Raises:
+        NotAuthorized: nothing is given, or the string cannot be read. libpq's words are left out:
+            they repeat parts of it.
+    """
+    from psycopg import ProgrammingError  # noqa: PLC0415 - only who delivers carries the client
+    from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+
+    older = {name: _text(getattr(settings, key)) for key, name in OLDER.items()}
+    older["host"] = older["host"].removeprefix("[").removesuffix("]")
+    try:
+        said = conninfo_to_dict(_as_libpq(settings.connection_string.reveal()))
+    except ProgrammingError:
+        raise NotAuthorized(
+            "connection_string is neither a key=value list nor a postgresql:// URL: values with "
+            "spaces need 'quotes', and what is special in a URL needs %XX"
+        ) from None
+    found = {name: text for name, text in older.items() if text}
+    found |= {name: str(text) for name, text in said.items()}
+    if not found:
+        raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
+    if settings.by_iam:
+        found = {"user": settings.iam_user, **found, "sslmode": "verify-full"}
+    return found
+
+
+def where(settings: PostgresSettings) -> str:
+    """`host:port/database`, without user and password."""
+    try:
+        found = parameters(settings)
+    except NotAuthorized as error:
+        return f"({error})"
+    hosts = (found.get("host") or found.get("hostaddr") or "localhost").split(",")
+    ports = (found.get("port") or "5432").split(",")
+    ports *= len(hosts) if len(ports) == 1 else 1
+    servers = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=False))
+    return f"{servers}/{found.get('dbname') or found.get('user') or ''}"
+
+
+def _text(value: str | int | Secret | None) -> str:
+    if isinstance(value, Secret):
+        return value.reveal()
+    return "" if value is None else str(value)
+
+
+def _as_libpq(string: str) -> str:
+    """Return the string with libpq's names: MinIO's guide also says `username` and `database`."""
+    if string.startswith(_URLS):
+        return string
+    return _pairs.sub(lambda pair: OLDER.get(pair[1], pair[1]) + pair[2], string)

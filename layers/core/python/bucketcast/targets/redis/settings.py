@@ -1,0 +1,72 @@
+"""The options of `notify_redis`."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+from urllib.parse import urlsplit
+
+from bucketcast.settings.options import REFERENCE, Address, Secret, option
+from bucketcast.targets import base
+
+IAM_EXAMPLE: Final = "arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events"
+_MEMORYDB = ("memorydb:connect", "/")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedisSettings(base.Common, base.TlsSwitched, base.IamLogin):
+    """MinIO's options of `notify_redis`, and TLS, which MinIO has not."""
+
+    address: Address = option("the server, port 6379 unless given", example="localhost:6379")
+    key: str = option("the hash or list that events go to", example="bucketevents")
+    format: Literal["namespace", "access"] = option(
+        "namespace: a hash that mirrors the bucket; access: a list of all events",
+        default="namespace",
+    )
+    user: str = option("the ACL user; the default user unless given", default="")
+    password: Secret = option("the password of the user", default="")
+    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    iam_resource: str = option(
+        "with auth = iam, the ARN of the replication group, serverless cache or MemoryDB cluster",
+        default="",
+        example=IAM_EXAMPLE,
+    )
+    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern(
+        "(?P<service>(?P<cache>elasticache)|memorydb)",
+        r"(?P<type>(?(cache)(?:replicationgroup|serverlesscache):|cluster/))(?P<name>[a-z0-9-]+)",
+    )
+    iam_example: ClassVar[str] = IAM_EXAMPLE
+
+    @property
+    def host(self) -> str:
+        return urlsplit(f"//{self.address}").hostname or "localhost"
+
+    @property
+    def port(self) -> int:
+        return urlsplit(f"//{self.address}").port or 6379
+
+    @property
+    def type(self) -> Literal["hash", "list"]:
+        """What Redis calls the type of the key."""
+        return "hash" if self.format == "namespace" else "list"
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        yield from base.tls_errors(self, encrypted=bool(self.tls))
+        plain = "tls", "found off", "auth = iam needs tls = on"
+        yield from base.iam_errors(
+            self,
+            passwords=["password"],
+            unencrypted=None if self.tls else plain,
+        )
+        if self.by_iam and not self.user:
+            yield "user", "missing", "auth = iam needs the id of the cache's user"
+        elif self.by_iam and self.user.startswith(REFERENCE):
+            yield "user", "found a reference to a secret", "allowed is the text itself"
+        elif self.user and not self.password and not self.by_iam:
+            yield "password", "missing", "a user needs a password"
+
+    def iam_rights(self) -> Sequence[base.Right]:
+        found = self.iam_parts
+        action, divider = ("elasticache:Connect", ":") if found["cache"] else _MEMORYDB
+        user = f"{found['head']}user{divider}{self.user}"
+        return [base.Right([action], [self.iam_resource, user])]

@@ -1,0 +1,81 @@
+"""The options of `notify_webhook`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bucketcast.rules import loops
+from bucketcast.settings.options import REFERENCE, Duration, OnOff, Secret, Url, option, options_of
+from bucketcast.targets import base
+from bucketcast.targets.webhook import signature
+
+MAX_IN_FLIGHT = 256
+MAX_TIMEOUT = 300
+"""Seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookSettings(base.Common, base.TlsUnverified):
+    endpoint: Url = option("where events are posted", example="https://example.org/hook")
+    auth_token: Secret = option(
+        "what Authorization says: a token, sent as Bearer, or scheme and credentials in two words",
+        default="",
+    )
+    signing_secret: Secret = option(
+        "the keys that sign each request as Standard Webhooks has it: whsec_… (HMAC-SHA256) or "
+        "whsk_… (Ed25519); several, separated by spaces, while receivers change keys",
+        default="",
+    )
+    timeout: Duration = option("how long one request may take, from 1ms to 5m", default="10s")
+    cloudevents: OnOff = option(
+        "with shape = ceph: CloudEvents' attributes beside the record, in headers, as a topic's "
+        "cloudevents asks",
+        default="off",
+    )
+    in_flight: int = option(
+        f"how many requests are in flight at once, 1 to {MAX_IN_FLIGHT}; 1 sends one after the "
+        "other",
+        default="32",
+    )
+
+    def validation_errors(self) -> Iterator[base.ValidationError]:
+        token = self.auth_token.reveal()
+        if not token.startswith(REFERENCE):
+            try:
+                authorization(token)
+            except ValueError as error:
+                yield "auth_token", "found ***", f"allowed is {error}"
+        keys = self.signing_secret.reveal()
+        if not keys.startswith(REFERENCE):
+            try:
+                signature.check(keys)
+            except ValueError as error:
+                yield "signing_secret", "found ***", f"allowed are {error}"
+        if self.cloudevents and self.shape != "ceph":
+            yield "cloudevents", f"found beside shape = {self.shape}", "allowed is shape = ceph"
+        if not self.endpoint.isascii():
+            allowed = "allowed is ASCII: %-encoded, and the host in its xn-- form"
+            yield "endpoint", f"found {self.endpoint!r}", allowed
+        limits = (("timeout", 0.001, MAX_TIMEOUT), ("in_flight", 1, MAX_IN_FLIGHT))
+        for name, low, high in limits:
+            value = getattr(self, name)
+            if not isinstance(value, str) and not low <= value <= high:  # a reference is still text
+                yield name, f"found {value:g}", f"allowed is {low:g} to {high}"
+        yield from base.tls_errors(self)
+
+    def notes(self) -> Iterator[str]:
+        idle = [key for key in options_of(base.Tls) if getattr(self, key)]
+        if idle and self.endpoint.lower().startswith("http://"):
+            yield f"{', '.join(idle)}: beside an http:// endpoint they do nothing"
+        yield from loops.note("endpoint", self.endpoint)
+
+
+def authorization(token: str) -> str:
+    """Return what MinIO makes of a token, "" for none.
+
+    Raises:
+        ValueError: MinIO would drop the header.
+    """
+    words = token.split()
+    if len(words) > 2 or not (token.strip().isascii() and token.strip().isprintable()):  # noqa: PLR2004
+        raise ValueError("one word, or scheme and credentials in two, of printable ASCII")
+    return f"Bearer {words[0]}" if len(words) == 1 else " ".join(words)

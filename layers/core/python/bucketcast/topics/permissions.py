@@ -1,0 +1,72 @@
+"""Who may do what with a topic.
+
+An administrator may do everything, an owner everything that the topic's policy does not deny, and
+others what it allows. Without a policy a topic is its owner's alone, also for `sns:Publish`, which
+is to bind it to a bucket.
+"""
+
+from typing import Final, Protocol
+
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import Topic
+from bucketcast.topics.policy import Policy
+
+CREATE: Final = "sns:CreateTopic"
+DELETE: Final = "sns:DeleteTopic"
+GET: Final = "sns:GetTopicAttributes"
+PUBLISH: Final = "sns:Publish"
+SET: Final = "sns:SetTopicAttributes"
+
+
+class Asking(Protocol):
+    """Who asks, as `bucketcast.control.users.User` is."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def admin(self) -> bool: ...
+
+
+def may(user: Asking, action: str, topic: Topic) -> bool:
+    """Whether a user may do this to a topic that is there."""
+    if user.admin:
+        return True
+    said = ""
+    if topic.policy:
+        said = Policy.parse(topic.policy).verdict(user.tenant, user.name, action, topic.arn)
+    if owns(user, topic):
+        return said != "Deny"
+    return said == "Allow"
+
+
+def owns(user: Asking, topic: Topic) -> bool:
+    """Whether the topic is the user's own."""
+    return (topic.tenant, topic.owner) == (user.tenant, user.name)
+
+
+def require(user: Asking, action: str, topic: Topic) -> None:
+    """See that a user may do this.
+
+    Raises:
+        TopicError: it may not.
+    """
+    if not may(user, action, topic):
+        raise TopicError(
+            "AuthorizationError",
+            f"{topic.arn} was created by another user, and no policy allows {action}",
+        )
+
+
+def require_own(user: Asking, topic: Topic, what: str) -> None:
+    """See that a user may do what no policy can allow.
+
+    Raises:
+        TopicError: it is neither the owner nor an administrator.
+    """
+    if not (user.admin or owns(user, topic)):
+        raise TopicError(
+            "AuthorizationError",
+            f"{topic.arn} was created by another user, and no policy can allow {what}",
+        )

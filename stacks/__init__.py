@@ -1,1 +1,0 @@
-"""The infrastructure: one stack, made of one construct an idea."""

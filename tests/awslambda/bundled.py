@@ -1,0 +1,39 @@
+"""Print the folders of a function's bundle and layers, for Lambda's Python on this machine.
+
+python -m tests.awslambda.bundled VERSION FUNCTION LAYER ...
+
+A layer is `core`, `runtime`, `gateway` or `client-<kind>`. It runs in the project's environment,
+which has the CDK; who reads it may have a client only.
+"""
+
+import json
+import platform
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from bucketcast_cdk.bundling import Bundles
+from bucketcast_cdk.platform import Platform
+from bucketcast_cdk.sources import ROOT
+
+CLIENT = "client-"
+
+
+def folders(version: str, function: str, layers: Iterable[str]) -> list[str]:
+    """Return what is on a function's path: its own folder, then those of its layers."""
+    bundles = Bundles(ROOT, Platform(version, platform.machine(), here=False))
+    found = [_layer(bundles, name) for name in layers]
+    return [str(bundles.function(function)), *(str(each / "python") for each in found if each)]
+
+
+def _layer(bundles: Bundles, name: str) -> Path | None:
+    """Build a layer; None for a client that needs no library."""
+    if name == "core":
+        return bundles.core()
+    place = f"clients/{name.removeprefix(CLIENT)}" if name.startswith(CLIENT) else name
+    return bundles.packages(name, ROOT / "layers" / place / "requirements.txt")
+
+
+if __name__ == "__main__":
+    of_python, of_function, *of_layers = sys.argv[1:]
+    sys.stdout.write(json.dumps(folders(of_python, of_function, of_layers)))

@@ -1,0 +1,155 @@
+"""Every mirror shows the same after the same events, whatever their order, split and repetition.
+
+The events are any that move a register, also such as no bucket would send: sequencers and times
+that do not agree, or no sequencer. `test_bucket_model.py` has those of a bucket.
+"""
+
+import os
+import random
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bucketcast.errors import NotConnected, Retryable
+from bucketcast.event import Event
+from tests.contract.oracle import Row, visible
+from tests.contract.trial import DELETE, PUT, Sender, Trial, event, path_of, recorded
+from tests.servers import Arrival
+
+EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "60"))
+COPY = "s3:ObjectCreated:Copy"
+MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
+TAGGED, HOLD = "s3:ObjectCreated:PutTagging", "s3:ObjectCreated:PutLegalHold"
+NAMES = (PUT, PUT, COPY, DELETE, DELETE, MARKER, TAGGED, HOLD)
+KEYS = ("a/b", 'ü +%"},"source":{', "k" * 600)
+VERSIONS = (None, "null", "v1", "v2")
+
+
+def shown(arrivals: Iterable[Arrival], bucket: str) -> dict[str, Row]:
+    """What a mirror shows of a bucket, in the oracle's words; a document's id may be a hash."""
+    rows = {}
+    for arrival in arrivals:
+        record = recorded(arrival.body)
+        found = record["s3"]["object"]
+        if record["s3"]["bucket"]["name"] == bucket:
+            size, etag = found.get("size", 0), found.get("eTag", "")
+            rows[path_of(arrival)] = Row(record["eventName"], size, etag, found["sequencer"])
+    return rows
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Event]:
+    """Events of which no two have one time, or one sequencer."""
+    length = draw(st.integers(1, 12))
+    times = draw(st.permutations(range(1, length + 1)))
+    return [_any_event(draw, order, at) for order, at in enumerate(times, 1)]
+
+
+def _any_event(draw: st.DrawFn, order: int, at: int) -> Event:
+    name, key = draw(st.sampled_from(NAMES)), draw(st.sampled_from(KEYS))
+    sequencer = "" if draw(st.integers(0, 2)) == 0 else f"{order:X}"
+    said = {"size": order * 100 + at, "etag": f"e{at}"}
+    if name not in (PUT, COPY):
+        said = {"size": None, "etag": None}
+    version = draw(st.sampled_from(VERSIONS))
+    return event(key, at, name, sequencer=sequencer, version_id=version, **said)
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> tuple[list[Event], list[list[Event]]]:
+    """A history, and batches that deliver all of it in any order, some of it again."""
+    history = draw(histories())
+    again = draw(st.lists(st.sampled_from(history), max_size=6))
+    stream = draw(st.permutations([*history, *again]))
+    batches: list[list[Event]] = [[]]
+    for one in stream:
+        if draw(st.booleans()) and batches[-1]:
+            batches.append([])
+        batches[-1].append(one)
+    return history, batches
+
+
+def test_any_order_split_and_repetition_ends_in_the_same_rows(mirror: Trial) -> None:
+    senders = (mirror.sender(), mirror.sender())
+    buckets = count()
+
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(deliveries())
+    def converges(delivered: tuple[list[Event], list[list[Event]]]) -> None:
+        history, batches = delivered
+        bucket = f"b{next(buckets)}"
+        for turn, batch in enumerate(batches):
+            assert senders[turn % 2].send([within(bucket, each) for each in batch]) == {}
+        expected = visible(within(bucket, each) for each in history)
+        assert shown(mirror.arrivals(), bucket) == expected
+
+    converges()
+
+
+def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Trial) -> None:
+    """The row shows the time of the overlay, which is newer than either put."""
+    without: dict[str, Any] = {"sequencer": "", "size": None}
+    first, second = (event("a", at, etag=f"e{at}", **without) for at in (3, 4))
+    tagged = event("a", 5, TAGGED, etag=None, **without)
+    sender = mirror.sender()
+    for one in (first, tagged, second, first):
+        assert sender.send([one]) == {}
+        assert shown(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
+    assert shown(mirror.arrivals(), "uploads") == visible([first, second, tagged])
+
+
+def test_a_newest_put_that_is_hidden_takes_an_older_row_away(mirror: Trial) -> None:
+    """Without sequencers, and with an overlay that makes the older row look newer."""
+    without: dict[str, Any] = {"sequencer": "", "size": None}
+    older = event("a", 3, etag="e3", version_id="v1", **without)
+    newest = event("a", 4, etag="e4", version_id="v2", **without)
+    removal = event("a", 5, DELETE, etag=None, version_id="v2", **without)
+    tagged = event("a", 9, TAGGED, etag=None, version_id="v1", **without)
+    sender = mirror.sender()
+    for one in (removal, older, tagged, newest):
+        assert sender.send([one]) == {}
+    assert shown(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
+
+
+def within(bucket: str, each: Event) -> Event:
+    return msgspec.structs.replace(each, bucket=bucket)
+
+
+def test_writers_of_the_same_keys_at_once_agree(mirror: Trial) -> None:
+    source = random.Random(7)  # noqa: S311 - a shuffle
+    history = [_random_event(source, f"k{source.randrange(20)}", at) for at in range(1, 500)]
+    senders = [mirror.sender() for _ in range(4)]
+
+    def write(seed: int) -> None:
+        mine = random.Random(seed)  # noqa: S311
+        stream = mine.sample(history, len(history))
+        while stream:
+            size = mine.randrange(1, 40)
+            stream = _unsent(senders[seed], stream[:size]) + stream[size:]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert shown(mirror.arrivals(), "uploads") == visible(history)
+
+
+def _unsent(sender: Sender, batch: list[Event]) -> list[Event]:
+    """What comes again: others were faster, or a busy server answered too late."""
+    failures = sender.send(batch)
+    final = [each for each in failures.values() if type(each) not in (Retryable, NotConnected)]
+    assert final == []
+    return [batch[index] for index in failures]
+
+
+def _random_event(source: random.Random, key: str, at: int) -> Event:
+    name = source.choice((PUT, PUT, PUT, DELETE, DELETE, MARKER, TAGGED))
+    version = source.choice((None, "v1", "v2"))
+    if name == PUT:
+        return event(key, at, version_id=version)
+    sequencer = "" if name == TAGGED or source.random() < 0.5 else f"{at:X}"
+    more = {"sequencer": sequencer, "size": None, "etag": None}
+    return event(key, at, name, version_id=None if name == MARKER else version, **more)

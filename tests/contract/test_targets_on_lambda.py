@@ -1,0 +1,98 @@
+"""The dispatch function of each kind as Lambda runs it, before the real server.
+
+Its bundle and layers are those of a deploy, started by AWS's runtime interface client in an empty
+environment, on Lambda's Python where the machine has it.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bucketcast.delivery.envelope import Delivery, pack
+from bucketcast.event import Event
+from bucketcast.shapes import minio
+from tests.awslambda.function import NOBODY, Function, bundled
+from tests.contract.trial import Trial, events
+
+MEMORY = 512
+"""MB of a dispatch function, unless it is told otherwise."""
+QUEUE = f"{NOBODY}/000000000000/Bucketcast-target"
+SINCE = round(time.time() * 1_000)
+TRIES = 10
+PAUSE = 1.0
+_numbers = count(1)
+
+
+@pytest.fixture
+def function(one: Trial, tmp_path: Path) -> Iterator[Function]:
+    variables = {
+        "BUCKETCAST_HANDLER": "functions.dispatch.handler",
+        "BUCKETCAST_KIND": one.layout.kind,
+        "BUCKETCAST_ID": "primary",
+        "BUCKETCAST_SETTINGS": json.dumps(one.texts()),
+        "BUCKETCAST_QUEUE_URL": QUEUE,
+        "BUCKETCAST_DEAD_QUEUE_URL": f"{QUEUE}-dead",
+        "BUCKETCAST_SYNC_EVENTS": "off",
+        "POWERTOOLS_SERVICE_NAME": "dispatch",
+        "POWERTOOLS_METRICS_NAMESPACE": "Bucketcast",
+        "AWS_LAMBDA_FUNCTION_NAME": "Bucketcast-target",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(MEMORY),
+    }
+    path = bundled("dispatch", "core", "runtime", f"client-{one.layout.kind}")
+    with Function(tmp_path, "functions.startup.handler", variables, path) as running:
+        yield running
+
+
+def test_it_delivers_within_its_memory(one: Trial, function: Function) -> None:
+    assert _failed(function, _batch(events(500))) == [], function.log
+    assert sorted(one.paths()) == sorted(map(minio.path, events(500)))
+    assert function.peak < MEMORY
+
+
+def test_frozen_while_its_server_restarts_it_connects_again(one: Trial, function: Function) -> None:
+    assert _failed(function, _batch(events(2, "before"))) == [], function.log
+    one.server.stop()
+    one.server.start_again()
+    batch = _batch(events(5))
+    # A try that failed is repeated by the queue, and dispatch waits a while after it.
+    assert any(_failed(function, batch) == [] for _ in _tries()), function.log
+    assert {minio.path(each) for each in events(5)} <= set(one.paths())
+
+
+def _tries() -> Iterator[int]:
+    for number in range(TRIES):
+        if number:
+            time.sleep(PAUSE)
+        yield number
+
+
+def _failed(function: Function, batch: dict[str, Any]) -> list[str]:
+    return [each["itemIdentifier"] for each in function(batch)["batchItemFailures"]]
+
+
+def _batch(some: Sequence[Event]) -> dict[str, Any]:
+    """Return what Lambda hands over of the queue: a message with these events."""
+    deliveries = [Delivery(rule="rule", event=each) for each in some]
+    return {"Records": [_record(packed.body) for packed in pack(deliveries, SINCE)]}
+
+
+def _record(body: str) -> dict[str, Any]:
+    return {
+        "messageId": f"message-{next(_numbers)}",
+        "receiptHandle": "handle",
+        "body": body,
+        "attributes": {
+            "ApproximateReceiveCount": "1",
+            "SentTimestamp": str(SINCE),
+            "ApproximateFirstReceiveTimestamp": str(SINCE),
+        },
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:Bucketcast-target",
+        "awsRegion": "us-east-1",
+    }

@@ -1,0 +1,104 @@
+"""On AWS a webhook connects to public addresses, and to others by name only."""
+
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bucketcast.errors import NotConnected
+from bucketcast.settings import options
+from bucketcast.settings.egress import VARIABLE
+from bucketcast.targets.webhook import Target, client
+from tests.contract.diagnoses import fault, findings
+from tests.contract.test_webhook import event
+from tests.servers.webhook import WebhookServer
+
+
+@pytest.fixture
+def webhook(server: Callable[[str], Any]) -> WebhookServer:
+    found: WebhookServer = server("webhook")
+    return found
+
+
+def port(webhook: WebhookServer) -> str:
+    return webhook.address.rpartition(":")[2]
+
+
+def outcome(webhook: WebhookServer, host: str) -> str:
+    """Why the target is refused, by probe and by delivery; "" where both succeed."""
+    url = f"http://{host}:{port(webhook)}/open"
+    with Target(options.read(Target.Settings, {"endpoint": url, "in_flight": "2"})) as target:
+        failures = target.send([event("a"), event("b"), event("c")])
+        if not failures:
+            target.probe()
+            return ""
+        with pytest.raises(NotConnected) as refused:
+            target.probe()
+        assert {type(error) for error in failures.values()} == {NotConnected}
+        assert {str(error) for error in failures.values()} == {str(refused.value)}
+        return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:127.0.0.1]"]
+)
+def test_loopback_gets_nothing_however_it_is_written(
+    webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, "none")
+    why = outcome(webhook, host)
+    assert "is a loopback address, which allow_private has to name" in why
+    assert webhook.requests() == []
+    monkeypatch.setenv(VARIABLE, "127.0.0.0/8,::1")
+    assert outcome(webhook, host) == ""
+    monkeypatch.delenv(VARIABLE)
+    assert outcome(webhook, host) == ""
+
+
+def test_doctor_does_not_connect_where_the_target_would_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, "none")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        url = f"http://localhost:{listener.getsockname()[1]}/open"
+        with Target(options.read(Target.Settings, {"endpoint": url})) as target:
+            found = fault(target, "tcp")
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+            monkeypatch.setenv(VARIABLE, "localhost")
+            assert {each.status for each in findings(target)} == {"ok"}
+    assert "127.0.0.1 is a loopback address, which allow_private has to name" in found.found
+    assert "allow_private" in found.hint
+
+
+def test_link_local_addresses_are_never_connected_to(
+    webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "0.0.0.0/0,169.254.169.254")
+    for host in ("169.254.169.254", "0xa9fea9fe", "[::ffff:169.254.169.254]"):
+        assert "link-local" in outcome(webhook, host)
+
+
+def test_the_address_counts_that_a_name_has_at_the_connection(
+    webhook: WebhookServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "127.0.0.1")
+    plain, addresses = client.handle, ["127.0.0.1"]
+
+    def handle(settings: Any) -> Any:
+        import pycurl  # noqa: PLC0415 - as in the client
+
+        made = plain(settings)
+        answer = f"+hook.test:{port(webhook)}:{addresses[0]}"  # what DNS says
+        made.setopt(pycurl.RESOLVE, [answer])
+        return made
+
+    monkeypatch.setattr(client, "handle", handle)
+    assert outcome(webhook, "hook.test") == ""
+    addresses[0] = "127.0.0.2"
+    assert "127.0.0.2 is a loopback address" in outcome(webhook, "hook.test")
+    addresses[0] = "169.254.169.254"
+    assert "link-local" in outcome(webhook, "hook.test")
+    assert len(webhook.requests()) == 3

@@ -1,0 +1,166 @@
+"""A webhook's signatures, as receivers verify them: the library of Standard Webhooks, and ours."""
+
+import base64
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nacl.signing import SigningKey
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from bucketcast.errors import ConfigErrors, NotAuthorized
+from bucketcast.event import Event
+from bucketcast.settings import options
+from bucketcast.targets.webhook import Target
+from bucketcast.targets.webhook.signature import Signer
+from tests.contract.test_webhook import event
+from tests.servers.machine import ports
+from tests.servers.receiver import Answer, Request
+from tests.servers.webhook import WebhookServer
+
+OLD = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+NEW = "whsec_" + base64.b64encode(bytes(range(64, 96))).decode()
+OTHER = "whsec_" + base64.b64encode(bytes(24)).decode()
+SEED = bytes(range(100, 132))
+PRIVATE = "whsk_" + base64.b64encode(SEED).decode()
+PUBLIC = "whpk_" + base64.b64encode(bytes(SigningKey(SEED).verify_key)).decode()
+CONSUMER = Path(__file__).parents[2] / "examples" / "consumers" / "webhook.py"
+
+
+@pytest.fixture
+def webhook(server: Callable[[str], Any]) -> WebhookServer:
+    found: WebhookServer = server("webhook")
+    return found
+
+
+@contextmanager
+def target(webhook: WebhookServer, keys: str, **more: str) -> Iterator[Target]:
+    texts = webhook.settings(signing_secret=keys, **more)
+    with Target(options.read(Target.Settings, texts)) as made:
+        yield made
+
+
+def sent(webhook: WebhookServer, keys: str, one: Event) -> Request:
+    with target(webhook, keys) as made:
+        assert made.send([one]) == {}
+    (request,) = webhook.requests()
+    return request
+
+
+def test_the_library_verifies_what_arrives(webhook: WebhookServer) -> None:
+    one = event("é \ufffe.jpg", size=7)
+    request = sent(webhook, OLD, one)
+    assert request.headers["webhook-id"] == one.id
+    Webhook(OLD).verify(request.body, request.headers)
+    for body, key in ((request.body + b" ", OLD), (request.body, NEW)):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(key).verify(body, request.headers)
+
+
+def test_while_keys_change_each_receiver_finds_its_own(webhook: WebhookServer) -> None:
+    request = sent(webhook, f"{NEW} {PRIVATE}\n{OLD}", event("a"))
+    for key in (OLD, NEW):
+        Webhook(key).verify(request.body, request.headers)
+    with pytest.raises(WebhookVerificationError):
+        Webhook(OTHER).verify(request.body, request.headers)
+    first, second, third = request.headers["webhook-signature"].split(" ")
+    assert [each.split(",")[0] for each in (first, second, third)] == ["v1", "v1a", "v1"]
+    about = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}."
+    signature = base64.b64decode(second.partition(",")[2])
+    SigningKey(SEED).verify_key.verify(about.encode() + request.body, signature)
+
+
+def test_a_retry_has_the_same_id_and_a_signature_of_its_own_time() -> None:
+    times = iter((1_000.9, 1_060.2))
+    signer = Signer(OLD, clock=lambda: next(times))
+    first, second = signer.headers("id", b"{}"), signer.headers("id", b"{}")
+    assert [first[0], second[0]] == ["webhook-timestamp: 1000", "webhook-timestamp: 1060"]
+    assert first[1] != second[1]
+
+
+def test_the_vector_of_the_specification() -> None:
+    signer = Signer("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", clock=lambda: 1_614_265_330)
+    assert signer.headers("msg_p5jXN8AQM9LWM0D4loKWxJek", b'{"test": 2432232314}') == [
+        "webhook-timestamp: 1614265330",
+        "webhook-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    ]
+
+
+def test_without_a_key_nothing_is_signed(webhook: WebhookServer) -> None:
+    headers = sent(webhook, "", event("a")).headers
+    assert "webhook-signature" not in headers
+    assert "webhook-timestamp" not in headers
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "s3cretword",
+        "whsec_",
+        "whsec_c2hvcnQ=",
+        "whsec_not/base64!" + "x" * 40,
+        PRIVATE[:-8],
+        f"{OLD} {PUBLIC}",
+        PRIVATE.replace("whsk_", "whsk_ "),
+    ],
+)
+def test_a_key_of_another_form_is_refused_unseen(webhook: WebhookServer, keys: str) -> None:
+    with target(webhook, keys) as made:
+        ((key, found, allowed),) = Target.check(made.settings)
+        assert (key, found) == ("signing_secret", "found ***")
+        assert "whsec_" in allowed
+        for attempt in (lambda: made.send([event("a")]), made.probe):
+            with pytest.raises(NotAuthorized, match="signing_secret: allowed") as refused:
+                attempt()
+            assert keys[7:] not in str(refused.value) or not keys[7:]
+    assert webhook.requests() == []
+
+
+def test_a_public_key_that_is_another_pairs_is_refused() -> None:
+    with pytest.raises(ValueError, match="whsk_"):
+        Signer("whsk_" + base64.b64encode(SEED + bytes(32)).decode())
+
+
+def test_keys_are_shown_nowhere(webhook: WebhookServer) -> None:
+    webhook.answer(Answer(status=401))
+    with target(webhook, OLD) as made:
+        (error,) = made.send([event("a")]).values()
+        for text in (repr(made.settings), str(made.settings), str(error), made.where):
+            assert OLD[6:] not in text
+
+
+def test_plain_text_in_a_file_is_a_secret() -> None:
+    assert options.options_of(Target.Settings)["signing_secret"].hides(OLD)
+    with pytest.raises(ConfigErrors) as refused:
+        options.read(Target.Settings, {"signing_secret": OLD})
+    assert OLD not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "theirs", "fails"),
+    [
+        (f"{NEW} {OLD}", OLD, False),
+        (OLD, NEW, True),
+        (PRIVATE, PUBLIC, False),
+        (OLD, PUBLIC, True),
+        ("", OLD, True),
+    ],
+)
+def test_the_example_accepts_only_what_is_signed(
+    tmp_path: Path, webhook: WebhookServer, keys: str, theirs: str, *, fails: bool
+) -> None:
+    port = ports(tmp_path, "webhook")["webhook"]
+    environ = {**os.environ, "SIGNING_SECRET": theirs}
+    command = [sys.executable, str(CONSUMER), "--port", str(port)]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        with target(webhook, keys, endpoint=f"http://127.0.0.1:{port}/") as made:
+            failures = made.send([event("a b.jpg", size=7)])
+        program.terminate()
+    assert [type(error) for error in failures.values()] == [NotAuthorized] * fails

@@ -1,0 +1,58 @@
+"""Run the `bucketcast` command in a process that is forked from one which has imported it all.
+
+To import boto3 and the package takes most of a command's time, and these tests run hundreds. Each
+still has a process, an environment and a folder of its own, and ends as the installed script does.
+"""
+
+import multiprocessing
+import os
+import pkgutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bucketcast import cli
+from tests.ran import Ran
+
+COMMAND = Path(sys.executable).with_name("bucketcast")
+
+_MODULES = [f"{cli.__name__}.{each.name}" for each in pkgutil.iter_modules(cli.__path__)]
+_FORKED = multiprocessing.get_context("forkserver")
+_FORKED.set_forkserver_preload([__name__, "boto3", *_MODULES])
+
+
+def run(
+    arguments: Sequence[str], folder: Path, environment: Mapping[str, str], *, within: float
+) -> Ran:
+    """Wait for it to end; a command that takes longer is killed, and TimeoutExpired is raised."""
+    with tempfile.TemporaryDirectory() as printed:
+        out, err = Path(printed, "out"), Path(printed, "err")
+        process = _FORKED.Process(
+            target=_command, args=(list(arguments), folder, dict(environment), out, err)
+        )
+        process.start()
+        process.join(within)
+        code = process.exitcode
+        if code is None:
+            process.kill()
+            process.join()
+        process.close()
+        ran = Ran(-1 if code is None else code, out.read_text("utf-8"), err.read_text("utf-8"))
+    if code is None:
+        raise subprocess.TimeoutExpired([str(COMMAND), *arguments], within, ran.out, ran.err)
+    return ran
+
+
+def _command(
+    arguments: list[str], folder: Path, environment: dict[str, str], out: Path, err: Path
+) -> None:
+    for path, stream in ((out, sys.stdout), (err, sys.stderr)):
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), stream.fileno())
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [str(COMMAND), *arguments]
+    sys.exit(cli.main())

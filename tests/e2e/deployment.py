@@ -1,0 +1,176 @@
+"""A system for the tests alone: its own emulator, port and folder, deployed as `make up` does."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers.machine import ports
+from tests.servers.postgres import PostgresServer
+from tests.servers.redis import LIMITED_PASSWORD, LIMITED_USER, RedisServer
+from tests.servers.webhook import WebhookServer
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDER = ROOT / "tests" / "e2e" / "recorder"
+STACK = "Bucketcast"
+UP_SECONDS = 400.0
+STOP_SECONDS = 180.0
+"""Each function that ran has left thousands of files to be deleted, on a disk that may be busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumers:
+    """The servers behind the targets; `flaky` is the webhook that is told to misbehave."""
+
+    webhook: WebhookServer
+    flaky: WebhookServer
+    postgres: PostgresServer
+    redis: RedisServer
+
+    def targets(self) -> dict[str, dict[str, str]]:
+        """The tables of bucketcast.toml by `<kind>.<id>`, as a user would write them."""
+        ca = str(self.webhook.tls.ca)  # a path, which is what people have
+        https = self.webhook.tls_settings(cert_authority=ca)
+        verified = self.postgres.tls_settings(cert_authority=ca)
+        limited = {"user": LIMITED_USER, "password": LIMITED_PASSWORD}
+        encrypted = self.redis.tls_settings(cert_authority=ca, **limited)
+        return {
+            "webhook.primary": https,
+            "webhook.bulk": {**https, "endpoint": https["endpoint"] + "/bulk"},
+            "webhook.flaky": self.flaky.settings(),
+            "postgres.mirror": {**verified, "table": "mirror", "format": "namespace"},
+            "postgres.log": {**verified, "table": "log", "format": "access"},
+            "redis.mirror": {**encrypted, "key": "ev:mirror", "format": "namespace"},
+            "redis.log": {**encrypted, "key": "ev:log", "format": "access"},
+        }
+
+
+BUCKETS = {
+    "uploads": {"via": "sqs"},
+    "crowded": {"via": "sqs"},
+    "versions": {"via": "sqs"},
+    # These two are there before the deploy, with notifications of their own.
+    "archive": {"create": "false", "via": "eventbridge"},
+    "found": {"create": "false", "via": "sqs"},
+}
+SNS_TOPIC = "arn:aws:sns:us-east-1:000000000000:uploads"
+PROFILES = {"webhook.bulk": "throughput"}
+ENTRY = {
+    "minio": {"token": "minio-s3cret", "dialect": "minio", "buckets": "premises,team-*"},
+    "rgw": {"token": "rgw-s3cret", "dialect": "ceph", "buckets": "premises"},
+}
+FEW = "2"
+"""Batches at once for a target: each is a process of the emulator, and they start all together."""
+
+
+def write_configuration(
+    file: Path, buckets: Mapping[str, Mapping[str, str]], targets: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Write a bucketcast.toml: tables of buckets by name, and of targets by `<kind>.<id>`."""
+    # The gateway runs as a process here, and its calls are judged by the rights of its function.
+    lines = ['object_facts = "on"', 'control = "on"', "[topics]", 'pull = "on"']
+    for name, bucket in buckets.items():
+        lines += [f"[bucket.{name}]", *_keys(bucket)]
+    for name, settings in targets.items():
+        deploy = {"max_concurrency": FEW, "profile": PROFILES.get(name, "latency")}
+        lines += [f"[notify_{name}]", *_keys(settings)]
+        lines += [f"[notify_{name}.deploy]", *_keys(deploy)]
+    for name, source in ENTRY.items():
+        lines += [f"[entry.{name}]", *_keys(source)]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _keys(table: Mapping[str, str]) -> list[str]:
+    return [
+        f"{key} = {value if value in ('true', 'false') else _quoted(value)}"
+        for key, value in table.items()
+    ]
+
+
+def _quoted(text: str) -> str:
+    return "'''" + text + "'''"
+
+
+class Local:
+    """`make up` and `make stop` with a folder and a port of the tests' own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        reserved = ports(folder, "ministack", "gateway")
+        self.port, self.gateway_port = reserved["ministack"], reserved["gateway"]
+        self.log = folder / "logs" / "ministack.log"
+        self.env_file = folder / "env"
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def calls(self) -> Path:
+        """Where the functions write down what they call."""
+        return self.folder / "calls"
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """The caller's, without what would lead to another AWS or change the configuration."""
+        foreign = ("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_", "GATEWAY_")
+        kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
+        own = {
+            "BUCKETCAST_LOCAL": str(self.folder),
+            "MINISTACK_PORT": str(self.port),
+            "GATEWAY_PORT": str(self.gateway_port),
+            "BUCKETCAST_RECORDER": str(RECORDER),
+            "BUCKETCAST_CALLS": str(self.calls),
+        }
+        return kept | own | more
+
+    def start_emulator(self) -> None:
+        """Only the emulator, as `up` would start it first of all."""
+        self._python("-c", "from localstack import emulator; emulator.ensure()")
+
+    def up(self, config: Path) -> str:
+        """Deploy; return what was printed. Its log's end is in what it prints when it fails."""
+        return self._python("-m", "localstack.up", "--config", str(config))
+
+    def stop(self) -> None:
+        """End it, whatever state it is in."""
+        subprocess.run(
+            [sys.executable, "-m", "localstack.stop"],
+            cwd=ROOT,
+            env=self.environment(),
+            check=True,
+            timeout=STOP_SECONDS,
+        )
+
+    def exported(self) -> dict[str, str]:
+        """What a shell has that read `.local/env`, and nothing else of AWS."""
+        answer = subprocess.run(
+            ["sh", "-c", 'set -a; . "$0"; set +a; env -0', str(self.env_file)],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        )
+        pairs = (line.partition("=") for line in answer.stdout.split("\0") if line)
+        return {name: text for name, _, text in pairs}
+
+    def log_tail(self, lines: int = 30) -> str:
+        try:
+            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+        except FileNotFoundError:
+            return "(the emulator has no log)"
+
+    def _python(self, *arguments: str) -> str:
+        answer = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=UP_SECONDS,
+        )
+        assert answer.returncode == 0, f"{arguments} failed\n{answer.stdout}\n{answer.stderr}"
+        return answer.stdout

@@ -1,0 +1,134 @@
+"""`docs/deploy.md`: each command, in its order, as a newcomer types it, against a local AWS.
+
+What makes the deploy local is in `~/.cdk.json`, where people keep such settings: the commands are
+run as they are written.
+"""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import boto3
+import pytest
+
+from tests.conftest import start_or_fail
+from tests.e2e.deployment import ROOT, Local
+from tests.servers.tls import Tls
+from tests.servers.webhook import WebhookServer
+
+PAGE = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ACCOUNT: Final = "111122223333"
+REGION: Final = "eu-central-1"
+SECONDS = 400.0
+ASKS = "cdk destroy"
+"""It wants a terminal, where it is answered y."""
+
+
+def commands() -> list[str]:
+    """Return the commands of the page, as they are written."""
+    lines = "".join(BLOCK.findall(PAGE)).splitlines()
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+@pytest.fixture
+def alone(servers_folder: Path) -> Iterator[Local]:
+    """A local AWS with nothing in it."""
+    local = Local(servers_folder / "deploy-page")
+    local.start_emulator()
+    yield local
+    local.stop()
+
+
+@pytest.fixture
+def receiver(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
+    server = start_or_fail("webhook", servers_folder / "deploy-page-webhook", tls)
+    assert isinstance(server, WebhookServer)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The checkout, but that what is written stays out of it."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for each in ROOT.iterdir():
+        if each.name not in (".git", "cdk.out"):
+            (folder / each.name).symlink_to(each)
+    return folder
+
+
+def test_each_command_does_what_the_page_says(
+    alone: Local, receiver: WebhookServer, checkout: Path, tmp_path: Path
+) -> None:
+    settings = receiver.settings()
+    environment = _environment(alone, tmp_path)
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=alone.endpoint,
+        region_name=REGION,
+        aws_access_key_id=ACCOUNT,
+        aws_secret_access_key="test",
+    )
+    s3.create_bucket(
+        Bucket="example-uploads", CreateBucketConfiguration={"LocationConstraint": REGION}
+    )
+    wanted = commands()
+    assert len(wanted) > 10
+    for command in wanted:
+        asks = ASKS in command
+        ran = subprocess.run(
+            ["script", "-qec", command, "/dev/null"] if asks else ["bash", "-c", command],
+            cwd=checkout,
+            env=environment,
+            input="y\n" if asks else settings["auth_token"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        assert ran.returncode == 0, f"{command}\n{ran.stdout[-3_000:]}{ran.stderr[-3_000:]}"
+        if command.startswith("cp "):
+            _edit(checkout, settings["endpoint"])
+        if command.startswith("bucketcast test"):
+            assert len(receiver.received()) == 1
+    # The stack has gone, and with it its entry in the bucket's notifications.
+    left = s3.get_bucket_notification_configuration(Bucket="example-uploads")
+    assert "QueueConfigurations" not in left
+    s3.close()
+
+
+def _environment(local: Local, folder: Path) -> dict[str, str]:
+    """Return what a newcomer's shell has after what the page says, here for the local AWS."""
+    home = folder / "home"
+    home.mkdir()
+    context = {"context": {"local": "true"}, "requireApproval": "never"}
+    (home / ".cdk.json").write_text(json.dumps(context), encoding="utf-8")
+    programs = [".venv/bin", ".local/aws-cli-venv/bin"]
+    return local.environment(
+        AWS_ENDPOINT_URL=local.endpoint,
+        AWS_REGION=REGION,
+        AWS_DEFAULT_REGION=REGION,
+        AWS_ACCESS_KEY_ID=ACCOUNT,
+        AWS_SECRET_ACCESS_KEY="test",
+        AWS_EC2_METADATA_DISABLED="true",
+        HOME=str(home),
+        PYENV_ROOT=os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv")),
+        PATH=os.pathsep.join([*(str(ROOT / each) for each in programs), os.environ["PATH"]]),
+    )
+
+
+def _edit(checkout: Path, endpoint: str) -> None:
+    """Write one's own webhook into the copied example, and the other files that the page names."""
+    text = (checkout / "production.toml").read_text("utf-8")
+    edited = text.replace("https://hooks.example.com/bucket-events", endpoint)
+    assert edited != text
+    (checkout / "production.toml").write_text(edited, encoding="utf-8")
+    _, _, rest = edited.partition("[ingest]")
+    for name in ("staging", "virginia"):
+        (checkout / f"{name}.toml").write_text(f"[ingest]{rest}", encoding="utf-8")

@@ -1,0 +1,79 @@
+"""Poison among many: its neighbours arrive, `dlq` says why it did not, and redrives it."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.e2e.arrivals import posted
+from tests.e2e.records import message, record
+from tests.e2e.system import System
+from tests.servers.receiver import Answer
+
+EVENTS = 10_000
+POISON = range(7, EVENTS, 500)
+ARN = "webhook.flaky"
+
+
+def test_poison_is_listed_shown_mended_and_redriven(
+    system: System, prefix: str, rule: Callable[..., None]
+) -> None:
+    flaky = system.consumers.flaky
+    rule(ARN)
+    arn, dead = system.targets[ARN]["arn"], system.targets[ARN]["dead"]
+    names = [
+        f"{prefix}{'bad' if number in POISON else 'good'}-{number}.jpg" for number in range(EVENTS)
+    ]
+    records = [record(name, number) for number, name in enumerate(names)]
+    good = Counter(f"uploads/{name}" for name in names if "good-" in name)
+    poison = {name for name in names if "bad-" in name}
+
+    def arrived() -> Counter[str]:
+        return Counter(each.key for each in posted(flaky, f"uploads/{prefix}"))
+
+    flaky.answer(Answer(status=422, body="no such cat", match=f"{prefix}bad-"))
+    try:
+        system.send(
+            system.ingress, [message(*records[at : at + 50]) for at in range(0, EVENTS, 50)]
+        )
+        system.until_equal("each neighbour once", arrived, good)
+        system.until_equal("the poison", lambda: system.depth(dead), len(poison))
+        listed = system.bucketcast("dlq", "ls", arn, "--prefix", prefix, "--json").document
+        (group,) = listed["reasons"]
+        assert "answered 422: no such cat" in group["reason"]
+        assert (group["error"], group["events"]) == ("Rejected", len(poison))
+        (shown,) = system.bucketcast(
+            "dlq", "show", arn, "--id", group["example"], "--json"
+        ).document["dead_letters"]
+        (event,) = shown["events"]
+        assert event["key"] in poison
+        assert json.loads(event["body"])["Key"] == f"uploads/{event['key']}"
+        again = system.bucketcast("dlq", "redrive", arn, "--limit", "1", "--json").document
+        assert again["events"] == 1
+        system.until_equal("it is back", lambda: system.depth(dead), len(poison))
+    finally:
+        flaky.answer()
+    dry = system.bucketcast("dlq", "redrive", arn, "--dry-run", "--json").document
+    assert dry["events"] == len(poison)
+    told = system.bucketcast("dlq", "redrive", arn, "--rate", "100", "--json").document
+    assert (told["events"], told["failed"], told["unusable"]) == (len(poison), {}, {})
+    everything = good + Counter(f"uploads/{name}" for name in poison)
+    system.until_equal("all of them, once", arrived, everything)
+    assert system.depth(dead) == 0
+
+
+def test_a_message_that_no_source_reads_is_exported_and_purged(
+    system: System, tmp_path: Path
+) -> None:
+    system.sqs.send_message(QueueUrl=system.ingress, MessageBody="hello \x09 there")
+    dead = f"{system.ingress}-dead"
+    system.until_equal("the dead letter", lambda: system.depth(dead), 1)
+    ran = system.bucketcast("dlq", "show", "ingress")
+    assert "no JSON object" in ran.out
+    assert "hello \\t there" in ran.out
+    (line,) = system.bucketcast("dlq", "export", "ingress").out.splitlines()
+    assert json.loads(line)["message"]["body"] == "hello \t there"
+    path = str(tmp_path / "removed.ndjson")
+    assert system.bucketcast("dlq", "purge", "ingress", "--file", path, "--yes").code == 0
+    assert json.loads(Path(path).read_text())["id"] == json.loads(line)["id"]
+    assert system.depth(dead) == 0

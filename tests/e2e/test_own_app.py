@@ -1,0 +1,103 @@
+"""`examples/cdk`: the built wheel in an empty environment, and an app that uses its construct."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import start_or_fail
+from tests.e2e import iam
+from tests.e2e.deployment import ROOT
+from tests.e2e.system import System
+from tests.servers.tls import Tls
+from tests.servers.webhook import WebhookServer
+
+EXAMPLE = ROOT / "examples" / "cdk"
+CDK = ROOT / "node_modules" / ".bin" / "cdk"
+STACK = "Photos"
+SECONDS = 400.0
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that has the wheel and what it asks for, nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    build = ["-m", "uv", "build", "--no-build-isolation", "--offline", "--out-dir", str(folder)]
+    _run([sys.executable, *build], ROOT)
+    (wheel,) = folder.glob("*.whl")
+    # The versions of the lock, without its hashes: those are for the platforms that it names.
+    pinned = [
+        line.partition(" ")[0]
+        for line in (ROOT / "requirements" / "deploy.txt").read_text("utf-8").splitlines()
+        if "==" in line.partition(" ")[0]
+    ]
+    (folder / "constraints.txt").write_text("\n".join(pinned), encoding="utf-8")
+    _run([sys.executable, "-m", "venv", str(folder / "venv")], folder)
+    programs = folder / "venv" / "bin"
+    pip = ["install", "--quiet", "--constraint", str(folder / "constraints.txt")]
+    _run([str(programs / "python"), "-m", "pip", *pip, f"{wheel}[cdk]"], folder)
+    return programs
+
+
+@pytest.fixture
+def receiver(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
+    server = start_or_fail("webhook", servers_folder / "e2e" / "own-app", tls)
+    assert isinstance(server, WebhookServer)
+    yield server
+    server.stop()
+
+
+def test_the_example_is_deployed_and_an_event_of_its_bucket_arrives(
+    system: System, installed: Path, receiver: WebhookServer, tmp_path: Path
+) -> None:
+    app = tmp_path / "app"
+    shutil.copytree(EXAMPLE, app)
+    config = app / "local.toml"
+    text = config.read_text("utf-8")
+    (endpoint,) = [line for line in text.splitlines() if line.startswith("endpoint")]
+    here = "\n".join(f'{key} = "{value}"' for key, value in receiver.settings().items())
+    config.write_text(text.replace(endpoint, here), encoding="utf-8")
+    environment = system.environment | {
+        "PATH": f"{installed}:{system.environment['PATH']}",
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",
+    }
+    cdk = [str(CDK), "--context", "local=true", "--no-notices", "--no-version-reporting"]
+    outputs = tmp_path / "outputs.json"
+    deploy = ["deploy", "--require-approval", "never", "--outputs-file", str(outputs)]
+    _run([*cdk, *deploy], app, environment)
+    try:
+        bucket = json.loads(outputs.read_text("utf-8"))[STACK]["Bucket"]
+        arn = "arn:minio:sqs::primary:webhook"
+        add = ["event", "add", bucket, arn, "--event", "put"]
+        _run([str(installed / "bucketcast"), "--stack", STACK, *add], app, environment)
+        system.put(bucket, "one.jpg")
+        wanted = [f"{bucket}/one.jpg"]
+        system.until("the event", lambda: _keys(receiver), lambda seen: seen == wanted)
+        calls = iam.recorded(system.local.calls)
+        assert any(each.function == f"{STACK}-webhook-primary" for each in calls)
+        assert system.refused(calls, STACK) == []
+        system.s3.delete_object(Bucket=bucket, Key="one.jpg")
+    finally:
+        _run([*cdk, "destroy", "--force"], app, environment)
+
+
+def _keys(receiver: WebhookServer) -> list[str]:
+    return [json.loads(each.body)["Key"] for each in receiver.received()]
+
+
+def _run(command: Sequence[str], cwd: Path, environment: dict[str, str] | None = None) -> None:
+    ran = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert ran.returncode == 0, f"{command[:3]}\n{ran.stdout[-2_000:]}{ran.stderr[-4_000:]}"

@@ -1,0 +1,218 @@
+"""Ceph's counters against a hand count, what waits, and one upload for ten topics."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.commands import COMMAND
+from tests.e2e.records import message, record
+from tests.e2e.secure_gateway import client
+from tests.e2e.system import System
+from tests.servers.receiver import Answer, Request
+
+BUCKET = "uploads"
+EVENTS, REFUSED = 360, 120
+MANY = 10_000
+MEMORY = 64 << 20
+"""Bytes that ten thousand events may take beyond one: as many as one read of SQS holds."""
+NOTIFICATIONS, MATCHING = 1_000, 10
+SECONDS = 240.0
+
+
+@pytest.fixture
+def bound(system: System, prefix: str) -> Iterator[Callable[..., str]]:
+    """Make a topic that posts to a path of its own, and bind it to keys; all go in the end."""
+    sns, s3 = client(system, "sns"), client(system, "s3")
+    made: dict[str, str] = {}
+
+    def make(short: str, below: str = "", **attributes: str) -> str:
+        name = f"{prefix.strip('/')}-{short}"
+        endpoint = f"http://{system.consumers.flaky.address}/open/{prefix}{short}"
+        given = {"push-endpoint": endpoint, **attributes}
+        made[name] = str(sns.create_topic(Name=name, Attributes=given)["TopicArn"])
+        rules = [{"Name": "prefix", "Value": prefix + below}]
+        wanted: dict[str, Any] = {
+            "Id": name,
+            "TopicArn": made[name],
+            "Events": ["s3:ObjectCreated:*"],
+        }
+        wanted["Filter"] = {"Key": {"FilterRules": rules}}
+        s3.put_bucket_notification_configuration(
+            Bucket=BUCKET, NotificationConfiguration={"TopicConfigurations": [wanted]}
+        )
+        return name
+
+    yield make
+    for name, arn in made.items():
+        words = ("--bucket", BUCKET, "--notification-id", name)
+        assert system.bucketcast("notification", "rm", *words).code == 0
+        sns.delete_topic(TopicArn=arn)
+    sns.close()
+    s3.close()
+
+
+def requests(system: System, prefix: str, short: str) -> list[Request]:
+    """All that came to a path."""
+    path = f"/open/{prefix}{short}"
+    return [each for each in system.consumers.flaky.requests() if each.path == path]
+
+
+def arrived(system: System, prefix: str, short: str) -> Counter[str]:
+    """How often each key was taken at a path."""
+    bodies = [each.body for each in requests(system, prefix, short) if each.status == 200]
+    found = (json.loads(body)["Records"][0]["s3"]["object"]["key"] for body in bodies)
+    return Counter(key.removeprefix(prefix) for key in found)
+
+
+def refusals(system: System, prefix: str, short: str) -> int:
+    """How many requests were refused at a path."""
+    return sum(each.status != 200 for each in requests(system, prefix, short))
+
+
+def counters(system: System) -> Counter[str]:
+    ran = system.bucketcast("stats", "--json")
+    assert ran.code == 0, ran.err
+    return Counter(ran.document["topics"])
+
+
+def test_counters_after_an_hour_of_events_equal_a_hand_count(
+    system: System, bound: Callable[..., str], prefix: str
+) -> None:
+    """An event every ten seconds of its own clock; the endpoint refuses those of 20 minutes."""
+    system.until_settled()
+    before = counters(system)
+    topics = {
+        "kept": {"persistent": "true"},
+        "few": {"persistent": "true", "max_retries": "1", "retry_sleep_duration": "0"},
+        "short": {"persistent": "true", "time_to_live": "4", "retry_sleep_duration": "1"},
+        "once": {},
+    }
+    for short, attributes in topics.items():
+        bound(short, **attributes)
+    bound("some", below="even/", persistent="true")
+    keys = [f"{'odd' if place % 2 else 'even'}/{place}" for place in range(EVENTS)]
+    hook = system.consumers.flaky
+    hook.answer(Answer(status=503, match='"eventTime":"2026-01-02T03:[23]'))
+    spaced = [record(prefix + key, place * 10_000) for place, key in enumerate(keys)]
+    no_topics = [record(f"elsewhere/{prefix}{place}", place) for place in range(9)]
+    hour = [*spaced, *no_topics]
+    system.send(system.ingress, [message(*hour[at : at + 15]) for at in range(0, len(hour), 15)])
+
+    def grown() -> dict[str, int]:
+        now = counters(system)
+        return {name: now[name] - before[name] for name in now}
+
+    def by_hand() -> dict[str, int]:
+        """What the endpoint saw; as in Ceph, an event whose time is over is a failed push."""
+        seen = {short: requests(system, prefix, short) for short in (*topics, "some")}
+        refused = sum(each.status != 200 for came in seen.values() for each in came)
+        taken = {short: arrived(system, prefix, short) for short in seen}
+        lost = {short: EVENTS - len(taken[short]) for short in ("few", "short", "once")}
+        return {
+            "pubsub_event_triggered": len(topics) * EVENTS + EVENTS // 2,
+            "pubsub_event_lost": sum(lost.values()),
+            "pubsub_push_ok": sum(sum(each.values()) for each in taken.values()),
+            "pubsub_push_fail": refused + lost["short"],
+            "pubsub_push_pending": 0,
+        }
+
+    for short, tries in {"once": 1, "few": 2}.items():
+        look_at = partial(refusals, system, prefix, short)
+        system.until(f"{short} gives up", look_at, (tries * REFUSED).__le__, within=SECONDS)
+    hook.answer()
+    even = [key for key in keys if key.startswith("even/")]
+    for short, all_of in {"kept": keys, "some": even}.items():
+        look = partial(arrived, system, prefix, short)
+        system.until_equal(short, look, Counter(all_of), within=SECONDS)
+    system.until("the hand count", lambda: (grown(), by_hand()), lambda pair: pair[0] == pair[1])
+    for short in ("few", "once"):
+        assert arrived(system, prefix, short) == Counter(keys[:REFUSED] + keys[2 * REFUSED :])
+
+
+def test_ten_thousand_events_that_wait_are_counted_and_shown_and_arrive(
+    system: System, bound: Callable[..., str], prefix: str, tmp_path: Path
+) -> None:
+    hook = system.consumers.flaky
+    name = bound("many", persistent="true", OpaqueData="me")
+
+    def stats() -> tuple[int, int, int]:
+        said = system.bucketcast("topic", "stats", name, "--json").document
+        return said["Topic Stats"]["Entries"], said["pushed"], said["dead"]
+
+    hook.stop()
+    try:
+        many = [record(f"{prefix}{place}", place) for place in range(MANY)]
+        bodies = [message(*many[at : at + 25]) for at in range(0, MANY, 25)]
+        system.send(system.ingress, bodies)
+        system.until_equal("all wait", stats, (MANY, 0, 0), within=SECONDS)
+        said = system.bucketcast("topic", "stats", name, "--json").document
+        assert 0 < said["messages"] < MANY
+        assert 0 < said["Topic Stats"]["Size"] < MANY * len(json.dumps(many[0]))
+        one, everything = tmp_path / "one", tmp_path / "everything"
+        least = dump(system, one, name, "--max-entries", "1")
+        most = dump(system, everything, name)
+        found = json.loads(everything.read_text())
+        records = [each["entry"]["event"] for each in found["entries"]]
+        keys = Counter(each["s3"]["object"]["key"].removeprefix(prefix) for each in records)
+        assert keys == Counter(map(str, range(MANY)))
+        assert {each["opaqueData"] for each in records} == {"me"}
+        assert found["hidden_messages"] == 0
+        assert len(json.loads(one.read_text())["entries"]) == 1
+        assert most - least < MEMORY
+        assert stats() == (MANY, 0, 0)
+    finally:
+        hook.start_again()
+    system.until("none waits", stats, lambda seen: seen[0] == 0, within=SECONDS)
+    assert arrived(system, prefix, "many").keys() == keys.keys()
+    assert stats()[2] == 0
+    hook.clear()
+
+
+def dump(system: System, file: Path, *words: str) -> int:
+    """Write what waits to a file; return the bytes of memory that the command took at most."""
+    command = [str(COMMAND), "topic", "dump", *words, "--wait", "120", "--json"]
+    with file.open("wb") as out:
+        running = subprocess.Popen(command, stdout=out, env=system.environment)
+        _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    assert running.returncode == 0
+    return used.ru_maxrss * 1024
+
+
+def test_an_upload_that_matches_ten_of_a_thousand_notifications_reaches_ten(
+    system: System, bound: Callable[..., str], prefix: str
+) -> None:
+    name = bound("other", below="there/")
+    s3 = client(system, "s3")
+    others = [
+        {
+            "Id": f"{name}-{number}",
+            "TopicArn": f"arn:aws:sns:us-east-1::{name}",
+            "Events": ["s3:ObjectCreated:*"],
+            "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": f"{prefix}t{number}"}]}},
+        }
+        for number in range(NOTIFICATIONS - MATCHING - 1)
+    ]
+    s3.put_bucket_notification_configuration(
+        Bucket=BUCKET, NotificationConfiguration={"TopicConfigurations": others}
+    )
+    for number in range(MATCHING):
+        bound(str(number), below="here/")
+    found = s3.get_bucket_notification_configuration(Bucket=BUCKET)["TopicConfigurations"]
+    own = [each for each in found if each["Id"].startswith(prefix.strip("/"))]
+    assert len(own) == NOTIFICATIONS
+    system.put(BUCKET, f"{prefix}here/a")
+    once = Counter({"here/a": 1})
+    for number in range(MATCHING):
+        look = partial(arrived, system, prefix, str(number))
+        system.until_equal(f"number {number}", look, once, within=SECONDS)
+    assert not arrived(system, prefix, "other")
+    assert system.bucketcast("notification", "rm", "--bucket", BUCKET).code == 0
+    s3.close()

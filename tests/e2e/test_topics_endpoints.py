@@ -1,0 +1,394 @@
+"""Topics that push to each kind of endpoint with each of its ack levels, up, down and up again."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests.conftest import start_or_fail
+from tests.e2e.secure_gateway import client, secure_gateway
+from tests.e2e.system import System
+from tests.servers import amqp, kafka
+from tests.servers.amqp import AmqpServer
+from tests.servers.kafka import KafkaServer
+from tests.servers.receiver import Answer
+from tests.servers.tls import Tls
+
+BUCKET = "uploads"
+EXCHANGE, OTHER = "topics", "topics-too"
+SCRAM = "scr4m-s3cret"
+SECONDS = 180.0
+"""What a function may take that starts, on a machine that is busy."""
+
+
+@pytest.fixture(scope="module")
+def rabbit(servers_folder: Path, tls: Tls) -> Iterator[AmqpServer]:
+    server = cast("AmqpServer", start_or_fail("amqp", servers_folder / "topics" / "amqp", tls))
+    with server.channel() as channel:
+        for exchange in (EXCHANGE, OTHER):
+            channel.exchange_declare(exchange, "topic", durable=True)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def broker(servers_folder: Path, tls: Tls) -> Iterator[KafkaServer]:
+    server = cast("KafkaServer", start_or_fail("kafka", servers_folder / "topics" / "kafka", tls))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def url(system: System, servers_folder: Path) -> Iterator[str]:
+    with secure_gateway(system, servers_folder / "topics" / "gateway") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def s3(system: System) -> Iterator[Any]:
+    made = client(system, "s3")
+    yield made
+    made.close()
+
+
+class Topics:
+    """Makes topics, each with a notification of the test's keys; all are deleted in the end."""
+
+    def __init__(self, system: System, s3: Any, sns: Any, prefix: str) -> None:
+        self._system, self._s3, self._sns, self._prefix = system, s3, sns, prefix
+        self._made: dict[str, str] = {}
+
+    def name(self, short: str) -> str:
+        return f"{self._prefix.strip('/')}-{short}"
+
+    def make(self, short: str, endpoint: str, *, persistent: bool, **attributes: str) -> str:
+        given = {key.replace("__", "-"): text for key, text in attributes.items()}
+        if persistent:
+            given = {"retry_sleep_duration": "1", **given, "persistent": "true"}
+        given["push-endpoint"] = endpoint
+        arn = str(self._sns.create_topic(Name=self.name(short), Attributes=given)["TopicArn"])
+        self._made[short] = arn
+        below = {"Key": {"FilterRules": [{"Name": "prefix", "Value": self._prefix}]}}
+        wanted = {"Id": self.name(short), "TopicArn": arn, "Events": ["s3:ObjectCreated:*"]}
+        self._s3.put_bucket_notification_configuration(
+            Bucket=BUCKET,
+            NotificationConfiguration={"TopicConfigurations": [{**wanted, "Filter": below}]},
+        )
+        return arn
+
+    def set(self, short: str, name: str, value: str) -> None:
+        given = {"AttributeName": name, "AttributeValue": value}
+        self._sns.set_topic_attributes(TopicArn=self._made[short], **given)
+
+    def put(self, key: str) -> None:
+        self._system.put(BUCKET, self._prefix + key)
+
+    def keys(self, bodies: list[bytes]) -> list[str]:
+        """The keys of records, without the test's prefix."""
+        records = [json.loads(body)["Records"] for body in bodies]
+        assert all(len(each) == 1 for each in records)
+        found = [each["s3"]["object"]["key"] for (each,) in records]
+        return [key.removeprefix(self._prefix) for key in found]
+
+    def pushed(self, short: str) -> tuple[int, int, int]:
+        """Events pushed, tries failed, events given up, as `bucketcast topic stats` says."""
+        said = self._stats(short)
+        return said["pushed"], said["failed"], said["dead"]
+
+    def waiting(self, short: str) -> int:
+        return int(self._stats(short)["Topic Stats"]["Entries"])
+
+    def _stats(self, short: str) -> dict[str, Any]:
+        ran = self._system.bucketcast("topic", "stats", self.name(short), "--json")
+        assert ran.code == 0, ran.err
+        return dict(ran.document)
+
+    def lost(self, short: str) -> tuple[int, int]:
+        """Of one that is not persistent: events pushed and lost, as `bucketcast stats` says."""
+        ran = self._system.bucketcast("stats", "--json")
+        assert ran.code == 0, ran.err
+        found = [each for each in ran.document["targets"] if each["arn"] == self._made[short]]
+        return (found[0]["sent"], found[0]["dead"]) if found else (0, 0)
+
+    def until(self, what: str, look: Callable[[], object], wanted: object) -> None:
+        self._system.until_equal(what, look, wanted, within=SECONDS)
+
+    def until_tried(self, short: str) -> None:
+        """Until a try of it failed and the event waits."""
+        self._system.until(
+            f"{short} was tried",
+            lambda: self.pushed(short),
+            lambda seen: seen[1] >= 1,
+            within=SECONDS,
+        )
+        assert self.pushed(short)[2] == 0
+        # SQS may hand the upload to ingest twice, the sooner the busier the machine is.
+        assert self.waiting(short) >= 1
+
+    def close(self) -> None:
+        for short, arn in self._made.items():
+            ran = self._system.bucketcast(
+                "notification", "rm", "--bucket", BUCKET, "--notification-id", self.name(short)
+            )
+            assert ran.code == 0, ran.err
+            self._sns.delete_topic(TopicArn=arn)
+
+
+@pytest.fixture
+def topics(system: System, s3: Any, url: str, prefix: str) -> Iterator[Topics]:
+    sns = client(system, "sns", url)
+    made = Topics(system, s3, sns, prefix)
+    yield made
+    made.close()
+    sns.close()
+
+
+def test_https_with_the_certificate_checked_and_not(
+    system: System, topics: Topics, prefix: str, tls: Tls
+) -> None:
+    hook = system.consumers.flaky
+
+    def endpoint(short: str) -> str:
+        return f"https://127.0.0.1:{hook.listeners.tls}/open/{prefix}{short}"
+
+    def arrived(short: str) -> list[str]:
+        path = f"{'' if short.endswith('login') else '/open'}/{prefix}{short}"
+        return topics.keys(
+            [each.body for each in hook.requests() if each.path == path and each.status == 200]
+        )
+
+    for persistent in (True, False):
+        kind = "kept" if persistent else "once"
+        topics.make(f"{kind}-unknown", endpoint(f"{kind}-unknown"), persistent=persistent)
+        topics.make(
+            f"{kind}-unchecked",
+            endpoint(f"{kind}-unchecked"),
+            persistent=persistent,
+            verify__ssl="false",
+        )
+        topics.make(
+            f"{kind}-known",
+            endpoint(f"{kind}-known"),
+            persistent=persistent,
+            ca__location=tls.ca.read_text(),
+        )
+        topics.make(
+            f"{kind}-login",
+            endpoint(f"{kind}-login").replace("//", "//alice:alice-s3cret@").replace("/open", ""),
+            persistent=persistent,
+            verify__ssl="false",
+        )
+    topics.put("a")
+    for short in ("unchecked", "known", "login"):
+        for kind in ("kept", "once"):
+            look = partial(arrived, f"{kind}-{short}")
+            topics.until(f"{kind}-{short}", look, ["a"])
+    topics.until_tried("kept-unknown")
+    topics.until("it is lost", lambda: topics.lost("once-unknown"), (0, 1))
+    topics.until("these are pushed", lambda: topics.lost("once-known"), (1, 0))
+    assert arrived("kept-unknown") == arrived("once-unknown") == []
+    topics.set("kept-unknown", "verify-ssl", "false")
+    topics.until("it is sent now", lambda: arrived("kept-unknown"), ["a"])
+    assert arrived("once-unknown") == []
+
+
+def test_amqp_with_each_ack_level(topics: Topics, rabbit: AmqpServer) -> None:
+    levels = ("none", "broker", "routable")
+    for level in levels:
+        for kind in ("kept", "once"):
+            topics.make(
+                f"{kind}-{level}",
+                rabbit.url(),
+                persistent=kind == "kept",
+                amqp__exchange=EXCHANGE,
+                amqp__ack__level=level,
+            )
+    topics.put("nowhere")
+    for level in ("none", "broker"):
+        topics.until(level, lambda level=level: topics.lost(f"once-{level}"), (1, 0))  # type: ignore[misc]
+        topics.until(level, lambda level=level: topics.pushed(f"kept-{level}"), (1, 0, 0))  # type: ignore[misc]
+        assert topics.waiting(f"kept-{level}") == 0
+    topics.until("routable is lost", lambda: topics.lost("once-routable"), (0, 1))
+    topics.until_tried("kept-routable")
+    with rabbit.channel() as channel:
+        for level in levels:
+            for kind in ("kept", "once"):
+                name = topics.name(f"{kind}-{level}")
+                channel.queue_declare(name, durable=True)
+                channel.queue_bind(name, EXCHANGE, name)
+
+    def arrived(short: str) -> list[str]:
+        return topics.keys([body for _, body in rabbit.messages(topics.name(short))])
+
+    topics.until("routable now", lambda: arrived("kept-routable"), ["nowhere"])
+    topics.put("somewhere")
+    for level in levels:
+        before = ["nowhere"] if level == "routable" else []
+        kept = [*before, "somewhere"]
+        topics.until(level, lambda level=level: arrived(f"kept-{level}"), kept)  # type: ignore[misc]
+        topics.until(level, lambda level=level: arrived(f"once-{level}"), ["somewhere"])  # type: ignore[misc]
+
+
+def test_two_exchanges_at_one_address_get_what_is_for_them(
+    topics: Topics, rabbit: AmqpServer
+) -> None:
+    for exchange in (EXCHANGE, OTHER):
+        with rabbit.channel() as channel:
+            channel.queue_declare(topics.name(exchange), durable=True)
+            channel.queue_bind(topics.name(exchange), exchange, "#")
+        for kind in ("kept", "once"):
+            short, persistent = f"{kind}-{exchange}", kind == "kept"
+            topics.make(short, rabbit.url(), persistent=persistent, amqp__exchange=exchange)
+    topics.put("a")
+
+    def arrived(exchange: str) -> list[str]:
+        bodies = [json.loads(body) for _, body in rabbit.messages(topics.name(exchange))]
+        return sorted(each["Records"][0]["s3"]["configurationId"] for each in bodies)
+
+    for exchange in (EXCHANGE, OTHER):
+        wanted = [topics.name(f"{kind}-{exchange}") for kind in ("kept", "once")]
+        topics.until(exchange, lambda exchange=exchange: arrived(exchange), wanted)  # type: ignore[misc]
+
+
+def test_amqps_and_its_certificate(topics: Topics, rabbit: AmqpServer, tls: Tls) -> None:
+    endpoint = f"amqps://{amqp.USER}:{amqp.PASSWORD}@127.0.0.1:{rabbit.tls_port}/"
+    ways = {
+        "known": {"ca__location": tls.ca.read_text()},
+        "unchecked": {"verify__ssl": "false"},
+        "unknown": {},
+    }
+    for way, attributes in ways.items():
+        for kind in ("kept", "once"):
+            with rabbit.channel() as channel:
+                name = topics.name(f"{kind}-{way}")
+                channel.queue_declare(name, durable=True)
+                channel.queue_bind(name, EXCHANGE, name)
+            topics.make(
+                f"{kind}-{way}",
+                endpoint,
+                persistent=kind == "kept",
+                amqp__exchange=EXCHANGE,
+                **attributes,
+            )
+    topics.put("a")
+
+    def arrived(short: str) -> list[str]:
+        return topics.keys([body for _, body in rabbit.messages(topics.name(short))])
+
+    for short in ("kept-known", "once-known", "kept-unchecked", "once-unchecked"):
+        topics.until(short, lambda short=short: arrived(short), ["a"])  # type: ignore[misc]
+    topics.until("it is lost", lambda: topics.lost("once-unknown"), (0, 1))
+    topics.until_tried("kept-unknown")
+    topics.set("kept-unknown", "ca-location", tls.ca.read_text())
+    topics.until("it is trusted now", lambda: arrived("kept-unknown"), ["a"])
+    assert arrived("once-unknown") == []
+
+
+def test_kafka_with_each_ack_level_and_with_a_login_over_tls(
+    topics: Topics, broker: KafkaServer, tls: Tls
+) -> None:
+    plain = f"kafka://127.0.0.1:{broker.chosen['open']}"
+    over_tls = {"use__ssl": "true", "ca__location": tls.ca.read_text()}
+    address = f"127.0.0.1:{broker.chosen['tls']}"
+    ways: dict[str, tuple[str, dict[str, str]]] = {
+        f"{kind}-{level}": (plain, {"kafka__ack__level": level})
+        for kind in ("kept", "once")
+        for level in ("none", "broker")
+    }
+    logins = {
+        "PLAIN": (kafka.USER, kafka.PASSWORD),
+        "SCRAM-SHA-256": ("bob", SCRAM),
+        "SCRAM-SHA-512": ("dora", SCRAM),
+    }
+    for mechanism, (user, password) in logins.items():
+        how = {**over_tls, "mechanism": mechanism}
+        named = {"user__name": user, "password": password, "kafka__ack__level": "none"}
+        ways[f"kept-{mechanism}"] = (f"kafka://{user}:{password}@{address}", how)
+        ways[f"once-{mechanism}"] = (f"kafka://{address}", {**how, **named})
+    for short, (endpoint, attributes) in ways.items():
+        broker.make(topics.name(short))
+        topics.make(short, endpoint, persistent=short.startswith("kept"), **attributes)
+    broker.make(topics.name("kept-refused"))
+    wrong = {**over_tls, "user__name": "bob", "password": "wr0ng", "mechanism": "SCRAM-SHA-256"}
+    topics.make("kept-refused", f"kafka://{address}", persistent=True, **wrong)
+
+    def arrived(short: str) -> list[str]:
+        return topics.keys([each.body for each in broker.received(topics.name(short))])
+
+    with broker.scram_users(SCRAM):
+        topics.put("a")
+        for short in ways:
+            topics.until(short, lambda short=short: arrived(short), ["a"])  # type: ignore[misc]
+        topics.until_tried("kept-refused")
+        topics.set("kept-refused", "password", SCRAM)
+        topics.until("it may log in now", lambda: arrived("kept-refused"), ["a"])
+
+
+def test_servers_that_are_down_get_what_is_persistent_when_they_are_back(
+    system: System, topics: Topics, rabbit: AmqpServer, broker: KafkaServer, prefix: str
+) -> None:
+    hook = system.consumers.flaky
+    endpoints = {
+        "http": (f"http://{hook.address}/open/{prefix}", {}),
+        "amqp": (rabbit.url(), {"amqp__exchange": EXCHANGE, "amqp__ack__level": "routable"}),
+        "kafka": (f"kafka://127.0.0.1:{broker.chosen['open']}", {}),
+    }
+    for scheme, (endpoint, attributes) in endpoints.items():
+        for kind in ("kept", "once"):
+            short = f"{kind}-{scheme}"
+            if scheme == "kafka":
+                broker.make(topics.name(short))
+            if scheme == "amqp":
+                with rabbit.channel() as channel:
+                    channel.queue_declare(topics.name(short), durable=True)
+                    channel.queue_bind(topics.name(short), EXCHANGE, topics.name(short))
+            path = short if scheme == "http" else ""
+            topics.make(short, endpoint + path, persistent=kind == "kept", **attributes)
+    hook.answer(Answer(status=503, match=prefix))
+    rabbit.stop()
+    broker.stop()
+    topics.put("a")
+    for scheme in endpoints:
+        short = f"once-{scheme}"
+        topics.until("it is lost", lambda short=short: topics.lost(short), (0, 1))  # type: ignore[misc]
+    for scheme in endpoints:
+        topics.until_tried(f"kept-{scheme}")
+    hook.answer()
+    rabbit.start_again()
+    broker.start_again()
+
+    def arrived() -> dict[str, set[str]]:
+        posted = [
+            each.body
+            for each in hook.requests()
+            if each.path.startswith(f"/open/{prefix}") and each.status == 200
+        ]
+        return {
+            "http": {*topics.keys(posted)},
+            **{
+                f"{kind}-amqp": {
+                    *topics.keys([body for _, body in rabbit.messages(topics.name(f"{kind}-amqp"))])
+                }
+                for kind in ("kept", "once")
+            },
+            **{
+                f"{kind}-kafka": {
+                    *topics.keys(
+                        [each.body for each in broker.received(topics.name(f"{kind}-kafka"))]
+                    )
+                }
+                for kind in ("kept", "once")
+            },
+        }
+
+    wanted = {
+        "http": {"a"},
+        "kept-amqp": {"a"},
+        "once-amqp": set(),
+        "kept-kafka": {"a"},
+        "once-kafka": set(),
+    }
+    topics.until("what is persistent arrives", arrived, wanted)

@@ -1,0 +1,132 @@
+"""The second recheck, and the event that mends what is left."""
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.event import padded
+from bucketcast.namespace.rows import MergedState, StoredRow
+from glue_jobs.aws import client
+from glue_jobs.events import EPOCH, OLDEST, Object
+from glue_jobs.reconcile import recheck, repair
+from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Difference, UnseenError
+from tests.glue.emulator import Emulator
+
+BEGAN = 1_767_323_045_000
+EARLIER, LATER = "2026-01-02T03:04:04.999Z", "2026-01-02T03:04:05.000Z"
+OBJECT = Object("uploads", "a", None, 5, "one", BEGAN - 1)
+ROW = StoredRow("uploads/a", padded("5"), EARLIER, "two", 5)
+
+
+def by_rule(_key: str, _found: Object | None) -> str:
+    return "rule-1"
+
+
+def by_none(_key: str, _found: Object | None) -> str:
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("found", "row", "what"),
+    [
+        (OBJECT, None, "missing"),
+        (OBJECT, ROW, "stale"),
+        (None, ROW, "extra"),
+        (OBJECT._replace(modified=BEGAN), None, CHANGING),
+        (OBJECT._replace(modified=BEGAN), ROW, CHANGING),
+        (OBJECT, StoredRow("uploads/a", "", LATER, "two", 5), CHANGING),
+        (None, StoredRow("uploads/a", "", LATER, "two", 5), CHANGING),
+        (None, StoredRow("uploads/a", "", "2026-02-30T00:00:00.000Z"), "extra"),
+    ],
+)
+def test_what_is_left_is_told(found: Object | None, row: StoredRow | None, what: str) -> None:
+    difference = recheck.difference(
+        "a", found, MergedState(row, padded("7"), LATER), BEGAN, by_rule
+    )
+    assert difference
+    assert (difference.what, difference.rule) == (what, "rule-1")
+    assert (difference.known_sequencer, difference.known_time) == (padded("7"), LATER)
+    assert (difference.etag, difference.size) == (
+        (found.etag, found.size) if found else (None,) * 2
+    )
+    assert (difference.row_etag, difference.row_time) == (
+        (row.etag, row.time) if row else (None, None)
+    )
+
+
+def test_what_agrees_by_now_is_not_told() -> None:
+    row = StoredRow("uploads/a", padded("5"), EARLIER, "one", 5)
+    assert recheck.difference("a", OBJECT, MergedState(row), BEGAN, by_rule) is None
+    assert (
+        recheck.difference("a", None, MergedState(None, padded("5"), EARLIER), BEGAN, by_rule)
+        is None
+    )
+
+
+def test_a_row_that_no_rule_speaks_of_is_told_apart() -> None:
+    stale = recheck.difference("a", OBJECT, MergedState(ROW), BEGAN, by_none)
+    extra = recheck.difference("a", None, MergedState(ROW), BEGAN, by_none)
+    assert stale
+    assert extra
+    assert (stale.what, extra.what) == (UNCOVERED, UNCOVERED)
+    assert recheck.difference("a", OBJECT, MergedState(), BEGAN, by_none) is None
+
+
+def test_a_repair_has_the_newest_order_that_is_known_and_a_later_time() -> None:
+    missing = Difference(
+        "a b",
+        "missing",
+        "r",
+        "3HL4",
+        5,
+        "one",
+        BEGAN - 500,
+        None,
+        known_sequencer=padded("9"),
+        known_time=EARLIER,
+    )
+    event = repair.corrective("uploads", missing)
+    assert (event.name, event.bucket, event.key) == ("s3:ObjectCreated:Put", "uploads", "a b")
+    assert (event.size, event.etag, event.version_id) == (5, "one", "3HL4")
+    assert event.order == (padded("9"), LATER)
+    extra = repair.corrective("uploads", missing._replace(what="extra"))
+    assert (extra.name, extra.key) == ("s3:ObjectRemoved:Delete", "a b")
+    assert extra.order == (padded("9"), LATER)
+    assert extra.version_id is None
+
+
+def test_a_repair_is_not_older_than_its_object() -> None:
+    missing = Difference("a", "missing", size=5, modified=BEGAN, known_time=EPOCH)
+    assert repair.corrective("uploads", missing).order == (padded(OLDEST), LATER)
+
+
+def test_a_date_that_there_is_not_counts_as_none() -> None:
+    extra = Difference("a", "extra", known_sequencer=padded("5"), known_time="2026-02-30T00:00:00Z")
+    assert repair.corrective("uploads", extra).order == (padded("5"), EPOCH)
+
+
+def test_an_object_is_looked_at_live(aws: Emulator) -> None:
+    s3 = aws.client("s3")
+    s3.create_bucket(Bucket="looked-at")
+    s3.put_object(Bucket="looked-at", Key="a b/ü+", Body=b"12345")
+    found = recheck.head("looked-at", "a b/ü+")
+    assert found
+    assert (found.bucket, found.key, found.size) == ("looked-at", "a b/ü+", 5)
+    assert found.etag == "827ccb0eea8a706c4c34a16891f84e7b"
+    assert found.modified
+    listed = recheck._listed("looked-at", "a b/ü+")
+    assert listed
+    assert listed[:5] == found[:5]
+    assert recheck.head("looked-at", "a b/ü") is None
+    assert recheck._listed("looked-at", "a b/ü") is None
+
+
+def test_an_object_that_cannot_be_looked_at_is_said(
+    aws: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
+
+    monkeypatch.setattr(client("s3"), "head_object", refuse)
+    with pytest.raises(UnseenError, match=r"s3://looked-at/a cannot .*grant .* s3:GetObject"):
+        recheck.head("looked-at", "a")
+    assert aws

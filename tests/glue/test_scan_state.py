@@ -1,0 +1,141 @@
+"""Who may tell findings: one scan at a time, and the first to move the pointer."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from glue_jobs import files
+from glue_jobs.scanner import lease
+from glue_jobs.scanner.state import Generation, StateError, StateStore
+from tests.glue.emulator import Emulator
+
+pytestmark = pytest.mark.one_spark
+AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(params=["file", "s3"])
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "file":
+        return (tmp_path / "alerts" / "uploads").as_uri()
+    aws: Emulator = request.getfixturevalue("aws")
+    aws.client("s3").create_bucket(Bucket="scan-memory")
+    return f"s3://scan-memory/{tmp_path.name}/uploads"
+
+
+def generation(home: str, name: str) -> Generation:
+    files.write(f"{home}/{name}/alert_states/part-0", b"rows")
+    return Generation(f"{home}/{name}", 3, files.ABSENT)
+
+
+def test_of_two_scans_that_began_with_the_same_state_one_counts(home: str) -> None:
+    memory = StateStore(home)
+    before = memory.current()
+    memory.commit(generation(home, "1"), replaces=before)
+
+    with pytest.raises(StateError, match=r"current\.json: another scan of this bucket"):
+        memory.commit(generation(home, "2"), replaces=before)
+
+    assert memory.current().folder == f"{home}/1"
+    assert memory.current().events == 3
+
+
+def test_a_write_whose_answer_was_lost_counts(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, write = StateStore(home), files.write
+
+    def twice(url: str, content: bytes, *, over: str | None = None, kind: str = "") -> None:
+        write(url, content, over=over, kind=kind)
+        write(url, content, over=over, kind=kind)
+
+    monkeypatch.setattr(files, "write", twice)
+    memory.commit(replace(Generation("", 0, ""), folder=f"{home}/1"), replaces=memory.current())
+
+    assert memory.current().folder == f"{home}/1"
+
+
+def test_only_what_is_older_than_the_last_generation_goes(home: str) -> None:
+    memory = StateStore(home)
+    for name in ("1", "2", "3", "4"):
+        made = generation(home, name)
+    assert files.names(home)
+
+    memory.sweep(replace(made, folder=f"{home}/3"))
+
+    assert files.folders(home) == ["3", "4"]
+
+
+def test_the_state_of_an_earlier_release_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Lost, every finding would be told once more."""
+    home = (tmp_path / "uploads").as_uri()
+    former = "kind string, key string, count long, versions long, bytes long, state string, "
+    row = ("ManyVersions", "a", 5, 5, 9, "new", 5, AT, True)
+    rows = spark.createDataFrame([row], f"{former}told long, told_at timestamp, open boolean")
+    rows.write.parquet(f"{home}/1/edges")
+    files.write(f"{home}/current.json", b'{"generation": "1", "events": 1}')
+
+    (found,) = StateStore(home).current().alert_states(spark).collect()
+
+    assert found.asDict() == {
+        **rows.drop("told", "told_at").first().asDict(),  # type: ignore[union-attr]
+        "alerted": 5,
+        "alerted_at": rows.first().told_at,  # type: ignore[union-attr]
+    }
+
+
+def test_a_pointer_that_is_none_is_named(home: str) -> None:
+    files.write(f"{home}/current.json", b'{"generation": 7')
+    with pytest.raises(StateError, match=r"current\.json: found .*remove it, and every"):
+        StateStore(home).current()
+
+
+def silence(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
+    """What happens in the time for which a lease is watched."""
+    monkeypatch.setattr("glue_jobs.scanner.lease.sleep", lambda _seconds: happens())
+
+
+def test_a_lease_whose_holder_lives_is_left_to_it(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{home}/lease.json"
+    with lease.acquired(url, "run-1"):
+        words = json.dumps({"run": "run-1", "word": "still here"}).encode()
+        silence(monkeypatch, lambda: files.write(url, words))
+        with (
+            pytest.raises(lease.BusyError, match="run-1 scans this bucket now"),
+            lease.acquired(url, "2"),
+        ):
+            pytest.fail("two hold it")
+
+
+def test_a_lease_whose_holder_has_ended_is_taken_over(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{home}/lease.json"
+    files.write(url, json.dumps({"run": "killed", "word": "last"}).encode())
+    silence(monkeypatch, lambda: None)
+
+    with lease.acquired(url, "run-2"):
+        assert json.loads(files.read(url))["run"] == "run-2"
+
+
+def test_a_lease_that_was_given_back_is_taken_at_once(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"{home}/lease.json"
+    silence(monkeypatch, lambda: pytest.fail("nobody holds it"))
+    for run in ("run-1", "run-2"):
+        with lease.acquired(url, run):
+            assert json.loads(files.read(url))["run"] == run
+
+
+def test_a_holder_that_was_given_up_does_not_take_it_back(home: str) -> None:
+    url = f"{home}/lease.json"
+    taken = json.dumps({"run": "run-2", "word": "mine"}).encode()
+    with lease.acquired(url, "run-1"):
+        files.write(url, taken)
+
+    assert files.read(url) == taken

@@ -1,0 +1,111 @@
+"""The dashboard shows what there is, for one target and for hundreds, and X-Ray is an option."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from bucketcast_cdk import quotas
+from bucketcast_cdk.dashboard import fitting
+from bucketcast_cdk.widgets import Group
+from tests.infra.conftest import Make, Synthesised
+
+HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+
+
+def body(found: Synthesised) -> list[dict[str, Any]]:
+    ((_, made),) = found.of_type("AWS::CloudWatch::Dashboard").items()
+    widgets: list[dict[str, Any]] = json.loads(quotas.text(made["Properties"]["DashboardBody"]))[
+        "widgets"
+    ]
+    return widgets
+
+
+def metrics(found: Synthesised) -> Iterator[list[Any]]:
+    for widget in body(found):
+        yield from widget["properties"].get("metrics", ())
+
+
+def test_each_queue_and_function_is_shown(typical: Synthesised) -> None:
+    named = {each[3] for each in metrics(typical) if len(each) > 3}
+    queues = {
+        each["Properties"]["QueueName"] for each in typical.of_type("AWS::SQS::Queue").values()
+    }
+    functions = {
+        each["Properties"]["FunctionName"]
+        for each in typical.of_type("AWS::Lambda::Function").values()
+        if "FunctionName" in each["Properties"]
+    }
+    assert queues
+    assert functions
+    assert queues | functions <= named
+
+
+def test_each_alarm_is_shown(typical: Synthesised) -> None:
+    shown = {
+        arn.rpartition(":")[2]
+        for each in body(typical)
+        for arn in each["properties"].get("alarms", ())
+    }
+    made = typical.of_type("AWS::CloudWatch::Alarm").values()
+    assert shown == {each["Properties"]["AlarmName"] for each in made}
+
+
+def test_events_latency_age_and_failures_are_shown(typical: Synthesised) -> None:
+    shown = json.dumps(body(typical))
+    for name in (
+        "EventsReceived",
+        "EventsDelivered",
+        "EventsRetried",
+        "EventsDead",
+        "DeliveryLatency",
+        "OldestEventAge",
+        "not all events arrived",
+        "Dollars an hour",
+    ):
+        assert name in shown, name
+    for statistic in ("p50", "p99"):
+        assert f"'{statistic}'" in shown
+
+
+def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None:
+    """METRICS("m") are those whose ids have an m."""
+    for widget in body(typical):
+        listed = widget["properties"].get("metrics", ())
+        ids = [each[-1]["id"] for each in listed if isinstance(each[-1], dict) and "id" in each[-1]]
+        for each in listed:
+            for part in re.findall(
+                r'METRICS\("(\w+)"\)',
+                each[0].get("expression", "") if isinstance(each[0], dict) else "",
+            ):
+                assert [one for one in ids if part in one], (widget["properties"]["title"], part)
+
+
+def test_it_can_be_left_out(make: Make) -> None:
+    assert not make('dashboard = "off"\n' + HOOK).of_type("AWS::CloudWatch::Dashboard")
+
+
+def test_what_does_not_fit_is_left_out_last_group_first() -> None:
+    groups = {"events": Group([], 60), "queues": Group([], 30), "cost": Group([], 20)}
+    assert list(fitting(groups, 110)) == ["events", "queues", "cost"]
+    assert list(fitting(groups, 109)) == ["events", "queues"]
+
+
+@pytest.mark.parametrize(("text", "mode"), [('tracing = "on"\n', "Active"), ("", None)])
+def test_xray_is_an_option(make: Make, text: str, mode: str | None) -> None:
+    found = make(text + HOOK)
+    ours = [
+        each["Properties"]
+        for each in found.of_type("AWS::Lambda::Function").values()
+        if "FunctionName" in each["Properties"]
+    ]
+    assert {each.get("TracingConfig", {}).get("Mode") for each in ours} == {mode}
+    roles = {
+        json.dumps(role)
+        for policy in found.of_type("AWS::IAM::Policy").values()
+        if "xray:PutTraceSegments" in json.dumps(policy)
+        for role in policy["Properties"]["Roles"]
+    }
+    assert len(roles) == (len(ours) if mode else 0)

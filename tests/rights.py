@@ -1,0 +1,257 @@
+"""What the roles of a stack may do, and why where no test calls it: `docs/rights.md`.
+
+`python -m tests.rights` writes the page anew. The end-to-end tests see that each right without a
+reason here is used, and that nothing is called without a right (`tests/e2e/iam.py`).
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+ROOT: Final = Path(__file__).parents[1]
+PAGE: Final = ROOT / "docs" / "rights.md"
+STACK: Final = "Bucketcast-"
+TARGETS, RUNTIME = "targets", "run-time targets"
+CALLED: Final = "called in the end-to-end tests"
+_NAMES: Final = {
+    "control": "control plane",
+    "entry": "HTTP ingest",
+    "runtime-pull": "subscriptions",
+    "wiring": "custom resources",
+    "start": "scans by report",
+    "ScansRole": "scans by schedule",
+    **{each: each for each in ("ingest", "backfill", "reconcile", "scan")},
+}
+_JOBS: Final = ("backfill", "reconcile", "scan")
+_POLLER: Final = "Lambda reads the queue with the function's role"
+_METADATA: Final = "Spark reads the tables of S3 Metadata, which the local AWS does not have"
+_SPARK: Final = "Spark reads and writes files by S3A, in Java"
+_LOCAL_AWS: Final = "only in tests/e2e/test_removal.py, which has a local AWS of its own"
+_OWN_CLIENT: Final = "called for clients by the gateway's own HTTP client, not by botocore"
+REASONS: Final = (
+    ("*", "logs:*", "Lambda and Glue write the logs"),
+    ("*", "xray:*", 'Lambda sends traces, with `tracing = "on"`'),
+    ("*", "kms:Decrypt", "Secrets Manager and S3 decrypt for the role, with `kms_keys`"),
+    ("*", "cloudtrail:*", "the local AWS has no CloudTrail; only with `access_events`"),
+    *(
+        (name, f"sqs:{action}", _POLLER)
+        for name in ("ingest", "subscriptions", TARGETS, RUNTIME)
+        for action in (
+            "ReceiveMessage",
+            "DeleteMessage",
+            "GetQueueUrl",
+            "GetQueueAttributes",
+            "ChangeMessageVisibility",
+        )
+    ),
+    *((name, "s3:*", _SPARK) for name in _JOBS),
+    *((name, action, _METADATA) for name in _JOBS for action in ("glue:Get*", "lakeformation:*")),
+    *((name, "cloudwatch:PutMetricData", "Glue writes its job metrics") for name in _JOBS),
+    *(
+        ("control plane", action, _OWN_CLIENT)
+        for action in (
+            "s3:GetBucketLocation",
+            "s3:ListAllMyBuckets",
+            "sqs:ChangeMessageVisibility",
+            "sqs:DeleteMessage",
+            "sqs:ReceiveMessage",
+        )
+    ),
+    ("control plane", "events:*", "a bucket that was attached through EventBridge is detached"),
+    ("control plane", "sqs:SetQueueAttributes", "the timeout of run-time targets was raised"),
+    *(
+        ("custom resources", action, _LOCAL_AWS)
+        for action in (
+            "cloudformation:DescribeStacks",
+            "dynamodb:DeleteItem",
+            "dynamodb:Query",
+            "sqs:GetQueueAttributes",
+            "sqs:SetQueueAttributes",
+        )
+    ),
+    ("ingest", "dynamodb:DeleteItem", "counters of old hours become one item"),
+    ("ingest", "s3:ListBucket", "without it S3 answers 403 for an object that is gone, not 404"),
+    ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),
+    ("ingest", "s3:GetObjectRetention", "without it HeadObject leaves the retention out"),
+    ("ingest", "s3:GetObjectVersion*", "facts of an object in a bucket with versions"),
+    ("subscriptions", "sqs:SendMessage", "what the table does not take goes back, or to the DLQ"),
+    ("scans by report", "*", "the function runs on AWS only: the local AWS has no Glue"),
+    ("scans by schedule", "*", "EventBridge Scheduler starts the job; its failures go to a queue"),
+)
+
+
+class Right(NamedTuple):
+    """An action that a role may do, on what, and under which condition."""
+
+    owner: str
+    action: str
+    resource: str
+    condition: str
+
+
+def owner_of(function: str) -> str:
+    """Return what a function or job is for, by its name in a stack."""
+    name = function.removeprefix(STACK)
+    if name in _NAMES:
+        return _NAMES[name]
+    return RUNTIME if name.startswith("runtime-") else TARGETS
+
+
+def reason(owner: str, action: str) -> str:
+    """Return why a right is given that no test uses; empty where one has to use it."""
+    for name, pattern, text in REASONS:
+        if name in ("*", owner) and fnmatchcase(action, pattern):
+            return text
+    return ""
+
+
+def rights(template: Mapping[str, Any]) -> Iterator[Right]:
+    """Yield the rights that a template gives to its functions and jobs."""
+    resources = template["Resources"]
+    owners = dict(_owners(resources))
+    for each in resources.values():
+        if each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+            continue
+        for role in each["Properties"]["Roles"]:
+            owner = owners.get(role["Ref"]) or _NAMES[role["Ref"][:-8]]
+            for statement in each["Properties"]["PolicyDocument"]["Statement"]:
+                for action in _list(statement["Action"]):
+                    for resource in _list(statement["Resource"]):
+                        condition = _condition(statement.get("Condition"))
+                        yield Right(owner, action, _shown(resource, resources), condition)
+
+
+def page(template: Mapping[str, Any]) -> str:
+    """Return `docs/rights.md`."""
+    rows: dict[tuple[str, str, str], dict[tuple[str, str], None]] = defaultdict(dict)
+    for right in rights(template):
+        used = reason(right.owner, right.action) or CALLED
+        rows[right.owner, right.action, used][right.resource, right.condition] = None
+    grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for (owner, action, used), places in rows.items():
+        where = "<br>".join(
+            f"`{resource}`{f' ({condition})' if condition else ''}"
+            for resource, condition in places
+        )
+        grouped[owner, where, used].append(f"`{action}`")
+    lines = [
+        f"| {owner} | {' '.join(sorted(actions))} | {where} | {used} |"
+        for (owner, where, used), actions in sorted(grouped.items())
+    ]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+HEAD: Final = """# Rights
+
+What each role of a stack may do. This page is made from the template by `python -m tests.rights`,
+and a test compares both.
+
+The end-to-end tests write down every call that functions, jobs and the gateway make. A call that
+its role does not allow fails them, and so does a right that nothing uses, unless the last column
+says why it is there. Policies of queues and buckets are in the template only. Names in capitals
+stand for what a deployment fills in; the example has two targets and two buckets, with every option
+that adds rights.
+
+| role of | actions | on | used |
+|---|---|---|---|
+"""
+
+
+def _owners(resources: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for each in resources.values():
+        if each["Type"] in ("AWS::Lambda::Function", "AWS::Glue::Job"):
+            about = each["Properties"]
+            role = about["Role"]["Fn::GetAtt"][0]
+            yield role, owner_of(about.get("FunctionName") or about["Name"])
+
+
+def _shown(value: Any, resources: Mapping[str, Any]) -> str:
+    """Return an ARN in words: by the names of resources, not by their logical ids."""
+    if isinstance(value, str):
+        return _HASH.sub("HASH", value)
+    ((function, given),) = value.items()
+    match function:
+        case "Fn::Join":
+            return str(given[0]).join(_shown(part, resources) for part in given[1])
+        case "Ref":
+            fixed = {"AWS::Partition": "aws", "AWS::Region": "REGION", "AWS::AccountId": "ACCOUNT"}
+            return fixed.get(given) or _named(given, resources)
+        case "Fn::GetAtt":
+            return _named(given[0], resources)
+        case "Fn::Sub":
+            return "BOOTSTRAP-BUCKET"
+    raise ValueError(f"no words for {function}")
+
+
+def _named(logical_id: str, resources: Mapping[str, Any]) -> str:
+    about = resources.get(logical_id, {}).get("Properties", {})
+    names = ("QueueName", "FunctionName", "TrailName", "LogGroupName", "Name")
+    found = next((about[key] for key in names if key in about), None)
+    return str(found or _WORDS.get(logical_id[:-8], "STACK"))
+
+
+_HASH: Final = re.compile(r"[0-9a-f]{64}")
+_WORDS: Final = {
+    "IngestRules": "RULES-TABLE",
+    "RuntimePullEvents": "EVENTS-TABLE",
+    "PipelineBucket": "PIPELINE-BUCKET",
+}
+
+
+def _condition(found: Mapping[str, Any] | None) -> str:
+    """Return the keys and values of a condition, where they are plain text."""
+    pairs = [pair for test in (found or {}).values() for pair in test.items()]
+    texts = {key: [each for each in _list(value) if isinstance(each, str)] for key, value in pairs}
+    return ", ".join(f"{key} {' '.join(found) or 'of the stack'}" for key, found in texts.items())
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def example() -> dict[str, Any]:
+    """Return the template of a configuration with every option that adds rights."""
+    # Only the CDK's environment has it, and the end-to-end tests do without.
+    from aws_cdk import App, Stack  # noqa: PLC0415
+    from aws_cdk.assertions import Template  # noqa: PLC0415
+
+    from bucketcast_cdk import Bucketcast  # noqa: PLC0415
+
+    context = json.loads((ROOT / "cdk.json").read_text("utf-8"))["context"]
+    stack = Stack(App(context={**context, "aws:cdk:bundling-stacks": []}), "Bucketcast")
+    Bucketcast(stack, "Default", config=EXAMPLE)
+    return dict(Template.from_stack(stack).to_json())
+
+
+EXAMPLE: Final[dict[str, Any]] = {
+    "control": "on",
+    "tracing": "on",
+    "object_facts": "on",
+    "kms_keys": ["arn:aws:kms:eu-central-1:111122223333:key/0f0f0f0f-0000-4000-8000-000000000000"],
+    "bucket": {
+        "uploads": {"access_events": True},
+        "archive": {"create": False, "via": "eventbridge"},
+    },
+    "entry": {"minio": {"token": "secret:entry", "dialect": "minio", "buckets": "uploads"}},
+    "runtime": {"kinds": "webhook"},
+    "topics": {"pull": "on"},
+    "pipeline": {"metadata": "on"},
+    "scan": {
+        "uploads": {"schedule": "rate(1 day)"},
+        "archive": {"source": "s3://reports/archive/daily", "on": "inventory"},
+    },
+    "notify_webhook": {
+        "primary": {"endpoint": "https://example.org/hook", "auth_token": "secret:hook"}
+    },
+    "notify_postgres": {
+        "mirror": {"connection_string": "secret:dsn", "table": "uploads", "format": "namespace"}
+    },
+}
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(example()), encoding="utf-8")

@@ -1,0 +1,412 @@
+"""`bucketcast dlq` against moto's queues."""
+
+import io
+import json
+import re
+import resource
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from bucketcast.aws.dlq import reader, redrive
+from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.queues import Outgoing, Queue, dead_letter
+from tests.unit.cli.conftest import Run, cells
+from tests.unit.fake_aws import FakeAws
+from tests.unit.made import event, message, received, record
+from tests.unit.runtime_targets import RUNTIME
+
+ARN = "arn:minio:sqs::primary:webhook"
+OTHER = "arn:minio:sqs::main:postgresql"
+DEAD = "Bucketcast-webhook-primary-dead"
+OWN = "Bucketcast-webhook-primary"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch, aws: FakeAws) -> None:
+    monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
+    # moto does not tell the time; what a test sent before is older than its command.
+    ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
+    monkeypatch.setattr("bucketcast.cli.dlq.move.server_time", ahead)
+    for name in ("Bucketcast-ingress", "Bucketcast-ingress-dead"):
+        aws.sqs.create_queue(QueueName=name)
+
+
+def bury(
+    aws: FakeAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: str
+) -> None:
+    deliveries = [Delivery("r1", event(key, request_id=key), created=9) for key in keys]
+    (packed,) = pack(deliveries, 5, history=Envelope(5, attempts=3))
+    put(
+        aws,
+        queue,
+        dead_letter(packed.body, reason, target=ARN, error="Rejected", rule="r1", **about),
+    )
+
+
+def put(aws: FakeAws, queue: str, message: Outgoing) -> None:
+    assert not Queue(aws.queue(queue), aws.sqs).send([message])
+
+
+def keys(aws: FakeAws, queue: str) -> list[str]:
+    found = received(aws.sqs, aws.queue(queue))
+    return sorted(one.event.key for each in found for one in unpack(each["Body"])[1])
+
+
+def count(aws: FakeAws, queue: str) -> int:
+    """How many messages can be received at once."""
+    names: Any = ["ApproximateNumberOfMessages"]
+    answer = aws.sqs.get_queue_attributes(QueueUrl=aws.queue(queue), AttributeNames=names)
+    return int(answer["Attributes"]["ApproximateNumberOfMessages"])
+
+
+def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: FakeAws) -> None:
+    for number in range(25):
+        bury(aws, f"k{number}", reason=f"answered 422: row {number}")
+    bury(aws, "a", "b", reason="too large")
+    put(aws, "Bucketcast-ingress-dead", dead_letter("hello", "no JSON object", error="BadEvent"))
+    aws.sqs.send_message(QueueUrl=aws.queue(DEAD), MessageBody="moved by SQS itself")
+    ran = run("dlq", "ls")
+    rows = [row[:2] + row[4:7] for row in cells(ran.out)[1:]]
+    assert ["ingress", "1", "BadEvent", "-", "no JSON object"] in rows
+    (rejected,) = [row for row in rows if row[:4] == [ARN, "25", "Rejected", "r1"]]
+    # SQS gives letters in no order, and any of them may be the one that is shown.
+    assert re.fullmatch(r"answered 422: row \d+", rejected[4])
+    assert [ARN, "2", "Rejected", "r1", "too large"] in rows
+    assert any(row[0] == ARN and "SQS moved it" in row[4] for row in rows)
+    assert count(aws, DEAD) == 27
+    told = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
+    assert (told["events"], told["messages"]) == (2, 1)
+    assert told["reasons"][0]["moved_by"] == "bucketcast"
+
+
+def test_nothing_dead_is_said(run: Run) -> None:
+    ran = run("dlq", "ls")
+    assert (ran.code, ran.out) == (0, "")
+    assert "no dead letters" in ran.err
+
+
+def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: FakeAws) -> None:
+    bury(aws, "a")
+    aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
+    ran = run("dlq", "ls")
+    assert cells(ran.out)[1][0] == ARN
+    assert "ingress: not read" in ran.err
+    assert run("dlq", "ls", "ingress").code == 1
+
+
+def test_what_another_command_reads_is_said(run: Run, aws: FakeAws) -> None:
+    bury(aws, "a")
+    bury(aws, "b")
+    aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)
+    ran = run("dlq", "ls", ARN)
+    assert "about 1 messages were in flight elsewhere" in ran.err
+    assert cells(ran.out)[1][1] == "1"
+
+
+def test_show_tells_the_event_the_reason_and_the_bytes_and_escapes_them(
+    run: Run, aws: FakeAws
+) -> None:
+    aws.settings[OWN] = {"endpoint": "http://h/", "auth_token": "secret:token"}
+    bury(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
+    ran = run("dlq", "show", "webhook:primary")
+    assert ran.code == 0
+    assert "\x1b" not in ran.out + ran.err
+    assert "evil\\x1b[2Jkey" in ran.out
+    assert "answered 422" in ran.out
+    assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
+    assert "3 attempts before" in ran.out
+    (told,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
+    assert json.loads(told["events"][0]["body"])["Key"] == "uploads/evil\x1b[2Jkey"
+    assert count(aws, DEAD) == 1
+    assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
+
+
+def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: FakeAws) -> None:
+    for number in range(23):
+        bury(aws, f"k{number:02}")
+    dry = run("dlq", "redrive", ARN, "--dry-run", "--json").document
+    assert (dry["events"], dry["to"]) == (23, ARN)
+    assert count(aws, DEAD) == 23
+    told = run("dlq", "redrive", ARN, "--json").document
+    assert (told["events"], told["messages"], told["failed"]) == (23, 23, {})
+    assert count(aws, DEAD) == 0
+    found = received(aws.sqs, aws.queue(OWN))
+    opened = [unpack(each["Body"]) for each in found]
+    assert len(opened) < 5
+    assert {envelope.attempts for envelope, _ in opened} == {0}
+    assert {one.created for _, several in opened for one in several} == {9}
+    assert sum(len(several) for _, several in opened) == 23
+
+
+def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
+    run: Run, aws: FakeAws
+) -> None:
+    bury(aws, "in/a", "out/b", "in/c")
+    bury(aws, "out/d")
+    told = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
+    assert (told["events"], told["messages"], told["skipped"]) == (2, 1, 1)
+    assert keys(aws, OWN) == ["in/a", "in/c"]
+    left = received(aws.sqs, aws.queue(DEAD))
+    assert {each["texts"]["reason"] for each in left} == {"answered 422"}
+    bodies = [unpack(each["Body"])[1] for each in left]
+    assert sorted(one.event.key for several in bodies for one in several) == ["out/b", "out/d"]
+
+
+def test_what_comes_back_while_it_runs_is_not_sent_again(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer that refuses everything, at once."""
+    bury(aws, "poison")
+    send = Queue.send
+
+    def refuse(queue: Queue, messages: Sequence[Outgoing]) -> dict[int, str]:
+        time.sleep(0.01)
+        bury(aws, "poison") if queue.url.endswith(OWN) and len(messages) else None
+        return send(queue, messages)
+
+    monkeypatch.setattr(
+        Queue,
+        "send",
+        lambda queue, messages: (
+            send(queue, messages) if queue.url.endswith(DEAD) else refuse(queue, messages)
+        ),
+    )
+    told = run("dlq", "redrive", ARN, "--json").document
+    assert (told["events"], told["arrived_later"]) == (1, 1)
+    assert count(aws, DEAD) == 1
+
+
+def test_what_sqs_refuses_stays_and_fails(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "a")
+    monkeypatch.setattr(Queue, "send", lambda *_: {0: "InternalError: try later"})
+    ran = run("dlq", "redrive", ARN)
+    assert ran.code == 1
+    assert "1 event left: SQS: InternalError" in ran.err
+    monkeypatch.undo()
+    assert count(aws, DEAD) == 1
+
+
+def test_interrupted_between_sending_and_deleting_repeats_only_that(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(25):
+        bury(aws, f"k{number:02}")
+    deleted = redrive.Mover._deleted
+    calls = []
+
+    def interrupt(mover: Any, letters: Any) -> Any:
+        calls.append(len(letters))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return deleted(mover, letters)
+
+    monkeypatch.setattr(redrive.Mover, "_deleted", interrupt)
+    ran = run("dlq", "redrive", ARN)
+    assert ran.code == 1
+    assert "run the same command again" in ran.err
+    assert count(aws, DEAD) == 15
+    monkeypatch.setattr(redrive.Mover, "_deleted", deleted)
+    assert run("dlq", "redrive", ARN).code == 0
+    arrived = keys(aws, OWN)
+    assert set(arrived) == {f"k{number:02}" for number in range(25)}
+    assert len(arrived) == 25 + 10
+
+
+def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: FakeAws) -> None:
+    newer = json.dumps({"v": 9, "since": 1, "events": []})
+    put(aws, DEAD, dead_letter(newer, "no"))
+    ran = run("dlq", "redrive", ARN)
+    assert ran.code == 0
+    assert "version 9" in ran.err
+    assert count(aws, DEAD) == 1
+
+
+def test_limit_sends_a_few_for_a_trial(run: Run, aws: FakeAws) -> None:
+    for number in range(12):
+        bury(aws, f"k{number:02}")
+    assert run("dlq", "redrive", ARN, "--limit", "3", "--json").document["events"] == 3
+    assert count(aws, DEAD) == 9
+
+
+def test_limit_counts_events_of_a_message_of_many(run: Run, aws: FakeAws) -> None:
+    bury(aws, *(f"k{number}" for number in range(5)))
+    assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
+    assert keys(aws, OWN) == ["k0", "k1"]
+    assert keys(aws, DEAD) == ["k2", "k3", "k4"]
+
+
+def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
+    run: Run, aws: FakeAws
+) -> None:
+    bury(aws, *"abc", queue="Bucketcast-ingress-dead", **{"bucketcast-to": ARN})
+    bury(aws, *"def", queue="Bucketcast-ingress-dead", **{"bucketcast-to": ARN})
+    assert run("dlq", "redrive", "ingress", "--limit", "2", "--json").document["events"] == 3
+    assert len(keys(aws, "Bucketcast-ingress")) == 3
+
+
+def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: FakeAws) -> None:
+    for _ in range(3):
+        put(aws, DEAD, dead_letter("hello", "no envelope"))
+    bury(aws, "a")
+    told = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
+    assert told["events"] == 1
+    assert sum(told["unusable"].values()) == 3
+
+
+def test_what_subscriptions_could_not_store_is_listed_and_redriven(run: Run, aws: FakeAws) -> None:
+    name = "Bucketcast-runtime-pull"
+    for each in (name, f"{name}-dead"):
+        aws.sqs.create_queue(QueueName=each)
+    aws.outputs["RuntimeOutput"] = msgspec.json.encode(replace(RUNTIME, pull="events")).decode()
+    topic = "arn:aws:sns:us-east-1::t1"
+    (packed,) = pack([Delivery("r1", event("a"))], 5, history=Envelope(5, topic=topic))
+    put(aws, f"{name}-dead", dead_letter(packed.body, "throttled", target="arn:bucketcast:pull:x"))
+    assert cells(run("dlq", "ls").out)[1][:2] == ["pull", "1"]
+    assert run("dlq", "show", "pull").code == 0
+    ran = run("dlq", "redrive", "pull")
+    assert (ran.code, ran.out) == (0, "1 event sent to pull\n")
+    (found,) = received(aws.sqs, aws.queue(name))
+    assert unpack(found["Body"])[0].topic == topic
+
+
+def test_a_rate_is_kept_by_waiting(run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(redrive.Mover.run, "__defaults__", (None, slept.append))
+    for number in range(6):
+        bury(aws, *(f"k{number}-{place}" for place in range(50)))
+    assert run("dlq", "redrive", ARN, "--rate", "100").code == 0
+    assert count(aws, DEAD) == 0
+    # Five of the six wait, half a second longer each: the clock hardly moves here.
+    assert sum(slept) > 5 * 0.5
+
+
+def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: FakeAws) -> None:
+    place = next(key for key, text in aws.outputs.items() if ARN in text)
+    fifo: Any = {"FifoQueue": "true"}
+    summary = json.loads(aws.outputs[place])
+    for name, key in ((f"{OWN}.fifo", "queue"), (f"{DEAD}.fifo", "dead")):
+        summary[key] = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
+    aws.outputs[place] = json.dumps(summary)
+    (packed,) = pack([Delivery("r1", event(key, request_id=key)) for key in "ab"], 5)
+    grave = dead_letter(packed.body, "no", target=ARN)._replace(group="g", token="t")
+    put(aws, f"{DEAD}.fifo", grave)
+    assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
+    found = received(aws.sqs, aws.queue(f"{OWN}.fifo"))
+    groups = {each["Attributes"]["MessageGroupId"] for each in found}
+    tokens = {each["Attributes"]["MessageDeduplicationId"] for each in found}
+    assert (groups, len(tokens), len(found)) == ({ARN}, len(found), len(found))
+
+
+def test_to_another_target(run: Run, aws: FakeAws) -> None:
+    bury(aws, "a")
+    told = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
+    assert told["events"] == 1
+    assert keys(aws, "Bucketcast-postgres-main") == ["a"]
+
+
+def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws: FakeAws) -> None:
+    aws.sqs.create_queue(QueueName="Bucketcast-webhook-old-dead")
+    aws.sqs.create_queue(QueueName="Bucketcast-pipeline-dead")
+    bury(aws, "a", queue="Bucketcast-webhook-old-dead")
+    assert cells(run("dlq", "ls").out)[1][0] == "Bucketcast-webhook-old-dead"
+    ran = run("dlq", "redrive", "Bucketcast-webhook-old-dead")
+    assert ran.code == 1
+    assert "--to" in ran.err
+    assert run("dlq", "redrive", "Bucketcast-webhook-old-dead", "--to", "webhook:primary").code == 0
+    assert keys(aws, OWN) == ["a"]
+
+
+def test_ingress_gets_its_messages_as_they_came(run: Run, aws: FakeAws) -> None:
+    body = message(record("a"))
+    about = {"bucketcast-created": "77", "bucketcast-since": "5", "target": "x"}
+    put(aws, "Bucketcast-ingress-dead", dead_letter(body, "crash", error="Crash", **about))
+    aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-ingress-dead"), MessageBody="hello")
+    assert "--to" in run("dlq", "redrive", "ingress", "--to", ARN).err
+    assert run("dlq", "show", "ingress", "--bucket", "uploads").code == 0
+    assert run("dlq", "redrive", "ingress", "--json").document["messages"] == 2
+    found = received(aws.sqs, aws.queue("Bucketcast-ingress"))
+    texts = {each["Body"]: each["texts"] for each in found}
+    assert texts.keys() == {body, "hello"}
+    assert texts[body] == {"bucketcast-created": "77"}
+    assert texts["hello"].keys() == {"bucketcast-created"}
+    assert count(aws, "Bucketcast-ingress-dead") == 0
+
+
+def test_purge_writes_before_it_removes_and_needs_the_file(
+    run: Run, aws: FakeAws, tmp_path: Path
+) -> None:
+    bury(aws, "in/a", "out/b")
+    put(aws, DEAD, dead_letter("hello", "no envelope"))
+    path = tmp_path / "gone.ndjson"
+    assert "--file" in run("dlq", "purge", ARN, "--yes").err
+    assert count(aws, DEAD) == 2
+    told = run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(path), "--yes", "--json")
+    assert told.document["events"] == 1
+    (line,) = path.read_text().splitlines()
+    assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    again = run("dlq", "purge", ARN, "--file", str(path), "--yes")
+    assert again.code == 1
+    assert "exists already" in again.err
+    assert count(aws, DEAD) == 2
+    rest = tmp_path / "rest.ndjson"
+    assert run("dlq", "purge", ARN, "--file", str(rest), "--yes").code == 0
+    assert count(aws, DEAD) == 0
+    assert len(rest.read_text().splitlines()) == 2
+
+
+def test_purge_removes_nothing_when_the_disk_is_full(
+    run: Run, aws: FakeAws, tmp_path: Path
+) -> None:
+    for number in range(30):
+        bury(aws, f"k{number}")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        ran = run("dlq", "purge", ARN, "--file", str(tmp_path / "f"), "--yes")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ran.code == 1
+    assert "nothing more is removed" in ran.err
+    assert count(aws, DEAD) == 30
+
+
+def test_purge_asks(
+    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(aws, "a")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    ran = run("dlq", "purge", ARN, "--file", str(tmp_path / "f"))
+    assert ran.code == 1
+    assert count(aws, DEAD) == 1
+    assert run("dlq", "purge", ARN, "--file", str(tmp_path / "g"), "--json").code == 2
+
+
+def test_export_is_a_line_a_message_and_takes_nothing_away(
+    run: Run, aws: FakeAws, tmp_path: Path
+) -> None:
+    bury(aws, "a", "b")
+    bury(aws, "c")
+    lines = [json.loads(line) for line in run("dlq", "export", ARN).out.splitlines()]
+    assert sorted(each["key"] for line in lines for each in line["events"]) == ["a", "b", "c"]
+    assert {line["message"]["attributes"]["error"] for line in lines} == {"Rejected"}
+    assert count(aws, DEAD) == 2
+    path = tmp_path / "all.ndjson"
+    told = run("dlq", "export", ARN, "--file", str(path), "--json").document
+    assert told["messages"] == 2 == len(path.read_text().splitlines())
+    assert run("dlq", "export", ARN, "--json").code == 2
+
+
+def test_an_unknown_target_names_those_that_there_are(run: Run) -> None:
+    ran = run("dlq", "ls", "webhook:primry")
+    assert ran.code == 1
+    assert ARN in ran.err
+    assert "ingress" in ran.err

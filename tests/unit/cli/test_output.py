@@ -1,0 +1,98 @@
+"""What is hidden in a key does nothing to a terminal; programs get the key as it is."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.aws.rules import Rules
+from bucketcast.delivery import tracing
+from bucketcast.delivery.tracing import Outcomes
+from bucketcast.event import Event
+from bucketcast.printable import printable
+from bucketcast.rules import Hit, Rule
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.test_jobs import COMPARED, POSTGRES, SCANNED, deployed
+from tests.unit.cli.test_trace import log
+from tests.unit.fake_aws import TABLE, FakeAws
+from tests.unit.made import event
+
+WEBHOOK = "arn:minio:sqs::primary:webhook"
+BAD = "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
+SHOWN = r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
+
+
+@pytest.fixture(params=["pipe", "terminal"], autouse=True)
+def out(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both tables: the plain one, and the one that is drawn."""
+    if request.param == "terminal":
+        monkeypatch.setattr("bucketcast.cli.output.is_terminal", lambda: True)
+        monkeypatch.setenv("COLUMNS", "300")
+
+
+def plain(text: str) -> str:
+    """What a command said; it fails if anything but lines and what is printed is in it."""
+    hidden = {sign for sign in text.replace("\n", "") if not sign.isprintable()}
+    assert not hidden
+    assert "\nmade-up row" not in text
+    return text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("photos/Ä 日本.jpg", "photos/Ä 日本.jpg"),
+        (BAD, SHOWN),
+        ("a\udcffb", r"a\udcffb"),
+        ("back\\slash", "back\\slash"),
+    ],
+)
+def test_only_what_hides_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_scan_and_reconcile(run: Run, aws: FakeAws) -> None:
+    finding = {**SCANNED["findings"][0], "key": BAD}
+    made = deployed(aws, {**SCANNED, "findings": [finding], "notes": [f"about {BAD}"]})
+    ran = run("scan", "uploads")
+    assert SHOWN in plain(ran.out)
+    assert f"note: about {SHOWN}" in plain(ran.err)
+    made.states = ["SUCCEEDED"]
+    assert run("scan", "uploads", "--json").document["findings"][0]["key"] == BAD
+
+    difference: dict[str, Any] = {**COMPARED["differences"][0], "path": BAD}
+    deployed(aws, {**COMPARED, "differences": [difference]})
+    assert SHOWN in plain(run("reconcile", "uploads", "--target", POSTGRES).out)
+
+
+def test_a_failure_keeps_its_lines(run: Run, aws: FakeAws) -> None:
+    made = deployed(aws, None)
+    made.states = ["FAILED"]
+    made.result = {"status": "error", "error": "the row of a\x1b[2Jb\n\tand more"}
+    ran = run("scan", "uploads")
+    assert "the row of a\\x1b[2Jb\n\tand more" in ran.err
+
+
+def test_rules(run: Run, aws: FakeAws) -> None:
+    rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",), prefix=BAD)
+    Rules(TABLE, aws.dynamodb).add(rule)
+    assert SHOWN in plain(run("event", "ls", "uploads").out)
+    assert run("event", "ls", "uploads", "--json").document["rules"][0]["prefix"] == BAD
+    aws.settings["Bucketcast-webhook-primary"] = {"endpoint": "https://example.org/hook"}
+    explained = plain(run("explain", f"s3://uploads/{BAD}", "--event", "put").out)
+    assert f"s3://uploads/{SHOWN}" in explained
+    assert SHOWN in plain(run("event", "rm", "uploads", "--force").out)
+
+
+def test_a_trace_shows_reasons_of_others(run: Run, aws: FakeAws) -> None:
+    cat: Event = event("cat.jpg")
+    outcomes = Outcomes(dead={f"HTTP 410 {BAD}": [cat]})
+    lines = [
+        tracing.received([(cat, (Hit(WEBHOOK, "r1"),))]),
+        tracing.dispatched(WEBHOOK, outcomes),
+    ]
+    for function, told in zip(
+        ("Bucketcast-ingest", "Bucketcast-webhook-primary"), lines, strict=True
+    ):
+        log(aws, function, told)
+    ran = run("trace", "s3://uploads/cat.jpg")
+    assert SHOWN in plain(ran.out)

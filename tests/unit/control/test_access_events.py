@@ -1,0 +1,41 @@
+"""A configuration that asks for nothing but reads, where no trail logs them, would say nothing."""
+
+import pytest
+
+from bucketcast.control.errors import S3Error
+from bucketcast.control.s3.access_events import require_logged
+from bucketcast.rules import Rule
+
+HOOK = "arn:minio:sqs::primary:webhook"
+
+
+def rule(*events: str) -> Rule:
+    return Rule(bucket="images", arn=HOOK, events=events)
+
+
+def never() -> bool:
+    raise AssertionError("nobody need ask for the trail")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [("s3:ObjectAccessed:*",), ("s3:ObjectAccessed:Get", "s3:ObjectAccessed:Head")],
+)
+def test_reads_alone_are_refused_where_no_trail_logs_them(events: tuple[str, ...]) -> None:
+    with pytest.raises(S3Error) as refused:
+        require_logged([rule(*events)], [], lambda: False)
+    assert (refused.value.code, refused.value.status) == ("InvalidArgument", 400)
+    for said in (events[0], 'access_events = "on" in [bucket.images]', "--access-events"):
+        assert said in refused.value.message
+    require_logged([rule(*events)], [], lambda: True)
+
+
+def test_what_s3_tells_of_besides_is_taken() -> None:
+    """As what `mc event add` asks for by default."""
+    mixed = rule("s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:ObjectAccessed:*")
+    require_logged([mixed], [], never)
+
+
+def test_what_is_there_already_may_be_written_back() -> None:
+    held = rule("s3:ObjectAccessed:*")
+    require_logged([held, rule("s3:ObjectCreated:*")], [held], never)

@@ -1,0 +1,80 @@
+"""Buckets made and removed through the gateway are told of, once S3 has done it."""
+
+import asyncio
+import json
+from collections.abc import MutableMapping
+from typing import Any
+
+import pytest
+
+from bucketcast import sources
+from bucketcast.control.authentication import AuthenticatedRequest
+from bucketcast.control.listen.bucket_events import BucketEvents
+from tests.unit.control.requests import ACCESS, Wire, gate, scope_of, signed
+
+
+def told(method: str, target: str, status: int = 200) -> list[str]:
+    """What listeners are told of a call that S3 answers so."""
+    found: list[str] = []
+
+    async def forward(_: AuthenticatedRequest, send: Any) -> None:
+        headers = [(b"x-amz-request-id", b"R1")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def test() -> None:
+        sent: list[MutableMapping[str, Any]] = []
+        said = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def tell(bucket: str, body: str) -> None:
+            assert bucket == "fresh"
+            found.append(body)
+            loop.call_soon_threadsafe(said.set)
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
+        admitted = await gate().admit(scope, Wire(b""))
+        await BucketEvents(forward, tell, "eu-central-1")(admitted, send)
+        assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others)
+
+    asyncio.run(test())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status", "name"),
+    [
+        ("PUT", "/fresh", 200, "s3:BucketCreated:*"),
+        ("PUT", "/fresh/", 200, "s3:BucketCreated:*"),
+        ("DELETE", "/fresh?x-id=DeleteBucket", 204, "s3:BucketRemoved:*"),
+    ],
+)
+def test_ingest_reads_what_is_told(method: str, target: str, status: int, name: str) -> None:
+    (body,) = told(method, target, status)
+    (event,) = sources.events(body)
+    assert (event.name, event.bucket, event.key) == (name, "fresh", "")
+    assert (event.principal, event.source_ip, event.request_id) == (ACCESS, "192.0.2.7", "R1")
+    record = json.loads(body)["Records"][0]
+    assert record["s3"]["object"].keys() == {"key", "sequencer"}
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("PUT", "/fresh", 409),
+        ("DELETE", "/fresh", 404),
+        ("PUT", "/fresh?versioning", 200),
+        ("DELETE", "/fresh?tagging", 204),
+        ("PUT", "/fresh/key", 200),
+        ("DELETE", "/fresh/key", 204),
+        ("GET", "/fresh", 200),
+        ("HEAD", "/fresh", 200),
+    ],
+)
+def test_of_anything_else_nothing_is_told(method: str, target: str, status: int) -> None:
+    assert told(method, target, status) == []

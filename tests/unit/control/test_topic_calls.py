@@ -1,0 +1,92 @@
+"""How the APIs about topics fail: each in its own format, with nothing of what only we may know."""
+
+import asyncio
+import json
+from collections.abc import MutableMapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from bucketcast.control.errors import S3Error
+from bucketcast.control.pubsub import responses as pubsub
+from bucketcast.control.request_body import ClientDisconnected, RequestStream
+from bucketcast.control.sns import responses as sns
+from bucketcast.control.topic_calls import Format, respond
+from bucketcast.errors import BucketcastError
+from bucketcast.topics.errors import TopicError
+
+XML, JSON = Format("application/xml", sns.refused), Format("application/json", pubsub.refused)
+SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
+
+
+class Call:
+    """A call whose action raises an error, or returns a document."""
+
+    def __init__(self, does: Exception | bytes | None, form: Format, method: str = "POST") -> None:
+        self.sent: list[MutableMapping[str, Any]] = []
+        scope = {"type": "http", "method": method, "headers": [(b"content-length", b"4")]}
+        self.unread = [{"type": "http.request", "body": b"left", "more_body": False}]
+
+        async def receive() -> MutableMapping[str, Any]:
+            return self.unread.pop()
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            self.sent.append(message)
+
+        async def answer(_: Any, __: RequestStream, ___: str) -> bytes | None:
+            if isinstance(does, Exception):
+                raise does
+            return does
+
+        self.answered = asyncio.run(respond(scope, receive, send, answer, form))
+
+    @property
+    def status(self) -> int:
+        return int(self.sent[0]["status"])
+
+    @property
+    def body(self) -> str:
+        return bytes(self.sent[1]["body"]).decode()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "code_of_s3"),
+    [
+        (TopicError("NotFound", "no t1"), 404, "NotFound", "NoSuchKey"),
+        (TopicError("AuthorizationError", "not yours"), 403, "AuthorizationError", "AccessDenied"),
+        (S3Error("SignatureDoesNotMatch"), 403, "SignatureDoesNotMatch", "SignatureDoesNotMatch"),
+        (BucketcastError("hunter2"), 503, "ServiceUnavailable", "ServiceUnavailable"),
+        (ZeroDivisionError("hunter2"), 500, "InternalError", "InternalError"),
+    ],
+)
+def test_an_error_is_answered_in_the_apis_format(
+    error: Exception, status: int, code: str, code_of_s3: str
+) -> None:
+    in_xml, in_json = Call(error, XML), Call(error, JSON)
+    assert (in_xml.status, in_json.status) == (status, status)
+    tree = ET.fromstring(in_xml.body)  # noqa: S314 - our own answer
+    assert tree.findtext(f"{SPACE}Error/{SPACE}Code") == code
+    sender = "Receiver" if status >= 500 else "Sender"
+    assert tree.findtext(f"{SPACE}Error/{SPACE}Type") == sender
+    assert json.loads(in_json.body)["Code"] == code_of_s3
+    assert "hunter2" not in in_xml.body + in_json.body
+
+
+def test_the_rest_of_a_refused_body_is_read_or_the_client_never_sees_why() -> None:
+    assert not Call(S3Error("AccessDenied"), XML).unread
+
+
+def test_a_head_has_the_headers_alone() -> None:
+    call = Call(b"{}", JSON, "HEAD")
+    assert (dict(call.sent[0]["headers"])[b"content-length"], call.body) == (b"2", "")
+
+
+def test_where_it_is_disabled_nothing_is_read_or_sent() -> None:
+    call = Call(None, JSON)
+    assert (call.answered, call.sent, len(call.unread)) == (False, [], 1)
+
+
+def test_a_client_that_is_gone_gets_nothing() -> None:
+    with pytest.raises(ClientDisconnected):
+        Call(ClientDisconnected(), JSON)

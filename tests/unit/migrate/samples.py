@@ -1,0 +1,282 @@
+"""One target of each kind as MinIO users have it: a line of an export, an object of a config.json.
+
+Both say the same, which is `MEANT`: Bucketcast's own keys, only those that are not at a default.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bucketcast import targets
+from bucketcast.migrate.parsed import TargetId
+
+EXPORTED = {
+    "amqp": (
+        "url=amqp://myuser:mypass@localhost:5672 exchange=bucketevents exchange_type=fanout"
+        " routing_key=bucketlogs mandatory=on durable=on no_wait=off internal=off auto_deleted=on"
+        " delivery_mode=2 publisher_confirms=on queue_limit=0 queue_dir="
+    ),
+    "elasticsearch": (
+        "url=http://elastic:MagicWord@127.0.0.1:9200 format=access index=minio_events queue_dir="
+        " queue_limit=0 username= password="
+    ),
+    "kafka": (
+        "topic=bucketevents brokers=localhost:9092,localhost:9093 sasl_username=kafka"
+        ' sasl_password="kafka pass" sasl_mechanism=sha512 client_tls_cert= client_tls_key='
+        " tls_client_auth=0 sasl=on tls=on tls_skip_verify=on queue_limit=0 queue_dir="
+        " version=2.2.0 batch_size=0 batch_commit_timeout=0s"
+    ),
+    "mqtt": (
+        "broker=tcp://localhost:1883 topic=minio password=mqtt-pass username=u qos=1"
+        " keep_alive_interval=10s reconnect_interval=1m0s queue_dir= queue_limit=0"
+    ),
+    "mysql": (
+        'format=access dsn_string="root:my pass@tcp(172.17.0.1:3306)/miniodb" table=minio_images'
+        " queue_dir= queue_limit=0 max_open_connections=5"
+    ),
+    "nats": (
+        "address=0.0.0.0:4222 subject=bucketevents username=yourusername password=yoursecret"
+        " token= tls=off tls_skip_verify=off cert_authority= client_cert= client_key="
+        " ping_interval=0 jetstream=on streaming=off streaming_async=off"
+        " streaming_max_pub_acks_in_flight=0 streaming_cluster_id= queue_dir= queue_limit=0"
+    ),
+    "nsq": "nsqd_address=127.0.0.1:4150 topic=minio tls=on tls_skip_verify=on queue_dir=",
+    "postgres": (
+        'format=access connection_string="host=localhost port=5432 dbname=minio_events'
+        ' user=postgres password=password sslmode=disable" table=bucketevents queue_dir='
+        " queue_limit=0 max_open_connections=2"
+    ),
+    "redis": (
+        "format=access address=127.0.0.1:6379 key=bucketevents password=yoursecret user=me"
+        " queue_dir= queue_limit=0"
+    ),
+    "webhook": (
+        'endpoint=http://localhost:3000 auth_token="Basic YWxpY2U6" queue_limit=0 queue_dir='
+        " client_cert= client_key="
+    ),
+}
+IN_JSON: Mapping[str, dict[str, Any]] = {
+    "amqp": {
+        "url": "amqp://myuser:mypass@localhost:5672",
+        "exchange": "bucketevents",
+        "routingKey": "bucketlogs",
+        "exchangeType": "fanout",
+        "deliveryMode": 2,
+        "mandatory": True,
+        "immediate": False,
+        "durable": True,
+        "internal": False,
+        "noWait": False,
+        "autoDeleted": True,
+        "publisherConfirms": True,
+    },
+    "elasticsearch": {
+        "format": "access",
+        "url": "http://elastic:MagicWord@127.0.0.1:9200",
+        "index": "minio_events",
+    },
+    "kafka": {
+        "brokers": ["localhost:9092", "localhost:9093"],
+        "topic": "bucketevents",
+        "version": "2.2.0",
+        "tls": {
+            "enable": True,
+            "skipVerify": True,
+            "clientAuth": 0,
+            "clientTLSCert": "",
+            "clientTLSKey": "",
+        },
+        "sasl": {
+            "enable": True,
+            "username": "kafka",
+            "password": "kafka pass",
+            "mechanism": "sha512",
+        },
+    },
+    "mqtt": {
+        "broker": "tcp://localhost:1883",
+        "topic": "minio",
+        "qos": 1,
+        "clientId": "",
+        "username": "u",
+        "password": "mqtt-pass",
+        "reconnectInterval": 60_000_000_000,
+        "keepAliveInterval": 10_000_000_000,
+    },
+    "mysql": {
+        "format": "access",
+        "dsnString": "root:my pass@tcp(172.17.0.1:3306)/miniodb",
+        "table": "minio_images",
+        "host": "",
+        "port": "",
+        "user": "",
+        "password": "",
+        "database": "",
+        "maxOpenConnections": 5,
+    },
+    "nats": {
+        "address": "0.0.0.0:4222",
+        "subject": "bucketevents",
+        "username": "yourusername",
+        "password": "yoursecret",
+        "token": "",
+        "tls": False,
+        "tlsSkipVerify": False,
+        "secure": False,
+        "certAuthority": "",
+        "clientCert": "",
+        "clientKey": "",
+        "pingInterval": 0,
+        "jetStream": {"enable": True},
+        "streaming": {"enable": False, "clusterID": "", "async": False, "maxPubAcksInflight": 0},
+    },
+    "nsq": {
+        "nsqdAddress": "127.0.0.1:4150",
+        "topic": "minio",
+        "tls": {"enable": True, "skipVerify": True},
+    },
+    "postgres": {
+        "format": "access",
+        "connectionString": "host=localhost port=5432 dbname=minio_events user=postgres"
+        " password=password sslmode=disable",
+        "table": "bucketevents",
+        "host": "",
+        "port": "",
+        "user": "",
+        "password": "",
+        "database": "",
+    },
+    "redis": {
+        "format": "access",
+        "address": "127.0.0.1:6379",
+        "password": "yoursecret",
+        "user": "me",
+        "key": "bucketevents",
+    },
+    "webhook": {"endpoint": "http://localhost:3000", "authToken": "Basic YWxpY2U6"},
+}
+MEANT = {
+    "amqp": {
+        "url": "amqp://myuser:mypass@localhost:5672",
+        "exchange": "bucketevents",
+        "exchange_type": "fanout",
+        "routing_key": "bucketlogs",
+        "mandatory": "on",
+        "durable": "on",
+        "auto_deleted": "on",
+        "delivery_mode": "2",
+        "publisher_confirms": "on",
+    },
+    "elasticsearch": {
+        "url": "http://elastic:MagicWord@127.0.0.1:9200",
+        "index": "minio_events",
+        "format": "access",
+    },
+    "kafka": {
+        "brokers": "localhost:9092,localhost:9093",
+        "topic": "bucketevents",
+        "version": "2.2.0",
+        "tls": "on",
+        "tls_skip_verify": "on",
+        "sasl": "on",
+        "sasl_username": "kafka",
+        "sasl_password": "kafka pass",
+        "sasl_mechanism": "sha512",
+    },
+    "mqtt": {
+        "broker": "tcp://localhost:1883",
+        "topic": "minio",
+        "qos": "1",
+        "username": "u",
+        "password": "mqtt-pass",
+        "keep_alive_interval": "10s",
+        "reconnect_interval": "60s",
+    },
+    "mysql": {
+        "dsn_string": "root:my pass@tcp(172.17.0.1:3306)/miniodb",
+        "table": "minio_images",
+        "format": "access",
+        "max_open_connections": "5",
+    },
+    "nats": {
+        "address": "0.0.0.0:4222",
+        "subject": "bucketevents",
+        "username": "yourusername",
+        "password": "yoursecret",
+        "jetstream": "on",
+    },
+    "nsq": {
+        "nsqd_address": "127.0.0.1:4150",
+        "topic": "minio",
+        "tls": "on",
+        "tls_skip_verify": "on",
+    },
+    "postgres": {
+        "connection_string": "host=localhost port=5432 dbname=minio_events user=postgres"
+        " password=password sslmode=disable",
+        "table": "bucketevents",
+        "format": "access",
+    },
+    "redis": {
+        "address": "127.0.0.1:6379",
+        "key": "bucketevents",
+        "user": "me",
+        "password": "yoursecret",
+        "format": "access",
+    },
+    "webhook": {"endpoint": "http://localhost:3000", "auth_token": "Basic YWxpY2U6"},
+}
+SECRET = {
+    "amqp": "url",
+    "elasticsearch": "url",
+    "kafka": "sasl_password",
+    "mqtt": "password",
+    "mysql": "dsn_string",
+    "nats": "password",
+    "postgres": "connection_string",
+    "redis": "password",
+    "webhook": "auth_token",
+}
+"""The option whose text nobody may see; nsq has none."""
+OTHER_SUB_SYSTEMS = (
+    "site name= region=us-east-1 ",
+    "api requests_max=0 requests_deadline=10s cors_allow_origin=* sync_events=on ",
+    "# storage_class standard= rrs=EC:1 ",
+    "scanner speed=default alert_excess_versions=100 ",
+    "# logger_webhook enable=off endpoint= auth_token= ",
+    "# identity_openid enable= display_name= ",
+)
+
+
+def export(*kinds: str) -> str:
+    """What `mc admin config export` prints for targets of these kinds, all unless some are named.
+
+    The default targets are there too, switched off, as with every MinIO.
+    """
+    lines = list(OTHER_SUB_SYSTEMS)
+    for kind in kinds or targets.kinds():
+        off = " ".join(f"{key}=" for key in MEANT[kind])
+        lines += [f"# notify_{kind} enable=off {off} ", f"notify_{kind}:1 {EXPORTED[kind]} "]
+    return "\n".join(lines) + "\n"
+
+
+def config_json(*kinds: str) -> str:
+    """A config.json with targets of these kinds, all unless some are named."""
+    notify = {
+        targets.load(kind).arn_type: {
+            "1": {"enable": True, **IN_JSON[kind], "queueDir": "/home/events", "queueLimit": 9},
+            "2": {"enable": False, **dict.fromkeys(IN_JSON[kind])},
+        }
+        for kind in kinds or targets.kinds()
+    }
+    document = {
+        "version": "33",
+        "credential": {"accessKey": "minio", "secretKey": "minio-pass"},
+        "region": "us-east-1",
+        "notify": notify,
+    }
+    return json.dumps(document, indent=4)
+
+
+def one(kind: str) -> TargetId:
+    return TargetId(kind, "1")

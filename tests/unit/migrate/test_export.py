@@ -1,0 +1,183 @@
+"""The lines of `mc admin config export` and `get`, of MinIO's new and old releases."""
+
+import pytest
+
+from bucketcast.errors import ConfigErrors
+from bucketcast.migrate import files, merge
+from bucketcast.migrate.minio_keys import SUB_SYSTEMS
+from bucketcast.migrate.parsed import Parsed, TargetId
+
+PRIMARY = TargetId("webhook", "primary")
+HIDDEN = "hunter2"
+
+
+def read(text: str) -> Parsed:
+    return files.read([files.File("export.txt", text)])
+
+
+def settle(text: str) -> merge.Merged:
+    return merge.merge(read(text))
+
+
+def mistakes(text: str) -> list[str]:
+    with pytest.raises(ConfigErrors) as refused:
+        settle(text)
+    return [str(error) for error in refused.value.errors]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "values"),
+    [
+        ("endpoint=http://h/ auth_token= ", {"endpoint": "http://h/", "auth_token": ""}),
+        ('endpoint="http://h/" auth_token=""', {"endpoint": "http://h/", "auth_token": ""}),
+        ('auth_token="Basic a b"', {"auth_token": "Basic a b"}),
+        ("comment='it is'", {"comment": "it is"}),
+        ('comment="say "hi" to a=b" endpoint=x', {"comment": 'say "hi" to a=b', "endpoint": "x"}),
+        ("endpoint=http://h/?a=b&c=d#e", {"endpoint": "http://h/?a=b&c=d#e"}),
+        ('comment="\\" endpoint=x', {"comment": "\\", "endpoint": "x"}),
+        ("auth_token=it's", {"auth_token": "it's"}),
+        ('auth_token=a"b', {"auth_token": 'a"b'}),
+        ("", {}),
+    ],
+)
+def test_values_with_and_without_quotes(pairs: str, values: dict[str, str]) -> None:
+    assert read(f"notify_webhook:primary {pairs}\n").stored == {PRIMARY: values}
+
+
+def test_a_target_without_a_name_is_the_default_one() -> None:
+    found = settle("notify_webhook endpoint=http://h/")
+    assert found.targets == {TargetId("webhook", "_"): {"endpoint": "http://h/"}}
+
+
+def test_variables_in_force_win_over_what_is_stored() -> None:
+    found = settle(
+        "# MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://new/?a=b\n"
+        "# MINIO_NOTIFY_WEBHOOK_AUTH_TOKEN_primary=two words\n"
+        "notify_webhook:primary endpoint=http://old/ auth_token= \n"
+    )
+    assert found.targets == {PRIMARY: {"endpoint": "http://new/?a=b", "auth_token": "two words"}}
+
+
+def test_a_target_that_only_variables_know() -> None:
+    found = settle(
+        "# MINIO_NOTIFY_WEBHOOK_ENABLE_primary=true\n"
+        "# MINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/\n"
+        "notify_webhook:primary \n"
+    )
+    assert found.targets == {PRIMARY: {"endpoint": "http://h/"}}
+
+
+def test_what_is_off_is_left_out_unless_a_variable_switches_it_on() -> None:
+    off = "# notify_webhook:primary enable=off endpoint=http://h/ \nnotify_redis enable=off key=k"
+    found = settle(off)
+    assert found.targets == {}
+    assert ("notify_redis._, notify_webhook.primary", "switched off in MinIO") in found.left_out
+    on = settle("# MINIO_NOTIFY_WEBHOOK_ENABLE_primary=on\n" + off)
+    assert on.targets == {PRIMARY: {"endpoint": "http://h/"}}
+
+
+def test_other_comments_are_nothing() -> None:
+    found = settle(
+        "# notify_webhook:mine endpoint=http://gone/\n#notes of mine: a=b\n"
+        "# notify_new enable=off\n\nnotify_webhook:primary endpoint=http://h/"
+    )
+    assert found.targets.keys() == {PRIMARY}
+    assert found.left_out == ()
+
+
+def test_sub_systems_of_the_server_are_said_to_be_left_aside() -> None:
+    text = "".join(f"{name} a=b c=d\n" for name in SUB_SYSTEMS)
+    left = {left.what for left in settle(text + "# storage_class standard=").left_out}
+    assert left == SUB_SYSTEMS
+
+
+@pytest.mark.parametrize(("said", "on"), [("on", True), ('"on"', True), ("off", False)])
+def test_sync_events_of_the_api_are_taken(said: str, on: bool) -> None:  # noqa: FBT001
+    found = settle(f"api requests_max=0 sync_events={said} ")
+    assert found.sync_events is on
+    assert found.left_out[0].what == "api except sync_events"
+
+
+def test_an_unknown_sub_system_is_refused_with_the_hint() -> None:
+    (mistake,) = mistakes("notify_webhok:primary endpoint=x\n")
+    assert mistake.startswith(
+        "export.txt:1: unknown sub-system 'notify_webhok'; did you mean 'notify_webhook'? "
+        "correct or delete the line; supported are notify_"
+    )
+    (other,) = mistakes("notify_webhook:a endpoint=http://h/\nfoo:bar a=b\n")
+    assert other.startswith("export.txt:2: unknown sub-system 'foo'; ")
+
+
+def test_an_unknown_key_is_refused() -> None:
+    (mistake,) = mistakes("notify_webhook:primary endpoint=http://h/ endpont=b")
+    assert mistake.startswith(
+        "notify_webhook.primary.endpont: unknown key; did you mean 'endpoint'? allowed are "
+    )
+
+
+def test_former_keys_have_their_present_names() -> None:
+    found = settle(
+        'notify_nsq:1 nsqd_address="127.0.0.1:4150" tls_enable="on" topic="minio"\n'
+        'notify_nats:1 address="h:4222" subject="s" streaming_enable="on" streaming_cluster_id="c"'
+    )
+    assert found.targets[TargetId("nsq", "1")]["tls"] == "on"
+    assert found.targets[TargetId("nats", "1")]["streaming"] == "on"
+
+
+def test_keys_without_use_are_left_out_with_the_reason() -> None:
+    found = settle("notify_amqp:1 url=amqp://h exchange=e arguments=x")
+    assert found.targets[TargetId("amqp", "1")] == {"url": "amqp://h", "exchange": "e"}
+    assert found.left_out == (("notify_amqp.1.arguments", "MinIO never read it"),)
+
+
+def test_the_same_target_twice_is_refused() -> None:
+    (mistake,) = mistakes(
+        "notify_webhook:a endpoint=http://h/\nnotify_webhook:a endpoint=http://h/"
+    )
+    assert mistake == ("export.txt:2: duplicate target notify_webhook.a; delete one of the two")
+
+
+@pytest.mark.parametrize(
+    "pairs", [f'auth_token="{HIDDEN}', f"endpoint=x {HIDDEN}", f'auth_token="a"{HIDDEN} key=x']
+)
+def test_what_is_no_pair_is_refused_and_not_shown(pairs: str) -> None:
+    (mistake, *_) = mistakes(f"notify_webhook:primary {pairs}")
+    assert "found no key=value after" in mistake
+    assert 'key="…" for a value with spaces' in mistake
+    assert HIDDEN not in mistake
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("on", "on"),
+        ("off", None),
+        ("false", None),
+        ("", None),
+        ("true", None),
+        ("On", None),
+        ("1", None),
+    ],
+)
+def test_switches_are_read_as_minio_reads_them(text: str, said: str | None) -> None:
+    found = settle(f'notify_redis:a address=h:1 key=k tls="{text}"')
+    assert found.targets[TargetId("redis", "a")].get("tls") == said
+    left = [left.why for left in found.left_out]
+    silent = text in ("on", "off", "false", "")
+    assert left == ([] if silent else [f"'{text}': MinIO accepts only 'on' for on, so it was off"])
+
+
+def test_enable_takes_more_words() -> None:
+    for word in ("on", "1", "true", "Enabled"):
+        assert PRIMARY in settle(f"notify_webhook:primary enable={word} endpoint=http://h/").targets
+    (mistake,) = mistakes("notify_webhook:primary enable=maybe endpoint=http://h/")
+    assert mistake == "notify_webhook.primary.enable: found 'maybe'; allowed is on or off"
+
+
+def test_the_store_is_said_to_be_left_out() -> None:
+    found = settle("notify_webhook:primary endpoint=http://h/ queue_dir=/home/events queue_limit=5")
+    why = "the target's SQS queue replaces it, without a limit"
+    assert found.left_out == (
+        ("notify_webhook.primary.queue_dir", why),
+        ("notify_webhook.primary.queue_limit", why),
+    )

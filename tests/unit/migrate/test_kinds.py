@@ -1,0 +1,70 @@
+"""Every kind, from a line of an export and from a config.json, means the same here."""
+
+import tomllib
+from typing import Any
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.migrate import files, merge, render
+from bucketcast.settings.options import options_of
+from tests.unit.migrate import samples
+
+
+def meant(kind: str, texts: dict[str, str]) -> dict[str, Any]:
+    """What the target reads, defaults included."""
+    declared: Any = targets.load(kind).Settings
+    given = {key: texts.get(key) or known.default for key, known in options_of(declared).items()}
+    return {
+        key: known.parse(given[key]) for key, known in options_of(declared).items() if given[key]
+    }
+
+
+def moved(text: str, *, plain: bool = True) -> render.Configuration:
+    found = merge.merge(files.read([files.File("file", text)]))
+    return render.configuration(found, plain=plain)
+
+
+def test_there_is_a_sample_of_every_kind() -> None:
+    for each in (samples.EXPORTED, samples.IN_JSON, samples.MEANT):
+        assert each.keys() >= set(targets.kinds())
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+@pytest.mark.parametrize("text", [samples.export, samples.config_json])
+def test_every_key_of_a_kind_is_taken_over(kind: str, text: Any) -> None:
+    made = moved(text(kind))
+    tables = tomllib.loads(made.toml)
+    assert tables.pop("sync_events", "off") == ("on" if text == samples.export else "off")
+    assert tables.keys() == {f"notify_{kind}"}
+    texts = tables[f"notify_{kind}"]["1"]
+    assert texts.keys() <= samples.MEANT[kind].keys()
+    assert meant(kind, texts) == meant(kind, samples.MEANT[kind])
+    assert made.arns == (f"arn:minio:sqs::1:{targets.load(kind).arn_type}",)
+
+
+@pytest.mark.parametrize("kind", targets.kinds())
+def test_secrets_of_a_kind_become_references(kind: str) -> None:
+    made = moved(samples.export(kind), plain=False)
+    key = samples.SECRET.get(kind)
+    if key is None:
+        assert made.secrets == ()
+        return
+    (stored,) = made.secrets
+    assert stored.text == samples.MEANT[kind][key]
+    assert stored.option == f"notify_{kind}.1.{key}"
+    assert stored.text not in made.toml + repr(made)
+    assert f'{key} = "secret:{stored.name}"' in made.toml
+
+
+@pytest.mark.parametrize("text", [samples.export(), samples.config_json()])
+def test_all_kinds_at_once(text: str) -> None:
+    tables = tomllib.loads(moved(text).toml)
+    assert {f"notify_{kind}" for kind in targets.kinds()} == tables.keys() - {"sync_events"}
+
+
+def test_a_line_and_an_object_of_each_kind_say_the_same() -> None:
+    tables = [tomllib.loads(moved(text()).toml) for text in (samples.export, samples.config_json)]
+    for kind in targets.kinds():
+        line, of_json = (meant(kind, each[f"notify_{kind}"]["1"]) for each in tables)
+        assert line == of_json

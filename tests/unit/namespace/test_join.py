@@ -1,0 +1,64 @@
+"""What moves make of what is stored of a key, without a server."""
+
+from itertools import permutations
+
+import msgspec
+import pytest
+
+from bucketcast.event import Event
+from bucketcast.namespace.join import GONE, Change, Move, Put, Stored, join
+from bucketcast.namespace.registers import Register, fold
+from bucketcast.shapes.minio import records
+
+PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
+TAGGED = "s3:ObjectCreated:PutTagging"
+
+
+def event(name: str, at: int, sequencer: str | None = None, version: str | None = None) -> Event:
+    text = f"{at:X}" if sequencer is None else sequencer
+    time = f"2026-01-02T03:00:00.{at:03}Z"
+    return Event(name, "b", "k", time, text, msgspec.Raw(b"{}"), size=at, version_id=version)
+
+
+def moves(*events: Event) -> list[Move]:
+    return [
+        (each, GONE if each.register is Register.REMOVAL else msgspec.Raw(records(each.event)))
+        for each in fold(events)
+    ]
+
+
+def seen(change: Change) -> tuple[str, int]:
+    (record,) = msgspec.json.decode(change.document)["Records"]
+    return record["eventTime"][-4:], record["s3"]["object"]["size"]
+
+
+def test_a_put_makes_the_row() -> None:
+    stored = Stored(versions={})
+    assert seen(join(stored, moves(event(PUT, 5)))) == ("005Z", 5)
+    assert not stored.is_guarded
+
+
+def test_an_older_put_changes_nothing() -> None:
+    stored = Stored(versions={})
+    join(stored, moves(event(PUT, 5)))
+    assert join(stored, moves(event(PUT, 4))) == Change()
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+def test_any_order_ends_in_the_same(order: tuple[int, ...]) -> None:
+    events = [event(PUT, 2), event(DELETE, 4), event(PUT, 6), event(TAGGED, 8, "")]
+    stored, last = Stored(versions={}), Change()
+    for index in order:
+        change = join(stored, moves(events[index]))
+        if change != Change():
+            last = change
+            stored.is_shown = bool(change.document)
+            stored.time = "2026-01-02T03:00:00." + seen(change)[0] if change.document else ""
+    assert seen(last) == ("008Z", 6)
+
+
+def test_a_row_that_nobody_can_read_goes_with_its_key_and_lends_nothing() -> None:
+    foreign = Put("0" * 32, "", "null", msgspec.Raw(b""))
+    stored = Stored(is_shown=True, put=foreign, versions={})
+    assert join(stored, moves(event(TAGGED, 3, ""))) == Change()
+    assert join(stored, moves(event(DELETE, 4))) == Change(removed=True)

@@ -1,0 +1,245 @@
+"""What a batch means for a mirror of the bucket, in any order and with repeats."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast.event import Event
+from bucketcast.namespace.registers import Register, RegisterUpdate, fold, moves, newer
+from tests.unit.made import event
+
+DELETE = "s3:ObjectRemoved:Delete"
+MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
+TAGGING = "s3:ObjectCreated:PutTagging"
+EARLY, LATE = "2026-03-14T09:00:00.000Z", "2026-03-14T10:00:00.000Z"
+
+
+def told(entries: list[RegisterUpdate]) -> list[tuple[str, str, str, str]]:
+    return [(each.register, each.key, each.version, each.event.sequencer) for each in entries]
+
+
+@pytest.mark.parametrize(
+    ("made", "version"),
+    [
+        (event(), "null"),
+        (event(version_id="v1"), "v1"),
+        (event(version_id=""), "null"),
+        (event(name="s3:ObjectCreated:Copy"), "null"),
+        (event(name="s3:ObjectCreated:Post"), "null"),
+        (event(name="s3:ObjectCreated:CompleteMultipartUpload"), "null"),
+        (event(name="s3:ObjectCreated:OfTomorrow"), "null"),
+        (event(name="s3:ObjectSynced:Create"), "null"),
+    ],
+)
+def test_creation_is_a_put(made: Event, version: str) -> None:
+    (entry,) = fold([made])
+    assert (entry.register, entry.version, entry.indexes) == (Register.PUT, version, [0])
+    assert (entry.key, entry.event) == ("uploads/photos/cat.jpg", made)
+    assert (entry.sequencer, entry.time) == made.order
+
+
+def test_creation_without_a_sequencer_is_older_than_any_with_one() -> None:
+    (entry,) = fold([event(sequencer="", time=LATE)])
+    assert (entry.register, entry.sequencer) == (Register.PUT, "0" * 32)
+    (entry,) = fold([event(sequencer="", time=LATE), event(sequencer="1", time=EARLY)])
+    assert entry.event.sequencer == "1"
+    (entry,) = fold([event(sequencer="", time=LATE), event(sequencer="", time=EARLY)])
+    assert (entry.time, entry.indexes) == (LATE, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("made", "version", "sequencer"),
+    [
+        (event(name=DELETE, sequencer="a"), "", f"{10:032x}"),
+        (event(name=DELETE, sequencer=""), "", ""),
+        (event(name=DELETE, version_id=""), "", f"{1:032x}"),
+        (event(name=DELETE, version_id="null"), "null", f"{1:032x}"),
+        (event(name=DELETE, version_id="null", sequencer=""), "null", ""),
+        (event(name=DELETE, version_id="v1"), "v1", "f" * 32),
+        (event(name=DELETE, version_id="v1", sequencer=""), "v1", "f" * 32),
+        (event(name=MARKER, version_id="v2"), "", f"{1:032x}"),
+        (event(name="s3:ObjectRemoved:DeleteAllVersions", version_id="v"), "", f"{1:032x}"),
+        (event(name="s3:LifecycleDelMarkerExpiration:Delete", version_id="v"), "", f"{1:032x}"),
+        (event(name="s3:ObjectSynced:DeletionMarkerCreated", version_id="v"), "", f"{1:032x}"),
+        (event(name="s3:ObjectSynced:Delete", version_id="v"), "v", "f" * 32),
+    ],
+)
+def test_removal_names_a_version_or_is_about_all(made: Event, version: str, sequencer: str) -> None:
+    (entry,) = fold([made])
+    assert (entry.register, entry.version, entry.sequencer) == (
+        Register.REMOVAL,
+        version,
+        sequencer,
+    )
+
+
+@pytest.mark.parametrize("sequencer", ["", "1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        TAGGING,
+        "s3:ObjectCreated:DeleteTagging",
+        "s3:ObjectCreated:PutRetention",
+        "s3:ObjectCreated:PutLegalHold",
+        "s3:ObjectAcl:Put",
+        "s3:ObjectAnnotation:Put",
+        "s3:ObjectTransition:Complete",
+        "s3:ObjectRestore:Post",
+        "s3:ObjectRestore:Completed",
+        "s3:Replication:OperationCompletedReplication",
+        "s3:IntelligentTiering",
+        "s3:ReducedRedundancyLostObject",
+        "s3:SomethingOfTomorrow",
+    ],
+)
+def test_all_else_is_laid_over_its_version(name: str, sequencer: str) -> None:
+    """With a sequencer as in MinIO, or without one as in S3: only the time says which is newer."""
+    (entry,) = fold([event(name=name, sequencer=sequencer, version_id="v1")])
+    assert (entry.register, entry.version, entry.sequencer) == (Register.OVERLAY, "v1", "")
+    (entry,) = fold([event(name=name, sequencer=sequencer)])
+    assert entry.version == "null"
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        event(name="s3:ObjectRemoved:NoOP"),
+        event(name="s3:ObjectRemoved:NoOP", version_id="v1"),
+        event(name="s3:Scanner:ManyVersions"),
+        event("prefix/", name="s3:Scanner:BigPrefix"),
+        event(name="s3:ObjectAccessed:Get"),
+        event(name="s3:ObjectAccessed:Head", sequencer=""),
+        event(name="s3:ObjectAccessed:Attributes"),
+        event(name="s3:ObjectLifecycle:Expiration:AbortMultipartUpload"),
+        event(""),
+    ],
+)
+def test_what_changes_no_object_moves_nothing(nothing: Event) -> None:
+    assert fold([nothing]) == []
+    assert len(fold([event(), nothing])) == 1
+
+
+def test_some_places_can_be_left_out() -> None:
+    (entry,) = fold([event(size=1), event(size=2), event(size=3)], without={0, 2})
+    assert (entry.event.size, entry.indexes) == (2, [1])
+
+
+def test_newest_put_of_a_key_stands_for_all() -> None:
+    (entry,) = fold([event(sequencer="2"), event(sequencer="10"), event(sequencer="9")])
+    assert entry.event.sequencer == "10"
+    assert entry.indexes == [0, 1, 2]
+
+
+def test_of_two_with_the_same_order_the_first_counts() -> None:
+    (entry,) = fold([event(size=1), event(size=2)])
+    assert entry.event.size == 1
+    assert entry.indexes == [0, 1]
+
+
+def test_newest_overlay_of_a_version_is_the_latest() -> None:
+    """MinIO's tagging repeats the sequencer of the object, its legal hold has a new one."""
+    hold = "s3:ObjectCreated:PutLegalHold"
+    (entry,) = fold([event(name=TAGGING, time=LATE), event(name=hold, sequencer="9", time=EARLY)])
+    assert (entry.event.name, entry.indexes) == (TAGGING, [0, 1])
+    v1, v2 = fold([event(name=hold, version_id="v2"), event(name=TAGGING, version_id="v1")])
+    assert (v1.version, v2.version) == ("v1", "v2")
+
+
+def test_put_removal_and_overlay_of_a_key_stand_side_by_side() -> None:
+    batch = [
+        event(name=TAGGING, sequencer="2"),
+        event(name=DELETE, sequencer="3"),
+        event(sequencer="2"),
+    ]
+    assert told(fold(batch)) == [
+        ("overlay", "uploads/photos/cat.jpg", "null", "2"),
+        ("put", "uploads/photos/cat.jpg", "null", "2"),
+        ("removal", "uploads/photos/cat.jpg", "", "3"),
+    ]
+
+
+def test_a_key_has_one_put_whatever_its_version() -> None:
+    batch = [event(version_id="v1", sequencer="1"), event(version_id="v2", sequencer="2")]
+    assert told(fold(batch)) == [("put", "uploads/photos/cat.jpg", "v2", "2")]
+
+
+def test_removals_of_versions_do_not_hide_each_other() -> None:
+    batch = [event(name=DELETE, version_id=each, sequencer="5") for each in ("v2", "v1", "v2")]
+    assert [(each.version, each.indexes) for each in fold(batch)] == [("v1", [1]), ("v2", [0, 2])]
+
+
+def test_keys_of_two_buckets_are_two_keys() -> None:
+    assert len(fold([event("a"), event("a", bucket="other")])) == 2
+
+
+def test_entries_are_sorted_so_that_all_writers_lock_alike() -> None:
+    batch = [event(key) for key in ("b", "a", "é", "a/b", "B")]
+    keys = [each.key for each in fold(batch)]
+    assert keys == sorted(keys)
+    assert fold(batch[::-1])[0].key == keys[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_newer"),
+    [
+        (("2", LATE), ("1", EARLY), True),
+        (("2", EARLY), ("1", LATE), True),
+        (("1", LATE), ("1", EARLY), True),
+        (("1", EARLY), ("1", EARLY), False),
+        (("", LATE), ("9", EARLY), True),
+        (("", EARLY), ("9", LATE), False),
+        (("9", LATE), ("", EARLY), True),
+        (("", EARLY), ("", EARLY), False),
+    ],
+)
+def test_newer(one: tuple[str, str], other: tuple[str, str], *, is_newer: bool) -> None:
+    assert newer(one, other) == is_newer
+
+
+def _event(key: str, name: str, sequencer: str, version: str | None, second: int) -> Event:
+    time = f"2026-03-14T09:26:{second:02}.000Z"
+    return event(key, name=name, sequencer=sequencer, version_id=version, time=time)
+
+
+SOME = st.builds(
+    _event,
+    st.sampled_from("ab"),
+    st.sampled_from(["s3:ObjectCreated:Put", DELETE, MARKER, TAGGING, "s3:ObjectAccessed:Get"]),
+    st.sampled_from(["", "1", "2", "0A", "b"]),
+    st.sampled_from([None, "null", "v1", "v2"]),
+    st.integers(0, 5),
+)
+BATCHES = st.lists(SOME, max_size=12)
+
+
+def registers(events: list[Event]) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
+    found = {}
+    for entry in fold(events):
+        version = "" if entry.register is Register.PUT else entry.version
+        index = (entry.key, entry.register.value, version, bool(entry.sequencer))
+        found[index] = (entry.sequencer, entry.time)
+    return found
+
+
+@given(BATCHES, st.randoms())
+def test_order_and_repeats_change_nothing(batch: list[Event], random: Any) -> None:
+    shuffled = batch + batch[::2]
+    random.shuffle(shuffled)
+    assert registers(shuffled) == registers(batch)
+
+
+@given(BATCHES, st.integers(0, 12))
+def test_two_batches_say_what_one_says(batch: list[Event], cut: int) -> None:
+    halves = [each.event for part in (batch[:cut], batch[cut:]) for each in fold(part)]
+    assert registers(halves) == registers(batch)
+
+
+@given(BATCHES)
+def test_every_event_has_its_place_once(batch: list[Event]) -> None:
+    entries = fold(batch)
+    moving = [index for index, each in enumerate(batch) if moves(each)]
+    assert sorted(index for each in entries for index in each.indexes) == moving
+    for each in entries:
+        assert {f"uploads/{batch[index].key}" for index in each.indexes} == {each.key}

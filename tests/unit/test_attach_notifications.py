@@ -1,0 +1,166 @@
+"""Our entry comes and goes; what others wrote into the bucket's notifications stays."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bucketcast.attach import notifications
+
+QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
+OURS = "Bucketcast-ingress"
+
+THUMBS = {
+    "Id": "thumbs",
+    "LambdaFunctionArn": "arn:aws:lambda:eu-west-1:111122223333:function:thumbs",
+    "Events": ["s3:ObjectCreated:Put"],
+    "Filter": {"Key": {"FilterRules": [{"Name": "Prefix", "Value": "in/"}]}},
+}
+RESTORED = {
+    "Id": "restored",
+    "TopicArn": "arn:aws:sns:eu-west-1:111122223333:restored",
+    "Events": ["s3:ObjectRestore:*"],
+}
+
+
+def test_entry_joins_those_of_others() -> None:
+    before = {"TopicConfigurations": [RESTORED], "EventBridgeConfiguration": {}}
+    after = notifications.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
+    assert after == {
+        "TopicConfigurations": [RESTORED],
+        "QueueConfigurations": [
+            {"Id": OURS, "QueueArn": QUEUE, "Events": ["s3:ObjectCreated:*"]},
+        ],
+        "EventBridgeConfiguration": {},
+    }
+
+
+def test_entry_asks_for_every_event() -> None:
+    (entry,) = notifications.attach({}, OURS, QUEUE)["QueueConfigurations"]
+    assert entry["Events"] == list(notifications.EVENTS)
+    assert "Filter" not in entry
+
+
+def test_attaching_again_replaces_the_entry() -> None:
+    once = notifications.attach({}, OURS, "arn:aws:sqs:eu-west-1:111122223333:older")
+    twice = notifications.attach(once, OURS, QUEUE)
+    assert [entry["QueueArn"] for entry in twice["QueueConfigurations"]] == [QUEUE]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("s3:ObjectCreated:*", "s3:ObjectCreated:*"),
+        ("s3:ObjectCreated:Put", "s3:ObjectCreated:*"),
+        ("s3:ObjectCreated:*", "s3:ObjectCreated:Put"),
+        ("s3:LifecycleTransition", "s3:LifecycleTransition"),
+    ],
+)
+def test_an_event_of_somebody_else_is_refused_by_name(theirs: str, ours: str) -> None:
+    before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
+    with pytest.raises(notifications.Overlap) as caught:
+        notifications.attach(before, OURS, QUEUE, [ours])
+    for part in ("'thumbs'", "function:thumbs", "prefix 'in/'", ours, 'via = "eventbridge"'):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"),
+        ("s3:ObjectRestore:*", "s3:ObjectRemoved:*"),
+        ("s3:LifecycleTransition", "s3:LifecycleExpiration:*"),
+    ],
+)
+def test_other_events_are_no_overlap(theirs: str, ours: str) -> None:
+    before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
+    assert notifications.attach(before, OURS, QUEUE, [ours])["QueueConfigurations"]
+
+
+def test_every_event_of_s3_overlaps_with_anything() -> None:
+    for event in notifications.EVENTS:
+        with pytest.raises(notifications.Overlap):
+            notifications.attach(
+                {"TopicConfigurations": [{**RESTORED, "Events": [event]}]}, OURS, QUEUE
+            )
+
+
+def test_detaching_what_is_not_there_changes_nothing() -> None:
+    before = {"LambdaFunctionConfigurations": [THUMBS], "EventBridgeConfiguration": {}}
+    assert notifications.detach(before, OURS) == before
+
+
+def test_switch_keeps_entries_and_is_never_switched_off() -> None:
+    before = {"LambdaFunctionConfigurations": [THUMBS]}
+    switched = notifications.to_eventbridge(before)
+    assert switched == {**before, "EventBridgeConfiguration": {}}
+    assert notifications.detach(switched, OURS) == switched
+    assert notifications.to_eventbridge(switched) == switched
+
+
+_ids = st.sampled_from(["a", "b", "c", OURS])
+
+
+@given(ids=st.lists(_ids, unique=True), switched=st.booleans())
+def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched: bool) -> None:
+    before = notifications.detach(
+        {
+            "TopicConfigurations": [{**RESTORED, "Id": id_} for id_ in ids],
+            **({"EventBridgeConfiguration": {}} if switched else {}),
+        },
+        OURS,
+    )
+    untouched = copy.deepcopy(before)
+    attached = notifications.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
+    assert before == untouched
+    assert notifications.detach(attached, OURS) == before
+
+
+def test_a_rule_for_each_bucket_has_a_name_that_eventbridge_takes() -> None:
+    assert notifications.rule_name("Bucketcast", "uploads") == "Bucketcast-attached-uploads"
+    long = [notifications.rule_name("Bucketcast", "b" * 62 + end) for end in "ab"]
+    assert all(len(name) <= 64 and name.startswith("Bucketcast-attached-") for name in long)
+    assert len(set(long)) == 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "admitted"),
+    [
+        ("", False),
+        ({"Effect": "Allow", "Principal": "*"}, False),
+        ({"Effect": "Allow", "Principal": {"Service": ["x", "s3.amazonaws.com"]}}, True),
+        ({"Effect": "Deny", "Principal": {"Service": "s3.amazonaws.com"}}, False),
+        (
+            {
+                "Effect": "Allow",
+                "Principal": {"Service": "s3.amazonaws.com"},
+                "Condition": {"ArnEquals": {"AWS:SourceArn": ["arn:aws:s3:::other"]}},
+            },
+            False,
+        ),
+    ],
+)
+def test_a_queue_admits_whom_its_policy_names(policy: Any, admitted: bool) -> None:  # noqa: FBT001
+    for statement in (policy, [policy]):  # a single one needs no list
+        text = json.dumps({"Statement": statement}) if policy else ""
+        assert notifications.admits(text, "s3.amazonaws.com", "arn:aws:s3:::uploads") is admitted
+
+
+def test_an_entry_is_the_same_however_its_filter_is_written() -> None:
+    """S3 gives `Prefix` for `prefix`; taken for a loss, that would refuse every deploy."""
+
+    def entry(*rules: tuple[str, str]) -> dict[str, Any]:
+        pairs = [{"Name": name, "Value": value} for name, value in rules]
+        theirs = {"Id": "theirs", "QueueArn": QUEUE, "Events": ["s3:ObjectCreated:Put"]}
+        return {"QueueConfigurations": [{**theirs, "Filter": {"Key": {"FilterRules": pairs}}}]}
+
+    written, returned = entry(("prefix", "in/")), entry(("Suffix", ""), ("Prefix", "in/"))
+    whole = entry()
+    whole["QueueConfigurations"][0].pop("Filter")
+    assert notifications.lost(written, returned) == notifications.lost(returned, written) == []
+    assert notifications.lost(whole, entry()) == notifications.lost(entry(), whole) == []
+    assert notifications.lost(written, whole)
+    assert notifications.lost(written, entry(("suffix", "in/")))

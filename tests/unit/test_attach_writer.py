@@ -1,0 +1,182 @@
+"""The one writer of bucket notifications, which a deploy and `bucketcast attach` share."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from moto import mock_aws
+from moto.s3.notifications import S3NotificationEvent
+
+from bucketcast.attach import notifications
+from bucketcast.aws import propagation
+from bucketcast.aws.attach.cutover import Cutover, Cutovers
+from bucketcast.aws.attach.deployed_bucket import DeployedBucket
+from bucketcast.aws.attach.notification_writer import (
+    ConcurrentWriteError,
+    EntryLostError,
+    NotificationWriter,
+)
+
+ACCOUNT = "123456789012"
+BUCKET = "uploads"
+OURS = "Bucketcast-ingress"
+QUEUE = f"arn:aws:sqs:us-east-1:{ACCOUNT}:Bucketcast-ingress"
+THUMBS = {
+    "Id": "thumbs",
+    "LambdaFunctionArn": f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:thumbs",
+    "Events": ["s3:Later:Put"],
+    "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": "in/"}]}},
+}
+AUDIT = {**THUMBS, "Id": "audit", "Events": ["s3:Later:Copy"]}
+CREATED = ["s3:ObjectCreated:*"]
+Interrupt = Callable[[Callable[[], None]], None]
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """S3 of moto, which does not know the latest events yet, with another's entry in the bucket."""
+    monkeypatch.setattr(S3NotificationEvent, "is_event_valid", lambda _: True)
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket=BUCKET)
+        boto3.client("sqs", region_name="us-east-1").create_queue(QueueName="Bucketcast-ingress")
+        put(client, {"LambdaFunctionConfigurations": [THUMBS]})
+        yield client
+
+
+@pytest.fixture
+def after_put(s3: Any) -> Interrupt:
+    """Do something right after the next write, before anything else is called."""
+
+    def register(action: Callable[[], None]) -> None:
+        def once(**_: Any) -> None:
+            s3.meta.events.unregister("after-call.s3.PutBucketNotificationConfiguration", once)
+            action()
+
+        s3.meta.events.register("after-call.s3.PutBucketNotificationConfiguration", once)
+
+    return register
+
+
+def put(s3: Any, document: Any) -> None:
+    s3.put_bucket_notification_configuration(
+        Bucket=BUCKET, NotificationConfiguration=document, SkipDestinationValidation=True
+    )
+
+
+def ids(s3: Any) -> set[str]:
+    found = s3.get_bucket_notification_configuration(Bucket=BUCKET)
+    lists = ("LambdaFunctionConfigurations", "QueueConfigurations", "TopicConfigurations")
+    return {entry["Id"] for name in lists for entry in found.get(name, [])}
+
+
+def writer(s3: Any) -> NotificationWriter:
+    return NotificationWriter(s3, entry_id=OURS, account=ACCOUNT, sleep=lambda _: None)
+
+
+def attach(document: notifications.Document) -> dict[str, Any]:
+    return notifications.attach(document, OURS, QUEUE, CREATED)
+
+
+def deploy(s3: Any) -> None:
+    """Bring the bucket to what a deploy wants, as its custom resource does."""
+    wanted = {"Account": ACCOUNT, "Bucket": BUCKET, "Id": OURS, "QueueArn": QUEUE, "Via": "sqs"}
+
+    def once(call: Callable[[], object]) -> None:
+        call()
+
+    DeployedBucket(s3, None, wanted, retried=once).bring(was="")
+
+
+def test_a_write_adds_our_entry_and_keeps_the_others(s3: Any) -> None:
+    changed = writer(s3).write(BUCKET, attach)
+    assert changed == [f"added the notification entry '{OURS}'"]
+    assert ids(s3) == {"thumbs", OURS}
+    assert writer(s3).write(BUCKET, attach) == []
+
+
+@pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
+def test_an_entry_that_s3_dropped_is_put_back(
+    s3: Any, after_put: Interrupt, write: Callable[[Any], object]
+) -> None:
+    after_put(lambda: put(s3, attach({})))
+    with pytest.raises(EntryLostError, match="put back"):
+        write(s3)
+    assert ids(s3) == {"thumbs"}
+
+
+def test_putting_back_keeps_what_others_added_meanwhile(s3: Any, after_put: Interrupt) -> None:
+    after_put(lambda: put(s3, {"LambdaFunctionConfigurations": [AUDIT]}))
+    with pytest.raises(EntryLostError):
+        writer(s3).write(BUCKET, attach)
+    assert ids(s3) == {"thumbs", "audit"}
+
+
+@pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
+def test_a_write_of_others_that_drops_ours_is_an_error(
+    s3: Any, after_put: Interrupt, write: Callable[[Any], object]
+) -> None:
+    after_put(lambda: put(s3, {"LambdaFunctionConfigurations": [THUMBS, AUDIT]}))
+    with pytest.raises(ConcurrentWriteError, match="try again"):
+        write(s3)
+    assert ids(s3) == {"thumbs", "audit"}
+    write(s3)
+    assert ids(s3) == {"thumbs", "audit", OURS}
+
+
+@pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
+def test_a_write_without_a_response_is_undone(
+    s3: Any, after_put: Interrupt, write: Callable[[Any], object]
+) -> None:
+    def lose_response() -> None:
+        raise ReadTimeoutError(endpoint_url="x")
+
+    after_put(lose_response)
+    with pytest.raises(ReadTimeoutError):
+        write(s3)
+    assert ids(s3) == {"thumbs"}
+
+
+def test_a_read_that_is_still_the_old_one_is_read_again(s3: Any) -> None:
+    """S3's bucket configurations are eventually consistent."""
+    made = writer(s3)
+    real, reads = made.read, list[str]()
+
+    def stale(bucket: str) -> dict[str, Any]:
+        reads.append(bucket)
+        return {"LambdaFunctionConfigurations": [THUMBS]} if len(reads) < 4 else real(bucket)
+
+    made.read = stale  # type: ignore[method-assign]
+    made.write(BUCKET, attach)
+    assert (len(reads), ids(s3)) == (4, {"thumbs", OURS})
+
+
+def test_a_write_that_shows_late_still_counts_as_a_change(
+    s3: Any, dynamodb: Any, rules_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From then on S3 needs minutes again, which `backfill` has to wait for."""
+    cutovers, real, reads = Cutovers(rules_table, dynamodb), NotificationWriter.read, list[str]()
+    cutovers.put(BUCKET, Cutover("sqs", 1.0, "earlier"))
+
+    def stale(self: NotificationWriter, bucket: str) -> dict[str, Any]:
+        reads.append(bucket)
+        old = {"LambdaFunctionConfigurations": [THUMBS]}
+        return old if len(reads) <= 6 else real(self, bucket)
+
+    monkeypatch.setattr(NotificationWriter, "read", stale)
+    wanted = {"Account": ACCOUNT, "Bucket": BUCKET, "Id": OURS, "QueueArn": QUEUE, "Via": "sqs"}
+    bucket = DeployedBucket(
+        s3,
+        cutovers,
+        wanted,
+        retried=lambda call: propagation.retry(call, lambda _: None),
+        by="request",
+        sleep=lambda _: None,
+        now=lambda: 1_000.0,
+    )
+    bucket.bring(was="sqs")
+    found = cutovers.of(BUCKET)
+    assert found is not None
+    assert found.sure == 1_000.0

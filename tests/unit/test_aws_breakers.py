@@ -1,0 +1,145 @@
+"""The breakers in DynamoDB: what one function saw of a target, all others know."""
+
+import time
+
+import boto3
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from bucketcast.aws.breakers import EXPIRES, PARTITION, REASON_LENGTH, Breakers
+from bucketcast.aws.optional_items import OptionalItems
+from bucketcast.dispatch.breaker import Outage
+
+HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"
+SEEN = Outage(1_000, 3_000, error="NotConnected", reason="no answer")
+
+
+@pytest.fixture
+def breakers(aws: None, rules_table: str) -> Breakers:  # noqa: ARG001
+    return Breakers(rules_table, lambda: boto3.client("dynamodb"))
+
+
+def test_a_target_that_answers_has_no_item(breakers: Breakers) -> None:
+    assert breakers.of(HOOK).read() is None
+    assert breakers.read() == {}
+
+
+def test_what_one_function_saw_all_others_know(breakers: Breakers) -> None:
+    one, other = breakers.of(HOOK), breakers.of(HOOK)
+    assert one.note(SEEN, probed=False) == SEEN
+    assert other.read() == SEEN
+    assert breakers.of(TABLE).read() is None
+    later = other.note(SEEN._replace(since=2_000, next=9_000, reason="again"), probed=False)
+    assert later == Outage(1_000, 9_000, 0, 2, "NotConnected", "again"), "it began with the first"
+    assert one.read() == later
+    assert breakers.read() == {HOOK: later}
+
+
+def test_one_function_alone_probes(breakers: Breakers) -> None:
+    one, other = breakers.of(HOOK), breakers.of(HOOK)
+    one.note(SEEN, probed=False)
+    assert not one.take(2_999, 20_000)
+    assert one.take(3_000, 20_000)
+    assert not other.take(3_000, 20_000)
+    assert not other.take(19_999, 40_000)
+    assert other.take(20_000, 40_000), "who probed was killed"
+
+
+def test_only_the_probe_ends_a_probe(breakers: Breakers) -> None:
+    one = breakers.of(HOOK)
+    one.note(SEEN, probed=False)
+    one.take(3_000, 20_000)
+    assert breakers.of(HOOK).note(SEEN, probed=False).probing == 20_000
+    assert one.note(SEEN, probed=True).probing == 0
+
+
+def test_after_an_answer_the_item_is_gone_and_nobody_probes(breakers: Breakers) -> None:
+    one = breakers.of(HOOK)
+    one.note(SEEN, probed=False)
+    breakers.of(HOOK).clear()
+    assert one.read() is None
+    assert not one.take(9_000, 20_000)
+    assert one.read() is None, "to ask for a probe makes no item"
+
+
+def test_a_long_reason_is_cut(breakers: Breakers) -> None:
+    one = breakers.of(HOOK)
+    assert len(one.note(SEEN._replace(reason="x" * 5_000), probed=False).reason) == REASON_LENGTH
+
+
+def test_the_item_of_a_target_that_is_tried_no_more_expires(
+    breakers: Breakers, rules_table: str
+) -> None:
+    """It stayed for ever where the target was removed while it did not answer."""
+    breakers.of(HOOK).note(SEEN, probed=False)
+    later = SEEN._replace(next=5_000_000)
+    breakers.of(HOOK).note(later, probed=True)
+    key = {"bucket": {"S": PARTITION}, "rule": {"S": HOOK}}
+    item = boto3.client("dynamodb").get_item(TableName=rules_table, Key=key)["Item"]
+    assert int(item[EXPIRES]["N"]) == 5_000 + 7 * 86_400, "seconds, as DynamoDB counts"
+    breakers.pause(HOOK, 1)
+    breakers.of(HOOK).note(later, probed=True)
+    item = boto3.client("dynamodb").get_item(TableName=rules_table, Key=key)["Item"]
+    assert EXPIRES not in item, "a pause stays"
+    assert item["tries"]["N"] == "3"
+
+
+def test_without_the_table_a_function_knows_what_it_saw_itself(
+    aws: None,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+
+    class Silent:
+        def __getattr__(self, name: str) -> object:
+            def call(**_: object) -> object:
+                calls.append(name)
+                raise EndpointConnectionError(endpoint_url="https://dynamodb")
+
+            return call
+
+    one = Breakers("rules", Silent).of(HOOK)  # type: ignore[arg-type]
+    assert one.read() is None
+    assert one.note(SEEN, probed=False) == SEEN
+    assert one.read() == SEEN
+    assert one.take(3_000, 20_000)
+    assert not one.take(3_000, 20_000)
+    one.clear()
+    assert one.read() is None
+    assert calls == ["get_item"], "it is left alone for a while"
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    one.read()
+    assert calls == ["get_item", "get_item"]
+
+
+def test_a_pause_outlives_an_outage_and_an_outage_a_pause(breakers: Breakers) -> None:
+    one = breakers.of(HOOK)
+    assert (breakers.pause(HOOK, 5_000), breakers.pause(HOOK, 6_000)) == (5_000, 5_000)
+    assert one.read() == Outage(0, 0, tries=0, paused=5_000)
+    assert one.note(SEEN, probed=False) == SEEN._replace(paused=5_000)
+    one.clear()
+    assert breakers.read() == {HOOK: Outage(0, 0, tries=0, paused=5_000)}
+    one.note(SEEN, probed=False)
+    assert (breakers.resume(HOOK), breakers.resume(HOOK)) == (5_000, 0)
+    assert one.read() == SEEN
+    one.clear()
+    assert breakers.read() == {}
+
+
+def test_what_is_left_of_a_pause_is_no_outage(breakers: Breakers) -> None:
+    breakers.pause(HOOK, 5_000)
+    breakers.resume(HOOK)
+    assert (breakers.of(HOOK).read(), breakers.read()) == (None, {})
+
+
+def test_a_table_that_does_not_answer_resumes_nothing(
+    breakers: Breakers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breakers.pause(HOOK, 5_000)
+    one = breakers.of(HOOK)
+    one.read()
+    monkeypatch.setattr(OptionalItems, "call", lambda *_, **__: None)
+    assert one.read() == Outage(0, 0, paused=5_000)
+    assert one.note(SEEN, probed=False) == SEEN
+    assert one.read() == SEEN._replace(paused=5_000)

@@ -1,0 +1,91 @@
+"""Users: one of a name and of a key, with the secret where secrets lie and nowhere else."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from bucketcast.aws.rules import Rules
+from bucketcast.aws.users import NoSuchUserError, UserExistsError, Users, new_keys
+from bucketcast.control.users import User
+from tests.unit.fake_aws import _client
+
+ANNA = User("anna", "shop", "ANNAKEY", admin=True)
+SECRET = "anna-s3cret"
+
+
+@pytest.fixture
+def secretsmanager(aws: None) -> Any:  # noqa: ARG001 - it answers
+    return _client("secretsmanager")
+
+
+@pytest.fixture
+def users(dynamodb: Any, rules_table: str, secretsmanager: Any) -> Users:
+    return Users("Bucketcast", rules_table, dynamodb, secretsmanager)
+
+
+def test_who_was_added_is_found_by_the_access_key(users: Users) -> None:
+    users.add(ANNA, SECRET)
+    account = users.find("ANNAKEY")
+    assert account
+    assert (account.user, account.secret) == (ANNA, SECRET)
+    assert users.find("annakey") is None
+    assert users.all() == [ANNA]
+
+
+@pytest.mark.parametrize("key", ["x" * 129, "x" * 16_000, "ä" * 600])
+def test_what_can_be_no_access_key_is_nobodys(key: str) -> None:
+    """DynamoDB refuses a key of more than 1,024 bytes: a stranger would be told to come later."""
+    nobody: Any = None
+    assert Users("Bucketcast", "table", nobody, nobody).find(key) is None
+
+
+@pytest.mark.parametrize(
+    "other", [User("anna", "", "OTHER", admin=False), User("other", "", "ANNAKEY", admin=False)]
+)
+def test_a_name_or_key_is_taken_once(users: Users, other: User) -> None:
+    users.add(ANNA, SECRET)
+    with pytest.raises(UserExistsError, match="already"):
+        users.add(other, "another-s3cret")
+    account = users.find("ANNAKEY")
+    assert account
+    assert account.secret == SECRET
+    assert users.all() == [ANNA]
+
+
+def test_who_was_removed_is_nobody_and_may_come_back(users: Users, secretsmanager: Any) -> None:
+    users.add(ANNA, SECRET)
+    assert users.remove("anna") == ANNA
+    assert users.find("ANNAKEY") is None
+    assert secretsmanager.list_secrets()["SecretList"] == []
+    users.add(ANNA, "new-s3cret")
+    with pytest.raises(NoSuchUserError, match="there is anna"):
+        users.remove("ann")
+
+
+def test_the_table_holds_no_secret(users: Users, dynamodb: Any, rules_table: str) -> None:
+    users.add(ANNA, SECRET)
+    assert SECRET not in str(dynamodb.scan(TableName=rules_table)["Items"])
+    assert Rules(rules_table, dynamodb).of("#users") == []
+
+
+def test_who_has_no_secret_is_not_let_in_and_not_in_the_way(
+    users: Users, secretsmanager: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "CreateSecret")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(secretsmanager, "create_secret", fail)
+        with pytest.raises(ClientError):
+            users.add(ANNA, SECRET)
+    assert users.find("ANNAKEY") is None
+    users.add(ANNA, SECRET)
+    assert users.find("ANNAKEY")
+
+
+def test_keys_are_made_of_letters_and_digits_and_never_twice() -> None:
+    made = {new_keys() for _ in range(50)}
+    assert len(made) == 50
+    assert all(len(key) == 20 and len(secret) == 40 for key, secret in made)
+    assert all((key + secret).isalnum() for key, secret in made)

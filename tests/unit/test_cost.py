@@ -1,0 +1,134 @@
+"""What a deployment costs: the arithmetic by hand, and the calls against the real handler."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from benchmarks import requests
+from bucketcast.config import Deployment, load
+from bucketcast.cost import calls, estimate
+from bucketcast.cost.alternatives import alternatives
+from bucketcast.cost.bill import Bill
+from bucketcast.cost.estimate import Load
+from bucketcast.cost.prices import prices
+
+ARN = "arn:minio:sqs::primary:webhook"
+HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
+BULK = HOOK + '[notify_webhook.primary.deploy]\nprofile = "throughput"\n'
+TEN_A_SECOND = 864_000
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Iterator[object]:
+    def read(text: str) -> Deployment:
+        path = tmp_path / "bucketcast.toml"
+        path.write_text(text)
+        return load(path, {}, local=False)
+
+    return read  # type: ignore[return-value]  # a fixture that is a function
+
+
+def dollars(bill: Bill, service: str, what: str, target: str = "") -> float:
+    (line,) = [
+        one for one in bill.lines if (one.service, one.what, one.target) == (service, what, target)
+    ]
+    return bill.dollars(line)
+
+
+def test_every_price_has_a_date_and_a_source() -> None:
+    for name, price in prices().by_name.items():
+        assert price.price > 0, name
+        assert price.date.year >= 2025, name
+        assert price.source, name
+        assert price.unit, name
+
+
+def test_a_month_of_a_million_events_one_at_a_time_by_hand(deployment: object) -> None:
+    """A million events in 30 days: 0.39 a second, so each is a batch of its own."""
+    bill = estimate.estimate(deployment(HOOK), Load(events_a_day=1_000_000 / 30))  # type: ignore[operator]
+    # S3 sends; ingest receives, keeps, deletes; on the target's queue: send and the same three.
+    assert dollars(bill, "SQS", "sent to the ingress queue by S3") == pytest.approx(0.40)
+    assert dollars(bill, "SQS", "received, kept and deleted by ingest") == pytest.approx(1.20)
+    assert dollars(bill, "SQS", "its queue", ARN) == pytest.approx(1.60)
+    assert dollars(bill, "Lambda", "calls of ingest") == pytest.approx(0.20)
+    # 15.02 ms of half a GB; 15.05 ms and the webhook's 50 ms.
+    assert dollars(bill, "Lambda", "time of ingest") == pytest.approx(0.10013, rel=1e-3)
+    assert dollars(bill, "Lambda", "time", ARN) == pytest.approx(0.43367, rel=1e-3)
+    assert dollars(bill, "DynamoDB", "reads of rules") == pytest.approx(0.375)
+    assert dollars(bill, "DynamoDB", "counters", ARN) == pytest.approx(0.625)
+    assert dollars(bill, "CloudWatch", "logs of ingest") == pytest.approx((800 + 85 + 25) * 5e-4)
+    assert dollars(bill, "CloudWatch", "alarms", ARN) == pytest.approx(0.50)
+    assert dollars(bill, "SQS", "polls of its queue when idle", ARN) == pytest.approx(0.2592)
+    variable = 0.40 + 1.20 + 1.60 + 0.40 + 0.5338 + 1.0 + (910 + 970) * 5e-4
+    assert bill.per_million(bill.total(fixed=False)) == pytest.approx(variable, rel=1e-3)
+
+
+def test_a_batch_of_a_thousand_by_hand(deployment: object) -> None:
+    load = Load(events_a_day=1_000_000 / 30, at_once=1_000)
+    bill = estimate.estimate(deployment(BULK), load)  # type: ignore[operator]
+    assert dollars(bill, "SQS", "sent to the ingress queue by S3") == pytest.approx(0.40)
+    assert dollars(bill, "SQS", "received, kept and deleted by ingest") == pytest.approx(0.12)
+    # A thousand messages of 90 kB, one now and then: four calls for each, of which those that carry
+    # it count twice.
+    assert dollars(bill, "SQS", "its queue", ARN) == pytest.approx(6_000 * 4e-7)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate", "aim"),
+    [
+        (HOOK, 500, 1.00),
+        (HOOK + '[ingest]\nwindow = "1s"\n', 10, 1.00),
+        (BULK, 100, 0.60),
+        (BULK, 1_000, 0.60),
+    ],
+)
+def test_the_aims_are_met_under_load_or_with_a_window(
+    deployment: object, text: str, rate: int, aim: float
+) -> None:
+    bill = estimate.estimate(deployment(text), Load(events_a_day=rate * 86_400))  # type: ignore[operator]
+    assert bill.per_million(bill.total(fixed=False)) <= aim
+
+
+def test_what_would_be_cheaper_is_named(deployment: object) -> None:
+    text = 'dashboard = "on"\n[bucket.uploads]\nvia = "eventbridge"\n[pipeline]\n' + (
+        '[scan.uploads]\nschedule = "rate(1 day)"\n' + HOOK
+    )
+    found = alternatives(deployment(text), Load(events_a_day=TEN_A_SECOND))  # type: ignore[operator]
+    savings = {each.change.partition(" ")[0]: each.saves for each in found}
+    assert [each.saves for each in found] == sorted(savings.values(), reverse=True)
+    assert savings["via"] == pytest.approx(25.92)
+    assert savings["dashboard"] == pytest.approx(3.0)
+    # Ten DPU for ten minutes, thirty times.
+    assert savings["execution_class"] == pytest.approx(50 * (0.44 - 0.29))
+    assert savings["profile"] > 100
+
+
+def test_a_share_costs_its_share(deployment: object) -> None:
+    config = deployment(HOOK)  # type: ignore[operator]
+    whole, fifth = (
+        estimate.estimate(config, Load(events_a_day=86_400, shares=shares))
+        for shares in ({}, {ARN: 0.2})
+    )
+    for service, what in (("SQS", "its queue"), ("Lambda", "time"), ("CloudWatch", "logs")):
+        assert dollars(fifth, service, what, ARN) == pytest.approx(
+            dollars(whole, service, what, ARN) / 5
+        )
+
+
+@pytest.mark.parametrize("at_once", [1, 5, 10, 100, 1_000])
+def test_ingest_sends_as_often_as_is_said(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "EVENTS", 200 if at_once <= 100 else 1_000)
+    with mock_aws():
+        for name, text in requests.ENVIRON.items():
+            monkeypatch.setenv(name, text)
+        for name in ("BUCKETCAST_QUEUE_PREFIX", "BUCKETCAST_INGRESS_DEAD_QUEUE_URL"):
+            monkeypatch.setenv(name, "")
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session())
+        requests.deploy()
+        sends, messages = requests.sent(at_once)
+    said = calls.on_target_queue(at_once, 1.0, 1.0)
+    assert sends == pytest.approx(said.send * requests.EVENTS)
+    assert messages == sends, "each call brings one message"

@@ -1,0 +1,76 @@
+"""What a function reads while it starts."""
+
+import pytest
+
+from bucketcast.errors import ConfigErrors
+from bucketcast.settings.environment import (
+    DeployedTargets,
+    DispatchSettings,
+    IngestSettings,
+    ObjectFacts,
+)
+
+INGEST = {
+    "BUCKETCAST_RULES_TABLE": "rules",
+    "BUCKETCAST_QUEUE_PREFIX": "https://sqs/1/Bucketcast-",
+    "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": "https://sqs/1/Bucketcast-ingress-dead",
+    "BUCKETCAST_SYNC_EVENTS": "off",
+    "BUCKETCAST_OBJECT_FACTS": ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}).to_text(),
+    "BUCKETCAST_TARGETS": DeployedTargets.of(["arn:minio:sqs::primary:webhook"]).to_text(),
+}
+DISPATCH = {
+    "BUCKETCAST_KIND": "webhook",
+    "BUCKETCAST_ID": "primary",
+    "BUCKETCAST_SETTINGS": '{"endpoint": "https://example.org"}',
+    "BUCKETCAST_QUEUE_URL": "own",
+    "BUCKETCAST_DEAD_QUEUE_URL": "dead",
+    "BUCKETCAST_SYNC_EVENTS": "on",
+}
+
+
+def test_settings_are_read_from_the_environment() -> None:
+    assert IngestSettings.from_environ(INGEST) == IngestSettings(
+        rules_table="rules",
+        queue_prefix="https://sqs/1/Bucketcast-",
+        ingress_dead_queue_url="https://sqs/1/Bucketcast-ingress-dead",
+        sync_events=False,
+        object_facts=ObjectFacts(frozenset({"uploads"}), {"arn": ["tags"]}),
+        targets=DeployedTargets.of(["arn:minio:sqs::primary:webhook"]),
+    )
+    assert DispatchSettings.from_environ(DISPATCH) == DispatchSettings(
+        kind="webhook",
+        id="primary",
+        settings={"endpoint": "https://example.org"},
+        queue_url="own",
+        dead_queue_url="dead",
+        sync_events=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"), [(IngestSettings, INGEST), (DispatchSettings, DISPATCH)]
+)
+def test_all_missing_variables_are_named_at_once(
+    kind: type[IngestSettings | DispatchSettings], given: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigErrors) as refused:
+        kind.from_environ({})
+    assert [error.key for error in refused.value.errors] == list(given)
+    for name in given:
+        with pytest.raises(ConfigErrors, match=f"^{name}: not set; the stack sets it$"):
+            kind.from_environ(given | {name: ""})
+
+
+def test_deployed_targets_are_known_by_their_arns() -> None:
+    arns = [f"arn:minio:sqs::target-number-{n}:elasticsearch" for n in range(50)]
+    text = DeployedTargets.of(arns).to_text()
+    known = DeployedTargets.from_text(text)
+    assert all(arn in known for arn in arns)
+    assert "arn:minio:sqs::target-number-50:elasticsearch" not in known
+    assert len(text) < 500, "Lambda has room for 4 KB"
+
+
+def test_no_target_at_all_can_be_said() -> None:
+    text = DeployedTargets.of([]).to_text()
+    assert text
+    assert "none" not in DeployedTargets.from_text(text)

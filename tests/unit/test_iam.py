@@ -1,0 +1,75 @@
+"""The judge of the end-to-end run's calls is awake: it lets through what IAM would, and no more."""
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.iam import Call, Place, Statement, refused
+
+PLACE = Place("111122223333", "eu-west-1")
+QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-webhook-a"
+TABLE = "arn:aws:dynamodb:eu-west-1:111122223333:table/rules"
+URL = "https://sqs.eu-west-1.amazonaws.com/111122223333/Bucketcast-webhook-"
+STATEMENTS: list[Statement] = [
+    {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": QUEUE},
+    {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": ["arn:aws:s3:::uploads/*"]},
+    {"Effect": "Deny", "Action": "s3:*", "Resource": "arn:aws:s3:::uploads/secret/*"},
+    {
+        "Effect": "Allow",
+        "Action": ["dynamodb:PutItem", "dynamodb:UpdateItem"],
+        "Resource": TABLE,
+        "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#wired"]}},
+    },
+    {
+        "Effect": "Allow",
+        "Action": "secretsmanager:GetSecretValue",
+        "Resource": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:login-??????",
+    },
+]
+
+
+def item(key: str) -> dict[str, Any]:
+    return {"TableName": "rules", "Item": {"bucket": {"S": key}, "rule": {"S": "x"}}}
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "parameters", "said"),
+    [
+        ("sqs", "SendMessageBatch", {"QueueUrl": URL + "a"}, ""),
+        ("sqs", "SendMessage", {"QueueUrl": URL + "b"}, "sqs:SendMessage on arn:aws:sqs"),
+        ("sqs", "DeleteMessage", {"QueueUrl": URL + "a"}, "sqs:DeleteMessage"),
+        ("s3", "HeadObject", {"Bucket": "uploads", "Key": "a/b"}, ""),
+        ("s3", "HeadObject", {"Bucket": "others", "Key": "a"}, "s3:GetObject on arn:aws:s3:::oth"),
+        ("s3", "HeadObject", {"Bucket": "uploads", "Key": "secret/a"}, "s3:GetObject"),
+        (
+            "s3",
+            "GetObject",
+            {"Bucket": "uploads", "Key": "a", "VersionId": "1"},
+            "s3:GetObjectVersion",
+        ),
+        (
+            "s3",
+            "DeleteObjects",
+            {"Bucket": "uploads", "Delete": {"Objects": [{"Key": "a"}]}},
+            "s3:DeleteObject on arn:aws:s3:::uploads/a",
+        ),
+        ("dynamodb", "PutItem", item("#wired"), ""),
+        ("dynamodb", "PutItem", item("uploads"), "dynamodb:PutItem on arn:aws:dynamodb"),
+        (
+            "dynamodb",
+            "TransactWriteItems",
+            {"TransactItems": [{"Put": item("#wired")}, {"Delete": item("#wired")}]},
+            "dynamodb:DeleteItem",
+        ),
+        ("secretsmanager", "GetSecretValue", {"SecretId": "login"}, ""),
+        ("secretsmanager", "GetSecretValue", {"SecretId": "other"}, "GetSecretValue"),
+        ("kms", "Decrypt", {}, "kms:Decrypt on anything"),
+    ],
+)
+def test_a_call_is_judged_by_its_role(
+    service: str, operation: str, parameters: dict[str, Any], said: str
+) -> None:
+    call = Call("ours", service, operation, parameters)
+    found = refused([call, call], {"ours": STATEMENTS}, PLACE)
+    assert len(found) == bool(said)
+    assert not said or said in found[0]

@@ -1,0 +1,95 @@
+"""The histogram of latencies, and the line of CloudWatch's embedded metric format it becomes."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bucketcast import telemetry
+from bucketcast.delivery.latency import MOST_VALUES, Histogram, histogram
+from bucketcast.event import AGENT
+from tests.unit.made import event
+
+NOW = datetime(2026, 3, 14, 12, tzinfo=UTC)
+
+
+def after(*seconds: float, **more: str) -> Histogram:
+    """What events make that were put so many seconds before they were delivered."""
+    times = (NOW - timedelta(seconds=each) for each in seconds)
+    made = [event(time=f"{each:%Y-%m-%dT%H:%M:%S.%f}"[:23] + "Z", **more) for each in times]
+    return histogram(made, NOW.timestamp())
+
+
+@pytest.mark.parametrize("seconds", [0.011, 0.1, 0.25, 1, 59, 900, 86_400, 90 * 86_400])
+def test_a_value_is_near_to_what_was_measured(seconds: float) -> None:
+    ((value, count),) = after(seconds).items()
+    assert count == 1
+    assert value == pytest.approx(seconds * 1_000, rel=0.12)
+
+
+def test_a_clock_ahead_of_ours_is_no_negative_latency() -> None:
+    assert after(-5.0, 0.0) == {0.0: 2}
+
+
+def test_any_batch_has_as_many_values_as_cloudwatch_takes() -> None:
+    pick = random.Random(1)  # noqa: S311 - the same in every run
+    found = after(*(10 ** pick.uniform(-3, 9) for _ in range(20_000)))
+    assert found.total() == 20_000
+    assert MOST_VALUES / 2 < len(found) <= MOST_VALUES
+
+
+def test_percentiles_survive() -> None:
+    found = after(*(number / 100 for number in range(1, 1_001)))
+    values = sorted(found.elements())
+    assert values[499] == pytest.approx(5_000, rel=0.12)
+    assert values[989] == pytest.approx(9_900, rel=0.12)
+
+
+def test_events_of_our_own_jobs_have_no_latency() -> None:
+    assert not after(100.0, user_agent=f"{AGENT}backfill")
+
+
+def test_a_time_that_is_no_date_is_left_out() -> None:
+    """Such an event is delivered like any other, and must not stop its batch."""
+    assert not histogram([event(time="2026-99-99T99:99:99.000Z")], 0.0)
+
+
+@pytest.fixture
+def written(capsys: pytest.CaptureFixture[str]) -> Iterator[list[dict[str, object]]]:
+    """The lines that the test wrote, read when it asks."""
+    telemetry.flush()
+    capsys.readouterr()
+
+    class Lines(list[dict[str, object]]):
+        def __iter__(self) -> Iterator[dict[str, object]]:
+            return map(json.loads, capsys.readouterr().out.splitlines())
+
+    yield Lines()
+    telemetry.flush()
+
+
+def test_chunks_of_a_batch_are_one_metric(written: list[dict[str, object]]) -> None:
+    telemetry.latency("arn", Histogram({20.0: 2}))
+    telemetry.latency("arn", Histogram({20.0: 1, 90.0: 1}))
+    telemetry.count("arn", EventsDelivered=4)
+    telemetry.flush()
+    telemetry.flush()
+    (line,) = written
+    assert line["DeliveryLatency"] == {
+        "Values": [20.0, 90.0],
+        "Counts": [3, 1],
+        "Min": 20.0,
+        "Max": 90.0,
+        "Sum": 150.0,
+        "Count": 4,
+    }
+    assert (line["target"], line["EventsDelivered"]) == ("arn", [4])
+
+
+def test_one_event_is_a_plain_value(written: list[dict[str, object]]) -> None:
+    telemetry.latency("arn", Histogram({20.0: 1}))
+    telemetry.flush()
+    (line,) = written
+    assert line["DeliveryLatency"] == 20.0

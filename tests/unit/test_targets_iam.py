@@ -1,0 +1,201 @@
+"""The options of a login by IAM: what goes together, and what each service's token is made of."""
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from botocore.credentials import Credentials
+from msgspec.structs import replace
+
+from bucketcast import targets
+from bucketcast.aws import iam_login
+from bucketcast.errors import ConfigErrors, NotAuthorized
+from bucketcast.runtime.validation import validate
+from bucketcast.settings.options import read
+from bucketcast.targets.base import rds
+from bucketcast.targets.kafka.iam import Tokens
+from bucketcast.targets.redis.iam import IamCredentials
+from tests.unit.runtime_targets import RUNTIME
+
+HERE = "eu-west-1:111122223333"
+RDS = {
+    "host": "db.example",
+    "table": "t",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:rds-db:{HERE}:dbuser:db-ABC/bucketcast",
+}
+REDIS = {
+    "address": "cache.example",
+    "key": "k",
+    "tls": "on",
+    "user": "bucketcast",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:elasticache:{HERE}:replicationgroup:events",
+}
+SEARCH = {
+    "url": "https://search.example",
+    "index": "events",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:es:{HERE}:domain/events",
+}
+KAFKA = {
+    "brokers": "b-1.example:9098",
+    "topic": "events",
+    "tls": "on",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:kafka:{HERE}:cluster/events/0123-1",
+}
+RIGHT: dict[str, dict[str, str]] = {
+    "postgres": RDS,
+    "mysql": RDS,
+    "redis": REDIS,
+    "elasticsearch": SEARCH,
+    "kafka": KAFKA,
+}
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> Credentials:
+    found = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret", "session-s3cret")
+    session = SimpleNamespace(get_credentials=lambda: found)
+    monkeypatch.setattr(iam_login, "_session", lambda: session)
+    return found
+
+
+def errors(kind: str, **changed: str) -> list[tuple[str, str]]:
+    target = targets.load(kind)
+    texts = {key: text for key, text in {**RIGHT[kind], **changed}.items() if text}
+    return [(key, found) for key, found, _ in target.check(read(target.Settings, texts))]
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_what_is_right_has_no_errors(kind: str) -> None:
+    assert errors(kind) == []
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_the_resource_is_one_arn_of_the_service(kind: str) -> None:
+    assert ("iam_resource", "missing") in errors(kind, iam_resource="")
+    for wrong in (f"arn:aws:s3:{HERE}:bucket", "events", f"{RIGHT[kind]['iam_resource']}/*"):
+        assert ("iam_resource", f"found {wrong!r}") in errors(kind, iam_resource=wrong)
+    found = errors(kind, iam_resource="secret:arn")
+    assert ("iam_resource", "found a reference to a secret") in found
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_a_resource_alone_is_an_error(kind: str) -> None:
+    assert ("iam_resource", "given without auth = iam") in errors(kind, auth="password")
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "key", "found"),
+    [
+        ("postgres", {"password": "x"}, "password", "given beside auth = iam"),
+        ("mysql", {"password": "x"}, "password", "given beside auth = iam"),
+        ("redis", {"password": "x"}, "password", "given beside auth = iam"),
+        ("redis", {"tls": "off"}, "tls", "found off"),
+        ("redis", {"tls_skip_verify": "on"}, "tls_skip_verify", "found on"),
+        ("redis", {"user": ""}, "user", "missing"),
+        ("elasticsearch", {"api_key": "x"}, "api_key", "given beside auth = iam"),
+        ("elasticsearch", {"url": "http://s.example"}, "url", "found http://"),
+        (
+            "elasticsearch",
+            {"url": "https://a:b@s.example"},
+            "url",
+            "found a login in it beside auth = iam",
+        ),
+        ("kafka", {"sasl": "on", "sasl_username": "x"}, "sasl", "given beside auth = iam"),
+        ("kafka", {"tls": "off"}, "tls", "found off"),
+        ("kafka", {"topic": "secret:topic"}, "topic", "found a reference to a secret"),
+        ("kafka", {"auth": "secret:a"}, "auth", "found a reference to a secret"),
+    ],
+)
+def test_what_does_not_go_together(
+    kind: str, changed: dict[str, str], key: str, found: str
+) -> None:
+    assert (key, found) in errors(kind, **changed)
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mysql"])
+def test_a_login_without_password_is_not_deprecated(kind: str) -> None:
+    target = targets.load(kind)
+    assert target.notes(read(target.Settings, RIGHT[kind])) == []
+
+
+@pytest.mark.parametrize("kind", ["redis", "kafka"])
+def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
+    functions = {**RUNTIME.functions, kind: "f"}
+    runtime = replace(RUNTIME, functions=functions)
+    with pytest.raises(ConfigErrors, match=f"notify_{kind}.audit.auth: found 'iam'"):
+        validate(runtime, kind, "audit", RIGHT[kind])
+
+
+def test_a_database_login_is_for_one_user_at_one_address() -> None:
+    settings: Any = read(targets.load("postgres").Settings, RDS)
+    token = rds.password(settings, "db.example", 5432, "bucketcast")
+    parts = urlsplit(f"https://{token}")
+    query = dict(parse_qsl(parts.query))
+    assert (parts.netloc, parts.path) == ("db.example:5432", "/")
+    assert (query["Action"], query["DBUser"], query["X-Amz-Expires"]) == (
+        "connect",
+        "bucketcast",
+        "900",
+    )
+    assert "/eu-west-1/rds-db/aws4_request" in query["X-Amz-Credential"]
+    with pytest.raises(NotAuthorized, match="user is not the one of iam_resource, bucketcast"):
+        rds.password(settings, "db.example", 5432, "root")
+
+
+@pytest.mark.parametrize("string", ["dbname=d", "host=a,b", "host=a port=1,2"])
+def test_a_database_login_is_for_one_host(string: str) -> None:
+    target = targets.load("postgres")
+    settings = {"connection_string": string, "host": ""}
+    settings = {key: text for key, text in {**RDS, **settings}.items() if text}
+    made = target(read(target.Settings, settings))
+    with made, pytest.raises(NotAuthorized, match="auth = iam signs the name of one host"):
+        made.login()
+
+
+@pytest.mark.parametrize(
+    ("resource", "service", "more"),
+    [
+        (f"arn:aws:elasticache:{HERE}:replicationgroup:events", "elasticache", {}),
+        (
+            f"arn:aws:elasticache:{HERE}:serverlesscache:events",
+            "elasticache",
+            {"ResourceType": "ServerlessCache"},
+        ),
+        (f"arn:aws:memorydb:{HERE}:cluster/events", "memorydb", {}),
+    ],
+)
+def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[str, str]) -> None:
+    settings: Any = read(targets.load("redis").Settings, {**REDIS, "iam_resource": resource})
+    user, token = IamCredentials(settings).get_credentials()
+    parts = urlsplit(f"https://{token}")
+    query = dict(parse_qsl(parts.query))
+    own = {key: text for key, text in query.items() if not key.startswith("X-Amz-")}
+    assert (user, parts.netloc) == ("bucketcast", "events")
+    assert own == {"Action": "connect", "User": "bucketcast", **more}
+    assert f"/eu-west-1/{service}/aws4_request" in query["X-Amz-Credential"]
+
+
+def test_a_token_is_over_with_the_credentials_that_signed_it(credentials: Any) -> None:
+    settings: Any = read(targets.load("kafka").Settings, KAFKA)
+    tokens = Tokens(settings)
+    assert tokens.expired
+    tokens()
+    assert not tokens.expired
+
+    ends = datetime.now(UTC) + timedelta(minutes=3)
+    credentials._expiry_time = ends
+    assert tokens()[1] == ends.timestamp()
+
+    credentials._expiry_time = datetime.now(UTC) - timedelta(seconds=1)
+    tokens()
+    assert tokens.expired
+
+
+def test_a_token_does_not_show_itself() -> None:
+    assert "s3cret" not in repr(iam_login.token("rds-db", "eu-west-1", "host:1", {}))

@@ -1,0 +1,52 @@
+"""TLS contexts from PEM texts; that servers are verified by them is for the contract tests."""
+
+from dataclasses import replace
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from bucketcast.errors import NotConnected
+from bucketcast.settings.options import Pem, SecretPem, read
+from bucketcast.targets.base import TlsUnverified, tls
+
+
+@pytest.fixture(scope="module")
+def given() -> TlsUnverified:
+    authority = trustme.CA()
+    made = authority.issue_cert("client@test.example")
+    pems = {
+        "cert_authority": authority.cert_pem.bytes().decode(),
+        "client_cert": "".join(pem.bytes().decode() for pem in made.cert_chain_pems),
+        "client_key": made.private_key_pem.bytes().decode(),
+    }
+    return read(TlsUnverified, pems)
+
+
+def test_only_the_authority_given_is_trusted(given: TlsUnverified) -> None:
+    context = tls.context(given)
+    (trusted,) = context.get_ca_certs()
+    assert context.check_hostname
+    assert str(trusted["subject"]) == str(trusted["issuer"])
+    assert "trustme" in str(trusted)
+
+
+def test_a_key_that_wants_a_password_is_refused_and_nobody_is_asked(given: TlsUnverified) -> None:
+    plain = load_pem_private_key(given.client_key.reveal().encode(), None)
+    locked = plain.private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"hunter2")
+    )
+    with pytest.raises(NotConnected, match="client_cert or client_key cannot be used"):
+        tls.context(replace(given, client_key=SecretPem(locked.decode())))
+
+
+def test_what_is_no_certificate_is_said(given: TlsUnverified) -> None:
+    none = Pem("-----BEGIN CERTIFICATE-----\nnone\n")
+    for broken in (replace(given, cert_authority=none), replace(given, client_cert=none)):
+        with pytest.raises(NotConnected, match="cannot be used"):
+            tls.context(broken)
