@@ -61,4 +61,4 @@ def test_the_stack_has_its_dashboard(system: System) -> None:
 def test_nothing_was_measured_on_one_machine(system: System) -> None:
     ran = system.bucketcast("cost", "--measured")
     assert ran.code == 1
-    assert "CloudWatch has no metrics of the stack" in ran.err
+    assert "CloudWatch has no metrics of the queues" in ran.err

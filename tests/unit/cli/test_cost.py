@@ -1,5 +1,6 @@
 """`bucketcast cost`: an estimate from the configuration, and what CloudWatch measured."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,17 @@ def test_the_docs_show_the_comparison(run: Run) -> None:
 def test_without_metrics_it_is_said_why(run: Run) -> None:
     ran = run("cost", "--measured")
     assert ran.code == 1
-    assert "CloudWatch has no metrics of the stack Bucketcast" in ran.err
+    assert "CloudWatch has no metrics of the queues of Bucketcast" in ran.err
+
+
+def test_metrics_of_functions_alone_make_no_bill(
+    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The local AWS writes Lambda's metrics and none of SQS."""
+    _measure(aws, monkeypatch, {"Bucketcast-ingest": {"Invocations": 1e5, "Duration": 2e6}})
+    ran = run("cost", "--measured")
+    assert ran.code == 1
+    assert "CloudWatch has no metrics of the queues of Bucketcast" in ran.err
 
 
 def test_what_was_measured_makes_a_month(
@@ -84,6 +95,30 @@ def test_what_was_measured_makes_a_month(
         },
         "/aws/lambda/Bucketcast-ingest": {"IncomingBytes": 1e9},
     }
+    asked = _measure(aws, monkeypatch, found)
+    document = run("cost", "--measured", "--since", "24h", "--json").document
+    assert document["events_a_month"] == 30_000_000
+    lines = {(each["what"], each["target"]): each["dollars"] for each in document["lines"]}
+    # A day: a million sent by S3, 100,000 calls to receive and as many to delete.
+    assert lines["the ingress queue", ""] == pytest.approx(30 * 1.2e6 * 4e-7)
+    # 100,000 sent; 20,000 calls to receive, keep and delete.
+    assert lines["its queue", ARN] == pytest.approx(30 * 1.6e5 * 4e-7)
+    assert lines["calls", ARN] == pytest.approx(30 * 2e4 * 2e-7)
+    assert lines["time", ARN] == pytest.approx(30 * 1e3 / 2 * 0.0000133334, rel=1e-4)
+    assert lines["logs", ""] == pytest.approx(15.0)
+    (call,) = asked
+    assert call["EndTime"] - call["StartTime"] == timedelta(days=1)
+    assert call["EndTime"] <= datetime.now(UTC)
+
+
+def _measure(
+    aws: FakeAws, monkeypatch: pytest.MonkeyPatch, found: Mapping[str, Mapping[str, float]]
+) -> list[dict[str, Any]]:
+    """Make CloudWatch answer with what was found, by the metrics' one dimension.
+
+    Returns:
+        The calls, as they come.
+    """
     asked: list[dict[str, Any]] = []
 
     def paginate(**call: Any) -> Any:
@@ -105,16 +140,4 @@ def test_what_was_measured_makes_a_month(
         "get_paginator",
         lambda _: type("Pages", (), {"paginate": staticmethod(paginate)}),
     )
-    document = run("cost", "--measured", "--since", "24h", "--json").document
-    assert document["events_a_month"] == 30_000_000
-    lines = {(each["what"], each["target"]): each["dollars"] for each in document["lines"]}
-    # A day: a million sent by S3, 100,000 calls to receive and as many to delete.
-    assert lines["the ingress queue", ""] == pytest.approx(30 * 1.2e6 * 4e-7)
-    # 100,000 sent; 20,000 calls to receive, keep and delete.
-    assert lines["its queue", ARN] == pytest.approx(30 * 1.6e5 * 4e-7)
-    assert lines["calls", ARN] == pytest.approx(30 * 2e4 * 2e-7)
-    assert lines["time", ARN] == pytest.approx(30 * 1e3 / 2 * 0.0000133334, rel=1e-4)
-    assert lines["logs", ""] == pytest.approx(15.0)
-    (call,) = asked
-    assert call["EndTime"] - call["StartTime"] == timedelta(days=1)
-    assert call["EndTime"] <= datetime.now(UTC)
+    return asked

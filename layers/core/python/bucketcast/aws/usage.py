@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 _QUERIES_A_CALL: Final = 500
 _HOUR: Final = 3_600
+_QUEUES: Final = "AWS/SQS"
 
 
 class NothingMeasuredError(BucketcastError):
-    """CloudWatch has no metrics of the stack for this time."""
+    """CloudWatch has no metrics of the stack's queues for this time."""
 
 
 class Used(NamedTuple):
@@ -56,7 +57,7 @@ def usage(there: Deployed, since: timedelta, aws: Aws) -> Usage:
     """Return what the stack used since then, in whole hours.
 
     Raises:
-        NothingMeasuredError: there are no metrics, as in a local AWS.
+        NothingMeasuredError: there are no metrics of its queues, as in a local AWS.
         AwsError: AWS does not answer.
     """
     whose = [
@@ -74,10 +75,12 @@ def usage(there: Deployed, since: timedelta, aws: Aws) -> Usage:
             function: aws.functions.get_function_configuration(FunctionName=function)["MemorySize"]
             for _, function, _ in whose
         }
-    if not any(found.values()):
+    # Lambda polls the queues of an idle stack too, so on AWS an hour always has some of theirs.
+    # The local AWS writes those of functions only, which would make a bill of no events.
+    if not any(value for metric, value in found.items() if metric.namespace == _QUEUES):
         raise NothingMeasuredError(
-            f"CloudWatch has no metrics of the stack {there.stack} for this time: the local AWS "
-            "writes none; after a deploy to AWS wait for an hour with events"
+            f"CloudWatch has no metrics of the queues of {there.stack} for this time: the local "
+            "AWS writes none; after a deploy to AWS wait until the next full hour"
         )
     used = [_used(arn, function, queue, found, memory[function]) for arn, function, queue in whose]
     reads, writes = (found[each] for each in table)
@@ -87,7 +90,7 @@ def usage(there: Deployed, since: timedelta, aws: Aws) -> Usage:
 def _of_queue(function: str, queue: str) -> Iterator[_Metric]:
     name = queue.rpartition("/")[2]
     for each in ("NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfEmptyReceives"):
-        yield _Metric("AWS/SQS", each, "QueueName", name)
+        yield _Metric(_QUEUES, each, "QueueName", name)
     for each in ("Invocations", "Duration"):
         yield _Metric("AWS/Lambda", each, "FunctionName", function)
     yield _Metric("AWS/Logs", "IncomingBytes", "LogGroupName", f"/aws/lambda/{function}")
