@@ -90,6 +90,7 @@ class Bucketcast(Construct):
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
         ingest.let_write(eventbridge.of_stack(stack))
+        eventbridge.let_accounts_forward(self, ingest, config.source.bus_accounts)
         runtime = Runtime(
             self,
             "Runtime",

@@ -4,11 +4,12 @@ CDK's own targets add one, and a queue's policy takes 20. The names of all our r
 stack's does, so one statement lets them all in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from aws_cdk import Duration, Stack
+from aws_cdk import CfnOutput, Duration, Stack
 from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from bucketcast_cdk.ingest import Ingest
@@ -23,7 +24,7 @@ def of_stack(stack: Stack) -> str:
     return f"{where}/{stack.stack_name}-*"
 
 
-def make(
+def make(  # noqa: PLR0913 - the properties of a rule
     scope: Construct,
     construct_id: str,
     *,
@@ -31,13 +32,15 @@ def make(
     description: str,
     pattern: Mapping[str, Any],
     target: events.CfnRule.TargetProperty,
+    bus: events.IEventBus | None = None,
 ) -> events.Rule:
-    """Make a rule that calls one target, whose own policy lets it."""
+    """Make a rule that calls one target, whose own policy lets it; without a bus of the default."""
     named = {key.replace("-", "_"): value for key, value in pattern.items()}
     made = events.Rule(
         scope,
         construct_id,
         rule_name=name,
+        event_bus=bus,
         description=description,
         event_pattern=events.EventPattern(**named),
     )
@@ -47,7 +50,41 @@ def make(
     return made
 
 
-def to_queue(
+def let_accounts_forward(scope: Construct, ingest: Ingest, accounts: Sequence[str]) -> None:
+    """Make a bus on which other accounts put their events of S3, and its way to the ingress queue.
+
+    EventBridge itself stamps the account on what a rule forwards, and lets nobody put events of
+    `aws.s3` by hand.
+    """
+    if not accounts:
+        return
+    stack = Stack.of(scope)
+    name = f"{stack.stack_name}-accounts"  # rules on a bus have its name in their ARN: `of_stack`
+    bus = events.EventBus(
+        scope, "Bus", event_bus_name=name, description="S3's events of other accounts"
+    )
+    statement = iam.PolicyStatement(
+        sid="Accounts",
+        principals=[iam.AccountPrincipal(account) for account in accounts],
+        actions=["events:PutEvents"],
+        resources=[stack.format_arn(service="events", resource="event-bus", resource_name=name)],
+    )
+    made = bus.node.default_child
+    if isinstance(made, events.CfnEventBus):
+        made.policy = iam.PolicyDocument(statements=[statement])
+    to_queue(
+        scope,
+        "BusRule",
+        name=f"{name}-to-ingress",
+        description="S3's events of other accounts",
+        pattern={"source": ["aws.s3"], "account": list(accounts)},
+        ingest=ingest,
+        bus=bus,
+    )
+    CfnOutput(scope, "EventBus", value=bus.event_bus_arn)
+
+
+def to_queue(  # noqa: PLR0913 - the properties of a rule
     scope: Construct,
     construct_id: str,
     *,
@@ -55,6 +92,7 @@ def to_queue(
     description: str,
     pattern: Mapping[str, Any],
     ingest: Ingest,
+    bus: events.IEventBus | None = None,
 ) -> events.Rule:
     """Make a rule that writes to the ingress queue."""
     return make(
@@ -63,6 +101,7 @@ def to_queue(
         name=name,
         description=description,
         pattern=pattern,
+        bus=bus,
         target=events.CfnRule.TargetProperty(
             id="ingress",
             arn=ingest.queue.queue_arn,

@@ -63,8 +63,8 @@ class Ingest(Construct):
             keep=not local,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        self._let_s3_write(config.accounts)
-        sns.subscribe(self, self.queue, config.sns_topics)
+        self._let_s3_write(config.source.s3_accounts)
+        sns.subscribe(self, self.queue, config.source.sns_topics)
         self.rules = self._table(local=local)
         made = Function(
             self,

@@ -61,6 +61,26 @@ def test_a_topic_of_sns_may_stand_between(system: System, bucket: str) -> None:
     until_arrived(system, bucket, [("s3:ObjectCreated:Put", place["object"]["key"])])
 
 
+def test_another_accounts_rule_forwards_to_the_bus(system: System, bucket: str) -> None:
+    """A rule of its default bus, as the owner of a bucket there would make it."""
+    bus = system.outputs["EventBus"]
+    events = system.client("events")
+    events.put_rule(
+        Name=bucket,
+        EventPattern=json.dumps({"source": ["aws.s3"], "detail": {"bucket": {"name": [bucket]}}}),
+    )
+    events.put_targets(Rule=bucket, Targets=[{"Id": "bucketcast", "Arn": bus}])
+    try:
+        system.s3.put_bucket_notification_configuration(
+            Bucket=bucket, NotificationConfiguration={"EventBridgeConfiguration": {}}
+        )
+        system.put(bucket, "theirs.jpg")
+        until_arrived(system, bucket, [("s3:ObjectCreated:Put", "theirs.jpg")])
+    finally:
+        events.remove_targets(Rule=bucket, Ids=["bucketcast"])
+        events.delete_rule(Name=bucket)
+
+
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
 def test_operations_arrive_once_each_by_either_way(system: System, bucket: str, via: str) -> None:
     assert system.bucketcast("attach", bucket, "--via", via).code == 0

@@ -1,5 +1,6 @@
-"""Who else may write to the ingress queue: buckets of other accounts, and topics of SNS."""
+"""Who else may write to the ingress queue: buckets and buses of other accounts, topics of SNS."""
 
+import json
 from typing import Any
 
 from tests.infra.conftest import Make, Synthesised
@@ -11,6 +12,9 @@ accounts = ["444455556666"]
 
 [source.sns]
 topics = ["{TOPIC}"]
+
+[source.eventbridge]
+accounts = ["444455556666", "777788889999"]
 """
 
 
@@ -39,11 +43,38 @@ def test_a_topic_is_subscribed_in_its_region_and_may_write(make: Make) -> None:
     assert policies.keys() & set(subscription["DependsOn"])
 
 
+def test_accounts_may_put_events_of_s3_on_the_stacks_own_bus(make: Make) -> None:
+    stack = make(OTHERS)
+    ((logical_id, bus),) = stack.of_type("AWS::Events::EventBus").items()
+    (allowed,) = bus["Properties"]["Policy"]["Statement"]
+    assert (allowed["Effect"], allowed["Action"]) == ("Allow", "events:PutEvents")
+    principals = json.dumps(allowed["Principal"]["AWS"])
+    assert "::444455556666:root" in principals
+    assert "::777788889999:root" in principals
+    assert "event-bus/Bucketcast-accounts" in json.dumps(allowed["Resource"])
+    (rule,) = [
+        each["Properties"]
+        for each in stack.event_rules().values()
+        if each["Properties"].get("EventBusName") == {"Ref": logical_id}
+    ]
+    # Nobody but EventBridge writes either: what such an account puts there by hand is dropped.
+    assert rule["EventPattern"] == {
+        "source": ["aws.s3"],
+        "account": ["444455556666", "777788889999"],
+    }
+    assert stack.json["Outputs"]["EventBus"]["Value"] == {"Fn::GetAtt": [logical_id, "Arn"]}
+    (statement, _) = _statements(stack, "RulesOfThisStack")
+    place = json.dumps(statement["Condition"]["ArnLike"]["aws:SourceArn"])
+    assert "rule/Bucketcast-*" in place
+    assert rule["Name"].startswith("Bucketcast-accounts-")
+
+
 def test_without_them_nobody_else_may(typical: Synthesised) -> None:
     (statement,) = _statements(typical, "BucketsOfThisAccount")
     account = statement["Condition"]["StringEquals"]["aws:SourceAccount"]
     assert account == {"Ref": "AWS::AccountId"}
     assert _statements(typical, "Topics") == []
+    assert typical.of_type("AWS::Events::EventBus") == {}
 
 
 def _statements(stack: Synthesised, sid: str) -> list[dict[str, Any]]:

@@ -576,15 +576,20 @@ def test_logs_are_kept_for_one_of_cloudwatchs_steps(folder: Folder) -> None:
 def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> None:
     topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
     text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"
-    made = folder.load(text)
-    assert (made.accounts, made.sns_topics) == (("444455556666",), (topic,))
-    assert folder.load("").sns_topics == ()
+    found = folder.load(f"{text}\n[source.eventbridge]\naccounts = '777788889999'").source
+    assert (found.s3_accounts, found.sns_topics) == (("444455556666",), (topic,))
+    assert found.bus_accounts == ("777788889999",)
+    assert not any(folder.load("").source.__dict__.values())
 
 
 @pytest.mark.parametrize(
     ("table", "mistake"),
     [
         ("[source.s3]\naccounts = ['4444']", "source.s3.accounts: found '4444'; allowed are 12"),
+        (
+            "[source.eventbridge]\naccounts = 'us'",
+            "source.eventbridge.accounts: found 'us'; allowed are 12 digits",
+        ),
         (
             "[source.sns]\ntopics = ['uploads']",
             "source.sns.topics: found 'uploads'; allowed is the",

@@ -12,6 +12,7 @@ from bucketcast.cli import page, params
 from bucketcast.cli.output import Output, shared
 from bucketcast.config import (
     NOT_FOR_THE_FUNCTION,
+    SOURCE_TABLES,
     AlarmOptions,
     Bucket,
     Deployment,
@@ -21,10 +22,8 @@ from bucketcast.config import (
     PipelineOptions,
     RemovedOptions,
     RuntimeOptions,
-    S3SourceOptions,
     ScanConfig,
     ScanOptions,
-    SnsSourceOptions,
     Source,
     TargetConfig,
     TopicOptions,
@@ -83,8 +82,8 @@ class _WithEveryOption(click.Command):
             )
         _section(formatter, "[bucket.NAME]", options_of(Bucket))
         _section(formatter, "[trail]", options_of(TrailOptions))
-        _section(formatter, "[source.s3]", options_of(S3SourceOptions))
-        _section(formatter, "[source.sns]", options_of(SnsSourceOptions))
+        for name, table in SOURCE_TABLES.items():
+            _section(formatter, f"[source.{name}]", options_of(table))  # type: ignore[arg-type]  # classes are hashable
         _section(formatter, "[ingest]", options_of(IngestOptions))
         _section(formatter, "[entry]", options_of(EntryOptions))
         _section(formatter, "[entry.NAME]", options_of(Source))
@@ -172,10 +171,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             for name, bucket in config.buckets.items()
         },
         "trail": {"name": config.trail, "bucket_events": config.bucket_events},
-        "source": {
-            "s3": {"accounts": list(config.accounts)},
-            "sns": {"topics": list(config.sns_topics)},
-        },
+        "source": {table: {key: list(found)} for table, key, found in _sources(config)},
         "entry": dict(_entry(config)) or None,
         "alarms": dict(_alarms(config)) or None,
         "removed": {"discard": list(config.discard)} if config.discard else None,
@@ -214,11 +210,16 @@ def _rows(
             yield f"{where}.deploy", key, _shown(getattr(target.deploy, key)), ""
 
 
+def _sources(config: Deployment) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    yield "s3", "accounts", config.source.s3_accounts
+    yield "sns", "topics", config.source.sns_topics
+    yield "eventbridge", "accounts", config.source.bus_accounts
+
+
 def _source_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
-    if config.accounts:
-        yield "source.s3", "accounts", _shown(config.accounts)
-    if config.sns_topics:
-        yield "source.sns", "topics", _shown(config.sns_topics)
+    for table, key, found in _sources(config):
+        if found:
+            yield f"source.{table}", key, _shown(found)
 
 
 def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:

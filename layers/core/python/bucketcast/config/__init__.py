@@ -28,13 +28,14 @@ from bucketcast.config.model import (
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.reader import Reader
 from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
-from bucketcast.config.source import S3SourceOptions, SnsSourceOptions
+from bucketcast.config.source import SOURCE_TABLES, SourceConfig
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
 from bucketcast.errors import ConfigErrors
 
 __all__ = [
     "NOT_FOR_THE_FUNCTION",
+    "SOURCE_TABLES",
     "AlarmOptions",
     "Bucket",
     "ConfigErrors",
@@ -48,11 +49,10 @@ __all__ = [
     "RemovedOptions",
     "RuntimeConfig",
     "RuntimeOptions",
-    "S3SourceOptions",
     "ScanConfig",
     "ScanOptions",
-    "SnsSourceOptions",
     "Source",
+    "SourceConfig",
     "TargetConfig",
     "TopicOptions",
     "TrailOptions",

@@ -10,6 +10,7 @@ from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import EntryConfig
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.runtime import RuntimeConfig
+from bucketcast.config.source import SourceConfig
 from bucketcast.settings.egress import PRIVATE, Egress
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import REFERENCE, Csv, Duration, OnOff, option, options_of
@@ -156,8 +157,6 @@ class Deployment:
     for ingest, 0 for none; `window` is for how many seconds it gathers messages at the least.
     `nested` is whether what holds nothing stands in stacks of its own.
     `log_retention_days` is how long the functions' logs are kept.
-    `accounts` are others whose buckets may send to the ingress queue, and `sns_topics` the ARNs of
-    topics that it is subscribed to.
     `dashboard` is whether the stack has one, and `tracing` whether X-Ray samples its functions.
     `trail` is the name or ARN of a trail to log access events with, "" where the deploy makes one;
     `bucket_events` is whether it logs that buckets are created and removed.
@@ -185,8 +184,7 @@ class Deployment:
     dashboard: bool = True
     tracing: bool = False
     log_retention_days: int = 30
-    accounts: tuple[str, ...] = ()
-    sns_topics: tuple[str, ...] = ()
+    source: SourceConfig = field(default_factory=SourceConfig)
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:

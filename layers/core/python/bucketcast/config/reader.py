@@ -39,6 +39,7 @@ from bucketcast.config.model import (
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
 from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
+from bucketcast.config.source import SourceConfig
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
 from bucketcast.delivery.queue_limit import limit_of
@@ -118,7 +119,7 @@ class Reader:
             self._wrong(key, "unknown key", allowed)
         buckets = dict(self._buckets(self._table(document, "bucket")))
         logged = self._trail(buckets)
-        accounts, sns_topics = self._source()
+        sources = self._source()
         posted = self._entry()
         alarm_options = self._alarms()
         found = tuple(self._targets())
@@ -158,8 +159,7 @@ class Reader:
             dashboard=dashboard,
             tracing=tracing,
             log_retention_days=log_retention_days,
-            accounts=accounts,
-            sns_topics=sns_topics,
+            source=sources,
         )
 
     def _switch(self, key: str, default: str = "off") -> bool:
@@ -206,16 +206,22 @@ class Reader:
         self._notes += trail.notes(options, buckets)
         return options
 
-    def _source(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return other accounts whose buckets may send, and topics to subscribe to."""
+    def _source(self) -> SourceConfig:
         tables = self._table(self._document, "source")
         self._errors += source.unknown(tables)
-        s3 = self._table_of(source.S3SourceOptions, tables.get("s3", {}), "source.s3")
-        sns = self._table_of(source.SnsSourceOptions, tables.get("sns", {}), "source.sns")
-        if s3 is None or sns is None:
-            return (), ()
-        self._errors += source.validation_errors(s3, sns)
-        return s3.accounts, sns.topics
+        read = {
+            name: self._table_of(declared, tables.get(name, {}), f"source.{name}")
+            for name, declared in source.SOURCE_TABLES.items()
+        }
+        if None in read.values():
+            return SourceConfig()
+        found = SourceConfig(
+            s3_accounts=read["s3"].accounts,
+            sns_topics=read["sns"].topics,
+            bus_accounts=read["eventbridge"].accounts,
+        )
+        self._errors += source.validation_errors(found)
+        return found
 
     def _entry(self) -> EntryConfig | None:
         if "entry" not in self._document:
