@@ -78,7 +78,7 @@ class Attachments(Construct):
         # The S3 of one machine heeds a change at once.
         self._overlap = _AT_ONCE if local else Duration.seconds(TAKES_EFFECT)
         rights = [self._rights]
-        if config.trail and trail:
+        if config.trail and trail and config.trail_selectors:
             rights.append(self._let_follow(trail))
         self._policies = dict(self._groups({*buckets, *reports}))
         for name, bucket in buckets.items():
@@ -88,7 +88,7 @@ class Attachments(Construct):
                 name=name,
                 bucket=bucket,
                 trail=trail if bucket.access_events else None,
-                bucket_events=config.bucket_events,
+                config=config,
                 custom_resources=self._custom_resources,
                 ingest=ingest,
                 overlap=self._overlap,
@@ -294,7 +294,7 @@ class AttachedBucket(Construct):
         name: str,
         bucket: Bucket,
         trail: str | None,
-        bucket_events: bool,
+        config: Deployment,
         custom_resources: Function,
         ingest: Ingest,
         overlap: Duration,
@@ -312,7 +312,7 @@ class AttachedBucket(Construct):
                 "Via": bucket.via,
                 "RulesTable": ingest.rules.table_name,
                 "Overlap": str(overlap.to_seconds()),
-                **(_logged(trail, stack.stack_name, bucket_events) if trail else {}),
+                **(_logged(trail, stack.stack_name, config) if trail else {}),
             },
             custom_resources=custom_resources,
             ingest=ingest,
@@ -340,7 +340,7 @@ class AttachedBucket(Construct):
                 "AccessRule",
                 name=notifications.within_rule_name(f"{nesting.prefix}access-", label),
                 description=f"Access events of bucket {label}",
-                pattern=access_events.pattern(name, bucket_events=bucket_events),
+                pattern=access_events.pattern(name, bucket_events=config.bucket_events),
                 ingest=ingest,
             )
         document = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}
@@ -361,9 +361,12 @@ class AttachedBucket(Construct):
         return made
 
 
-def _logged(trail: str, stack: str, bucket_events: bool) -> dict[str, str]:  # noqa: FBT001
-    """What the trail is told of a bucket, again where CloudFormation has written its selectors."""
-    return {"Trail": trail, "Stack": stack, "BucketEvents": "on" if bucket_events else "off"}
+def _logged(trail: str, stack: str, config: Deployment) -> dict[str, str]:
+    """Return what a trail is told of a bucket: again where CloudFormation wrote its selectors."""
+    if not config.trail_selectors:
+        return {}
+    bucket_events = "on" if config.bucket_events else "off"
+    return {"Trail": trail, "Stack": stack, "BucketEvents": bucket_events}
 
 
 def _entry(

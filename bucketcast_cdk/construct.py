@@ -32,7 +32,7 @@ from bucketcast_cdk.runtime import Runtime, let_look
 from bucketcast_cdk.scans import Scans, report_buckets
 from bucketcast_cdk.sources import ROOT
 from bucketcast_cdk.tracing import trace
-from bucketcast_cdk.trail import trail_arn
+from bucketcast_cdk.trail import tell_command_line, trail_arn
 
 
 class Bucketcast(Construct):
@@ -102,9 +102,7 @@ class Bucketcast(Construct):
         )
         trail = None if local else trail_arn(self, config)
         if trail:
-            CfnOutput(self, "AccessTrail", value=trail)
-            if config.bucket_events:
-                CfnOutput(self, "BucketEvents", value="on")
+            tell_command_line(self, trail, config)
         attachments = Attachments(
             self,
             "Wiring",  # an id of every deployed stack (see `Attachments`)
@@ -161,7 +159,7 @@ class Bucketcast(Construct):
             control = Control(self, "Control", ingest=ingest, assets=assets)
             runtime.let_manage(control.role)
             let_look(control.role, deliveries)
-            if trail:
+            if trail and config.trail_selectors:
                 control.let_follow(trail)
             self._watch(nesting, control, "control", control.function)
             CfnOutput(self, "ControlUrl", value=control.url)

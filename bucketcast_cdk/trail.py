@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from aws_cdk import Duration, Stack
+from aws_cdk import CfnOutput, Duration, Stack
 from aws_cdk import aws_cloudtrail as cloudtrail
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -29,6 +29,15 @@ def trail_arn(scope: Construct, config: Deployment) -> str | None:
     if not any(bucket.access_events for bucket in config.buckets.values()):
         return None
     return AccessTrail(scope, "Access", bucket_events=config.bucket_events).trail.trail_arn
+
+
+def tell_command_line(scope: Construct, trail: str, config: Deployment) -> None:
+    """Make the outputs by which the command line knows the trail, by its ARN, and its ways."""
+    CfnOutput(scope, "AccessTrail", value=trail)
+    if not config.trail_selectors:
+        CfnOutput(scope, "TrailSelectors", value="off")
+    if config.bucket_events:
+        CfnOutput(scope, "BucketEvents", value="on")
 
 
 class AccessTrail(Construct):

@@ -66,6 +66,24 @@ def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
     assert "trail/everything" in json.dumps(named.json["Outputs"]["AccessTrail"])
 
 
+def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
+    """Members of an Organization cannot write its trail's selectors."""
+    owner = TRAIL.replace("111122223333", "444455556666")
+    stack = make(f'control = "on"\n{ON}[trail]\nname = "{owner}"\nmanage_selectors = "off"\n')
+    assert stack.of_type("AWS::CloudTrail::Trail") == {}
+    wired = stack.properties("Custom::BucketNotification", Bucket="uploads")
+    assert "Trail" not in wired
+    on_it = [each for _, each in stack.statements() if owner in json.dumps(each["Resource"])]
+    assert on_it == []
+    (rule,) = stack.event_rules().values()
+    assert "GetObject" in rule["Properties"]["EventPattern"]["detail"]["eventName"]
+    outputs = stack.json["Outputs"]
+    assert outputs["AccessTrail"]["Value"] == owner
+    assert outputs["TrailSelectors"]["Value"] == "off"
+    told = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
+    assert {"bucket": "uploads", "via": "sqs", "access_events": "on"} in told
+
+
 def test_a_change_of_what_the_trail_logs_lets_it_be_told_of_each_bucket(make: Make) -> None:
     """CloudFormation writes all selectors of a trail anew, and ours for the buckets are gone."""
     told = make(ON + '[trail]\nbucket_events = "on"\n')

@@ -573,6 +573,18 @@ def test_logs_are_kept_for_one_of_cloudwatchs_steps(folder: Folder) -> None:
         assert found.startswith(f"log_retention_days: found {shown}; allowed is one of 1, 3, 5,")
 
 
+def test_a_trail_whose_selectors_are_its_owners_has_a_name(folder: Folder) -> None:
+    (found,) = folder.mistakes("[trail]\nmanage_selectors = 'off'")
+    assert found.startswith("trail.manage_selectors: found 'off'; allowed is off with a name only")
+    name = "arn:aws:cloudtrail:eu-west-1:444455556666:trail/everybody"
+    on = f"[bucket.uploads]\naccess_events = 'on'\n[trail]\nname = '{name}'\n"
+    assert folder.load(on).trail_selectors
+    made = folder.load(f"{on}manage_selectors = 'off'", local=False)
+    assert not made.trail_selectors
+    (note,) = [each for each in made.notes if each.startswith("trail.")]
+    assert note.startswith("trail.manage_selectors: uploads: events of GetObject, ")
+
+
 def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> None:
     topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
     text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"

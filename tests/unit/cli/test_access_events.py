@@ -62,6 +62,7 @@ def test_status_says_what_is_logged(run: Run, aws: FakeAws, trails: Trails) -> N
     assert seen["access_events"] == {
         "trail": "all",
         "asked": ["GetObject"],
+        "managed": True,
         "logged": [],
         "as_asked": False,
         "more_than_asked": False,
@@ -174,4 +175,28 @@ def test_reads_that_cost_money_are_asked_for_by_name(
 
 def test_a_trail_is_named_for_access_events_only(run: Run, trails: Trails) -> None:
     assert run("attach", "uploads", "--trail", "all").code == 2
+    assert trails.writes == 0
+
+
+def test_the_owner_of_an_organizations_trail_is_asked_for_what_rules_need(
+    run: Run, aws: FakeAws, trails: Trails
+) -> None:
+    aws.outputs |= {"AccessTrail": "all", "TrailSelectors": "off"}
+    ran = run("attach", "uploads", "--access-events")
+    assert "the trail all has to log the calls that rules need, which only its owner" in ran.out
+    assert NAME in aws.events.patterns
+    ran = run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
+    assert "note: the trail all has to log GetObject, which only its owner can select" in ran.err
+    assert "on, if its owner selected them: GetObject, by all" in run("status").out
+    (told,) = run("status", "--json").document["buckets"]
+    assert told["access_events"] == {
+        "trail": "all",
+        "asked": ["GetObject"],
+        "managed": False,
+        "logged": [],
+        "as_asked": None,
+        "more_than_asked": False,
+    }
+    assert run("detach", "uploads").code == 0
+    assert NAME not in aws.events.patterns
     assert trails.writes == 0

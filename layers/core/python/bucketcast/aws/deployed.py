@@ -97,8 +97,8 @@ class Deployed:
 
     `object_facts` are the buckets whose objects ingest may read, `buckets` those that the deploy
     attached, with their transports. `trail` is the trail of access events, "" if no bucket has
-    them, and `access_events` are the buckets that have; `bucket_events` is whether it also logs
-    created and removed buckets.
+    them, and `access_events` are the buckets that have; `trail_selectors` is whether what it logs
+    follows the rules, `bucket_events` whether it also logs created and removed buckets.
     `pipeline` is None if the configuration has no `[pipeline]`. `runtime` is what the stack has for
     run-time targets, and `resting` are those of them that get no events: removed while messages
     waited, or with the ARN of a deployed one.
@@ -121,6 +121,7 @@ class Deployed:
     resting: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
     routes_addressed: bool = False
+    trail_selectors: bool = True
 
     def looks_into(self, bucket: str) -> bool:
         """Return whether ingest may read the bucket's objects."""
@@ -184,6 +185,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         tuple(resting),
         float(outputs.get(_EFFECT, TAKES_EFFECT)),
         "RoutesAddressed" in outputs,
+        outputs.get("TrailSelectors") != "off",
     )
 
 

@@ -170,7 +170,11 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
             name: {key: getattr(bucket, key) for key in options_of(Bucket)}
             for name, bucket in config.buckets.items()
         },
-        "trail": {"name": config.trail, "bucket_events": config.bucket_events},
+        "trail": {
+            "name": config.trail,
+            "manage_selectors": config.trail_selectors,
+            "bucket_events": config.bucket_events,
+        },
         "source": {table: {key: list(found)} for table, key, found in _sources(config)},
         "entry": dict(_entry(config)) or None,
         "alarms": dict(_alarms(config)) or None,
@@ -238,6 +242,7 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
             yield f"bucket.{name}", key, _shown(getattr(bucket, key))
     if config.trail:
         yield "trail", "name", config.trail
+        yield "trail", "manage_selectors", _shown(config.trail_selectors)
     yield "trail", "bucket_events", _shown(config.bucket_events)
     yield from _source_rows(config)
     yield "ingest", "reserved_concurrency", _shown(config.reserved)

@@ -107,6 +107,9 @@ def _way(state: AttachmentStatus) -> str:
 def _access(logged: Logged | str | None) -> str:
     if not isinstance(logged, Logged):
         return f"? ({logged})" if logged else "off"
+    if not logged.managed:
+        calls = ", ".join(logged.required.calls) or "no rule needs any"
+        return f"on, if its owner selected them: {calls}, by {logged.trail}"
     if not logged.is_so:
         return f"on, but {logged.trail} does not log all that the rules need: attach again"
     calls = ", ".join(logged.logged.calls) if logged.logged else "no rule needs any"
@@ -131,7 +134,8 @@ def _calls(logged: Logged) -> dict[str, Any]:
     return {
         "trail": logged.trail,
         "asked": list(logged.required.calls),
+        "managed": logged.managed,
         "logged": list(logged.logged.calls) if logged.logged else [],
-        "as_asked": logged.is_so,
+        "as_asked": logged.is_so if logged.managed else None,
         "more_than_asked": logged.is_wider,
     }

@@ -1,7 +1,7 @@
 """Update CloudTrail's selectors after a change of a bucket's rules, and report it."""
 
 from bucketcast.aws import deployed
-from bucketcast.aws.attach.access_events import AccessEvents, widened
+from bucketcast.aws.attach.access_events import AccessEvents, needed, widened
 from bucketcast.aws.clients import Aws
 from bucketcast.cli.output import Output
 from bucketcast.errors import BucketcastError
@@ -24,6 +24,8 @@ def follow(
                 f"these events come only from CloudTrail ({access_events.PRICE}); "
                 f"enable them with `bucketcast attach {bucket} --access-events`"
             )
+        elif after is not None and not after.managed:
+            said = needed(after) if calls else ""
         elif after is not None and after.changed:
             logs = ", ".join(after.logged.calls) if after.logged else "nothing"
             said = (

@@ -159,7 +159,8 @@ class Deployment:
     `log_retention_days` is how long the functions' logs are kept.
     `dashboard` is whether the stack has one, and `tracing` whether X-Ray samples its functions.
     `trail` is the name or ARN of a trail to log access events with, "" where the deploy makes one;
-    `bucket_events` is whether it logs that buckets are created and removed.
+    `trail_selectors` is whether what it logs follows the rules, and `bucket_events` whether it logs
+    that buckets are created and removed.
     """
 
     sync_events: bool
@@ -179,6 +180,7 @@ class Deployment:
     nested: bool = False
     topics: TopicDefaults = field(default_factory=TopicDefaults)
     trail: str = ""
+    trail_selectors: bool = True
     bucket_events: bool = False
     window: int = 0
     dashboard: bool = True

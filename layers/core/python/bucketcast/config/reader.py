@@ -155,6 +155,7 @@ class Reader:
             nested=nested,
             topics=about_topics,
             trail=logged.name,
+            trail_selectors=logged.manage_selectors,
             bucket_events=logged.bucket_events,
             dashboard=dashboard,
             tracing=tracing,

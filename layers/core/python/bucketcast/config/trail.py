@@ -27,6 +27,11 @@ class TrailOptions:
         default="",
         example="everything",
     )
+    manage_selectors: OnOff = option(
+        "let the trail log the calls that rules need; off if its owner selects what it logs, as "
+        "that of an Organization's trail does",
+        default="on",
+    )
     bucket_events: OnOff = option(
         "also tell that these buckets are made and removed, whoever does it: the trail has to log "
         "management events that write, of which each copy after the first in an account and "
@@ -37,6 +42,9 @@ class TrailOptions:
 
 def validation_errors(options: TrailOptions) -> Iterator[ConfigError]:
     """Return what is wrong with them, beyond what the single options show."""
+    if not options.name and not options.manage_selectors:
+        allowed = "allowed is off with a name only: the deploy's own trail has no other owner"
+        yield ConfigError("trail.manage_selectors", "found 'off'", allowed)
     if options.name:
         found = _ARN.fullmatch(options.name)
         if not _NAME.fullmatch(found["name"] if found else options.name):
@@ -46,6 +54,12 @@ def validation_errors(options: TrailOptions) -> Iterator[ConfigError]:
 def notes(options: TrailOptions, buckets: Mapping[str, Bucket]) -> Iterator[str]:
     """Return what whoever deploys to an account should know."""
     logged = [name for name, bucket in buckets.items() if bucket.access_events]
+    if logged and not options.manage_selectors:
+        yield (
+            f"trail.manage_selectors: {', '.join(logged)}: events of {', '.join(CALLS)} come if "
+            f"{options.name} logs them, which its owner decides"
+        )
+        return
     for name in logged:
         yield f"bucket.{name}.access_events: a trail logs the calls that rules need, at {PRICE}"
     if len(logged) * _A_BUCKET > trail_selectors.MOST_VALUES:

@@ -1,7 +1,7 @@
 """Access events of a bucket, enabled and disabled from the command line."""
 
 from bucketcast.aws.attach.ingress import EventRules, Ingress
-from bucketcast.aws.attach.trail import Logged, Marks, Trail
+from bucketcast.aws.attach.trail import Logged, Marks, OwnersTrail, Trail
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.lock import Lock
@@ -98,7 +98,9 @@ class AccessEvents:
         by_deploy = bucket in self._there.access_events
         return self._there.trail if by_deploy else self._marks.trail_of(bucket)
 
-    def _trail(self, name: str) -> Trail:
+    def _trail(self, name: str) -> Trail | OwnersTrail:
+        if name == self._there.trail and not self._there.trail_selectors:
+            return OwnersTrail(name)
         lock = Lock(self._there.rules_table, self._aws.dynamodb)
         return Trail(name, self._there.stack, self._aws.cloudtrail, lock, self._partition())
 
@@ -106,7 +108,15 @@ class AccessEvents:
         return self._aws.sqs.meta.partition
 
 
+def needed(after: Logged) -> str:
+    """Return what the owner of a trail has to let it log."""
+    calls = ", ".join(after.required.calls) or "the calls that rules need"
+    return f"the trail {after.trail} has to log {calls}, which only its owner can select"
+
+
 def _said(after: Logged) -> list[str]:
+    if not after.managed:
+        return [needed(after)]
     if not after.changed:
         return []
     if not after.logged:

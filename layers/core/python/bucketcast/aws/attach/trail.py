@@ -22,17 +22,21 @@ _LOOKS: Final = 5
 class Logged:
     """The calls that a bucket's rules need logged, and those that the trail logs.
 
-    `changed` is whether the trail was changed.
+    `changed` is whether the trail was changed. What a trail logs is unknown unless its selectors
+    are `managed` here.
     """
 
     trail: str
     required: AccessCalls
     logged: AccessCalls | None
     changed: bool = False
+    managed: bool = True
 
     @property
     def is_so(self) -> bool:
-        """Whether all required calls are logged, and none if none is required."""
+        """Whether all required calls are logged, and none if none is required, as far as known."""
+        if not self.managed:
+            return True
         if not self.required.calls:
             return self.logged is None
         return self.logged is not None and self.logged.covers(self.required)
@@ -63,6 +67,24 @@ class Marks:
 
     def remove(self, bucket: str) -> None:
         self._client.delete_item(TableName=self._table, Key=_key(bucket))
+
+
+class OwnersTrail:
+    """A trail whose selectors its owner writes: an Organization's, which its members cannot."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def look(self, bucket: str, rules: Rules) -> Logged:
+        """Return what the bucket's rules need logged."""
+        required = access_events.required_calls(rules.of(bucket))
+        return Logged(self.name, required, None, managed=False)
+
+    follow = look
+
+    def forget(self, _bucket: str) -> Logged:
+        """Leave the trail as it is."""
+        return Logged(self.name, AccessCalls((), ()), None, managed=False)
 
 
 class Trail:
