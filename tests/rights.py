@@ -152,9 +152,14 @@ and a test compares both.
 
 The end-to-end tests write down every call that functions, jobs and the gateway make. A call that
 its role does not allow fails them, and so does a right that nothing uses, unless the last column
-says why it is there. Policies of queues and buckets are in the template only. Names in capitals
-stand for what a deployment fills in; the example has two targets and two buckets, with every option
-that adds rights.
+says why it is there.
+
+Policies of queues, buckets, buses and functions, and the trust of roles, are in the template. What
+AWS's services call in a stack they must allow, and the same from another account they must refuse:
+`tests/infra/test_resource_policies.py`.
+
+Names in capitals stand for what a deployment fills in; the example has two targets and two buckets,
+with every option that adds rights.
 
 | role of | actions | on | used |
 |---|---|---|---|

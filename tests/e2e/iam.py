@@ -2,8 +2,8 @@
 
 Covered are actions, resources with `*` and `?`, explicit denials, and the condition on the leading
 keys of a table; other conditions count as met. Of an operation that is not known here only the
-action is judged, under the operation's own name. Policies of the resources themselves (queues,
-buckets, keys) are not looked at.
+action is judged, under the operation's own name. Policies of the resources themselves are
+judged by `tests/infra/test_resource_policies.py`.
 """
 
 import json
