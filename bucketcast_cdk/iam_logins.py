@@ -18,8 +18,8 @@ def let_log_in(role: iam.Role, target: TargetConfig) -> None:
     if isinstance(settings, IamLogin) and settings.by_iam:
         for actions, resources in settings.iam_rights():
             for resource in resources:
-                if resource.endswith("/*"):
-                    nag.accept_paths_of_a_domain(role, resource)
+                if resource.endswith("*"):
+                    nag.accept_ends_of_a_login(role, resource)
             role.add_to_policy(
                 iam.PolicyStatement(actions=list(actions), resources=list(resources))
             )

@@ -47,12 +47,13 @@ def accept_looking_at_objects(role: IConstruct, resources: Sequence[str]) -> Non
             )
 
 
-def accept_paths_of_a_domain(role: IConstruct, resource: str) -> None:
+def accept_ends_of_a_login(role: IConstruct, resource: str) -> None:
     _accept(
         role,
         f"AwsSolutions-IAM5[Resource::{resource}]",
-        "Bulk requests name no index in their path, so the right is for all paths of one domain; "
-        "the domain's fine-grained access control says what its role may do with which index.",
+        "Bulk requests name no index in their path, so the right is for all paths of one domain, "
+        "whose fine-grained access control says what its role may do with which index. Each "
+        "instance of a function has a client id of its own, which ends in random digits.",
     )
 
 

@@ -52,6 +52,13 @@ topic = "events"
 tls = "on"
 auth = "iam"
 iam_resource = "arn:aws:kafka:{HERE}:cluster/events/0123-4567-1"
+[notify_mqtt.iot]
+broker = "wss://abc-ats.iot.eu-west-1.amazonaws.com/mqtt"
+topic = "site/events"
+client_id = "hall"
+qos = "1"
+auth = "iam"
+iam_resource = "arn:aws:iot:{HERE}:topic/site/events"
 [pipeline]
 """
 RDS, REDIS = f"arn:aws:rds-db:{HERE}:dbuser", f"arn:aws:elasticache:{HERE}"
@@ -99,6 +106,13 @@ def stack(make: Make) -> Synthesised:
                 ),
             ],
         ),
+        (
+            "Mqttiot",
+            [
+                ("iot:Connect", f"arn:aws:iot:{HERE}:client/hall*"),
+                ("iot:Publish", f"arn:aws:iot:{HERE}:topic/site/events"),
+            ],
+        ),
         ("reconcile", [*POSTGRES_RIGHTS, *CACHE_RIGHTS, *MEMORY_RIGHTS, *DOMAIN_RIGHTS]),
     ],
 )
@@ -114,11 +128,11 @@ def test_a_role_may_log_in_to_its_own_target(
 
 
 def test_nobody_else_may(stack: Synthesised) -> None:
-    assert sum(_is_login(statement) for _, statement in stack.statements()) == 8 + 4
+    assert sum(_is_login(statement) for _, statement in stack.statements()) == 10 + 4
 
 
 def _is_login(statement: dict[str, Any]) -> bool:
-    services = ("rds-db:", "elasticache:", "memorydb:", "es:", "aoss:", "kafka-cluster:")
+    services = ("rds-db:", "elasticache:", "memorydb:", "es:", "aoss:", "kafka-cluster:", "iot:")
     actions = statement["Action"]
     first: str = actions if isinstance(actions, str) else actions[0]
     return first.startswith(services)

@@ -36,6 +36,8 @@ CONSUMED = "bucket/#"
 WAIT = 5.0
 
 _RULES = f"""\
+topic write bucket/#
+
 user {USER}
 topic write bucket/#
 user {OBSERVER}
@@ -45,15 +47,14 @@ topic readwrite #
 # `queue_qos0_messages`: the subscriber asks for quality of service 0, as what is on its way to it
 # must not wait for its confirmation, and is to get all the same what came while it was away.
 _CONFIGURATION = """\
-allow_anonymous false
-password_file {folder}/passwords
-acl_file {folder}/rules
+per_listener_settings true
 persistence true
 persistence_location {folder}/
 queue_qos0_messages true
 max_queued_messages 0
 log_dest stderr
 """
+_CHECKED = "allow_anonymous false\npassword_file {folder}/passwords\nacl_file {folder}/rules\n"
 _ENCRYPTED = "cafile {tls.ca}\ncertfile {tls.server_cert}\nkeyfile {tls.server_key}\n"
 LISTENERS = {
     "tcp": "",
@@ -61,6 +62,8 @@ LISTENERS = {
     "mtls": _ENCRYPTED + "require_certificate true\n",
     "ws": "protocol websockets\n",
     "wss": _ENCRYPTED + "protocol websockets\n",
+    # For a gate that has checked the login itself.
+    "unchecked": "protocol websockets\nallow_anonymous true\nacl_file {folder}/rules\n",
 }
 """What stands below the port of each."""
 
@@ -280,7 +283,9 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False, more: str = "") -> 
     lines = [_CONFIGURATION.format(folder=folder)]
     lines += ["user root"] if os.geteuid() == 0 else []
     for name, below in LISTENERS.items():
-        lines += [f"listener {chosen[name]} 127.0.0.1", below.format(tls=tls)]
+        checks = "" if "allow_anonymous" in below else _CHECKED
+        options = (checks + below).format(tls=tls, folder=folder)
+        lines += [f"listener {chosen[name]} 127.0.0.1", options]
         lines += [more] if name == "tcp" else []
     configuration = folder / "mosquitto.conf"
     configuration.write_text("\n".join(lines))

@@ -836,3 +836,14 @@ def test_the_example_of_every_page_is_a_right_configuration(folder: Folder, kind
     (example,) = re.findall(r"```toml\n(.*?)```", page.of(kind), re.DOTALL)
     (target,) = folder.load(example).targets
     assert (target.kind, target.id) == (kind, "primary")
+
+
+AWS_PAGES = sorted((Path(__file__).parents[2] / "docs" / "aws").glob("*.md"))
+
+
+@pytest.mark.parametrize("file", AWS_PAGES, ids=lambda file: str(file.stem))
+def test_the_examples_for_aws_are_right_configurations(folder: Folder, file: Path) -> None:
+    examples = re.findall(r"```toml\n(.*?)```", file.read_text("utf-8"), re.DOTALL)
+    assert examples
+    for example in examples:
+        assert folder.load(example).targets

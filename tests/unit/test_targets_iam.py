@@ -47,12 +47,20 @@ KAFKA = {
     "auth": "iam",
     "iam_resource": f"arn:aws:kafka:{HERE}:cluster/events/0123-1",
 }
+IOT = {
+    "broker": "wss://abc-ats.iot.eu-west-1.amazonaws.com/mqtt",
+    "topic": "bucketevents",
+    "qos": "1",
+    "auth": "iam",
+    "iam_resource": f"arn:aws:iot:{HERE}:topic/bucketevents",
+}
 RIGHT: dict[str, dict[str, str]] = {
     "postgres": RDS,
     "mysql": RDS,
     "redis": REDIS,
     "elasticsearch": SEARCH,
     "kafka": KAFKA,
+    "mqtt": IOT,
 }
 
 
@@ -110,6 +118,17 @@ def test_a_resource_alone_is_an_error(kind: str) -> None:
         ("kafka", {"tls": "off"}, "tls", "found off"),
         ("kafka", {"topic": "secret:topic"}, "topic", "found a reference to a secret"),
         ("kafka", {"auth": "secret:a"}, "auth", "found a reference to a secret"),
+        ("mqtt", {"broker": "tls://abc.iot.example"}, "broker", "found tls://"),
+        (
+            "mqtt",
+            {"broker": "wss://a:b@abc.example"},
+            "broker",
+            "found a login in it beside auth = iam",
+        ),
+        ("mqtt", {"username": "x"}, "username", "given beside auth = iam"),
+        ("mqtt", {"qos": "2"}, "qos", "found '2' beside auth = iam"),
+        ("mqtt", {"topic": "other"}, "topic", "found 'other'"),
+        ("mqtt", {"tls_skip_verify": "on"}, "tls_skip_verify", "found on"),
     ],
 )
 def test_what_does_not_go_together(

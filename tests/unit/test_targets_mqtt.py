@@ -4,9 +4,11 @@ The expected bytes are those of the OASIS standards and of RFC 6455.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import AcceptConnection
 
 from bucketcast.errors import DeliveryError, NotAuthorized, Rejected, Retryable
 from bucketcast.event import Event
@@ -19,7 +21,7 @@ from bucketcast.targets.mqtt.batch import Batch
 from bucketcast.targets.mqtt.client import Client, Limits, Refused
 from bucketcast.targets.mqtt.errors import delivery_error, refusal
 from bucketcast.targets.mqtt.protocol import Answer, Login, Malformed
-from bucketcast.targets.mqtt.websocket import WebSocket
+from bucketcast.targets.mqtt.websocket import WebSocket, upgrade
 from tests.unit.made import event
 
 SOON = 5.0
@@ -311,11 +313,25 @@ class Pipe(DeadlineSocket):
         return next(self._says)
 
 
+def websocket(pipe: Pipe) -> WebSocket:
+    """Return a websocket whose server has agreed to it; then the pipe says what it has to say."""
+    says, server = pipe._says, WSConnection(ConnectionType.SERVER)
+
+    def agreed() -> Iterator[bytes]:
+        server.receive_data(pipe.heard)
+        pipe.heard = b""
+        yield server.send(AcceptConnection(subprotocol="mqtt"))
+        yield from says
+
+    pipe._says = agreed()
+    return upgrade(pipe, "broker.example", "/mqtt", soon())
+
+
 def test_frames_are_put_together_and_pings_answered() -> None:
     long = b"\x82\x7e\x01\x00" + b"l" * 256
     stream = frames((0x02, b"a"), (0x89, b"are you there"), (0x80, b"b"), (0x82, b"")) + long
     pipe = Pipe(bytes([each]) for each in stream)
-    socket = WebSocket(pipe, b"")
+    socket = websocket(pipe)
     received = b""
     while len(received) < 258:
         received += socket.receive(soon())
@@ -327,7 +343,10 @@ def test_frames_are_put_together_and_pings_answered() -> None:
 
 
 def test_a_closed_websocket_is_no_connection() -> None:
-    socket = WebSocket(Pipe([]), frames((0x88, b"\x03\xe8")))
+    socket = websocket(Pipe([frames((0x82, b"ab"), (0x88, b"\x03\xe8"))]))
+    assert socket.receive(soon()) == b"ab"
     assert socket.has_input
     with pytest.raises(ConnectionError, match="closed the websocket"):
         socket.receive(soon())
+    with pytest.raises(ConnectionError, match="closed the websocket"):
+        socket.send(b"c", soon())

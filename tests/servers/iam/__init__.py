@@ -108,8 +108,10 @@ class Gate(ABC):
         self.refused.append(why)
         return RefusedError(why)
 
-    def check_token(self, token: str, query: Mapping[str, str], host: str) -> None:
+    def check_token(self, token: str, query: Mapping[str, str], host: str, path: str = "/") -> None:
         """See that this is what the service expects: the signed URL without its scheme.
+
+        The session's token is among what is signed, unless `query` has it empty.
 
         Raises:
             RefusedError: it is not.
@@ -119,7 +121,6 @@ class Gate(ABC):
         found = dict(parse_qsl(parts.query, keep_blank_values=True))
         sent = found.pop("X-Amz-Signature", "")
         wanted = {
-            **query,
             "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
             "X-Amz-Credential": f"{ACCESS_KEY}/{found.get('X-Amz-Date', '')[:8]}"
             f"/{REGION}/{self.service}/aws4_request",
@@ -128,10 +129,11 @@ class Gate(ABC):
             "X-Amz-Security-Token": SESSION,
             "X-Amz-SignedHeaders": "host",
         }
-        if found != wanted or (parts.netloc, parts.path) != (host, "/"):
+        wanted = {key: text for key, text in {**wanted, **query}.items() if text}
+        if found != wanted or (parts.netloc, parts.path) != (host, path):
             raise self.refusal(f"another form: {parts.netloc}{parts.path} {sorted(found)}")
         self.check_time(found["X-Amz-Date"], timedelta(seconds=900))
-        request = AWSRequest("GET", f"https://{host}/", params=found)
+        request = AWSRequest("GET", f"https://{host}{path}", params=found)
         request.context["timestamp"] = found["X-Amz-Date"]
         signer = SigV4QueryAuth(Credentials(ACCESS_KEY, SECRET_KEY), self.service, REGION)
         text = signer.string_to_sign(request, signer.canonical_request(request))

@@ -2,7 +2,7 @@
 
 RDS, ElastiCache, MemoryDB and MSK take the URL of a request that was signed and never sent, for 15
 minutes at most, and no longer than the credentials that signed it. OpenSearch takes requests signed
-one by one. Signing needs no network.
+one by one, IoT Core a websocket whose opening is signed. Signing needs no network.
 
 Source: AWS Signature Version 4, with query parameters and with headers; "IAM database
 authentication" of RDS, "Authenticating with IAM" of ElastiCache and MemoryDB, and the documented
@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import Secret
@@ -48,6 +49,27 @@ def token(service: str, region: str, host: str, query: Mapping[str, str]) -> Tok
     url = str(request.prepare().url)
     expires = min(time.time() + TOKEN_SECONDS, ends)
     return Token(Secret(url.removeprefix("https://")), expires)
+
+
+def websocket_path(service: str, region: str, host: str, path: str) -> str:
+    """Return a path with the query that signs a GET of `https://host/path`; it holds a login.
+
+    IoT Core wants the session's token after the signature, which does not cover it.
+
+    Raises:
+        NotAuthorized: there are no credentials, or they cannot be refreshed.
+    """
+    from botocore.auth import SigV4QueryAuth  # noqa: PLC0415 - as above
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+    from botocore.credentials import ReadOnlyCredentials  # noqa: PLC0415
+
+    frozen, _ = _credentials()
+    keys = ReadOnlyCredentials(frozen.access_key, frozen.secret_key, None)
+    request = AWSRequest("GET", f"https://{host}{path}")
+    SigV4QueryAuth(keys, service, region, expires=TOKEN_SECONDS).add_auth(request)
+    signed = str(request.prepare().url).removeprefix(f"https://{host}")
+    token = f"&X-Amz-Security-Token={quote(frozen.token, safe='')}" if frozen.token else ""
+    return signed + token
 
 
 def signed_headers(

@@ -9,6 +9,9 @@ is MinIO's JSON body `{"EventName", "Key", "Records"}`, never retained.
 and password, percent-encoded, instead of `username` and `password`. The user only needs the right
 to publish to the topic.
 
+With `auth = iam`, the function's role logs in to AWS IoT Core over `wss://…/mqtt`, without a
+password (docs/aws/iot-core.md).
+
 When an event counts as delivered depends on `qos`:
 
 =====  ===========================================================================================
@@ -128,7 +131,7 @@ class Target(base.Connected["Client"]):
             except RAISED as error:
                 if batch is None:
                     raise
-                reason = delivery_error(error, where)
+                reason = delivery_error(error, where, by_iam=self.settings.by_iam)
                 return batch.failures | dict.fromkeys(batch.unconfirmed, reason)
             return batch.failures
 
@@ -159,7 +162,7 @@ class Target(base.Connected["Client"]):
                 with self._connection() as client:
                     client.ping(time.monotonic() + self.timeout)
             except RAISED as error:
-                raise delivery_error(error, self.where) from None
+                raise delivery_error(error, self.where, by_iam=self.settings.by_iam) from None
 
     def _packet(self) -> Callable[[int, Event, bytes], bytes]:
         settings, content_type = self.settings, self.shape.content_type
@@ -187,7 +190,7 @@ class Target(base.Connected["Client"]):
                 made = self._session(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
             except RAISED as error:
                 if level == self._levels[-1] or not speaks_another(error):
-                    raise delivery_error(error, self.where) from None
+                    raise delivery_error(error, self.where, by_iam=self.settings.by_iam) from None
             else:
                 self._levels = (level,)
                 break
@@ -206,7 +209,12 @@ class Target(base.Connected["Client"]):
             username, password = broker.username, broker.password
         keep_alive = math.ceil(settings.keep_alive_interval) or KEEP_ALIVE  # in whole seconds
         login = Login(level, self._client_id, username, password, keep_alive)
-        return connect(broker, login, settings, deadline)
+        path = ""
+        if settings.by_iam:
+            from bucketcast.targets.mqtt.iam import signed_path  # noqa: PLC0415 - needs botocore
+
+            path = signed_path(settings, broker)
+        return connect(broker, login, settings, deadline, path)
 
     def _broker(self) -> address.Broker:
         try:

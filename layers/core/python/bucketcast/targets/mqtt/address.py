@@ -33,6 +33,12 @@ class Broker(NamedTuple):
         """`host:port`, as a URL writes it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    @property
+    def host_header(self) -> str:
+        """The host as HTTP says it, and as it is signed: without the scheme's own port."""
+        own = self.port == PORTS[self.scheme]
+        return self.netloc.rpartition(":")[0] if own else self.netloc
+
     def __repr__(self) -> str:
         return f"Broker({self})"
 

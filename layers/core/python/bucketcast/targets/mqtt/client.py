@@ -134,8 +134,8 @@ class Client:
         self._line.close()
 
 
-def connect(broker: Broker, login: Login, settings: Tls, deadline: float) -> Client:
-    """Open a session that is ready to publish; the broker's URL may hold its login.
+def connect(broker: Broker, login: Login, settings: Tls, deadline: float, path: str = "") -> Client:
+    """Open a session that is ready to publish; a `path` stands for that of the broker's URL.
 
     Raises:
         OSError, UnicodeError, Malformed, Refused, websocket.HandshakeError: there is none.
@@ -147,7 +147,7 @@ def connect(broker: Broker, login: Login, settings: Tls, deadline: float) -> Cli
     line: Line = plain
     try:
         if broker.websocket:
-            line = websocket.upgrade(plain, broker.netloc, broker.path, deadline)
+            line = websocket.upgrade(plain, broker.host_header, path or broker.path, deadline)
         made = Client(line, login.keep_alive)
         made.log_in(login, deadline)
     except BaseException:

@@ -1,6 +1,7 @@
 """What a broker refuses and what breaks on the way to it, as an error that says what to do."""
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.targets.base import IAM_HINT
 from bucketcast.targets.mqtt.client import HungUpError, Refused
 from bucketcast.targets.mqtt.protocol import Malformed
 from bucketcast.targets.mqtt.websocket import HandshakeError
@@ -67,7 +68,7 @@ _HINTS_BY_WORD = {
 }
 
 
-def delivery_error(error: Exception, where: str) -> DeliveryError:
+def delivery_error(error: Exception, where: str, *, by_iam: bool = False) -> DeliveryError:
     """Return what was raised while not all was confirmed, as an error that says what to do."""
     reason = f"{where}: {_said(error)}"
     if isinstance(error, Refused):
@@ -76,6 +77,8 @@ def delivery_error(error: Exception, where: str) -> DeliveryError:
         login = error.status in (401, 403)
     else:
         login = " alert " in reason
+    if login and by_iam:
+        reason = f"{where}: {error}; {IAM_HINT}"
     return NotAuthorized(reason) if login else NotConnected(reason)
 
 

@@ -1,8 +1,9 @@
 """The options of `notify_mqtt`, and what is said of them before anything is sent."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bucketcast.settings.options import REFERENCE, Duration, LoginUrl, Secret, option, unused
 from bucketcast.targets import base
@@ -14,10 +15,11 @@ MAX_KEEP_ALIVE = 65_535
 MAX_ID_3_1 = 23
 RANDOM_BYTES = 6
 """Of a client's id, two hex digits each."""
+IAM_EXAMPLE = "arn:aws:iot:eu-west-1:111122223333:topic/bucketevents"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MqttSettings(base.Common, base.TlsUnverified):
+class MqttSettings(base.Common, base.TlsUnverified, base.IamLogin):
     """MinIO's options of `notify_mqtt`, and what MQTT has beside them."""
 
     broker: LoginUrl = option("the broker's URL", example="tcp://localhost:1883")
@@ -27,6 +29,12 @@ class MqttSettings(base.Common, base.TlsUnverified):
     )
     username: str = option("the user, unless broker holds a login", default="")
     password: Secret = option("the password of the user", default="")
+    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    iam_resource: str = option(
+        "with auth = iam, the ARN of the topic in AWS IoT Core", default="", example=IAM_EXAMPLE
+    )
+    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern("iot", "topic/(?P<topic>[^*?]+)")
+    iam_example: ClassVar[str] = IAM_EXAMPLE
     keep_alive_interval: Duration = option(
         "how long a connection may be idle; 0s means 10s", default="0s"
     )
@@ -42,6 +50,13 @@ class MqttSettings(base.Common, base.TlsUnverified):
 
     def validation_errors(self) -> Iterator[base.ValidationError]:
         yield from _errors(self)
+
+    def iam_rights(self) -> Sequence[base.Right]:
+        head = self.iam_parts["head"]
+        return [
+            base.Right(["iot:Connect"], [f"{head}client/{self.client_id}*"]),
+            base.Right(["iot:Publish"], [self.iam_resource]),
+        ]
 
     def notes(self) -> Iterator[str]:
         if self.qos == "0":
@@ -66,6 +81,7 @@ def _errors(settings: MqttSettings) -> Iterator[base.ValidationError]:
             yield "broker", f"found {_shown(url)}", f"allowed is {error}"
         else:
             yield from _beside(settings, broker)
+            yield from _beside_iam(settings, broker)
     for key in ("topic", "client_id", "username"):
         if not _fits(text := getattr(settings, key)):
             allowed = f"allowed are {MAX_TEXT} bytes without control characters"
@@ -112,6 +128,32 @@ def _beside(settings: MqttSettings, broker: address.Broker) -> Iterator[base.Val
         found=f"given while broker is {broker.scheme}://",
         allowed="allowed is a tls:// or wss:// broker beside it",
     )
+
+
+def _beside_iam(settings: MqttSettings, broker: address.Broker) -> Iterator[base.ValidationError]:
+    """Yield what does not go with a login by IAM."""
+    unsigned = "broker", f"found {broker.scheme}://", "auth = iam needs a wss:// broker"
+    yield from base.iam_errors(
+        settings,
+        passwords=["username", "password"],
+        unencrypted=None if broker.scheme == "wss" else unsigned,
+    )
+    if not settings.by_iam:
+        return
+    if broker.username:
+        yield (
+            "broker",
+            "found a login in it beside auth = iam",
+            "allowed is one login: leave it out",
+        )
+    if settings.qos == "2":
+        yield "qos", "found '2' beside auth = iam", "allowed are 0 and 1: IoT Core answers no other"
+    for key in ("topic", "client_id"):
+        if getattr(settings, key).startswith(REFERENCE):
+            yield key, "found a reference to a secret", "allowed is the text itself"
+    found = settings.iam_pattern.fullmatch(settings.iam_resource)
+    if found and found["topic"] != settings.topic:
+        yield "topic", f"found {settings.topic!r}", f"allowed is {found['topic']!r} of iam_resource"
 
 
 def _fits(text: str) -> bool:
