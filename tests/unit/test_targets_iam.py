@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bucketcast import targets
 from bucketcast.aws import iam_login
-from bucketcast.errors import ConfigErrors, NotAuthorized
+from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.runtime.validation import validate
 from bucketcast.settings.options import read
 from bucketcast.targets.base import rds
@@ -165,6 +165,34 @@ def test_a_database_login_is_for_one_user_at_one_address() -> None:
     assert "/eu-west-1/rds-db/aws4_request" in query["X-Amz-Credential"]
     with pytest.raises(NotAuthorized, match="user is not the one of iam_resource, bucketcast"):
         rds.password(settings, "db.example", 5432, "root")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "login", "without"),
+    [
+        ("postgres", "connection_string", "host=127.0.0.1 password=s3cret", "host=127.0.0.1"),
+        (
+            "mysql",
+            "dsn_string",
+            "bucketcast:s3cret@tcp(127.0.0.1)/d",
+            "bucketcast@tcp(127.0.0.1)/d",
+        ),
+    ],
+)
+def test_a_whole_login_with_a_password_is_refused(
+    kind: str, key: str, login: str, without: str
+) -> None:
+    target = targets.load(kind)
+    base = {name: text for name, text in RDS.items() if name != "host"}
+    with (
+        target(read(target.Settings, {**base, key: login, "port": "1"})) as made,
+        pytest.raises(NotAuthorized, match=f"{key} holds a password beside auth = iam") as refused,
+    ):
+        made.login()
+    assert "s3cret" not in str(refused.value)
+    settings: Any = read(target.Settings, {**base, key: without})
+    with target(settings) as made, pytest.raises(NotConnected):  # there is no server
+        made.login()
 
 
 @pytest.mark.parametrize("string", ["dbname=d", "host=a,b", "host=a port=1,2"])

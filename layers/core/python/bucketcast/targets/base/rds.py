@@ -41,6 +41,16 @@ class RdsLogin(IamLogin):
         return self.iam_parts["user"]
 
 
+def check_alone(key: str, found: str | None) -> None:
+    """See that a login, which may come from a secret, holds no password beside the role's.
+
+    Raises:
+        NotAuthorized: it does, in the option `key`.
+    """
+    if found:
+        raise NotAuthorized(f"{key} holds a password beside auth = iam: leave one of them out")
+
+
 def password(settings: RdsLogin, host: str, port: int, user: str) -> str:
     """Return a token that logs the user in at `host:port`, RDS's own name for the server.
 

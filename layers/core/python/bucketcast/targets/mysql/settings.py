@@ -84,9 +84,12 @@ def dsn(settings: MysqlSettings) -> Dsn:
             database=settings.database,
         )
     try:
-        return parse(settings.dsn_string.reveal())
+        found = parse(settings.dsn_string.reveal())
     except DsnError as error:
         raise NotAuthorized(f"dsn_string is not {FORM}: {error}") from None
+    if settings.by_iam:
+        rds.check_alone("dsn_string", found.password)
+    return found
 
 
 def where(settings: MysqlSettings) -> str:
