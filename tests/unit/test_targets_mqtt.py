@@ -91,6 +91,22 @@ def test_lengths_are_written_in_seven_bits_a_byte(size: int, length: bytes) -> N
     assert packet(258, event(), body) == b"\x32" + length + b"\x00\x01t\x01\x02" + body
 
 
+@pytest.mark.parametrize("url", ["wss://h/a b", "ws://h/\x7f", "tcp://h h", "wss://ü/mqtt"])
+def test_what_a_request_cannot_say_is_no_broker(url: str) -> None:
+    with pytest.raises(ValueError, match="a URL in ASCII, without spaces"):
+        broker(url)
+
+
+def test_the_host_of_a_request_leaves_the_schemes_own_port_out() -> None:
+    names = {
+        "wss://h/mqtt": "h",
+        "wss://h:8443": "h:8443",
+        "ws://[::1]/": "[::1]",
+        "wss://h:80": "h:80",
+    }
+    assert {url: broker(url).host_header for url in names} == names
+
+
 def test_no_secret_is_in_a_repr() -> None:
     found = broker("wss://u:hunter2@h/mqtt?token=hunter2")
     assert repr(found) == "Broker(wss://h:443/mqtt)"

@@ -1,5 +1,6 @@
 """Where a broker is: its URL, read."""
 
+import re
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -7,6 +8,7 @@ from bucketcast.settings.options import Secret
 
 PORTS = {"tcp": 1883, "ssl": 8883, "tls": 8883, "tcps": 8883, "ws": 80, "wss": 443}
 """The schemes that MinIO takes, with the port of each where the URL has none."""
+_VISIBLE = re.compile(r"[\x21-\x7e]+")
 _ENCRYPTED = ("ssl", "tls", "tcps", "wss")
 
 
@@ -55,9 +57,9 @@ def broker(url: str) -> Broker:
         ValueError: what is allowed instead; it shows nothing of the URL.
     """
     parts = urlsplit(url)
-    if parts.scheme not in PORTS or not parts.hostname or not url.isascii():
+    if parts.scheme not in PORTS or not parts.hostname or not _VISIBLE.fullmatch(url):
         schemes = ", ".join(f"{scheme}://" for scheme in PORTS)
-        raise ValueError(f"a URL in ASCII with a host and one of {schemes}")
+        raise ValueError(f"a URL in ASCII, without spaces, with a host and one of {schemes}")
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     if path != "/" and parts.scheme not in ("ws", "wss"):
         raise ValueError("a path for ws:// and wss:// only")
