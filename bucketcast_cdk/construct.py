@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags, Token
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -14,7 +15,7 @@ from bucketcast.aws.runtime.orphans import PULL
 from bucketcast.config import Deployment, load
 from bucketcast.config.loopback import unreachable
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast_cdk import eventbridge, existing, limits, outputs
+from bucketcast_cdk import customer_key, eventbridge, existing, limits, outputs
 from bucketcast_cdk.alarms import Watched, page, watch_called
 from bucketcast_cdk.assets import Assets
 from bucketcast_cdk.attachments import Attachments
@@ -41,8 +42,8 @@ class Bucketcast(Construct):
     Names of queues and functions begin with the stack's name, so a stack holds one. `config` is the
     path of a `bucketcast.toml`, its tables as a mapping, or what `bucketcast.config.load` returned;
     the variables `MINIO_NOTIFY_*` count in the last case only. `buckets` are constructs for its
-    tables `[bucket.NAME]`, by that name. `local` is for the local AWS: bundles for this
-    interpreter, and nothing outlives the stack.
+    tables `[bucket.NAME]`, by that name, and `key` is one for its `kms_key`. `local` is for the
+    local AWS: bundles for this interpreter, and nothing outlives the stack.
 
     `ingress` is the queue that all sources write to; `target(kind, id)` has a target's queues and
     function, for metrics, alarms and grants.
@@ -58,12 +59,14 @@ class Bucketcast(Construct):
         *,
         config: Deployment | Mapping[str, Any] | Path | str,
         buckets: Mapping[str, s3.IBucket] | None = None,
+        key: kms.IKey | None = None,
         local: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
         constructs = dict(buckets or {})
-        config = existing.bound(_loaded(config, local=local), constructs)
+        loaded = existing.bound(_loaded(config, local=local), constructs)
+        config = customer_key.bound(self, loaded, key)
         if wrong := [*_misplaced(self), *_unusable(config, stack.stack_name, local=local)]:
             raise ConfigErrors(wrong)
         self.node.add_validation(existing.Notified(constructs, config.buckets))
@@ -189,9 +192,10 @@ class Bucketcast(Construct):
             )
 
     def _observe(self, config: Deployment, watched: Sequence[Watched], *, local: bool) -> None:
-        """Let people see all that was made so far."""
+        """Let people see all that was made so far, and encrypt it."""
         for found in functions_in(self):
             found.keep_logs(config.log_retention_days)
+        customer_key.encrypt(self, config.kms_key)
         if config.tracing:
             trace(self)
         page(self, config.alarms, local=local)

@@ -35,7 +35,8 @@ _OWN_CLIENT: Final = "called for clients by the gateway's own HTTP client, not b
 REASONS: Final = (
     ("*", "logs:*", "Lambda and Glue write the logs"),
     ("*", "xray:*", 'Lambda sends traces, with `tracing = "on"`'),
-    ("*", "kms:Decrypt", "Secrets Manager and S3 decrypt for the role, with `kms_keys`"),
+    ("*", "kms:Decrypt", "services decrypt for the role, with `kms_key` or `kms_keys`"),
+    ("*", "kms:*", "services encrypt for the role, with `kms_key`"),
     ("*", "cloudtrail:*", "the local AWS has no CloudTrail; only with `access_events`"),
     *(
         (name, f"sqs:{action}", _POLLER)
@@ -113,16 +114,25 @@ def rights(template: Mapping[str, Any]) -> Iterator[Right]:
     """Yield the rights that a template gives to its functions and jobs."""
     resources = template["Resources"]
     owners = dict(_owners(resources))
-    for each in resources.values():
-        if each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
-            continue
-        for role in each["Properties"]["Roles"]:
-            owner = owners.get(role["Ref"]) or _NAMES[role["Ref"][:-8]]
-            for statement in each["Properties"]["PolicyDocument"]["Statement"]:
+    for logical_id, each in resources.items():
+        for role, document in _documents(logical_id, each):
+            owner = owners.get(role) or _NAMES[role[:-8]]
+            for statement in document["Statement"]:
                 for action in _list(statement["Action"]):
                     for resource in _list(statement["Resource"]):
                         condition = _condition(statement.get("Condition"))
                         yield Right(owner, action, _shown(resource, resources), condition)
+
+
+def _documents(logical_id: str, resource: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the logical ids of roles, and the policies that a resource gives them."""
+    about = resource.get("Properties", {})
+    if resource["Type"] == "AWS::IAM::Role":
+        for each in about.get("Policies", []):
+            yield logical_id, each["PolicyDocument"]
+    elif resource["Type"] in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        for role in about["Roles"]:
+            yield role["Ref"], about["PolicyDocument"]
 
 
 def page(template: Mapping[str, Any]) -> str:
@@ -236,6 +246,7 @@ EXAMPLE: Final[dict[str, Any]] = {
     "control": "on",
     "tracing": "on",
     "object_facts": "on",
+    "kms_key": "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000",
     "kms_keys": ["arn:aws:kms:eu-central-1:111122223333:key/0f0f0f0f-0000-4000-8000-000000000000"],
     "bucket": {
         "uploads": {"access_events": True},

@@ -69,6 +69,7 @@ class FakeAws(Aws):
         self.sqs = _client("sqs")
         self.secretsmanager = _client("secretsmanager")
         self.cloudwatch = _client("cloudwatch")
+        self.kms = _client("kms")
         self.cloudformation: Any = SimpleNamespace(
             describe_stacks=self._describe,
             exceptions=SimpleNamespace(ClientError=ClientError),

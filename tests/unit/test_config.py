@@ -585,6 +585,18 @@ def test_a_trail_whose_selectors_are_its_owners_has_a_name(folder: Folder) -> No
     assert note.startswith("trail.manage_selectors: uploads: events of GetObject, ")
 
 
+def test_the_key_of_what_the_stack_keeps_is_one_arn(folder: Folder) -> None:
+    key = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    assert folder.load("").kms_key == ""
+    assert folder.load(f"kms_key = '{key}'").kms_key == key
+    for wrong in ("'alias/mine'", "['a']", "1"):
+        (found,) = folder.mistakes(f"kms_key = {wrong}")
+        assert found.startswith("kms_key: found ")
+        assert found.endswith(
+            "allowed is a key's ARN, arn:aws:kms:REGION:ACCOUNT:key/ID, not an alias"
+        )
+
+
 def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> None:
     topic = "arn:aws:sns:eu-west-1:444455556666:uploads"
     text = f"[source.s3]\naccounts = ['444455556666']\n[source.sns]\ntopics = ['{topic}']"

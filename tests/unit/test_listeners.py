@@ -86,6 +86,16 @@ def test_a_listener_has_a_queue_and_is_there_at_once(gateway: Gateway) -> None:
     assert gateway.table.seen().listeners == (one,)
 
 
+def test_with_a_key_its_queue_is_encrypted_by_it(table: Table, sqs: "SQSClient") -> None:
+    gateway = Gateway(table, sqs)
+    key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    process = Listeners("Bucketcast", table, sqs, lambda: gateway.prefix, kms_key=lambda: key)
+    process.renew()
+    one = process.take(ASKED)
+    found = sqs.get_queue_attributes(QueueUrl=process.url(one), AttributeNames=["All"])
+    assert found["Attributes"]["KmsMasterKeyId"] == key
+
+
 def test_who_comes_back_within_a_minute_gets_the_queue_that_was_kept(gateway: Gateway) -> None:
     process = gateway.process()
     one = process.take(ASKED)

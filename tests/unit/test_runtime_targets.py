@@ -79,6 +79,17 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
     assert "aws:SecureTransport" in attributes["Policy"]
 
 
+def test_a_stack_with_a_key_has_its_queues_encrypted_by_it(account: Account) -> None:
+    key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    put(account.targets(replace(RUNTIME, kms_key=key)))
+    (target,) = account.table.targets()
+    for queue in (target.queue, target.dead):
+        found = account.sqs.get_queue_attributes(
+            QueueUrl=RUNTIME.url(queue), AttributeNames=["All"]
+        )["Attributes"]
+        assert found["KmsMasterKeyId"] == key
+
+
 def test_a_queue_is_as_long_invisible_as_the_function_of_today_runs(account: Account) -> None:
     """Lambda takes no queue whose visibility time-out is shorter, as after a deploy raised it."""
     put(account.targets())

@@ -214,6 +214,34 @@ def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: Fa
     assert services == ["events.amazonaws.com", "s3.amazonaws.com"]
 
 
+def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: FakeAws) -> None:
+    """S3 checks that when an entry is written only: what it sends later is lost."""
+    writers = {"Service": ["s3.amazonaws.com", "events.amazonaws.com"]}
+    statement: dict[str, Any] = {
+        "Effect": "Allow",
+        "Principal": writers,
+        "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
+        "Resource": "*",
+    }
+
+    def put(**changed: Any) -> None:
+        document = json.dumps({"Version": "2012-10-17", "Statement": [{**statement, **changed}]})
+        deployment.kms.put_key_policy(KeyId=arn, PolicyName="default", Policy=document)
+
+    arn = deployment.kms.create_key()["KeyMetadata"]["Arn"]
+    deployment.outputs["KmsKey"] = arn
+    put()
+    assert problems(run) == (0, [])
+    put(Principal={"Service": "s3.amazonaws.com"})
+    code, (found,) = problems(run)
+    assert (code, found["check"]) == (1, "key-policy")
+    assert "does not let events.amazonaws.com use it" in found["found"]
+    put(Action="kms:Decrypt")
+    assert len(problems(run)[1]) == 2
+    put(Condition={"ArnLike": {"aws:SourceArn": ["arn:aws:s3:::*", "arn:aws:events:*:*:rule/*"]}})
+    assert problems(run) == (0, [])
+
+
 def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(
     run: Run, deployment: FakeAws
 ) -> None:

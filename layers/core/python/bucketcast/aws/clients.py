@@ -117,6 +117,10 @@ class Aws:
         return self._client("iam", attempts=10)
 
     @cached_property
+    def kms(self) -> Any:
+        return self._client("kms")
+
+    @cached_property
     def logs(self) -> "CloudWatchLogsClient":
         client: CloudWatchLogsClient = self._client("logs")
         return client

@@ -27,6 +27,7 @@ _COUNTS: "Sequence[QueueAttributeNameType]" = (
     "ApproximateNumberOfMessagesDelayed",
 )
 _EFFECT = "TakesEffect"
+_KMS_KEY = "KmsKey"
 _ATTACHMENTS = "Wiring"
 """How the outputs of attached buckets begin."""
 _AT_ONCE = 16
@@ -102,6 +103,7 @@ class Deployed:
     `pipeline` is None if the configuration has no `[pipeline]`. `runtime` is what the stack has for
     run-time targets, and `resting` are those of them that get no events: removed while messages
     waited, or with the ARN of a deployed one.
+    `kms_key` is the ARN of the customer's key that queues are encrypted with, "" for SQS's own.
     `takes_effect` is the seconds after which a change of a bucket's notifications is in effect.
     `routes_addressed` is whether ingest takes notifications that are addressed to one target.
     """
@@ -122,6 +124,7 @@ class Deployed:
     takes_effect: float = TAKES_EFFECT
     routes_addressed: bool = False
     trail_selectors: bool = True
+    kms_key: str = ""
 
     def looks_into(self, bucket: str) -> bool:
         """Return whether ingest may read the bucket's objects."""
@@ -186,6 +189,7 @@ def find(stack: str, aws: Aws) -> Deployed:
         float(outputs.get(_EFFECT, TAKES_EFFECT)),
         "RoutesAddressed" in outputs,
         outputs.get("TrailSelectors") != "off",
+        outputs.get(_KMS_KEY, ""),
     )
 
 
@@ -200,8 +204,8 @@ def runtime(stack: str, aws: Aws) -> Runtime | None:
 
 
 def _runtime(outputs: Mapping[str, str]) -> Runtime | None:
-    alarms = {"topic": outputs.get("AlarmTopic", "")}
-    found = [msgspec.convert({**each, **alarms}, Runtime) for each in _of(outputs, "Runtime")]
+    more = {"topic": outputs.get("AlarmTopic", ""), "kms_key": outputs.get(_KMS_KEY, "")}
+    found = [msgspec.convert({**each, **more}, Runtime) for each in _of(outputs, "Runtime")]
     return found[0] if found else None
 
 

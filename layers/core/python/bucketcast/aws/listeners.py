@@ -29,6 +29,7 @@ from bucketcast.listeners import (
     TooManyListenersError,
     queue_prefix,
 )
+from bucketcast.queues import encryption
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -153,16 +154,18 @@ class Table:
 class Listeners:
     """The listeners of a deployment, for one process that serves them.
 
-    `prefix` returns the URL of every queue up to its name. `clock` returns seconds since 1970.
+    `prefix` returns the URL of every queue up to its name, `kms_key` the ARN of the key that
+    encrypts queues, "" for SQS's own. `clock` returns seconds since 1970.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a stack is, and what tests set
         self,
         stack: str,
         table: Table,
         sqs: "SQSClient",
         prefix: Callable[[], str],
         *,
+        kms_key: Callable[[], str] = str,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -171,6 +174,7 @@ class Listeners:
         self._table = table
         self._sqs = sqs
         self._prefix = prefix
+        self._kms_key = kms_key
         self._clock = clock
         self._sleep = sleep
         self._until = 0
@@ -313,7 +317,7 @@ class Listeners:
     def _make_queue(self, one: Listener) -> None:
         attributes: Any = {
             "MessageRetentionPeriod": str(RETENTION_SECONDS),
-            "SqsManagedSseEnabled": "true",
+            **encryption.attributes(self._kms_key()),
             "VisibilityTimeout": str(VISIBILITY_SECONDS),
             "Policy": json.dumps(_with_tls_only()),
         }

@@ -38,6 +38,10 @@ _SYNC_EVENTS = (
     "MINIO_API_SYNC_EVENTS"
 )
 _CONTROL = "serve the S3 notification API at a function URL, for mc and the SDKs (default off)"
+_KMS_KEY = (
+    "ARN of the customer managed KMS key that queues, tables, logs, functions' variables and the "
+    "pipeline's bucket are encrypted with (default AWS's own)"
+)
 _KMS_KEYS = (
     "ARNs of the customer managed KMS keys that encrypt secrets, Inventory reports and buckets; "
     "functions and jobs get the right to decrypt with them (default none)"
@@ -73,6 +77,7 @@ class _WithEveryOption(click.Command):
                     ("sync_events (on|off)", _SYNC_EVENTS),
                     ("object_facts (off|on|all)", _OBJECT_FACTS),
                     ("control (on|off)", _CONTROL),
+                    ("kms_key (text)", _KMS_KEY),
                     ("kms_keys (list)", _KMS_KEYS),
                     ("nested (on|off)", _NESTED),
                     ("dashboard (on|off)", _DASHBOARD),
@@ -160,6 +165,7 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "sync_events": config.sync_events,
         "object_facts": config.object_facts,
         "control": config.control,
+        "kms_key": config.kms_key or None,
         "kms_keys": list(config.kms_keys),
         "ingest": {"reserved_concurrency": config.reserved, "window": config.ingest_window},
         "nested": config.nested,
@@ -231,8 +237,8 @@ def _own_rows(config: Deployment) -> Iterator[tuple[str, str, str]]:
     yield "", "sync_events", _shown(config.sync_events)
     yield "", "object_facts", config.object_facts
     yield "", "control", _shown(config.control)
-    if config.kms_keys:
-        yield "", "kms_keys", _shown(config.kms_keys)
+    given = {"kms_key": config.kms_key, "kms_keys": config.kms_keys}
+    yield from (("", key, _shown(value)) for key, value in given.items() if value)
     yield "", "nested", _shown(config.nested)
     yield "", "dashboard", _shown(config.dashboard)
     yield "", "tracing", _shown(config.tracing)

@@ -120,7 +120,9 @@ class _Listening:
 
         prefix = there.ingress_queue.rpartition("/")[0]
         table = Table(there.rules_table, aws.dynamodb)
-        self._listeners = Listeners(there.stack, table, aws.sqs, lambda: prefix)
+        self._listeners = Listeners(
+            there.stack, table, aws.sqs, lambda: prefix, kms_key=lambda: there.kms_key
+        )
         meta = aws.sqs.meta
         self._sqs = Sqs(meta.endpoint_url, meta.region_name, CredentialsProvider())
         self._quiet = IdleMonitor(lambda: self._sqs.depth(there.ingress_queue))

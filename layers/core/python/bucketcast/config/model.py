@@ -153,8 +153,9 @@ class Deployment:
     `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
     told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
     `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
-    by which secrets and reports are encrypted. `reserved` are the calls at once that are kept free
-    for ingest, 0 for none; `window` is for how many seconds it gathers messages at the least.
+    by which secrets and reports are encrypted, `kms_key` that of what the stack keeps, or "".
+    `reserved` are the calls at once that are kept free for ingest, 0 for none; `window` is for how
+    many seconds it gathers messages at the least.
     `nested` is whether what holds nothing stands in stacks of its own.
     `log_retention_days` is how long the functions' logs are kept.
     `dashboard` is whether the stack has one, and `tracing` whether X-Ray samples its functions.
@@ -176,6 +177,7 @@ class Deployment:
     discard: tuple[str, ...] = ()
     control: bool = False
     kms_keys: tuple[str, ...] = ()
+    kms_key: str = ""
     reserved: int = 0
     nested: bool = False
     topics: TopicDefaults = field(default_factory=TopicDefaults)

@@ -83,6 +83,8 @@ class Reader:
         control = self._switch("control")
         kms_keys = document.get("kms_keys", [])
         self._errors += keys.validation_errors(kms_keys)
+        kms_key = document.get("kms_key", "")
+        self._errors += keys.key_errors(kms_key)
         nested = self._switch("nested")
         dashboard = self._switch("dashboard", "on")
         tracing = self._switch("tracing")
@@ -96,6 +98,7 @@ class Reader:
             "sync_events",
             "object_facts",
             "control",
+            "kms_key",
             "kms_keys",
             "log_retention_days",
             "nested",
@@ -149,6 +152,7 @@ class Reader:
             at_run_time,
             discard,
             control=control,
+            kms_key=kms_key,
             kms_keys=tuple(kms_keys),
             reserved=reserved,
             window=window,

@@ -3,22 +3,28 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 from bucketcast.attach import notifications
 from bucketcast.delivery.retention import MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.doctor import BY_HAND, Finding
+from bucketcast.queues import encryption
 
 _VISIBILITY_SECONDS = 5_400
 """Six times the longest that a function runs, as AWS asks for."""
 _DAY_SECONDS = 86_400
 POLICY = "queue-policy"
+KEY_POLICY = "key-policy"
 
 
 def queue(
-    subject: str, arn: str, dead: str, attributes: Mapping[str, str] | None
+    subject: str, arn: str, dead: str, attributes: Mapping[str, str] | None, kms_key: str = ""
 ) -> Iterator[Finding]:
-    """Check a queue by its attributes, None if it does not exist; `dead` is "" for a DLQ."""
+    """Check a queue by its attributes, None if it does not exist; `dead` is "" for a DLQ.
+
+    `kms_key` is the ARN of the key that encrypts it, "" for SQS's own.
+    """
     name = arn.rpartition(":")[2]
     if attributes is None:
         yield Finding(
@@ -27,7 +33,7 @@ def queue(
             "error",
             f"the queue {name} does not exist",
             f"{BY_HAND}: create it again, then run doctor again for its policy and its mapping",
-            _create(name, dead),
+            _create(name, dead, kms_key),
         )
         return
     if dead and _dead_of(attributes) != dead:
@@ -86,6 +92,31 @@ def policy(
     )
 
 
+def key_policy(key: str, text: str, service: str, source: str) -> Finding:
+    """Check that the policy of a customer's key lets a service encrypt what it writes."""
+    subject, name = "ingress", key.rpartition("/")[2]
+    allowed = {
+        action
+        for each in notifications.statements(json.loads(text))
+        if notifications.admits(json.dumps({"Statement": each}), service, source)
+        for action in (each["Action"] if isinstance(each["Action"], list) else [each["Action"]])
+    }
+    if _covers(allowed, "kms:GenerateDataKey") and _covers(allowed, "kms:Decrypt"):
+        return Finding(KEY_POLICY, subject, "ok", f"{service} may use the key {name}")
+    return Finding(
+        KEY_POLICY,
+        subject,
+        "error",
+        f"the policy of the key {name} does not let {service} use it: what it sends is lost",
+        f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets; "
+        "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`",
+    )
+
+
+def _covers(actions: set[str], wanted: str) -> bool:
+    return any(fnmatchcase(wanted.lower(), each.lower()) for each in actions)
+
+
 def _dead_of(attributes: Mapping[str, str]) -> str:
     found = json.loads(attributes.get("RedrivePolicy") or "{}")
     return str(found.get("deadLetterTargetArn", ""))
@@ -95,10 +126,10 @@ def _redrive(dead: str) -> str:
     return json.dumps({"deadLetterTargetArn": dead, "maxReceiveCount": str(MAX_RECEIVES)})
 
 
-def _create(name: str, dead: str) -> str:
+def _create(name: str, dead: str, kms_key: str) -> str:
     attributes = {
         "MessageRetentionPeriod": str(RETENTION_DAYS * _DAY_SECONDS),
-        "SqsManagedSseEnabled": "true",
+        **encryption.attributes(kms_key),
         **({"FifoQueue": "true"} if name.endswith(".fifo") else {}),
     }
     if dead:

@@ -51,7 +51,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     targets skip the check of certificates elsewhere too. `pull` is the table of the events of
     subscriptions, "" where topics have none, and `events_retention_days` how long they are kept.
     `topics_per_user` is how many topics a user may have, 0 for any number. `allow_private` is what
-    webhooks may connect to beyond public addresses.
+    webhooks may connect to beyond public addresses. `kms_key` is the ARN of the key that queues are
+    encrypted with, "" for SQS's own.
     """
 
     functions: Mapping[str, str]
@@ -70,6 +71,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     events_retention_days: int = 7
     topics_per_user: int = 0
     allow_private: tuple[str, ...] = ()
+    kms_key: str = ""
 
     def queue_name(self, kind: str, id: str, token: str) -> str:  # noqa: A002 - MinIO's word
         """Return what a target's queue is called."""

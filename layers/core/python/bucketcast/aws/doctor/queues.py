@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bucketcast.attach import notifications
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
@@ -17,6 +17,7 @@ from bucketcast.queues import queue_names
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
+_S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
 _MISSING = "AWS.SimpleQueueService.NonExistentQueue"
 _READ: "list[QueueAttributeNameType]" = [
     "QueueArn",
@@ -57,13 +58,14 @@ def findings(there: Deployed, aws: Aws) -> list[Finding]:
         look = (
             finding
             for found in (_attributes(url, aws),)
-            for finding in checks.queue(subject, arn_beside(base, url), dead, found)
+            for finding in checks.queue(subject, arn_beside(base, url), dead, found, there.kms_key)
         )
         return unless_unread("queue", subject, look)
 
     return [
         *at_once(one, wanted),
         *unless_unread(checks.POLICY, "ingress", _policy(base, there, aws)),
+        *unless_unread(checks.KEY_POLICY, "ingress", _key_policy(base, there, aws)),
     ]
 
 
@@ -79,27 +81,40 @@ def _policy(queue: str, there: Deployed, aws: Aws) -> Iterator[Finding]:
     found = _attributes(there.ingress_queue, aws)
     if found is None:
         return
-    partition, account, region = queue.split(":")[1], queue.split(":")[4], queue.split(":")[3]
-    policy = found.get("Policy", "")
-    buckets = f"arn:{partition}:s3:::"
-    yield checks.policy(
-        queue,
-        policy,
-        "s3.amazonaws.com",
-        f"{buckets}any",
-        {
-            "StringEquals": {"aws:SourceAccount": account},
-            "ArnLike": {"aws:SourceArn": f"{buckets}*"},
+    conditions: dict[str, dict[str, Any]] = {
+        _S3: {
+            "StringEquals": {"aws:SourceAccount": queue.split(":")[4]},
+            "ArnLike": {"aws:SourceArn": f"{_buckets(queue)}*"},
         },
-    )
-    rules = f"arn:{partition}:events:{region}:{account}:rule/"
-    yield checks.policy(
-        queue,
-        policy,
-        "events.amazonaws.com",
-        rules + notifications.rule_name(there.stack, "any"),
-        {"ArnLike": {"aws:SourceArn": f"{rules}{there.stack}-*"}},
-    )
+        _EVENTS: {"ArnLike": {"aws:SourceArn": f"{_rules(queue)}{there.stack}-*"}},
+    }
+    for service, source in _sources(queue, there):
+        policy = found.get("Policy", "")
+        yield checks.policy(queue, policy, service, source, conditions[service])
+
+
+def _key_policy(queue: str, there: Deployed, aws: Aws) -> Iterator[Finding]:
+    if not there.kms_key:
+        return
+    with aws_errors():
+        found = aws.kms.get_key_policy(KeyId=there.kms_key, PolicyName="default")
+    for service, source in _sources(queue, there):
+        yield checks.key_policy(there.kms_key, found["Policy"], service, source)
+
+
+def _sources(queue: str, there: Deployed) -> Iterator[tuple[str, str]]:
+    """Yield who writes to the ingress queue: a service, and a source on whose behalf it does."""
+    yield _S3, f"{_buckets(queue)}any"
+    yield _EVENTS, _rules(queue) + notifications.rule_name(there.stack, "any")
+
+
+def _buckets(queue: str) -> str:
+    return f"arn:{queue.split(':')[1]}:s3:::"
+
+
+def _rules(queue: str) -> str:
+    _, partition, _, region, account, _ = queue.split(":")
+    return f"arn:{partition}:events:{region}:{account}:rule/"
 
 
 def _attributes(url: str, aws: Aws) -> Mapping[str, str] | None:

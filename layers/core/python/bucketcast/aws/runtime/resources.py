@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.delivery.retention import MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.errors import BucketcastError
+from bucketcast.queues import encryption
 from bucketcast.runtime.model import Runtime, RuntimeTarget
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Resources:
         fifo = {"FifoQueue": "true"} if target.queue.endswith(".fifo") else {}
         common = {
             "MessageRetentionPeriod": str(RETENTION_DAYS * _DAY),
-            "SqsManagedSseEnabled": "true",
+            **encryption.attributes(self._runtime.kms_key),
             **fifo,
         }
         redrive = {

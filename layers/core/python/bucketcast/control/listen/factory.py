@@ -45,7 +45,9 @@ class ListenFactory:
     ) -> Listen:
         """Return the listen calls."""
         table = Table(self._table, self._aws.dynamodb)
-        listeners = Listeners(self._stack, table, self._aws.sqs, self.prefix)
+        listeners = Listeners(
+            self._stack, table, self._aws.sqs, self.prefix, kms_key=lambda: self._there.kms_key
+        )
         sqs = Sqs(self._aws.sqs.meta.endpoint_url, region, logins)
         return Listen(
             listeners,

@@ -1,0 +1,122 @@
+"""One key of the customer's for all that the stack keeps: queues, tables, logs, variables, runs.
+
+The alarms' topic has a key of its own, which CloudWatch may use; buckets that the deploy makes for
+its user, and CloudTrail's log, are encrypted by S3.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from aws_cdk import CfnOutput, Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct, IConstruct
+
+from bucketcast.config import Deployment
+from bucketcast_cdk.pipeline import Pipeline
+
+_USE: Final = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:GenerateDataKeyWithoutPlaintext",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+"""What SQS, S3 and Lambda need of a role, and DynamoDB, which needs most."""
+_WRITERS: Final = ("s3", "events", "sns")
+"""Services that write to the ingress queue, and encrypt what they write."""
+
+
+def bound(scope: Construct, config: Deployment, key: kms.IKey | None) -> Deployment:
+    """Return the configuration with a key of the app, if there is one, which services may use."""
+    if not key:
+        return config
+    for statement in _statements(Stack.of(scope)):
+        key.add_to_resource_policy(statement)
+    return replace(config, kms_key=key.key_arn)
+
+
+def encrypt(scope: Construct, key: str) -> None:
+    """Encrypt what was made so far by a key, by its ARN, and let all roles use it; "" for none.
+
+    The key's own policy has to let the account's IAM decide, and services use it as `bound` does.
+    """
+    if not key:
+        return
+    for node in scope.node.find_all():
+        _encrypt(node, key)
+    CfnOutput(scope, "KmsKey", value=key)
+
+
+def _statements(stack: Stack) -> Iterator[iam.PolicyStatement]:
+    yield iam.PolicyStatement(
+        sid="BucketcastQueues",
+        principals=[iam.ServicePrincipal(f"{service}.amazonaws.com") for service in _WRITERS],
+        actions=["kms:Decrypt", "kms:GenerateDataKey"],
+        resources=["*"],
+    )
+    group = f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group"
+    names = f"{group}:/aws/lambda/{stack.stack_name}-*"
+    yield iam.PolicyStatement(
+        sid="BucketcastLogs",
+        principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+        actions=[
+            "kms:Decrypt*",
+            "kms:Describe*",
+            "kms:Encrypt*",
+            "kms:GenerateDataKey*",
+            "kms:ReEncrypt*",
+        ],
+        resources=["*"],
+        conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": names}},
+    )
+
+
+def _encrypt(node: IConstruct, key: str) -> None:
+    match node:
+        case sqs.CfnQueue():
+            node.sqs_managed_sse_enabled = None
+            node.kms_master_key_id = key
+        case dynamodb.CfnTable():
+            node.sse_specification = dynamodb.CfnTable.SSESpecificationProperty(
+                sse_enabled=True, sse_type="KMS", kms_master_key_id=key
+            )
+        case logs.CfnLogGroup():
+            node.kms_key_id = key
+        case s3.CfnBucket() if isinstance(_made_by(node), Pipeline):
+            node.bucket_encryption = _by_key(key)
+        case lambda_.CfnFunction():
+            node.kms_key_arn = key
+        case iam.CfnRole():
+            # Part of the role, so that no function is called before its role may use the key.
+            use = iam.PolicyStatement(actions=list(_USE), resources=[key])
+            node.policies = [
+                iam.CfnRole.PolicyProperty(
+                    policy_name="CustomerKey",
+                    policy_document=iam.PolicyDocument(statements=[use]),
+                )
+            ]
+
+
+def _made_by(resource: IConstruct) -> IConstruct | None:
+    """Return what holds the construct of a resource."""
+    around = resource.node.scope
+    return around.node.scope if around else None
+
+
+def _by_key(key: str) -> s3.CfnBucket.BucketEncryptionProperty:
+    default = s3.CfnBucket.ServerSideEncryptionByDefaultProperty(
+        sse_algorithm="aws:kms", kms_master_key_id=key
+    )
+    rule = s3.CfnBucket.ServerSideEncryptionRuleProperty(
+        bucket_key_enabled=True, server_side_encryption_by_default=default
+    )
+    return s3.CfnBucket.BucketEncryptionProperty(server_side_encryption_configuration=[rule])

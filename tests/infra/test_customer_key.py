@@ -1,0 +1,120 @@
+"""`kms_key`: all that the stack keeps is encrypted by one key of the customer's."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk import aws_kms as kms
+from aws_cdk.assertions import Template
+
+from bucketcast_cdk import Bucketcast
+from tests.infra.conftest import CONTEXT, TYPICAL, Make, Synthesised
+from tests.infra.resolved import ACCOUNT, REGION
+from tests.infra.resource_policies import Request, allows
+from tests.infra.test_entry import ENTRY
+from tests.infra.test_pipeline import PIPELINE
+
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+MORE = 'control = "on"\n[topics]\npull = "on"\n'
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+
+
+@pytest.fixture(scope="module", params=["off", "on"], ids=["one", "nested"])
+def stacks(make: Make, request: pytest.FixtureRequest) -> list[dict[str, Any]]:
+    """The resources of a stack with all that keeps something, and of those nested in it."""
+    head = f'kms_key = "{KEY}"\nnested = "{request.param}"\n{MORE}'
+    access = '[bucket.uploads]\ncreate = true\naccess_events = "on"\n'
+    found = make(
+        head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + ENTRY + PIPELINE
+    )
+    inner = [
+        each for each in found.stack.node.find_all() if isinstance(each, Stack) and each.nested
+    ]
+    assert bool(inner) == (request.param == "on")
+    documents = [found.json, *(Template.from_stack(each).to_json() for each in inner)]
+    return [resource for each in documents for resource in each["Resources"].values()]
+
+
+def of_type(stacks: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    found = [each["Properties"] for each in stacks if each["Type"] == kind]
+    assert found
+    return found
+
+
+def test_queues_tables_logs_and_variables_are(stacks: list[dict[str, Any]]) -> None:
+    for queue in of_type(stacks, "AWS::SQS::Queue"):
+        assert queue["KmsMasterKeyId"] == KEY
+        assert "SqsManagedSseEnabled" not in queue
+    for table in of_type(stacks, "AWS::DynamoDB::Table"):
+        by_key = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
+        assert table["SSESpecification"] == by_key
+    assert {each["KmsKeyId"] for each in of_type(stacks, "AWS::Logs::LogGroup")} == {KEY}
+    assert {each["KmsKeyArn"] for each in of_type(stacks, "AWS::Lambda::Function")} == {KEY}
+
+
+def test_each_role_may_use_the_key_from_the_beginning(stacks: list[dict[str, Any]]) -> None:
+    for role in of_type(stacks, "AWS::IAM::Role"):
+        (policy,) = role["Policies"]
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        assert statement["Resource"] == KEY
+        assert {"kms:Decrypt", "kms:GenerateDataKey"} <= set(statement["Action"])
+
+
+def test_of_the_buckets_only_the_pipelines_is(stacks: list[dict[str, Any]]) -> None:
+    """A bucket that is made for its user is the user's, and CloudTrail writes its log."""
+    found = [
+        each["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
+        for each in of_type(stacks, "AWS::S3::Bucket")
+    ]
+    default = [each["ServerSideEncryptionByDefault"] for each in found]
+    by_key = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY}
+    assert sorted(each["SSEAlgorithm"] for each in default) == ["AES256", "AES256", "aws:kms"]
+    assert found[default.index(by_key)]["BucketKeyEnabled"] is True
+
+
+def test_without_it_aws_has_the_keys(typical: Synthesised) -> None:
+    assert "KmsMasterKeyId" not in typical.text()
+    assert all(
+        each["Properties"]["SqsManagedSseEnabled"]
+        for each in typical.of_type("AWS::SQS::Queue").values()
+    )
+
+
+def test_a_key_of_the_app_lets_services_use_it() -> None:
+    stack = Stack(App(context=CONTEXT), "Bucketcast")
+    key = kms.Key(stack, "Key")
+    Bucketcast(
+        stack,
+        "Default",
+        config={"notify_nsq": {"one": {"nsqd_address": "nsq.example:4150", "topic": "t"}}},
+        key=key,
+    )
+    template = Template.from_stack(stack).to_json()
+    logical_id = stack.resolve(key.key_arn)["Fn::GetAtt"][0]
+    statements = template["Resources"][logical_id]["Properties"]["KeyPolicy"]["Statement"]
+    sids = {each.get("Sid") for each in statements}
+    assert {"BucketcastQueues", "BucketcastLogs"} <= sids
+    queues = [each for each in template["Resources"].values() if each["Type"] == "AWS::SQS::Queue"]
+    named = {"Fn::GetAtt": [logical_id, "Arn"]}
+    assert all(each["Properties"]["KmsMasterKeyId"] == named for each in queues)
+    assert template["Outputs"]["KmsKey"]["Value"] == named
+
+
+def test_the_key_policy_of_the_page_lets_services_use_it() -> None:
+    (found,) = re.findall(r"```json\n(\[\n.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    statements = json.loads(found)
+
+    def may(principal: str, action: str, **context: str) -> bool:
+        return allows(statements, Request(principal, action, KEY, context))
+
+    for service in ("s3", "events", "sns"):
+        assert may(f"{service}.amazonaws.com", "kms:GenerateDataKey")
+        assert may(f"{service}.amazonaws.com", "kms:Decrypt")
+        assert not may(f"{service}.amazonaws.com", "kms:ScheduleKeyDeletion")
+    group = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/lambda/"
+    logs, key = f"logs.{REGION}.amazonaws.com", "kms:EncryptionContext:aws:logs:arn"
+    assert may(logs, "kms:GenerateDataKey", **{key: f"{group}Bucketcast-ingest"})
+    assert not may(logs, "kms:GenerateDataKey", **{key: f"{group}other"})
