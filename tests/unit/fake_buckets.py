@@ -55,6 +55,8 @@ class EventRules:
         self.patterns: dict[str, Any] = {}
         self.targets: dict[str, list[Any]] = {}
         self.disabled: set[str] = set()
+        self.removed: list[str] = []
+        """Names that are listed, though a call later the rules are gone."""
 
     def describe_rule(self, Name: str) -> Any:  # noqa: N803 - boto3's names
         if Name not in self.patterns:
@@ -63,7 +65,7 @@ class EventRules:
         return {"EventPattern": json.dumps(self.patterns[Name]), "State": state}
 
     def get_paginator(self, _: str) -> Any:
-        page = {"RuleNames": list(self.patterns)}
+        page = {"RuleNames": [*self.removed, *self.patterns]}
         return SimpleNamespace(paginate=lambda TargetArn: [page] if TargetArn else [])  # noqa: N803
 
     def put_rule(self, Name: str, EventPattern: str, **_: Any) -> None:  # noqa: N803

@@ -62,6 +62,11 @@ def test_nothing_is_wrong(run: Run, deployment: FakeAws) -> None:
     assert checks >= {"settings", "dns", "tcp", "tls", "login", "access"}
 
 
+def test_a_rule_that_is_removed_meanwhile_ends_nothing(run: Run, deployment: FakeAws) -> None:
+    deployment.events.removed.append("gone")
+    assert problems(run) == (0, [])
+
+
 Plant = Callable[[FakeAws], Any]
 
 

@@ -43,7 +43,10 @@ def _event_rules(queue: str, aws: Aws) -> dict[str, str]:
     with aws_errors():
         pages = aws.events.get_paginator("list_rule_names_by_target").paginate(TargetArn=queue)
         for name in (name for page in pages for name in page["RuleNames"]):
-            rule = aws.events.describe_rule(Name=name)
+            try:
+                rule = aws.events.describe_rule(Name=name)
+            except aws.events.exceptions.ResourceNotFoundException:
+                continue  # removed meanwhile; the local AWS names those of other buses too
             detail = json.loads(rule.get("EventPattern") or "{}").get("detail", {})
             for bucket in detail.get("bucket", {}).get("name", ()):
                 if states.get(bucket) != "ENABLED":
