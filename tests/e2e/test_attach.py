@@ -83,6 +83,22 @@ def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> Non
     assert "'theirs'" in shown["others"][0]
 
 
+def test_a_part_arrives_beside_who_takes_the_rest(system: System, bucket: str) -> None:
+    own: Any = {"QueueConfigurations": [THEIRS]}
+    system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
+    system.add_rule(bucket, "webhook.primary")
+    assert changed(system, "attach", bucket, "--event", "put", "--prefix", "ours/")
+    system.put(bucket, "theirs/a.jpg")
+    system.put(bucket, "neither/a.jpg")
+    arrives_once(system, bucket, "ours/a.jpg")
+    system.until_settled()
+    assert [each.key for each in posted(system.consumers.webhook, f"{bucket}/")] == [
+        f"{bucket}/ours/a.jpg"
+    ]
+    assert changed(system, "detach", bucket)
+    assert len(notifications(system, bucket)["QueueConfigurations"]) == 1
+
+
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(system: System) -> None:
     ran = system.bucketcast("detach", "uploads", "--json")
     assert ran.code == 1

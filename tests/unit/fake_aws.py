@@ -10,6 +10,7 @@ import boto3
 import moto  # noqa: F401 - before any client is made, or it cannot answer for it
 from botocore.exceptions import ClientError
 
+from bucketcast.attach.notifications import EVENTS
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws
 
@@ -64,7 +65,9 @@ class FakeAws(Aws):
         }
         self.answers: dict[str, Any] = {}
         self.pauses_known: dict[str, Any] = {}
-        self.notification: Any = {"QueueConfigurations": [{"QueueArn": _arn(INGRESS)}]}
+        self.notification: Any = {
+            "QueueConfigurations": [{"QueueArn": _arn(INGRESS), "Events": list(EVENTS)}]
+        }
         self.dynamodb = _client("dynamodb")
         self.sqs = _client("sqs")
         self.secretsmanager = _client("secretsmanager")

@@ -164,3 +164,33 @@ def test_an_entry_is_the_same_however_its_filter_is_written() -> None:
     assert notifications.lost(whole, entry()) == notifications.lost(entry(), whole) == []
     assert notifications.lost(written, whole)
     assert notifications.lost(written, entry(("suffix", "in/")))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "meet"),
+    [
+        (("in/", ""), ("in/", ""), True),
+        (("in/", ""), ("in/raw/", ""), True),
+        (("in/raw/", ""), ("in/", ""), True),
+        (("in/", ""), ("", ""), True),
+        (("in/", ""), ("out/", ""), False),
+        (("", ".jpg"), ("", ".png"), False),
+        (("", ".jpg"), ("", "a.jpg"), True),
+        (("in/", ".jpg"), ("out/", ".jpg"), False),
+        (("in/", ".jpg"), ("in/", ".png"), False),
+        (("in/", ""), ("", ".jpg"), True),
+    ],
+)
+def test_entries_overlap_where_a_key_may_be_of_both(
+    theirs: tuple[str, str],
+    ours: tuple[str, str],
+    meet: bool,  # noqa: FBT001
+) -> None:
+    """As S3 judges two filters with events in common."""
+    before = notifications.attach({}, "theirs", QUEUE, ["s3:ObjectCreated:*"], *theirs)
+    try:
+        notifications.attach(before, OURS, QUEUE, ["s3:ObjectCreated:Put"], *ours)
+    except notifications.Overlap:
+        assert meet
+    else:
+        assert not meet

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.attach.notifications import Overlap
+from bucketcast.attach.notifications import Overlap, Part, part_of
 from bucketcast.aws.attach.cutover import Cutover, Cutovers
 from bucketcast.aws.propagation import PAUSE_SECONDS
 from bucketcast.aws.rules import Rules
@@ -219,6 +219,27 @@ def test_a_bucket_that_was_taken_over_by_another_way_is_attached_again_in_a_roll
     assert (entry["Id"], entry["QueueArn"]) == ("Bucketcast-ingress", QUEUE)
     assert switch == Cutover("sqs", 6_200.0, "attach")
     assert pauses == [600.0, 600.0]
+
+
+def test_a_part_that_a_deploy_took_over_is_a_part_again_in_a_roll_back(
+    dynamodb: Any, rules_table: str
+) -> None:
+    bucket, switches = Bucket(), Cutovers(rules_table, dynamodb)
+    part = Part(("s3:ObjectCreated:*",), "in/")
+    switches.put("uploads", Cutover("sqs", 1_000.0, "attach", part=part))
+    stack = {"StackStatus": "UPDATE_ROLLBACK_IN_PROGRESS"}
+    told = SimpleNamespace(describe_stacks=lambda StackName: {"Stacks": [stack]})  # noqa: N803, ARG005 - boto3's
+    clients = {"dynamodb": dynamodb, "cloudformation": told}
+    ours = {**properties("sqs"), "RulesTable": rules_table, "Overlap": "0"}
+    for request, wanted in (("Create", Part()), ("Delete", part)):
+        event = {**asked(request, ours), "StackId": "stack"}
+        apply(event, bucket, clients.__getitem__, no_sleep)
+        (entry,) = bucket.document["QueueConfigurations"]
+        assert set(part_of(entry).events) == set(wanted.events)
+        assert part_of(entry).prefix == wanted.prefix
+    known = switches.of("uploads")
+    assert known is not None
+    assert (known.by, known.part.prefix) == ("attach", "in/")
 
 
 def test_a_bucket_that_was_taken_over_by_the_queue_is_by_its_rule_again_in_a_roll_back(

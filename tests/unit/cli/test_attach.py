@@ -376,3 +376,79 @@ def test_status_of_nothing_says_how_to_begin(run: Run, buckets: Buckets) -> None
     ran = run("status")
     assert (ran.code, ran.out.count("\n")) == (0, 1)
     assert "bucketcast attach BUCKET" in ran.err
+
+
+def test_a_part_is_attached_beside_who_takes_the_rest(run: Run, buckets: Buckets) -> None:
+    """Another entry takes what is created below in/: S3 refuses two for one event of a key."""
+    assert run("attach", "photos").code == 1
+    words = ("attach", "photos", "--event", "put", "--prefix")
+    assert "already takes s3:ObjectCreated:*" in run(*words, "in/raw/").err
+    ran = run(*words, "out/", "--suffix", ".jpg")
+    said = "s3:ObjectCreated:* (prefix 'out/') (suffix '.jpg')"
+    assert f"Successfully attached photos via sqs: {said}" in ran.out
+    document = buckets.documents["photos"]
+    (entry,) = document["QueueConfigurations"]
+    assert entry["Events"] == ["s3:ObjectCreated:*"]
+    assert entry["Filter"]["Key"]["FilterRules"] == [
+        {"Name": "prefix", "Value": "out/"},
+        {"Name": "suffix", "Value": ".jpg"},
+    ]
+    assert others(document) == THUMBS
+    assert f"via sqs: {said}" in run("status", "photos").out
+    (seen,) = run("status", "photos", "--json").document["buckets"]
+    wanted = {"events": ["s3:ObjectCreated:*"], "prefix": "out/", "suffix": ".jpg"}
+    assert (seen["via"], seen["part"]) == ("sqs", wanted)
+    ran = run("event", "add", "photos", "arn:minio:sqs::primary:webhook", "--event", "put")
+    assert f"note: bucket photos is connected for a part only: {said}" in ran.err
+    writes = copy.deepcopy(document)
+    assert "already attached" in run(*words, "out/", "--suffix", ".jpg").out
+    assert buckets.documents["photos"] == writes
+    assert run("detach", "photos").code == 0
+    assert buckets.documents["photos"] == THUMBS
+
+
+def test_a_part_becomes_all_and_all_a_part(run: Run, buckets: Buckets) -> None:
+    assert run("attach", "uploads", "--event", "delete").code == 0
+    assert "replaced the notification entry" in run("attach", "uploads").out
+    assert "via sqs" in run("status", "uploads").out
+    assert run("status", "uploads", "--json").document["buckets"][0]["part"] is None
+    assert run("attach", "uploads", "--prefix", "a/").code == 0
+    assert len(ours(buckets, "uploads")) == 1
+    assert "via sqs: all events (prefix 'a/')" in run("status", "uploads").out
+
+
+def test_a_part_stays_beside_eventbridge_until_that_is_sure(
+    run: Run, buckets: Buckets, aws: FakeAws
+) -> None:
+    assert run("attach", "uploads", "--event", "put").code == 0
+    later(aws)
+    assert "attach it again after" in run("attach", "uploads", "--via", "eventbridge").out
+    assert len(ours(buckets, "uploads")) == 1
+    assert "and still by the old entry" in run("status", "uploads").out
+    later(aws)
+    assert run("attach", "uploads", "--via", "eventbridge").code == 0
+    assert ours(buckets, "uploads") == []
+    assert run("status", "uploads", "--json").document["buckets"][0]["part"] is None
+
+
+def test_an_entry_that_somebody_narrowed_is_changed(run: Run, buckets: Buckets) -> None:
+    assert run("attach", "uploads", "--event", "put,delete").code == 0
+    (entry,) = buckets.documents["uploads"]["QueueConfigurations"]
+    entry["Events"] = ["s3:ObjectRemoved:*"]
+    assert "our entry is changed: attach again" in run("status", "uploads").out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--event", "get"], "S3 does not notify of s3:ObjectAccessed:*; allowed are"),
+        (["--prefix", "a/", "--via", "eventbridge"], "are for --via sqs"),
+    ],
+)
+def test_a_part_that_cannot_be_is_misuse(
+    run: Run, buckets: Buckets, words: list[str], said: str
+) -> None:
+    ran = run("attach", "uploads", *words)
+    assert ran.code == 2
+    assert said in ran.err
+    assert buckets.documents["uploads"] == {}

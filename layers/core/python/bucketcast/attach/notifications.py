@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from bucketcast.errors import BucketcastError
 
@@ -45,29 +45,55 @@ class Overlap(BucketcastError):
     """Another entry of the bucket already takes events that ours asks for."""
 
 
+class Part(NamedTuple):
+    """The events of a bucket that our entry takes: their names, and how keys begin and end."""
+
+    events: Sequence[str] = EVENTS
+    prefix: str = ""
+    suffix: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        return set(self.events) == set(EVENTS) and not self.prefix and not self.suffix
+
+    def __str__(self) -> str:
+        names = "all events" if set(self.events) == set(EVENTS) else ", ".join(self.events)
+        return f"{names}{_filter(_entry_of(self))}"
+
+
 def attach(
     document: Document,
     entry_id: str,
     queue_arn: str,
     events: Sequence[str] = EVENTS,
+    prefix: str = "",
+    suffix: str = "",
 ) -> dict[str, Any]:
-    """Let the bucket's `events`, of every key, go to a queue; replaces what has the same `Id`.
+    """Let the bucket's `events`, of such keys, go to a queue; replaces what has the same `Id`.
 
     Raises:
         Overlap: an entry of somebody else takes one of the events, which S3 would refuse.
     """
     merged = detach(document, entry_id)
     for destination, other in _entries(merged):
+        if not _share_keys(other, prefix, suffix):
+            continue
         taken = [event for event in events if any(_meet(event, its) for its in other["Events"])]
         if taken:
             raise Overlap(
                 f"the notification entry '{other.get('Id', '')}' to {destination}{_filter(other)} "
                 f"already takes {', '.join(taken)}: S3 sends an event of a key to one entry only. "
-                f'Remove that entry, or use via = "eventbridge" (--via eventbridge) for this bucket'
+                "Remove that entry, attach the rest with --event, --prefix or --suffix, or use "
+                'via = "eventbridge" (--via eventbridge) for this bucket'
             )
-    ours = {"Id": entry_id, "QueueArn": queue_arn, "Events": list(events)}
+    ours = {"Id": entry_id, "QueueArn": queue_arn, **_entry_of(Part(events, prefix, suffix))}
     merged["QueueConfigurations"] = [*merged.get("QueueConfigurations", []), ours]
     return merged
+
+
+def is_notified(event: str) -> bool:
+    """Return whether S3 notifies of an event or a family of them."""
+    return any(event == each or event.startswith(each.removesuffix("*")) for each in EVENTS)
 
 
 def detach(document: Document, entry_id: str) -> dict[str, Any]:
@@ -95,14 +121,26 @@ def entry_id(stack: str) -> str:
     return f"{stack}-ingress"
 
 
-def is_attached(document: Document, entry_id: str, queue_arn: str) -> bool:
-    """Return whether our entry is there, for every event and to this queue."""
+def is_attached(
+    document: Document,
+    entry_id: str,
+    queue_arn: str,
+    part: Part = Part(),  # noqa: B008 - a tuple
+) -> bool:
+    """Return whether our entry is there, for this part of the events and to this queue."""
+    wanted = _entry_of(part)
     return any(
         entry.get("Id") == entry_id
         and entry["QueueArn"] == queue_arn
-        and set(entry["Events"]) == set(EVENTS)
+        and set(entry["Events"]) == set(wanted["Events"])
+        and _filter(entry) == _filter(wanted)
         for entry in document.get("QueueConfigurations", [])
     )
+
+
+def part_of(entry: Mapping[str, Any]) -> Part:
+    """Return what an entry of a bucket's document takes."""
+    return Part(tuple(entry["Events"]), *_ends(entry))
 
 
 def has_entry(document: Document, entry_id: str) -> bool:
@@ -235,8 +273,30 @@ def _meet(one: str, other: str) -> bool:
     return one == other
 
 
-def _filter(entry: Mapping[str, Any]) -> str:
-    """Return the filter in words; S3 capitalizes names and may give empty values."""
+def _entry_of(part: Part) -> dict[str, Any]:
+    """Return an entry for a part, without its id and destination."""
+    ends = {"prefix": part.prefix, "suffix": part.suffix}
+    rules = [{"Name": name, "Value": text} for name, text in ends.items() if text]
+    only = {"Filter": {"Key": {"FilterRules": rules}}} if rules else {}
+    return {"Events": list(part.events), **only}
+
+
+def _share_keys(entry: Mapping[str, Any], prefix: str, suffix: str) -> bool:
+    """Return whether a key may pass the filter of an entry, and begin and end so."""
+    its_prefix, its_suffix = _ends(entry)
+    return (its_prefix.startswith(prefix) or prefix.startswith(its_prefix)) and (
+        its_suffix.endswith(suffix) or suffix.endswith(its_suffix)
+    )
+
+
+def _ends(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Return how the keys of an entry begin and end; S3 capitalizes names."""
     rules = entry.get("Filter", {}).get("Key", {}).get("FilterRules", [])
-    said = [f" ({rule['Name'].lower()} '{rule['Value']}')" for rule in rules if rule["Value"]]
-    return "".join(sorted(said))
+    found = {rule["Name"].lower(): rule["Value"] for rule in rules}
+    return found.get("prefix", ""), found.get("suffix", "")
+
+
+def _filter(entry: Mapping[str, Any]) -> str:
+    """Return the filter in words."""
+    ends = zip(("prefix", "suffix"), _ends(entry), strict=True)
+    return "".join(f" ({name} '{text}')" for name, text in ends if text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from bucketcast.arn import Arn
+from bucketcast.attach import notifications
 from bucketcast.aws.attach.cutover import TAKES_EFFECT
 from bucketcast.aws.clients import LOCAL_HINT, Aws, AwsError, aws_errors
 from bucketcast.aws.runtime.table import Table
@@ -357,15 +358,23 @@ def why_not_attached(bucket: str, deployed: Deployed, aws: Aws) -> str:
         if "NoSuchBucket" in str(error):
             return missing(bucket)
         return f"cannot check whether {bucket} is connected: {error}"
-    if _notifies(found, deployed.ingress_queue):
+    entries = _to_ingress(found, deployed.ingress_queue)
+    # EventBridge's rule is not visible here: the bucket's setting must do.
+    if "EventBridgeConfiguration" in found or any(part.is_whole for part in entries):
         return ""
+    if entries:
+        return f"bucket {bucket} is connected for a part only: {'; '.join(map(str, entries))}"
     return f"bucket {bucket} is not connected to this deployment"
 
 
-def _notifies(found: "NotificationConfigurationResponseTypeDef", ingress_queue: str) -> bool:
+def _to_ingress(
+    found: "NotificationConfigurationResponseTypeDef", ingress_queue: str
+) -> list[notifications.Part]:
+    """Return what the entries take that write to the ingress queue."""
     # The URL ends in /ACCOUNT/NAME, the ARN in :ACCOUNT:NAME.
     ending = ":" + ":".join(ingress_queue.rstrip("/").rsplit("/", 2)[1:])
-    entries = found.get("QueueConfigurations", ())
-    by_queue = any(entry["QueueArn"].endswith(ending) for entry in entries)
-    # EventBridge's rule is not visible here: the bucket's setting must do.
-    return by_queue or "EventBridgeConfiguration" in found
+    return [
+        notifications.part_of(entry)
+        for entry in found.get("QueueConfigurations", ())
+        if entry["QueueArn"].endswith(ending)
+    ]

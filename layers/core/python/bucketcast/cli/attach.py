@@ -2,6 +2,7 @@
 
 import click
 
+from bucketcast.attach.notifications import EVENTS, Part
 from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.attach.attachments import Attachments, AttachResult, Via
@@ -21,6 +22,15 @@ from bucketcast.rules.access_events import PRICE
     "conflicts with other notifications.",
 )
 @click.option(
+    "--event",
+    "events",
+    type=params.notified_events,
+    metavar="EVENTS",
+    help="Only these events, as in `event add`. [default: all]",
+)
+@click.option("--prefix", default="", help="Only events of keys that begin so.")
+@click.option("--suffix", default="", help="Only events of keys that end so.")
+@click.option(
     "--access-events",
     is_flag=True,
     help=f"Also deliver the read events that rules ask for, by CloudTrail ({PRICE}).",
@@ -33,12 +43,24 @@ from bucketcast.rules.access_events import PRICE
 )
 @shared
 @click.pass_obj
-def command(out: Output, bucket: str, *, via: Via, access_events: bool, trail: str) -> None:
+def command(  # noqa: PLR0913 - one for each option
+    out: Output,
+    bucket: str,
+    *,
+    via: Via,
+    events: tuple[str, ...] | None,
+    prefix: str,
+    suffix: str,
+    access_events: bool,
+    trail: str,
+) -> None:
     """Connect an existing bucket to the deployment, without a deploy.
 
     Adds one entry to the bucket's notifications and leaves the others alone. S3 sends an event to
     one entry only: if another entry already takes the same events, the command names it and changes
-    nothing. Buckets in bucketcast.toml are connected by the deploy; change them there.
+    nothing. Attach the rest then, with --event, --prefix or --suffix: rules, mirrors and topics
+    never see the other events. Buckets in bucketcast.toml are connected by the deploy; change them
+    there.
 
     A change takes effect in S3 after a few minutes. When --via changes, the old and the new entry
     are both kept meanwhile, and events may arrive twice: run the same command again after the time
@@ -51,14 +73,21 @@ def command(out: Output, bucket: str, *, via: Via, access_events: bool, trail: s
     Example:
       bucketcast attach archive
       bucketcast attach archive --via eventbridge
+      bucketcast attach archive --event put,delete --prefix photos/
       bucketcast attach archive --access-events --trail everything
     """  # noqa: D301 - click reads the character
     if trail and not access_events:
         raise click.UsageError("--trail is for --access-events")
+    part = Part(events or EVENTS, prefix, suffix)
+    if via == "eventbridge" and not part.is_whole:
+        raise click.UsageError(
+            "--event, --prefix and --suffix are for --via sqs: EventBridge never conflicts, so "
+            "select with rules"
+        )
     aws = out.aws()
     there = deployed.find(out.stack, aws)
     buckets = Attachments(there, aws)
-    attached = buckets.attach(bucket, via)
+    attached = buckets.attach(bucket, via, part)
     changed = attached.changed
     if access_events:
         changed += AccessEvents(there, aws).on(bucket, buckets.ingress, trail)
@@ -66,6 +95,7 @@ def command(out: Output, bucket: str, *, via: Via, access_events: bool, trail: s
     document = {
         "bucket": bucket,
         "via": via,
+        "part": None if part.is_whole else part._asdict(),
         "changed": changed,
         "others": list(others),
         "both": attached.both,
@@ -73,11 +103,17 @@ def command(out: Output, bucket: str, *, via: Via, access_events: bool, trail: s
     }
     out.answer(
         document,
-        f"Successfully attached {bucket} via {via}" if changed else f"{bucket} is already attached",
+        f"Successfully attached {bucket} via {via}{_only(part)}"
+        if changed
+        else f"{bucket} is already attached",
         *(f"  {change}" for change in changed),
         *_until(attached),
         *(f"  unchanged: {other}" for other in others),
     )
+
+
+def _only(part: Part) -> str:
+    return "" if part.is_whole else f": {part}"
 
 
 def _until(attached: AttachResult) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bucketcast.arn import PREFIX, Arn
+from bucketcast.attach import notifications
 from bucketcast.event import names
 from bucketcast.queues.address import kind_of
 from bucketcast.rules import grammar
@@ -104,6 +105,16 @@ def events(text: str) -> tuple[str, ...]:
         return names.from_words(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def notified_events(text: str) -> tuple[str, ...]:
+    """Return the events that S3 notifies of; MinIO's words stand for some."""
+    found = tuple(dict.fromkeys(events(text)))
+    for name in found:
+        if not notifications.is_notified(name):
+            allowed = ", ".join(notifications.EVENTS)
+            raise click.BadParameter(f"S3 does not notify of {name}; allowed are {allowed}")
+    return found
 
 
 def single_event(text: str) -> str:

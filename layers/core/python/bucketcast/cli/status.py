@@ -95,6 +95,8 @@ def _way(state: AttachmentStatus) -> str:
     if not state.via:
         return f"no ({state.why})" if state.why else "no"
     said = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"
+    if not state.part.is_whole:
+        said += f": {state.part}"
     if state.left:
         return f"{said}, and also by `attach`: remove that with `bucketcast detach {state.bucket}`"
     if not state.both:
@@ -121,6 +123,7 @@ def _document(seen: _Seen) -> dict[str, Any]:
     return {
         "bucket": seen.state.bucket,
         "via": seen.state.via or None,
+        "part": None if seen.state.part.is_whole else seen.state.part._asdict(),
         "by_deploy": seen.state.by_deploy,
         "both": seen.state.both,
         "others": list(seen.state.others),

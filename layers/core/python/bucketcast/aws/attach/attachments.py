@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 
 from bucketcast.attach import notifications
-from bucketcast.attach.notifications import Document
+from bucketcast.attach.notifications import Document, Part
 from bucketcast.aws.attach.cutover import BY_ATTACH, Cutover, Cutovers
 from bucketcast.aws.attach.ingress import EventRules, Ingress
 from bucketcast.aws.attach.notification_writer import (
@@ -30,8 +31,9 @@ class NotAttachedError(BucketcastError):
 class AttachmentStatus:
     """How a bucket is attached, "" if it is not, and others' entries.
 
-    `both` is whether both transports are in use. `left` is whether the EventBridge rule of
-    `bucketcast attach` still exists though a deploy owns the bucket: its events arrive twice.
+    `part` are the events that its entry takes. `both` is whether both transports are in use. `left`
+    is whether the EventBridge rule of `bucketcast attach` still exists though a deploy owns the
+    bucket: its events arrive twice.
     """
 
     bucket: str
@@ -42,6 +44,7 @@ class AttachmentStatus:
     switch: Cutover | None = None
     both: bool = False
     left: bool = False
+    part: Part = Part()  # noqa: RUF009 - a tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +98,23 @@ class Attachments:
         except AwsError as error:
             return AttachmentStatus(bucket, "", by_deploy, (), str(error))
         others = tuple(notifications.others(document, self._entry))
-        ways = self._ways(document, rule=rule)
+        part = Part() if by_deploy or not switch else switch.part
+        ways = self._ways(document, part, rule=rule)
         if not ways:
             return AttachmentStatus(bucket, "", by_deploy, others, self._half(document, rule=rule))
         via = ways[-1] if switch is None or switch.via not in ways else switch.via
         left = by_deploy and own
         both = len(ways) > 1 or left
-        return AttachmentStatus(bucket, cast("Via", via), by_deploy, others, "", switch, both, left)
+        part = part if via == "sqs" else Part()
+        return AttachmentStatus(
+            bucket, cast("Via", via), by_deploy, others, "", switch, both, left, part
+        )
 
-    def attach(self, bucket: str, via: Via) -> AttachResult:
+    def attach(self, bucket: str, via: Via, part: Part = Part()) -> AttachResult:  # noqa: B008
         """Send a bucket's events to the ingress queue; remove the other when that is safe.
 
-        Of a bucket that a deploy owns, an entry that somebody removed is restored.
+        A `part` of them goes by notification only. Of a bucket that a deploy owns, an entry that
+        somebody removed is restored.
 
         Raises:
             NotAttachedError: a deploy owns it and it is attached, or S3 refused.
@@ -118,22 +126,22 @@ class Attachments:
             return AttachResult(restored, Cutover(via, self._effective(), BY_ATTACH), both=False)
         self._refuse_deployed(bucket)
         self._read(bucket)  # before anything is created for a bucket that cannot be read
-        done = self._by_queue(bucket) if via == "sqs" else self._by_rule(bucket)
-        switch = self._remember(bucket, via, anew=bool(done))
+        done = self._by_queue(bucket, part) if via == "sqs" else self._by_rule(bucket)
+        switch = self._remember(bucket, via, part, anew=bool(done))
         if switch.sure <= self._clock():
             done += self._drop_other(bucket, via)
         rule = self._rules.has(self._rule(bucket))
-        both = len(self._ways(self._read(bucket), rule=rule)) > 1
+        both = len(self._ways(self._read(bucket), part, rule=rule)) > 1
         return AttachResult(done, switch, both)
 
-    def _by_queue(self, bucket: str) -> list[str]:
+    def _by_queue(self, bucket: str, part: Part) -> list[str]:
         self.ingress.admit("s3.amazonaws.com", self.ingress.bucket(bucket))
-        return self._write(bucket, self._to_queue)
+        return self._write(bucket, partial(self._to_queue, part))
 
     def _restore(self, bucket: str, via: Via) -> list[str]:
         """Write the entry as the deploy does; return the changes, none if it was there."""
         if via == "sqs":
-            return self._by_queue(bucket)
+            return self._by_queue(bucket, Part())
         return self._write(bucket, notifications.to_eventbridge)
 
     def _by_rule(self, bucket: str) -> list[str]:
@@ -147,21 +155,21 @@ class Attachments:
                 self._rules.drop(self._rule(bucket))
             raise
 
-    def _to_queue(self, before: Document) -> dict[str, Any]:
-        if notifications.is_attached(before, self._entry, self.ingress.queue):
+    def _to_queue(self, part: Part, before: Document) -> dict[str, Any]:
+        if notifications.is_attached(before, self._entry, self.ingress.queue, part):
             return dict(before)
-        return notifications.attach(before, self._entry, self.ingress.queue)
+        return notifications.attach(before, self._entry, self.ingress.queue, *part)
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry)
 
-    def _remember(self, bucket: str, via: Via, *, anew: bool) -> Cutover:
+    def _remember(self, bucket: str, via: Via, part: Part, *, anew: bool) -> Cutover:
         """Store from when the transport is in effect: from now, if it changed or is unknown."""
         with aws_errors():
             known = self._switches.of(bucket)
             if known and known.via == via and not anew:
                 return known
-            made = Cutover(via, self._effective(), BY_ATTACH)
+            made = Cutover(via, self._effective(), BY_ATTACH, part=part)
             self._switches.put(bucket, made)
         return made
 
@@ -174,9 +182,11 @@ class Attachments:
             return self._rules.drop(self._rule(bucket))
         return self._write(bucket, self._without_entry)
 
-    def _ways(self, document: Mapping[str, Any], *, rule: bool) -> list[str]:
+    def _ways(self, document: Mapping[str, Any], part: Part, *, rule: bool) -> list[str]:
         ways = ["eventbridge"] if rule and notifications.tells_eventbridge(document) else []
-        if notifications.is_attached(document, self._entry, self.ingress.queue):
+        # Whatever it takes, beside the rule an entry of ours is a second transport.
+        beside = bool(ways) and notifications.has_entry(document, self._entry)
+        if beside or notifications.is_attached(document, self._entry, self.ingress.queue, part):
             ways.append("sqs")
         return ways
 

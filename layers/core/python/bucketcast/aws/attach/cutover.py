@@ -7,9 +7,11 @@ rely on the new one.
 Source: "Enabling notifications" of the Amazon S3 user guide.
 """
 
+import json
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from bucketcast.attach.notifications import Part
 from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
@@ -34,13 +36,14 @@ class Cutover(NamedTuple):
     """A change of a bucket's transport: the new one, from when it is in effect, and by whom.
 
     `sure` is in Unix seconds. `attached` is the transport that `bucketcast attach` had configured
-    before a deploy took the bucket over, "" if it had not.
+    before a deploy took the bucket over, "" if it had not; `part` are the events that it asked for.
     """
 
     via: str
     sure: float
     by: str
     attached: str = ""
+    part: Part = Part()
 
     @property
     def as_attached(self) -> str:
@@ -68,7 +71,10 @@ class Cutovers:
         if not found:
             return None
         attached = found.get("attached", {}).get("S", "")
-        return Cutover(found["via"]["S"], float(found["sure"]["N"]), found["by"]["S"], attached)
+        texts = json.loads(found.get("part", {}).get("S", "[]"))
+        part = Part(*texts) if texts else Part()
+        sure = float(found["sure"]["N"])
+        return Cutover(found["via"]["S"], sure, found["by"]["S"], attached, part)
 
     def require(self, bucket: str, now: float) -> None:
         """Raise while the last change may not be in effect in S3 yet.
@@ -85,7 +91,8 @@ class Cutovers:
             )
 
     def put(self, bucket: str, switch: Cutover) -> None:
-        texts = {"via": switch.via, "by": switch.by, "attached": switch.attached}
+        part = "" if switch.part.is_whole else json.dumps(switch.part)
+        texts = {"via": switch.via, "by": switch.by, "attached": switch.attached, "part": part}
         item: dict[str, Any] = {name: {"S": text} for name, text in texts.items() if text}
         item["sure"] = {"N": f"{switch.sure:.3f}"}
         self._client.put_item(TableName=self._table, Item={**_key(bucket), **item})

@@ -9,10 +9,11 @@ time arrive twice.
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.attach import notifications
-from bucketcast.attach.notifications import Document
+from bucketcast.attach.notifications import Document, Part
 from bucketcast.aws.attach.cutover import BY_ATTACH, Cutover, Cutovers
 from bucketcast.aws.attach.notification_writer import (
     Change,
@@ -71,9 +72,10 @@ class DeployedBucket:
         """
         via = known.as_attached
         if known.by != BY_ATTACH:
-            self._write(self._to_queue if via == "sqs" else self._to_rule)
+            again = partial(self._to_queue, part=known.part) if via == "sqs" else self._to_rule
+            self._write(again)
             overlap = self._overlap if via == "sqs" else 0.0
-            known = Cutover(via, self._now() + overlap, BY_ATTACH)
+            known = Cutover(via, self._now() + overlap, BY_ATTACH, part=known.part)
             self._remember(known)
         if via != self._properties["Via"] and (left := known.sure - self._now()) > 0:
             log.info("%s: both ways for %s s", self.name, left)
@@ -102,8 +104,8 @@ class DeployedBucket:
             return
         known = self._known()
         if changed or both or known is None or known.via != via:
-            attached = known.as_attached if known else ""
-            self._remember(Cutover(via, self._now() + self._overlap, self._by, attached))
+            attached, part = (known.as_attached, known.part) if known else ("", Part())
+            self._remember(Cutover(via, self._now() + self._overlap, self._by, attached, part))
         if both:
             log.info("%s: both ways for %s s", self.name, self._overlap)
             self._sleep(self._overlap)
@@ -127,8 +129,8 @@ class DeployedBucket:
         if switches := self._switches:
             self._retried(lambda: switches.put(self.name, switch))
 
-    def _to_queue(self, before: Document) -> dict[str, Any]:
-        return notifications.attach(before, self._entry_id, self._properties["QueueArn"])
+    def _to_queue(self, before: Document, part: Part = Part()) -> dict[str, Any]:  # noqa: B008
+        return notifications.attach(before, self._entry_id, self._properties["QueueArn"], *part)
 
     def _to_rule(self, before: Document) -> dict[str, Any]:
         return self._without_entry(notifications.to_eventbridge(before))
