@@ -4,6 +4,7 @@ import pytest
 from moto import mock_aws
 
 from bucketcast.arn import Arn
+from bucketcast.attach.notifications import EVENTS
 from bucketcast.aws import deployed
 from tests.unit.fake_aws import INGRESS, FakeAws, refusal
 
@@ -47,10 +48,24 @@ def test_nothing_deployed_for_nobody_says_how_to_begin(aws: FakeAws) -> None:
         (
             {
                 "QueueConfigurations": [
-                    {"QueueArn": "arn:aws:sqs:r:123456789012:Bucketcast-ingress"}
+                    {
+                        "QueueArn": "arn:aws:sqs:r:123456789012:Bucketcast-ingress",
+                        "Events": list(EVENTS),
+                    }
                 ]
             },
             "",
+        ),
+        (
+            {
+                "QueueConfigurations": [
+                    {
+                        "QueueArn": "arn:aws:sqs:r:123456789012:Bucketcast-ingress",
+                        "Events": ["s3:ObjectCreated:*"],
+                    }
+                ]
+            },
+            "is connected for a part only: s3:ObjectCreated:*",
         ),
         (
             {"QueueConfigurations": [{"QueueArn": "arn:aws:sqs:r:1:Bucketcast-ingress"}]},
