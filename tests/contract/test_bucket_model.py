@@ -6,6 +6,7 @@ Small here; `make model` takes many more examples (`MODEL_EXAMPLES`).
 import json
 import os
 import random
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -23,7 +24,7 @@ from tests.contract.bucket_shown import Shown, wrong
 from tests.contract.trial import Sender, Trial, recorded
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "12"))
-TRIES = 5
+TRIES = 40
 LIKELY = {"create": 6, "change": 6, "delete": 2, "remove": 3, "expire": 1, "expire older": 1}
 """How often steps are taken; a step that is not here is taken once in a hundred."""
 
@@ -69,12 +70,14 @@ def _send(sender: Sender, batches: Sequence[Sequence[Event]]) -> None:
     """As the queue does it: what fails, since another writes the same keys, comes again."""
     for batch in batches:
         left = list(batch)
-        for _ in range(TRIES):
+        for tried in range(TRIES):
             failures = sender.send(left)
             assert {type(each) for each in failures.values()} <= {Retryable}
             left = [left[place] for place in sorted(failures)]
             if not left:
                 break
+            # As the queue does: two that come back at the same pace could always lose.
+            time.sleep(random.uniform(0, 0.02 * (tried + 1)))  # noqa: S311 - a pause
         assert left == []
 
 
