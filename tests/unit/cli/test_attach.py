@@ -431,6 +431,31 @@ def test_a_part_stays_beside_eventbridge_until_that_is_sure(
     assert run("status", "uploads", "--json").document["buckets"][0]["part"] is None
 
 
+def test_who_died_before_it_was_remembered_attaches_again(
+    run: Run, buckets: Buckets, aws: FakeAws
+) -> None:
+    """The entry is in S3, and what was asked for before is in the table."""
+    assert run("attach", "uploads").code == 0
+    before = Cutovers(TABLE, aws.dynamodb).of("uploads")
+    assert before is not None
+    assert run("attach", "uploads", "--event", "put").code == 0
+    Cutovers(TABLE, aws.dynamodb).put("uploads", before)
+    assert "our entry is changed: attach again" in run("status", "uploads").out
+    assert run("attach", "uploads", "--event", "put").code == 0
+    assert "via sqs: s3:ObjectCreated:*" in run("status", "uploads").out
+    assert len(ours(buckets, "uploads")) == 1
+
+
+def test_of_a_bucket_of_the_deploy_no_part_is_attached(
+    run: Run, buckets: Buckets, aws: FakeAws
+) -> None:
+    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    ran = run("attach", "uploads", "--event", "put")
+    assert ran.code == 1
+    assert "uploads is attached by the deploy" in ran.err
+    assert buckets.documents["uploads"] == {}
+
+
 def test_an_entry_that_somebody_narrowed_is_changed(run: Run, buckets: Buckets) -> None:
     assert run("attach", "uploads", "--event", "put,delete").code == 0
     (entry,) = buckets.documents["uploads"]["QueueConfigurations"]

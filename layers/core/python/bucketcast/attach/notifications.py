@@ -61,6 +61,10 @@ class Part(NamedTuple):
         return f"{names}{_filter(_entry_of(self))}"
 
 
+WHOLE: Final = Part()
+"""All events of all keys."""
+
+
 def attach(
     document: Document,
     entry_id: str,
@@ -93,7 +97,7 @@ def attach(
 
 def is_notified(event: str) -> bool:
     """Return whether S3 notifies of an event or a family of them."""
-    return any(event == each or event.startswith(each.removesuffix("*")) for each in EVENTS)
+    return any(fnmatchcase(event, each) for each in EVENTS)
 
 
 def detach(document: Document, entry_id: str) -> dict[str, Any]:
@@ -125,7 +129,7 @@ def is_attached(
     document: Document,
     entry_id: str,
     queue_arn: str,
-    part: Part = Part(),  # noqa: B008 - a tuple
+    part: Part = WHOLE,
 ) -> bool:
     """Return whether our entry is there, for this part of the events and to this queue."""
     wanted = _entry_of(part)

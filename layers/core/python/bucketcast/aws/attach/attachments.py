@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal, cast
 
 from bucketcast.attach import notifications
-from bucketcast.attach.notifications import Document, Part
+from bucketcast.attach.notifications import WHOLE, Document, Part
 from bucketcast.aws.attach.cutover import BY_ATTACH, Cutover, Cutovers
 from bucketcast.aws.attach.ingress import EventRules, Ingress
 from bucketcast.aws.attach.notification_writer import (
@@ -44,7 +44,7 @@ class AttachmentStatus:
     switch: Cutover | None = None
     both: bool = False
     left: bool = False
-    part: Part = Part()  # noqa: RUF009 - a tuple
+    part: Part = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +98,19 @@ class Attachments:
         except AwsError as error:
             return AttachmentStatus(bucket, "", by_deploy, (), str(error))
         others = tuple(notifications.others(document, self._entry))
-        part = Part() if by_deploy or not switch else switch.part
+        part = WHOLE if by_deploy or not switch else switch.part
         ways = self._ways(document, part, rule=rule)
         if not ways:
             return AttachmentStatus(bucket, "", by_deploy, others, self._half(document, rule=rule))
         via = ways[-1] if switch is None or switch.via not in ways else switch.via
         left = by_deploy and own
         both = len(ways) > 1 or left
-        part = part if via == "sqs" else Part()
+        part = part if via == "sqs" else WHOLE
         return AttachmentStatus(
             bucket, cast("Via", via), by_deploy, others, "", switch, both, left, part
         )
 
-    def attach(self, bucket: str, via: Via, part: Part = Part()) -> AttachResult:  # noqa: B008
+    def attach(self, bucket: str, via: Via, part: Part = WHOLE) -> AttachResult:
         """Send a bucket's events to the ingress queue; remove the other when that is safe.
 
         A `part` of them goes by notification only. Of a bucket that a deploy owns, an entry that
@@ -122,7 +122,8 @@ class Attachments:
             Overlap: another's entry takes the events; it is named.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
-        if self._there.buckets.get(bucket) == via and (restored := self._restore(bucket, via)):
+        owned = part.is_whole and self._there.buckets.get(bucket) == via
+        if owned and (restored := self._restore(bucket, via)):
             return AttachResult(restored, Cutover(via, self._effective(), BY_ATTACH), both=False)
         self._refuse_deployed(bucket)
         self._read(bucket)  # before anything is created for a bucket that cannot be read
@@ -141,7 +142,7 @@ class Attachments:
     def _restore(self, bucket: str, via: Via) -> list[str]:
         """Write the entry as the deploy does; return the changes, none if it was there."""
         if via == "sqs":
-            return self._by_queue(bucket, Part())
+            return self._by_queue(bucket, WHOLE)
         return self._write(bucket, notifications.to_eventbridge)
 
     def _by_rule(self, bucket: str) -> list[str]:
@@ -167,7 +168,7 @@ class Attachments:
         """Store from when the transport is in effect: from now, if it changed or is unknown."""
         with aws_errors():
             known = self._switches.of(bucket)
-            if known and known.via == via and not anew:
+            if known and (known.via, known.part) == (via, part) and not anew:
                 return known
             made = Cutover(via, self._effective(), BY_ATTACH, part=part)
             self._switches.put(bucket, made)

@@ -11,7 +11,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from bucketcast.attach.notifications import Part
+from bucketcast.attach.notifications import WHOLE, Part
 from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Cutover(NamedTuple):
     sure: float
     by: str
     attached: str = ""
-    part: Part = Part()
+    part: Part = WHOLE
 
     @property
     def as_attached(self) -> str:
@@ -71,8 +71,10 @@ class Cutovers:
         if not found:
             return None
         attached = found.get("attached", {}).get("S", "")
-        texts = json.loads(found.get("part", {}).get("S", "[]"))
-        part = Part(*texts) if texts else Part()
+        part = WHOLE
+        if text := found.get("part", {}).get("S"):
+            events, prefix, suffix = json.loads(text)
+            part = Part(tuple(events), prefix, suffix)
         sure = float(found["sure"]["N"])
         return Cutover(found["via"]["S"], sure, found["by"]["S"], attached, part)
 

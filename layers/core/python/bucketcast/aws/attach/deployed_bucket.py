@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.attach import notifications
-from bucketcast.attach.notifications import Document, Part
+from bucketcast.attach.notifications import WHOLE, Document, Part
 from bucketcast.aws.attach.cutover import BY_ATTACH, Cutover, Cutovers
 from bucketcast.aws.attach.notification_writer import (
     Change,
@@ -104,7 +104,7 @@ class DeployedBucket:
             return
         known = self._known()
         if changed or both or known is None or known.via != via:
-            attached, part = (known.as_attached, known.part) if known else ("", Part())
+            attached, part = (known.as_attached, known.part) if known else ("", WHOLE)
             self._remember(Cutover(via, self._now() + self._overlap, self._by, attached, part))
         if both:
             log.info("%s: both ways for %s s", self.name, self._overlap)
@@ -129,7 +129,7 @@ class DeployedBucket:
         if switches := self._switches:
             self._retried(lambda: switches.put(self.name, switch))
 
-    def _to_queue(self, before: Document, part: Part = Part()) -> dict[str, Any]:  # noqa: B008
+    def _to_queue(self, before: Document, part: Part = WHOLE) -> dict[str, Any]:
         return notifications.attach(before, self._entry_id, self._properties["QueueArn"], *part)
 
     def _to_rule(self, before: Document) -> dict[str, Any]:
