@@ -234,12 +234,18 @@ def pattern(bucket: str) -> dict[str, Any]:
     return {"source": ["aws.s3"], "detail": {"bucket": {"name": [bucket]}}}
 
 
-def admits(policy: str, service: str, source_arn: str) -> bool:
-    """Return whether a queue's policy lets a service of AWS write to it on behalf of a source."""
+def admits(policy: str, service: str, source_arn: str, action: str = "") -> bool:
+    """Return whether a policy lets a service of AWS act on behalf of a source, "" for any action.
+
+    It is that of a queue, or of a key.
+    """
     for statement in statements(json.loads(policy or "{}")):
         principal = statement.get("Principal", {})
         services = principal.get("Service", []) if isinstance(principal, dict) else []
         if statement.get("Effect") != "Allow" or service not in _list(services):
+            continue
+        actions = [each.lower() for each in _list(statement.get("Action", []))]
+        if action and not any(fnmatchcase(action.lower(), each) for each in actions):
             continue
         allowed = [
             arn

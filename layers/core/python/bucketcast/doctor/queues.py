@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Any
 
 from bucketcast.attach import notifications
@@ -16,6 +15,7 @@ _VISIBILITY_SECONDS = 5_400
 _DAY_SECONDS = 86_400
 POLICY = "queue-policy"
 KEY_POLICY = "key-policy"
+_KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
 def queue(
@@ -95,13 +95,7 @@ def policy(
 def key_policy(key: str, text: str, service: str, source: str) -> Finding:
     """Check that the policy of a customer's key lets a service encrypt what it writes."""
     subject, name = "ingress", key.rpartition("/")[2]
-    allowed = {
-        action
-        for each in notifications.statements(json.loads(text))
-        if notifications.admits(json.dumps({"Statement": each}), service, source)
-        for action in (each["Action"] if isinstance(each["Action"], list) else [each["Action"]])
-    }
-    if _covers(allowed, "kms:GenerateDataKey") and _covers(allowed, "kms:Decrypt"):
+    if all(notifications.admits(text, service, source, each) for each in _KEY_ACTIONS):
         return Finding(KEY_POLICY, subject, "ok", f"{service} may use the key {name}")
     return Finding(
         KEY_POLICY,
@@ -111,10 +105,6 @@ def key_policy(key: str, text: str, service: str, source: str) -> Finding:
         f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets; "
         "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`",
     )
-
-
-def _covers(actions: set[str], wanted: str) -> bool:
-    return any(fnmatchcase(wanted.lower(), each.lower()) for each in actions)
 
 
 def _dead_of(attributes: Mapping[str, str]) -> str:

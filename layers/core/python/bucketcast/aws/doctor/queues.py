@@ -88,8 +88,8 @@ def _policy(queue: str, there: Deployed, aws: Aws) -> Iterator[Finding]:
         },
         _EVENTS: {"ArnLike": {"aws:SourceArn": f"{_rules(queue)}{there.stack}-*"}},
     }
+    policy = found.get("Policy", "")
     for service, source in _sources(queue, there):
-        policy = found.get("Policy", "")
         yield checks.policy(queue, policy, service, source, conditions[service])
 
 
