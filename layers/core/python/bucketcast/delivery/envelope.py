@@ -80,8 +80,8 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return copy_id(self.event.id, self.rule if self.named else "")
 
 
-class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A message of a target's queue."""
+class _History(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of the events so far, and for whom they are."""
 
     since: int
     v: int = VERSION
@@ -91,22 +91,19 @@ class Envelope(msgspec.Struct, frozen=True, omit_defaults=True):
     topic: str = ""
     not_before: int = 0
     counted: bool = False
+
+
+class Envelope(_History, frozen=True, omit_defaults=True):
+    """A message of a target's queue."""
+
     events: list[Delivery] | None = None
     count: int = 0
     zstd: str = ""
 
 
-class Sealed(msgspec.Struct, frozen=True, omit_defaults=True):
+class Sealed(_History, frozen=True, omit_defaults=True):
     """An envelope whose events are not decoded yet."""
 
-    since: int
-    v: int = VERSION
-    attempts: int = 0
-    reason: str = ""
-    error: str = ""
-    topic: str = ""
-    not_before: int = 0
-    counted: bool = False
     events: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     count: int = 0
     zstd: str = ""
