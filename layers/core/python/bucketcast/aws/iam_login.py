@@ -40,13 +40,8 @@ def token(service: str, region: str, host: str, query: Mapping[str, str]) -> Tok
     Raises:
         NotAuthorized: there are no credentials, or they cannot be refreshed.
     """
-    from botocore.auth import SigV4QueryAuth  # noqa: PLC0415 - only targets with such a login
-    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
-
     frozen, ends = _credentials()
-    request = AWSRequest("GET", f"https://{host}/", params=dict(query))
-    SigV4QueryAuth(frozen, service, region, expires=TOKEN_SECONDS).add_auth(request)
-    url = str(request.prepare().url)
+    url = _signed_url(frozen, service, region, f"https://{host}/", query)
     expires = min(time.time() + TOKEN_SECONDS, ends)
     return Token(Secret(url.removeprefix("https://")), expires)
 
@@ -59,17 +54,10 @@ def websocket_path(service: str, region: str, host: str, path: str) -> str:
     Raises:
         NotAuthorized: there are no credentials, or they cannot be refreshed.
     """
-    from botocore.auth import SigV4QueryAuth  # noqa: PLC0415 - as above
-    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
-    from botocore.credentials import ReadOnlyCredentials  # noqa: PLC0415
-
     frozen, _ = _credentials()
-    keys = ReadOnlyCredentials(frozen.access_key, frozen.secret_key, None)
-    request = AWSRequest("GET", f"https://{host}{path}")
-    SigV4QueryAuth(keys, service, region, expires=TOKEN_SECONDS).add_auth(request)
-    signed = str(request.prepare().url).removeprefix(f"https://{host}")
+    url = _signed_url(frozen._replace(token=None), service, region, f"https://{host}{path}", {})
     token = f"&X-Amz-Security-Token={quote(frozen.token, safe='')}" if frozen.token else ""
-    return signed + token
+    return url.removeprefix(f"https://{host}") + token
 
 
 def signed_headers(
@@ -95,6 +83,17 @@ def signed_headers(
     request.headers["X-Amz-Content-SHA256"] = signer.payload(request)
     signer.add_auth(request)
     return dict(request.headers.items())
+
+
+def _signed_url(
+    keys: "ReadOnlyCredentials", service: str, region: str, url: str, query: Mapping[str, str]
+) -> str:
+    from botocore.auth import SigV4QueryAuth  # noqa: PLC0415 - only targets with such a login
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+
+    request = AWSRequest("GET", url, params=dict(query))
+    SigV4QueryAuth(keys, service, region, expires=TOKEN_SECONDS).add_auth(request)
+    return str(request.prepare().url)
 
 
 def _credentials() -> "tuple[ReadOnlyCredentials, float]":
