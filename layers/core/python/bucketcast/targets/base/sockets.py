@@ -1,10 +1,12 @@
 """A socket, plain or with TLS, on which every wait has an end."""
 
-import contextlib
 import select
 import socket
 import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Timer
 
 CHUNK = 65_536
 _LEAST_WAIT = 0.001
@@ -56,7 +58,7 @@ class DeadlineSocket:
             return b""
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self._socket.close()
 
     def _received(self, most: int) -> bytes:
@@ -69,6 +71,23 @@ class DeadlineSocket:
         if left < -_GRACE:  # of a peer that trickles
             raise TimeoutError("timed out")
         self._socket.settimeout(max(_LEAST_WAIT, left))
+
+
+@contextmanager
+def hung_up_after(seconds: float, line: socket.socket) -> Iterator[None]:
+    """Hang up on a peer that is not done after so many seconds, for a client that would wait."""
+
+    def hang_up() -> None:
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = Timer(seconds, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def connect(

@@ -6,14 +6,13 @@ import socket
 import ssl
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
-from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.targets import base
-from bucketcast.targets.base import rds, tls
+from bucketcast.targets.base import rds, sockets, tls
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -93,16 +92,9 @@ class Client:
         """Whether the server hung up since the last use: it says nothing unasked but good-bye."""
         return bool(select.select([self._line], [], [], 0)[0])
 
-    @contextmanager
-    def watched(self, timeout: float) -> Iterator[None]:
+    def watched(self, timeout: float) -> AbstractContextManager[None]:
         """Hang up on a server that is not done after so many seconds."""
-        timer = Timer(timeout, self._hang_up)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+        return sockets.hung_up_after(timeout, self._line)
 
     def close(self) -> None:
         """End it; a server that is gone or silent is not waited for."""
@@ -110,10 +102,6 @@ class Client:
         with suppress(Exception):
             self._client.close()
         self._line.close()
-
-    def _hang_up(self) -> None:
-        with suppress(OSError):
-            self._line.shutdown(socket.SHUT_RDWR)
 
 
 def _line(dsn: Dsn, seconds: float) -> socket.socket:

@@ -5,16 +5,15 @@ import select
 import socket
 import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Timer
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.targets import base
-from bucketcast.targets.base import rds, tls
+from bucketcast.targets.base import rds, sockets, tls
 from bucketcast.targets.postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
@@ -118,17 +117,8 @@ def has_ended(connection: "psycopg.Connection") -> bool:
 @contextmanager
 def watched(connection: "psycopg.Connection", timeout: float) -> Iterator[None]:
     """Hang up on a server that goes silent for so many seconds: libpq would wait for ever."""
-    line = socket.socket(fileno=os.dup(connection.fileno()))
-
-    def hang_up() -> None:
-        with suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)
-
-    timer = Timer(timeout, hang_up)
-    timer.daemon = True
-    timer.start()
-    try:
+    with (
+        socket.socket(fileno=os.dup(connection.fileno())) as line,
+        sockets.hung_up_after(timeout, line),
+    ):
         yield
-    finally:
-        timer.cancel()
-        line.close()
