@@ -269,34 +269,26 @@ print(*sorted(name for name in sys.modules if name.startswith("bucketcast.target
     assert answer.stdout == "\n"
 
 
-def test_a_target_made_at_run_time_has_a_queue_of_another_name(sqs: "SQSClient") -> None:
-    url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c")
-    made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
+@pytest.mark.parametrize(
+    ("end", "attributes", "arrived"),
+    [("", {}, [["a", "b"]]), (".fifo", FIFO, [["a"], ["b"]])],
+    ids=["as the others", "ordered where the others are not"],
+)
+def test_a_target_made_at_run_time_has_a_queue_of_another_name(
+    sqs: "SQSClient", end: str, attributes: dict[str, str], arrived: list[list[str]]
+) -> None:
+    name = f"Bucketcast-runtime-webhook-primary-0a1b2c{end}"
+    url = made_queue(sqs, name, **attributes)
     publisher = Fanout(
         fanout(sqs)._prefix,
         sqs,
         dead(sqs),
         fifo=False,
         deployed=set().__contains__,
-        runtime_queue=made.get,
+        runtime_queue={HOOK: name}.get,
     )
     assert publisher.send(HOOK, batch("a", "b")) == []
-    assert keys(received(sqs, url)) == [["a", "b"]]
-
-
-def test_its_queue_may_be_ordered_where_the_others_are_not(sqs: "SQSClient") -> None:
-    url = made_queue(sqs, "Bucketcast-runtime-webhook-primary-0a1b2c.fifo", **FIFO)
-    made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c.fifo"}
-    publisher = Fanout(
-        fanout(sqs)._prefix,
-        sqs,
-        dead(sqs),
-        fifo=False,
-        deployed=set().__contains__,
-        runtime_queue=made.get,
-    )
-    assert publisher.send(HOOK, batch("a", "b")) == []
-    assert keys(received(sqs, url)) == [["a"], ["b"]]
+    assert keys(received(sqs, url)) == arrived
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:

@@ -6,27 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bucketcast.errors import ConfigErrors
 from bucketcast.migrate import files, merge
-from bucketcast.migrate.parsed import Parsed, TargetId
+from bucketcast.migrate.parsed import TargetId
+from tests.unit.migrate.reading import Reading
 
 PRIMARY = TargetId("webhook", "primary")
 HIDDEN = "hunter2"
 HOOK = "MINIO_NOTIFY_WEBHOOK_ENABLE_primary=on\nMINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/\n"
-
-
-def read(text: str) -> Parsed:
-    return files.read([files.File("minio.env", text)])
-
-
-def settle(text: str) -> merge.Merged:
-    return merge.merge(read(text))
-
-
-def mistakes(text: str) -> list[str]:
-    with pytest.raises(ConfigErrors) as refused:
-        settle(text)
-    return [str(error) for error in refused.value.errors]
+FILE = Reading("minio.env")
+read, settle, mistakes = FILE.read, FILE.settle, FILE.mistakes
 
 
 @pytest.mark.parametrize(

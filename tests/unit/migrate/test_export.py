@@ -2,27 +2,14 @@
 
 import pytest
 
-from bucketcast.errors import ConfigErrors
-from bucketcast.migrate import files, merge
 from bucketcast.migrate.minio_keys import SUB_SYSTEMS
-from bucketcast.migrate.parsed import Parsed, TargetId
+from bucketcast.migrate.parsed import TargetId
+from tests.unit.migrate.reading import Reading
 
 PRIMARY = TargetId("webhook", "primary")
 HIDDEN = "hunter2"
-
-
-def read(text: str) -> Parsed:
-    return files.read([files.File("export.txt", text)])
-
-
-def settle(text: str) -> merge.Merged:
-    return merge.merge(read(text))
-
-
-def mistakes(text: str) -> list[str]:
-    with pytest.raises(ConfigErrors) as refused:
-        settle(text)
-    return [str(error) for error in refused.value.errors]
+FILE = Reading("export.txt")
+read, settle, mistakes = FILE.read, FILE.settle, FILE.mistakes
 
 
 @pytest.mark.parametrize(
