@@ -7,7 +7,7 @@ from aws_cdk import aws_iam as iam
 from bucketcast import targets
 from bucketcast.config import TargetConfig
 from bucketcast.settings.options import read
-from bucketcast.targets.base import IamLogin
+from bucketcast.targets.base.iam import IamLogin
 from bucketcast_cdk import nag
 
 

@@ -15,6 +15,7 @@ from bucketcast.errors import NotAuthorized
 from bucketcast.event import Event
 from bucketcast.settings.options import read
 from bucketcast.targets import base
+from bucketcast.targets.base import options
 from bucketcast.targets.base.endpoint import Endpoint
 
 
@@ -22,7 +23,7 @@ class Reached(base.Target):
     """A target that takes everything, behind these servers."""
 
     def __init__(self, *endpoints: Endpoint) -> None:
-        super().__init__(read(base.Common, {}))
+        super().__init__(read(options.Common, {}))
         self._endpoints = endpoints
 
     @property

@@ -20,7 +20,8 @@ from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.settings.options import options_of, read
 from bucketcast.shapes import minio
-from bucketcast.targets.base import IamLogin, Target
+from bucketcast.targets.base import Target
+from bucketcast.targets.base.iam import IamLogin
 from tests import servers
 from tests.servers import Arrival, Server, Settings
 

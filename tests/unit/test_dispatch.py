@@ -25,6 +25,7 @@ from bucketcast.errors import (
 from bucketcast.event import Event
 from bucketcast.settings.options import read
 from bucketcast.targets import base
+from bucketcast.targets.base import options
 from tests.unit.made import event
 
 NOW = 1_800_000_000_000
@@ -35,7 +36,7 @@ class Target(base.Target):
     """Answers as told; remembers the keys that it was sent and whether it was closed."""
 
     def __init__(self, answer: Answer) -> None:
-        super().__init__(read(base.Common, {}))
+        super().__init__(read(options.Common, {}))
         self.answer = answer
         self.batches: list[list[str]] = []
         self.closed = 0

@@ -10,7 +10,8 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.settings.options import options_of
-from bucketcast.targets.base import Common, Mirror
+from bucketcast.targets.base import Mirror
+from bucketcast.targets.base.options import Common
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -7,7 +7,7 @@ import pytest
 
 from bucketcast import targets
 from bucketcast.settings.options import Option, options_of, read
-from bucketcast.targets.base import Common
+from bucketcast.targets.base.options import Common
 
 ROWS = [
     line.split(" | ")[0].removeprefix("| ")

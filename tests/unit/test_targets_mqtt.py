@@ -16,7 +16,7 @@ from bucketcast.settings.options import Secret
 from bucketcast.shapes import minio
 from bucketcast.targets.base.sockets import DeadlineSocket
 from bucketcast.targets.mqtt import protocol
-from bucketcast.targets.mqtt.address import broker
+from bucketcast.targets.mqtt.address import parse
 from bucketcast.targets.mqtt.batch import Batch
 from bucketcast.targets.mqtt.client import Client, Limits, Refused
 from bucketcast.targets.mqtt.errors import delivery_error, refusal
@@ -94,7 +94,7 @@ def test_lengths_are_written_in_seven_bits_a_byte(size: int, length: bytes) -> N
 @pytest.mark.parametrize("url", ["wss://h/a b", "ws://h/\x7f", "tcp://h h", "wss://ü/mqtt"])
 def test_what_a_request_cannot_say_is_no_broker(url: str) -> None:
     with pytest.raises(ValueError, match="a URL in ASCII, without spaces"):
-        broker(url)
+        parse(url)
 
 
 def test_the_host_of_a_request_leaves_the_schemes_own_port_out() -> None:
@@ -104,11 +104,11 @@ def test_the_host_of_a_request_leaves_the_schemes_own_port_out() -> None:
         "ws://[::1]/": "[::1]",
         "wss://h:80": "h:80",
     }
-    assert {url: broker(url).host_header for url in names} == names
+    assert {url: parse(url).host_header for url in names} == names
 
 
 def test_no_secret_is_in_a_repr() -> None:
-    found = broker("wss://u:hunter2@h/mqtt?token=hunter2")
+    found = parse("wss://u:hunter2@h/mqtt?token=hunter2")
     assert repr(found) == "Broker(wss://h:443/mqtt)"
     assert "hunter2" not in repr(Login(protocol.MQTT_5, "id", "u", found.password, 10))
 

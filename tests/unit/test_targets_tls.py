@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from bucketcast.errors import NotConnected
 from bucketcast.settings.options import Pem, SecretPem, read
-from bucketcast.targets.base import TlsUnverified, tls
+from bucketcast.targets.base import tls
+from bucketcast.targets.base.options import TlsUnverified
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.target import TargetQueue
 from bucketcast.settings.options import read
 from bucketcast.targets import base
+from bucketcast.targets.base import options
 from functions.dispatch.batch import deliver
 from tests.unit.made import event
 from tests.unit.simulation.lambdas import START, Clock, Context, CrashError, Function, Simulation
@@ -46,7 +47,7 @@ class Scripted(base.Target):
     """Takes, fails or says nothing, as the phase of the moment has it."""
 
     def __init__(self, clock: Clock, phases: Sequence[Phase], batch_size: int) -> None:
-        super().__init__(read(base.Common, {}))
+        super().__init__(read(options.Common, {}))
         self.clock = clock
         self.phases = phases
         self.batch_size = batch_size  # type: ignore[misc]

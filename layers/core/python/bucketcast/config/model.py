@@ -14,7 +14,7 @@ from bucketcast.config.source import SourceConfig
 from bucketcast.settings.egress import PRIVATE, Egress
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import REFERENCE, Csv, Duration, OnOff, option, options_of
-from bucketcast.targets.base import Common, Shaped
+from bucketcast.targets.base.options import Common, Shaped
 from bucketcast.topics.model import TopicDefaults
 
 MAX_CONCURRENCY = 4

@@ -14,7 +14,8 @@ from bucketcast.queues import queue_names
 from bucketcast.runtime.model import TOKEN_LENGTH, Runtime
 from bucketcast.settings.egress import Egress
 from bucketcast.settings.options import REFERENCE, options_of, read, validation_errors
-from bucketcast.targets.base import SPARE, IamLogin, Target
+from bucketcast.targets.base import SPARE, Target
+from bucketcast.targets.base.iam import IamLogin
 
 _QUEUE_NAME = 80
 _SETTINGS_BYTES = 300_000

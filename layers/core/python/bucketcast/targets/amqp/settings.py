@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bucketcast.settings.options import REFERENCE, LoginUrl, OnOff, option
-from bucketcast.targets import base
 from bucketcast.targets.amqp.address import parse
+from bucketcast.targets.base import options
 
 MAX_NAME = 255
 """Bytes."""
@@ -18,7 +18,7 @@ _NEVER = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class AmqpSettings(base.Common, base.TlsUnverified):
+class AmqpSettings(options.Common, options.TlsUnverified):
     """MinIO's `notify_amqp`, and TLS of our own."""
 
     url: LoginUrl = option(
@@ -70,7 +70,7 @@ class AmqpSettings(base.Common, base.TlsUnverified):
         "only off: RabbitMQ has no immediate delivery since version 3.0", default="off"
     )
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from _errors(self)
 
     def notes(self) -> Iterator[str]:
@@ -78,7 +78,7 @@ class AmqpSettings(base.Common, base.TlsUnverified):
             yield "publisher_confirms = off does nothing here: confirms are always awaited"
 
 
-def _errors(settings: AmqpSettings) -> Iterator[base.ValidationError]:
+def _errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
     """References are not looked into."""
     yield from _of_the_url(settings)
     for key in ("exchange", "routing_key"):
@@ -99,7 +99,7 @@ def _errors(settings: AmqpSettings) -> Iterator[base.ValidationError]:
         yield "delivery_mode", f"found {settings.delivery_mode}", "allowed are 0, 1 and 2"
 
 
-def _of_the_url(settings: AmqpSettings) -> Iterator[base.ValidationError]:
+def _of_the_url(settings: AmqpSettings) -> Iterator[options.ValidationError]:
     if settings.url.reveal().startswith(REFERENCE):
         return
     try:
@@ -107,7 +107,7 @@ def _of_the_url(settings: AmqpSettings) -> Iterator[base.ValidationError]:
     except ValueError as error:
         yield "url", "found ***", f"allowed is {error}"
         return
-    yield from base.tls_errors(
+    yield from options.tls_errors(
         settings,
         encrypted=address.encrypted,
         found="given beside an amqp:// url",

@@ -18,55 +18,9 @@ from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.settings.options import without_use
-from bucketcast.targets.base.endpoint import Endpoint
-from bucketcast.targets.base.iam import (
-    AUTH_HELP,
-    Auth,
-    IamLogin,
-    Right,
-    arn_pattern,
-    iam_errors,
-)
-from bucketcast.targets.base.iam import HINT as IAM_HINT
-from bucketcast.targets.base.settings import (
-    Common,
-    Shaped,
-    Tls,
-    TlsSwitched,
-    TlsUnverified,
-    ValidationError,
-    limit_errors,
-    limit_notes,
-    login_errors,
-    tls_errors,
-)
-
-__all__ = [
-    "AUTH_HELP",
-    "CONNECT_SECONDS",
-    "IAM_HINT",
-    "IDLE_SECONDS",
-    "READING",
-    "SPARE",
-    "Auth",
-    "Common",
-    "Connected",
-    "Endpoint",
-    "Failures",
-    "IamLogin",
-    "Mirror",
-    "Right",
-    "Shaped",
-    "Target",
-    "Tls",
-    "TlsSwitched",
-    "TlsUnverified",
-    "ValidationError",
-    "arn_pattern",
-    "iam_errors",
-    "login_errors",
-    "tls_errors",
-]
+from bucketcast.targets.base import options
+from bucketcast.targets.base.endpoint import Endpoint as Endpoint
+from bucketcast.targets.base.options import ValidationError
 
 SPARE = 5.0
 """Seconds that a function needs, after its last batch, to report what was not sent."""
@@ -117,7 +71,7 @@ class Target(abc.ABC):
     def check(cls, settings: Any) -> list[ValidationError]:
         """Return the errors that concern several options together."""
         shape = cls._shape_errors(settings)
-        return [*settings.validation_errors(), *limit_errors(settings), *shape]
+        return [*settings.validation_errors(), *options.limit_errors(settings), *shape]
 
     @classmethod
     def _shape_errors(cls, settings: Any) -> Iterator[ValidationError]:
@@ -134,7 +88,7 @@ class Target(abc.ABC):
     @classmethod
     def notes(cls, settings: Any) -> list[str]:
         """Return what the user of these settings, which are valid, should know."""
-        return [*without_use(settings), *limit_notes(settings), *settings.notes()]
+        return [*without_use(settings), *options.limit_notes(settings), *settings.notes()]
 
     @property
     def max_send_seconds(self) -> float:

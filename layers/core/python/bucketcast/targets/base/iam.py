@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import REFERENCE
-from bucketcast.targets.base.settings import ValidationError
+from bucketcast.targets.base.options import ValidationError
 
 HINT: Final = (
     "see iam_resource, what the function's role may do, and whether the service's user takes "
@@ -65,7 +65,7 @@ class IamLogin:
         raise NotImplementedError
 
 
-def iam_errors(
+def errors(
     settings: Any,
     *,
     passwords: Sequence[str],

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bucketcast.errors import NotConnected
-from bucketcast.targets.base.settings import Tls
+from bucketcast.targets.base.options import Tls
 
 
 def context(settings: Tls, *, skip_verify: bool | None = None) -> ssl.SSLContext:

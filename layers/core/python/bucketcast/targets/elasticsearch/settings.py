@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from bucketcast.settings import urls
 from bucketcast.settings.options import REFERENCE, LoginUrl, Secret, option
-from bucketcast.targets import base
+from bucketcast.targets.base import iam, options
 
 GUARD = "-guard"
 IAM_EXAMPLE: Final = "arn:aws:es:eu-west-1:111122223333:domain/events"
@@ -18,7 +18,7 @@ _is_name = re.compile(r"(?![-_+])(?!\.{1,2}\Z)[^A-Z\\/*?\"<>| ,#:]+").fullmatch
 
 
 @dataclass(frozen=True, kw_only=True)
-class ElasticsearchSettings(base.Common, base.TlsUnverified, base.IamLogin):
+class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     """MinIO's options of `notify_elasticsearch`, and what is needed to reach other servers."""
 
     url: LoginUrl = option(
@@ -37,31 +37,31 @@ class ElasticsearchSettings(base.Common, base.TlsUnverified, base.IamLogin):
     api_key: Secret = option(
         "a key of Elasticsearch's instead of a login, as id:key or encoded", default=""
     )
-    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
         "with auth = iam, the ARN of the OpenSearch domain or serverless collection",
         default="",
         example=IAM_EXAMPLE,
     )
-    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern(
+    iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "(?P<service>(?P<domain>es)|aoss)",
         r"(?P<type>(?(domain)domain|collection))/(?P<name>[a-z0-9-]+)",
     )
     iam_example: ClassVar[str] = IAM_EXAMPLE
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from _url_errors(self)
         yield from _login_errors(self)
         yield from _index_errors(self)
         yield from _iam_errors(self)
 
-    def iam_rights(self) -> Sequence[base.Right]:
+    def iam_rights(self) -> Sequence[iam.Right]:
         found = self.iam_parts
         if not found["domain"]:
-            return [base.Right(["aoss:APIAccessAll"], [self.iam_resource])]
+            return [iam.Right(["aoss:APIAccessAll"], [self.iam_resource])]
         actions = [f"es:ESHttp{method}" for method in _METHODS]
         # `_bulk` and `_mget` name no index in their path.
-        return [base.Right(actions, [f"{self.iam_resource}/*"])]
+        return [iam.Right(actions, [f"{self.iam_resource}/*"])]
 
 
 def where(url: LoginUrl) -> str:
@@ -69,7 +69,7 @@ def where(url: LoginUrl) -> str:
     return urls.redacted(url.reveal()).rstrip("/")
 
 
-def _url_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+def _url_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     text = settings.url.reveal()
     if text.startswith(REFERENCE):
         return
@@ -79,7 +79,7 @@ def _url_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationErro
         yield "url", f"found {shown}", "allowed is an http:// or https:// URL"
     elif parts.query or parts.fragment:
         yield "url", f"found {shown} and more", "allowed is a URL that ends with host, port or path"
-    yield from base.tls_errors(
+    yield from options.tls_errors(
         settings,
         encrypted=parts.scheme != "http",
         found="given while url is http",
@@ -87,16 +87,16 @@ def _url_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationErro
     )
 
 
-def _login_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
-    yield from base.login_errors(settings)
+def _login_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
+    yield from options.login_errors(settings)
     if settings.api_key and (settings.username or "@" in urlsplit(settings.url.reveal()).netloc):
         yield "api_key", "given beside another login", "allowed is one of them"
 
 
-def _iam_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+def _iam_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     text = settings.url.reveal()
     plain = "url", "found http://", "auth = iam needs an https:// URL"
-    yield from base.iam_errors(
+    yield from iam.errors(
         settings,
         passwords=["username", "password", "api_key"],
         unencrypted=plain if text.startswith("http://") else None,
@@ -105,7 +105,7 @@ def _iam_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationErro
         yield "url", "found a login in it beside auth = iam", "allowed is a URL without one"
 
 
-def _index_errors(settings: ElasticsearchSettings) -> Iterator[base.ValidationError]:
+def _index_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     guard = GUARD if settings.format == "namespace" else ""
     longest = _MAX_NAME - len(guard)
     if settings.index.startswith(REFERENCE):

@@ -34,7 +34,7 @@ from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from bucketcast.targets import base
-from bucketcast.targets.base import tls
+from bucketcast.targets.base import options, tls
 from bucketcast.targets.kafka.client import CLOSE_SECONDS, Client, Message, log_in, look
 from bucketcast.targets.kafka.configuration import LARGEST_EVENT
 from bucketcast.targets.kafka.errors import TooLargeError
@@ -95,7 +95,7 @@ class Target(base.Connected[Client]):
 
     def endpoints(self) -> list[base.Endpoint]:
         settings = self.settings
-        login = base.Tls(
+        login = options.Tls(
             cert_authority=settings.cert_authority,
             client_cert=settings.client_tls_cert,
             client_key=settings.client_tls_key,

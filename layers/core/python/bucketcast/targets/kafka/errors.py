@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-from bucketcast.targets.base import IAM_HINT
+from bucketcast.targets.base import iam
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def unreachable(heard: str, settings: KafkaSettings, where: str) -> NotConnected
     login = "SASL" in text or " alert " in text  # by which TLS refuses a client's certificate
     kind = NotAuthorized if login else NotConnected
     if "SASL" in text and settings.by_iam:
-        hint = IAM_HINT
+        hint = iam.HINT
     return kind.hinted(f"{where}: {text}", hint.format(**options))
 
 

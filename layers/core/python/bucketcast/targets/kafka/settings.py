@@ -17,7 +17,7 @@ from bucketcast.settings.options import (
     option,
     unused,
 )
-from bucketcast.targets import base
+from bucketcast.targets.base import iam, options
 
 LEVELS = {"gzip": 9, "lz4": 12, "zstd": 12}
 """The highest of each codec, as far as librdkafka takes them."""
@@ -30,7 +30,7 @@ _version = re.compile(r"0\.1[1-9]\.[0-9]+\.[0-9]+|[1-9][0-9]*\.[0-9]+\.[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaSettings(base.Common, base.IamLogin):
+class KafkaSettings(options.Common, iam.IamLogin):
     """MinIO's options of `notify_kafka`, and `cert_authority`."""
 
     brokers: Csv = option(
@@ -44,11 +44,11 @@ class KafkaSettings(base.Common, base.IamLogin):
     sasl_mechanism: Literal["plain", "sha256", "sha512", "scram-sha-256", "scram-sha-512"] = option(
         "how the password is shown: plain, or SCRAM by its short or its full name", default="plain"
     )
-    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
         "with auth = iam, the ARN of the MSK cluster", default="", example=IAM_EXAMPLE
     )
-    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern(
+    iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "kafka", r"cluster/(?P<cluster>[A-Za-z0-9-]+/[A-Za-z0-9-]+)"
     )
     iam_example: ClassVar[str] = IAM_EXAMPLE
@@ -83,15 +83,15 @@ class KafkaSettings(base.Common, base.IamLogin):
     batch_size: int = unused("all events that came together are sent together", default="0")
     batch_commit_timeout: Duration = unused("the target's SQS queue keeps what waits", default="0s")
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from _address_errors(self)
         yield from _login_errors(self)
-        yield from base.tls_errors(
+        yield from options.tls_errors(
             self, encrypted=bool(self.tls), pair=("client_tls_cert", "client_tls_key")
         )
         yield from _compression_errors(self)
         plain = "tls", "found off", "auth = iam needs tls = on"
-        yield from base.iam_errors(
+        yield from iam.errors(
             self,
             passwords=["sasl", "sasl_username", "sasl_password"],
             unencrypted=None if self.tls else plain,
@@ -108,19 +108,19 @@ class KafkaSettings(base.Common, base.IamLogin):
         if not _is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
             yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
 
-    def iam_rights(self) -> Sequence[base.Right]:
+    def iam_rights(self) -> Sequence[iam.Right]:
         found = self.iam_parts
         cluster = ["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"]
         if self.ack != "none":
             cluster.append("kafka-cluster:WriteDataIdempotently")
         topic = f"{found['head']}topic/{found['cluster']}/{self.topic}"
         return [
-            base.Right(cluster, [self.iam_resource]),
-            base.Right(["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"], [topic]),
+            iam.Right(cluster, [self.iam_resource]),
+            iam.Right(["kafka-cluster:DescribeTopic", "kafka-cluster:WriteData"], [topic]),
         ]
 
 
-def _address_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
+def _address_errors(settings: KafkaSettings) -> Iterator[options.ValidationError]:
     if not _is_reference(settings.brokers):
         for broker in settings.brokers or ("",):
             try:
@@ -133,7 +133,7 @@ def _address_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
         yield "topic", f"found {topic!r}", f"allowed are {allowed}"
 
 
-def _login_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
+def _login_errors(settings: KafkaSettings) -> Iterator[options.ValidationError]:
     if settings.sasl and not settings.sasl_username:
         yield "sasl_username", "missing", "sasl = on needs it"
     for key in ("sasl_username", "sasl_password"):
@@ -141,7 +141,7 @@ def _login_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
             yield key, "given while sasl is off", "allowed is sasl = on beside it"
 
 
-def _compression_errors(settings: KafkaSettings) -> Iterator[base.ValidationError]:
+def _compression_errors(settings: KafkaSettings) -> Iterator[options.ValidationError]:
     codec, level = settings.compression_codec, settings.compression_level
     if level is None or _is_reference(level) or _is_reference(codec):
         return

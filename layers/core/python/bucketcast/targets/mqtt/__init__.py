@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING, ClassVar
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
-from bucketcast.targets.mqtt import address
+from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publisher
 from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings
 
@@ -216,8 +216,8 @@ class Target(base.Connected["Client"]):
             path = signed_path(settings, broker)
         return connect(broker, login, settings, deadline, path)
 
-    def _broker(self) -> address.Broker:
+    def _broker(self) -> Broker:
         try:
-            return address.broker(self.settings.broker.reveal())
+            return parse(self.settings.broker.reveal())
         except ValueError as error:
             raise NotAuthorized(f"broker: allowed is {error}") from None

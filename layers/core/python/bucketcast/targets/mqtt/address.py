@@ -50,7 +50,7 @@ class Broker(NamedTuple):
         return f"{self.scheme}://{self.netloc}{path}"
 
 
-def broker(url: str) -> Broker:
+def parse(url: str) -> Broker:
     """Return a broker's URL.
 
     Raises:

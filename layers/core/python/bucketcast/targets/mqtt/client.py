@@ -9,7 +9,7 @@ import time
 from typing import NamedTuple
 
 from bucketcast.targets.base import sockets, tls
-from bucketcast.targets.base.settings import Tls
+from bucketcast.targets.base.options import Tls
 from bucketcast.targets.mqtt import protocol, websocket
 from bucketcast.targets.mqtt.address import Broker
 from bucketcast.targets.mqtt.protocol import Answer, Login, Malformed

@@ -1,7 +1,7 @@
 """What a broker refuses and what breaks on the way to it, as an error that says what to do."""
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-from bucketcast.targets.base import IAM_HINT
+from bucketcast.targets.base import iam
 from bucketcast.targets.mqtt.client import HungUpError, Refused
 from bucketcast.targets.mqtt.protocol import Malformed
 from bucketcast.targets.mqtt.websocket import HandshakeError
@@ -78,7 +78,7 @@ def delivery_error(error: Exception, where: str, *, by_iam: bool = False) -> Del
     else:
         login = " alert " in reason
     if login and by_iam:
-        reason = f"{where}: {error}; {IAM_HINT}"
+        reason = f"{where}: {error}; {iam.HINT}"
     return NotAuthorized(reason) if login else NotConnected(reason)
 
 

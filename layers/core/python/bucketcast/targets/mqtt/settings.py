@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bucketcast.settings.options import REFERENCE, Duration, LoginUrl, Secret, option, unused
-from bucketcast.targets import base
-from bucketcast.targets.mqtt import address
+from bucketcast.targets.base import iam, options
+from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.protocol import MAX_TEXT
 
 MAX_KEEP_ALIVE = 65_535
@@ -19,7 +19,7 @@ IAM_EXAMPLE = "arn:aws:iot:eu-west-1:111122223333:topic/bucketevents"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MqttSettings(base.Common, base.TlsUnverified, base.IamLogin):
+class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     """MinIO's options of `notify_mqtt`, and what MQTT has beside them."""
 
     broker: LoginUrl = option("the broker's URL", example="tcp://localhost:1883")
@@ -29,11 +29,11 @@ class MqttSettings(base.Common, base.TlsUnverified, base.IamLogin):
     )
     username: str = option("the user, unless broker holds a login", default="")
     password: Secret = option("the password of the user", default="")
-    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
         "with auth = iam, the ARN of the topic in AWS IoT Core", default="", example=IAM_EXAMPLE
     )
-    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern("iot", "topic/(?P<topic>[^*?]+)")
+    iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern("iot", "topic/(?P<topic>[^*?]+)")
     iam_example: ClassVar[str] = IAM_EXAMPLE
     keep_alive_interval: Duration = option(
         "how long a connection may be idle; 0s means 10s", default="0s"
@@ -48,14 +48,14 @@ class MqttSettings(base.Common, base.TlsUnverified, base.IamLogin):
         "how the client id begins; twelve random hex digits end it", default="bucketcast"
     )
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from _errors(self)
 
-    def iam_rights(self) -> Sequence[base.Right]:
+    def iam_rights(self) -> Sequence[iam.Right]:
         head = self.iam_parts["head"]
         return [
-            base.Right(["iot:Connect"], [f"{head}client/{self.client_id}*"]),
-            base.Right(["iot:Publish"], [self.iam_resource]),
+            iam.Right(["iot:Connect"], [f"{head}client/{self.client_id}*"]),
+            iam.Right(["iot:Publish"], [self.iam_resource]),
         ]
 
     def notes(self) -> Iterator[str]:
@@ -71,12 +71,12 @@ class MqttSettings(base.Common, base.TlsUnverified, base.IamLogin):
             )
 
 
-def _errors(settings: MqttSettings) -> Iterator[base.ValidationError]:
+def _errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
     """Yield what is wrong; a reference is still text, and not resolved."""
     url = settings.broker.reveal()
     if not url.startswith(REFERENCE):
         try:
-            broker = address.broker(url)
+            broker = parse(url)
         except ValueError as error:
             yield "broker", f"found {_shown(url)}", f"allowed is {error}"
         else:
@@ -102,7 +102,7 @@ def _errors(settings: MqttSettings) -> Iterator[base.ValidationError]:
         )
 
 
-def _beside_version(settings: MqttSettings) -> Iterator[base.ValidationError]:
+def _beside_version(settings: MqttSettings) -> Iterator[options.ValidationError]:
     """Yield what does not go with this version."""
     beside = f"beside version = {settings.version}"
     if settings.shape == "cloudevents-binary" and settings.version.startswith("3"):
@@ -115,14 +115,14 @@ def _beside_version(settings: MqttSettings) -> Iterator[base.ValidationError]:
         yield "client_id", f"found {settings.client_id[:80]!r} {beside}", allowed
 
 
-def _beside(settings: MqttSettings, broker: address.Broker) -> Iterator[base.ValidationError]:
+def _beside(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
     """Yield what does not go with this broker."""
     if broker.username and (settings.username or settings.password):
         key = "username" if settings.username else "password"
         yield key, "given while broker holds a login", "allowed is one of both"
     elif settings.password and not settings.username:
         yield "username", "missing", "it is needed beside password"
-    yield from base.tls_errors(
+    yield from options.tls_errors(
         settings,
         encrypted=broker.encrypted,
         found=f"given while broker is {broker.scheme}://",
@@ -130,10 +130,10 @@ def _beside(settings: MqttSettings, broker: address.Broker) -> Iterator[base.Val
     )
 
 
-def _beside_iam(settings: MqttSettings, broker: address.Broker) -> Iterator[base.ValidationError]:
+def _beside_iam(settings: MqttSettings, broker: Broker) -> Iterator[options.ValidationError]:
     """Yield what does not go with a login by IAM."""
     unsigned = "broker", f"found {broker.scheme}://", "auth = iam needs a wss:// broker"
-    yield from base.iam_errors(
+    yield from iam.errors(
         settings,
         passwords=["username", "password"],
         unencrypted=None if broker.scheme == "wss" else unsigned,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.targets import base
-from bucketcast.targets.base import rds, sockets, tls
+from bucketcast.targets.base import iam, rds, sockets, tls
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -135,7 +135,7 @@ def _login_explained(dsn: Dsn, settings: MysqlSettings) -> Iterator[None]:
         raise NotConnected(f"what answers at {dsn.where} is no MySQL: {error}") from None
     except Exception as error:
         if settings.by_iam and number(error) == _ACCESS_DENIED:
-            raise NotAuthorized.hinted(str(error.args[-1]), base.IAM_HINT) from None
+            raise NotAuthorized.hinted(str(error.args[-1]), iam.HINT) from None
         if settings.client_cert and number(error) in _HUNG_UP:
             # TLS 1.3 tells a client only after its certificate was refused, if at all.
             raise NotConnected(

@@ -6,8 +6,7 @@ from typing import Literal
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import REFERENCE, Secret, option
-from bucketcast.targets import base
-from bucketcast.targets.base import rds
+from bucketcast.targets.base import iam, options, rds
 from bucketcast.targets.mysql.address import FORM, LAST_PORT, PORT, Dsn, DsnError, parse
 from bucketcast.targets.mysql.names import Names
 
@@ -16,7 +15,7 @@ _OLDER = ("host", "port", "username", "password", "database")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MysqlSettings(base.Common, base.Tls, rds.RdsLogin):
+class MysqlSettings(options.Common, options.Tls, rds.RdsLogin):
     """MinIO's `notify_mysql`."""
 
     dsn_string: Secret = option(
@@ -39,7 +38,7 @@ class MysqlSettings(base.Common, base.Tls, rds.RdsLogin):
     password: Secret = option("deprecated: the password of username", default="")
     database: str = option("deprecated: the database at host", default="")
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         text = self.dsn_string.reveal()
         if text and not text.startswith(REFERENCE):
             try:
@@ -56,8 +55,8 @@ class MysqlSettings(base.Common, base.Tls, rds.RdsLogin):
             Names.of(self.table, self.format)
         except ValueError as error:
             yield "table", f"found {self.table!r}", str(error)
-        yield from base.tls_errors(self, idle=())
-        yield from base.iam_errors(self, passwords=["password"])
+        yield from options.tls_errors(self, idle=())
+        yield from iam.errors(self, passwords=["password"])
 
     def notes(self) -> Iterator[str]:
         older = [key for key in _OLDER if getattr(self, key)]

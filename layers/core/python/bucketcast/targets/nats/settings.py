@@ -15,7 +15,7 @@ from bucketcast.settings.options import (
     SecretSeed,
     option,
 )
-from bucketcast.targets import base
+from bucketcast.targets.base import options
 
 STREAMING_KEYS = (
     "streaming_cluster_id",
@@ -32,7 +32,7 @@ _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NatsSettings(base.Common, base.TlsSwitched):
+class NatsSettings(options.Common, options.TlsSwitched):
     """MinIO's options of `notify_nats`."""
 
     address: Address = option("the server, port 4222 unless given", example="localhost:4222")
@@ -83,8 +83,8 @@ class NatsSettings(base.Common, base.TlsSwitched):
         host = parts.hostname or "localhost"
         return f"{f'[{host}]' if ':' in host else host}:{parts.port or 4222}"
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
-        yield from base.tls_errors(self, encrypted=self.encrypted)
+    def validation_errors(self) -> Iterator[options.ValidationError]:
+        yield from options.tls_errors(self, encrypted=self.encrypted)
         yield from _login_errors(self)
         yield from _option_errors(self)
 
@@ -112,11 +112,11 @@ def credentials(text: str) -> tuple[str, str]:
     return jwt[1], seed[0]
 
 
-def _login_errors(settings: NatsSettings) -> Iterator[base.ValidationError]:
+def _login_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
     given = [key for key in LOGINS if getattr(settings, key)]
     for key in given[1:]:
         yield key, f"given beside {given[0]}", "allowed is one way to log in"
-    yield from base.login_errors(settings)
+    yield from options.login_errors(settings)
     text = settings.user_credentials.reveal()
     if text and not text.startswith(REFERENCE):
         try:
@@ -125,7 +125,7 @@ def _login_errors(settings: NatsSettings) -> Iterator[base.ValidationError]:
             yield "user_credentials", "found ***", f"allowed is {error}"
 
 
-def _option_errors(settings: NatsSettings) -> Iterator[base.ValidationError]:
+def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
     for key, form, allowed in (
         ("subject", _SUBJECT, "words joined by dots, without spaces and the wildcards * and >"),
         ("streaming_cluster_id", _CLUSTER, "A-Z, a-z, 0-9, '_' and '-'"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from bucketcast.settings.options import REFERENCE, Address, OnOff, Secret, option
-from bucketcast.targets import base
+from bucketcast.targets.base import options
 
 MAX_TOPIC = 64
 EPHEMERAL = "#ephemeral"
@@ -14,7 +14,7 @@ _is_topic = re.compile(r"[.a-zA-Z0-9_-]+(?:#ephemeral)?").fullmatch
 
 
 @dataclass(frozen=True, kw_only=True)
-class NsqSettings(base.Common, base.TlsSwitched):
+class NsqSettings(options.Common, options.TlsSwitched):
     """MinIO's options of `notify_nsq`, and what nsqd knows beside them."""
 
     nsqd_address: Address = option(
@@ -33,8 +33,8 @@ class NsqSettings(base.Common, base.TlsSwitched):
         parts = urlsplit(f"//{self.nsqd_address}")
         return parts.hostname or "localhost", parts.port or 4150
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
-        yield from base.tls_errors(self, encrypted=self.encrypted, idle=("cert_authority",))
+    def validation_errors(self) -> Iterator[options.ValidationError]:
+        yield from options.tls_errors(self, encrypted=self.encrypted, idle=("cert_authority",))
         topic = self.topic
         if not topic.startswith(REFERENCE) and (len(topic) > MAX_TOPIC or not _is_topic(topic)):
             allowed = f"1 to {MAX_TOPIC} of a-z, A-Z, 0-9, '.', '_' and '-'"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.targets import base
-from bucketcast.targets.base import rds, sockets, tls
+from bucketcast.targets.base import options, rds, sockets, tls
 from bucketcast.targets.postgres.settings import PostgresSettings
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _token(parameters: Mapping[str, str], settings: PostgresSettings) -> str:
     return rds.password(settings, host, int(port), parameters["user"])
 
 
-def endpoints(parameters: Mapping[str, str], settings: base.Tls) -> list[base.Endpoint]:
+def endpoints(parameters: Mapping[str, str], settings: options.Tls) -> list[base.Endpoint]:
     """Return the servers of libpq's parameters; sockets of the file system are left out."""
     mode = _mode(parameters, settings)
     context = None
@@ -103,7 +103,7 @@ def _upgrade(line: socket.socket) -> None:
         raise OSError("the server offers no TLS")
 
 
-def _mode(parameters: Mapping[str, str], settings: base.Tls) -> str:
+def _mode(parameters: Mapping[str, str], settings: options.Tls) -> str:
     """Return libpq's sslmode; a given authority is never ignored."""
     mode = parameters.get("sslmode", "require")
     return "verify-full" if settings.cert_authority and mode != "verify-ca" else mode

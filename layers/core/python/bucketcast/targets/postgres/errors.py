@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
-from bucketcast.targets.base import IAM_HINT
+from bucketcast.targets.base import iam
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,7 +50,7 @@ def delivery_error(error: "psycopg.Error") -> DeliveryError:
         if " alert " in text:  # by which TLS refuses a client's certificate
             return NotAuthorized(f"{text}: the server asks for a client_cert that it trusts")
         if "PAM" in text:  # by which RDS checks tokens
-            return NotAuthorized.hinted(text, IAM_HINT)
+            return NotAuthorized.hinted(text, iam.HINT)
         return NotAuthorized(text) if _about_login(text) else NotConnected(text)
     kind, hint = _OUTCOMES.get(code) or _OUTCOMES.get(code[:2]) or (Retryable, "")
     return kind.hinted(f"{text} ({code})", hint, ": ")

@@ -7,8 +7,7 @@ from typing import Literal
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import Secret, option
-from bucketcast.targets import base
-from bucketcast.targets.base import rds
+from bucketcast.targets.base import iam, options, rds
 
 GUARD = "_guard"
 OLDER = {
@@ -28,7 +27,7 @@ _NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostgresSettings(base.Common, base.Tls, rds.RdsLogin):
+class PostgresSettings(options.Common, options.Tls, rds.RdsLogin):
     """MinIO's `notify_postgres`."""
 
     connection_string: Secret = option(
@@ -52,7 +51,7 @@ class PostgresSettings(base.Common, base.Tls, rds.RdsLogin):
     password: Secret = option("deprecated: the password of username", default="")
     database: str = option("deprecated: the database, called username unless given", default="")
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         if not self.connection_string:
             if not self.host:
                 yield "connection_string", "missing", f"a secret is needed, for example {EXAMPLE}"
@@ -73,8 +72,8 @@ class PostgresSettings(base.Common, base.Tls, rds.RdsLogin):
         elif len((found[1] or found[2]).encode()) > longest:
             why = f" (PostgreSQL's {_MAX_NAME} less those of {guard})" if guard else ""
             yield "table", f"found {self.table!r}", f"at most {longest} bytes{why}"
-        yield from base.tls_errors(self, idle=())
-        yield from base.iam_errors(self, passwords=["password"])
+        yield from options.tls_errors(self, idle=())
+        yield from iam.errors(self, passwords=["password"])
 
     def notes(self) -> Iterator[str]:
         older = [key for key in OLDER if getattr(self, key)]

@@ -3,7 +3,7 @@
 import re
 
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
-from bucketcast.targets.base import IAM_HINT
+from bucketcast.targets.base import iam
 from bucketcast.targets.redis.settings import RedisSettings
 
 NEEDS = {
@@ -56,7 +56,7 @@ def delivery_error(error: Exception, settings: RedisSettings, where: str) -> Del
     reason, advice = f"{where}: {found}", hint(word, settings) if word else ""
     login = isinstance(error, exceptions.AuthenticationError | exceptions.AuthorizationError)
     if login and settings.by_iam:
-        advice = IAM_HINT
+        advice = iam.HINT
     if login or " alert " in found:  # by which TLS refuses a client's certificate
         return NotAuthorized.hinted(reason, advice)
     if "READONLY" in found or not isinstance(

@@ -7,14 +7,14 @@ from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
 from bucketcast.settings.options import REFERENCE, Address, Secret, option
-from bucketcast.targets import base
+from bucketcast.targets.base import iam, options
 
 IAM_EXAMPLE: Final = "arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events"
 _MEMORYDB = ("memorydb:connect", "/")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RedisSettings(base.Common, base.TlsSwitched, base.IamLogin):
+class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
     """MinIO's options of `notify_redis`, and TLS, which MinIO has not."""
 
     address: Address = option("the server, port 6379 unless given", example="localhost:6379")
@@ -25,13 +25,13 @@ class RedisSettings(base.Common, base.TlsSwitched, base.IamLogin):
     )
     user: str = option("the ACL user; the default user unless given", default="")
     password: Secret = option("the password of the user", default="")
-    auth: base.Auth = option(base.AUTH_HELP, default="password")
+    auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
         "with auth = iam, the ARN of the replication group, serverless cache or MemoryDB cluster",
         default="",
         example=IAM_EXAMPLE,
     )
-    iam_pattern: ClassVar[re.Pattern[str]] = base.arn_pattern(
+    iam_pattern: ClassVar[re.Pattern[str]] = iam.arn_pattern(
         "(?P<service>(?P<cache>elasticache)|memorydb)",
         r"(?P<type>(?(cache)(?:replicationgroup|serverlesscache):|cluster/))(?P<name>[a-z0-9-]+)",
     )
@@ -50,10 +50,10 @@ class RedisSettings(base.Common, base.TlsSwitched, base.IamLogin):
         """What Redis calls the type of the key."""
         return "hash" if self.format == "namespace" else "list"
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
-        yield from base.tls_errors(self, encrypted=bool(self.tls))
+    def validation_errors(self) -> Iterator[options.ValidationError]:
+        yield from options.tls_errors(self, encrypted=bool(self.tls))
         plain = "tls", "found off", "auth = iam needs tls = on"
-        yield from base.iam_errors(
+        yield from iam.errors(
             self,
             passwords=["password"],
             unencrypted=None if self.tls else plain,
@@ -65,8 +65,8 @@ class RedisSettings(base.Common, base.TlsSwitched, base.IamLogin):
         elif self.user and not self.password and not self.by_iam:
             yield "password", "missing", "a user needs a password"
 
-    def iam_rights(self) -> Sequence[base.Right]:
+    def iam_rights(self) -> Sequence[iam.Right]:
         found = self.iam_parts
         action, divider = ("elasticache:Connect", ":") if found["cache"] else _MEMORYDB
         user = f"{found['head']}user{divider}{self.user}"
-        return [base.Right([action], [self.iam_resource, user])]
+        return [iam.Right([action], [self.iam_resource, user])]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bucketcast.rules import loops
 from bucketcast.settings.options import REFERENCE, Duration, OnOff, Secret, Url, option, options_of
-from bucketcast.targets import base
+from bucketcast.targets.base import options
 from bucketcast.targets.webhook import signature
 
 MAX_IN_FLIGHT = 256
@@ -14,7 +14,7 @@ MAX_TIMEOUT = 300
 
 
 @dataclass(frozen=True, kw_only=True)
-class WebhookSettings(base.Common, base.TlsUnverified):
+class WebhookSettings(options.Common, options.TlsUnverified):
     endpoint: Url = option("where events are posted", example="https://example.org/hook")
     auth_token: Secret = option(
         "what Authorization says: a token, sent as Bearer, or scheme and credentials in two words",
@@ -37,7 +37,7 @@ class WebhookSettings(base.Common, base.TlsUnverified):
         default="32",
     )
 
-    def validation_errors(self) -> Iterator[base.ValidationError]:
+    def validation_errors(self) -> Iterator[options.ValidationError]:
         token = self.auth_token.reveal()
         if not token.startswith(REFERENCE):
             try:
@@ -60,10 +60,10 @@ class WebhookSettings(base.Common, base.TlsUnverified):
             value = getattr(self, name)
             if not isinstance(value, str) and not low <= value <= high:  # a reference is still text
                 yield name, f"found {value:g}", f"allowed is {low:g} to {high}"
-        yield from base.tls_errors(self)
+        yield from options.tls_errors(self)
 
     def notes(self) -> Iterator[str]:
-        idle = [key for key in options_of(base.Tls) if getattr(self, key)]
+        idle = [key for key in options_of(options.Tls) if getattr(self, key)]
         if idle and self.endpoint.lower().startswith("http://"):
             yield f"{', '.join(idle)}: beside an http:// endpoint they do nothing"
         yield from loops.note("endpoint", self.endpoint)
