@@ -15,7 +15,7 @@ from typing import Final
 import click
 
 from bucketcast.aws.clients import Aws
-from bucketcast.cli.output import Output, shared
+from bucketcast.cli.output import Output, output_options
 from bucketcast.errors import BucketcastError, ConfigErrors, did_you_mean
 
 DONE: Final = 0
@@ -79,7 +79,7 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="bucketcast", message="bucketcast %(version)s")
-@shared
+@output_options
 def bucketcast() -> None:
     """Bucket notifications for Amazon S3, as MinIO and Ceph RGW have them.
 

@@ -3,7 +3,6 @@
 import click
 
 from bucketcast.attach.notifications import EVENTS, Part
-from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.attach.attachments import Attachments, AttachResult, Via
 from bucketcast.cli import params
@@ -42,7 +41,6 @@ from bucketcast.rules.access_events import PRICE
     help="CloudTrail trail to use. [default: the deployment's own]",
 )
 @shared
-@click.pass_obj
 def command(  # noqa: PLR0913 - one for each option
     out: Output,
     bucket: str,
@@ -84,8 +82,7 @@ def command(  # noqa: PLR0913 - one for each option
             "--event, --prefix and --suffix are for --via sqs: EventBridge never conflicts, so "
             "select with rules"
         )
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     buckets = Attachments(there, aws)
     attached = buckets.attach(bucket, via, part)
     changed = attached.changed

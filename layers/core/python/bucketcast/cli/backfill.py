@@ -5,7 +5,6 @@ import time
 import click
 
 from bucketcast.arn import Arn
-from bucketcast.aws import deployed
 from bucketcast.aws.attach.cutover import Cutovers
 from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.pipeline import Runs
@@ -25,7 +24,6 @@ from bucketcast.cli.output import Output, counted, shared
 )
 @jobs.waiting
 @shared
-@click.pass_obj
 def command(
     out: Output, /, *, bucket: str, target: Arn, resume: str | None, no_wait: bool, **values: str
 ) -> None:
@@ -42,8 +40,7 @@ def command(
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --resume RUN
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     runs = Runs(there, aws)
     given = {"bucket": bucket, "target": jobs.deployed_target(there, target).arn, **values}
     with aws_errors():
@@ -58,4 +55,4 @@ def command(
         f"{counted(result['events'], 'event')} for {target}: its rules match "
         f"{result['matched']:,} of {counted(result['objects'], 'object')} in {bucket}",
     )
-    jobs.notes(out, result)
+    out.notes(result.get("notes", ()))

@@ -31,7 +31,6 @@ _NOTHING = "no target was sent an event in these hours"
 )
 @click.option("--accept", is_flag=True, help="Accept missing events as lost: report them no more.")
 @shared
-@click.pass_obj
 def command(out: Output, *, arn: str | None, hours: int, accept: bool) -> int:
     """Show whether received = delivered + dead + discarded + waiting, by target and hour.
 
@@ -44,8 +43,7 @@ def command(out: Output, *, arn: str | None, hours: int, accept: bool) -> int:
     Example:
       bucketcast balance --target arn:minio:sqs::primary:webhook --hours 2
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     only = target_of(arn, there, aws).arn if arn else None
     counters = Counters(there.rules_table, lambda: aws.dynamodb)
     queues = {each.arn: each.queue for each in (*there.resting, *there.targets)}
@@ -71,9 +69,8 @@ def command(out: Output, *, arn: str | None, hours: int, accept: bool) -> int:
         for hour, counts in _shown(each, since)
     ]
     out.table(document, (*_COLUMNS, *repeated), rows, _NOTHING)
-    if not out.json:
-        for text in _verdicts(found, accepted):
-            out.note(text)
+    for text in _verdicts(found, accepted):
+        out.note(text)
     return 1 if lost and not accept else 0
 
 

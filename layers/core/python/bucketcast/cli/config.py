@@ -129,7 +129,6 @@ def _section(
 )
 @click.option("--markdown", is_flag=True, help="Print the documentation page of KIND instead.")
 @shared
-@click.pass_obj
 def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown: bool) -> None:
     """Check the configuration and show the effective settings, of one KIND or of all.
 
@@ -147,9 +146,7 @@ def command(out: Output, kind: str | None, *, path: Path, local: bool, markdown:
         out.answer({"kind": kind, "page": page.of(kind)}, *page.of(kind).splitlines())
         return
     deployment = load(path, os.environ, local=local)
-    for note in deployment.notes:
-        if not out.json:
-            out.note(f"note: {note}")
+    out.notes(deployment.notes)
     chosen = tuple(each for each in deployment.targets if kind in (None, each.kind))
     out.table(
         _document(path, deployment, chosen),

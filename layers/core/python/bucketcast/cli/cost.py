@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.usage import usage
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
@@ -86,7 +85,6 @@ _HOUR = 3_600
     help="Reads that access events tell. [default: 0]",
 )
 @shared
-@click.pass_obj
 def command(  # noqa: PLR0913 - what a load is made of
     out: Output,
     *,
@@ -124,8 +122,7 @@ def command(  # noqa: PLR0913 - what a load is made of
     if is_measured:
         if since < _HOUR:
             raise click.BadParameter("found less than an hour; allowed is 1h or more, such as 24h")
-        aws = out.aws()
-        there = deployed.find(out.stack, aws)
+        there, aws = out.deployed()
         bill = measured(usage(there, timedelta(seconds=since), aws))
         _show(out, bill, {"measured": True}, [])
         return

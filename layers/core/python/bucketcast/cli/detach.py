@@ -2,7 +2,6 @@
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.attach.attachments import Attachments
 from bucketcast.aws.clients import aws_errors
@@ -14,7 +13,6 @@ from bucketcast.cli.output import Output, shared
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @shared
-@click.pass_obj
 def command(out: Output, bucket: str) -> None:
     """Remove what `bucketcast attach` added; other notifications of the bucket stay.
 
@@ -25,8 +23,7 @@ def command(out: Output, bucket: str) -> None:
     Example:
       bucketcast detach archive
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     buckets = Attachments(there, aws)
     by_deploy = bucket in there.access_events
     changed = [] if by_deploy else AccessEvents(there, aws).off(bucket, buckets.ingress)
@@ -34,7 +31,7 @@ def command(out: Output, bucket: str) -> None:
     seen = buckets.look(bucket)
     with aws_errors():
         rules = len(Rules(there.rules_table, aws.dynamodb).of(bucket))
-    if rules and not out.json:
+    if rules:
         out.note(
             f"note: {rules} rules of {bucket} stay; remove them with "
             f"`bucketcast event rm {bucket} --force`"

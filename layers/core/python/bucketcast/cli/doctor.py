@@ -9,7 +9,6 @@ from typing import Final
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.doctor import buckets, configuration, functions, queues, targets
@@ -42,7 +41,6 @@ _AREAS: Final[Mapping[str, _Check]] = {
 @click.option("--all", "everything", is_flag=True, help="Also show what is in order.")
 @params.wait("Time that a target's function has to look at its target.", WAIT_SECONDS)
 @shared
-@click.pass_obj
 def command(out: Output, *, path: Path | None, everything: bool, wait: float) -> int:
     """Find what is wrong with the deployment, and say what to do.
 
@@ -58,12 +56,10 @@ def command(out: Output, *, path: Path | None, everything: bool, wait: float) ->
       bucketcast doctor
       bucketcast doctor --all --json
     """  # noqa: D301 - click reads the character
-    aws = out.aws(read_seconds=wait)
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed(read_seconds=wait)
     found: list[Finding] = []
     for area, check in {**_compared(out, path), **_AREAS}.items():
-        if not out.json:
-            out.note(f"checking {area} …")
+        out.note(f"checking {area} …")
         found += _findings(area, partial(check, there, aws))
     found.sort(key=lambda each: _ORDER.index(each.status))
     failed = any(each.status == "error" for each in found)
@@ -76,8 +72,7 @@ def _compared(out: Output, path: Path | None) -> dict[str, _Check]:
     """Return the comparison with the file, by its area; none if there is no file."""
     file = path or Path(_CONFIG)
     if not file.exists():
-        if not out.json:
-            out.note(f"no {_CONFIG} here: name the file with --config to compare it")
+        out.note(f"no {_CONFIG} here: name the file with --file to compare it")
         return {}
     # Both kinds of deploy store secrets alike: only a local one may have them in the file.
     config = load(file, os.environ, local=True)

@@ -80,7 +80,6 @@ command.add_command(apply)
     help="Accept a bucket that does not exist in S3: one to be created, or one of MinIO or Ceph.",
 )
 @shared
-@click.pass_obj
 def add(
     out: Output,
     /,
@@ -103,8 +102,7 @@ def add(
         --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
     fields = filters.fields(given)
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     target = there.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
     if why_blind := missing_permission(rule, there):
@@ -124,20 +122,16 @@ def add(
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; use -p to ignore this") from None
     why = "" if _scanners(rule) else why
-    if why and not out.json:
+    if why:
         out.note(
             f"note: {why}; connect it with `bucketcast attach {bucket}`, or with [bucket.{bucket}] "
             "in bucketcast.toml and a deploy"
         )
     loop = _loop(rule, target)
-    if loop and not out.json:
+    if loop:
         out.note(f"note: {loop}")
-    notes = [
-        *([why] if why else []),
-        *([loop] if loop else []),
-        *follow(out, bucket, there, aws, rule),
-    ]
-    answer = {"bucket": bucket, **document(rule), "note": "; ".join(notes)}
+    notes = (why, loop, *follow(out, bucket, there, aws, rule))
+    answer = {"bucket": bucket, **document(rule), "note": "; ".join(filter(None, notes))}
     out.answer(answer, f"Successfully added {rule.arn}")
 
 
@@ -145,7 +139,6 @@ def add(
 @click.argument("bucket", type=params.bucket_name, required=False)
 @click.argument("arn", type=params.arn, required=False)
 @shared
-@click.pass_obj
 def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
     """List the rules of a bucket, or of all buckets; with ARN, only those for that target.
 
@@ -154,8 +147,7 @@ def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
       bucketcast event ls
       bucketcast event ls uploads
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     with aws_errors():
         names = [bucket] if bucket else Rules(there.rules_table, aws.dynamodb).buckets()
     rules = [rule for name in names for rule in _of(there, name, arn, aws)]
@@ -213,7 +205,6 @@ def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
     "--force", is_flag=True, help="Required without ARN, or if several rules match the filters."
 )
 @shared
-@click.pass_obj
 def rm(
     out: Output,
     /,
@@ -246,8 +237,7 @@ def rm(
             f"this would remove the rules of {bucket} for every target: give an ARN or --id, or "
             "add --force"
         )
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     rules = _of(there, bucket, arn, aws)
     if ids:
         rules = [rule for rule in rules if rule.id in ids]

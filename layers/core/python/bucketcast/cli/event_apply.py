@@ -39,7 +39,6 @@ class _Change(NamedTuple):
 @click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
 @click.option("--yes", is_flag=True, help="Do not ask before rules are removed.")
 @shared
-@click.pass_obj
 def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> None:
     """Make the rules of each bucket in FILE exactly those of FILE.
 
@@ -55,8 +54,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     """  # noqa: D301 - click reads the character
     with click.open_file(str(file), "rb") as opened:
         wanted = listing.read(opened.read(), _CHECKS)
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     rules = Rules(there.rules_table, aws.dynamodb)
     with aws_errors():
         if prune:

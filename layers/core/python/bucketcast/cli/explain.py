@@ -57,7 +57,6 @@ class NoEventError(BucketcastError):
 @click.option("--principal", metavar="ID", help="Principal that made the request.")
 @click.option("--source-ip", metavar="ADDRESS", help="Client address.")
 @shared
-@click.pass_obj
 def command(out: Output, /, what: str, **said: Any) -> None:
     """Show which rules match an event and why, and the exact bytes that would be sent.
 
@@ -71,8 +70,7 @@ def command(out: Output, /, what: str, **said: Any) -> None:
       bucketcast explain s3://uploads/photos/cat.jpg --event put --size 2048 --tag class=public
     """  # noqa: D301 - click reads the character
     events = _synthetic(what, said) if what.startswith(_URI) else _of_file(what, said)
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     table = Rules(there.rules_table, aws.dynamodb)
 
     @cache

@@ -2,7 +2,6 @@
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.cli.output import Output, shared
 from bucketcast.control.sns.secure import CHOICES, SecureCalls
 from bucketcast.errors import BucketcastError
@@ -44,7 +43,6 @@ class NoAddressError(BucketcastError):
     "marked by a proxy in front (X-Forwarded-Proto), or all.",
 )
 @shared
-@click.pass_obj
 def command(
     out: Output, host: str, *, port: int, domains: tuple[str, ...], secure: SecureCalls
 ) -> None:
@@ -61,9 +59,9 @@ def command(
     """  # noqa: D301 - click reads the character
     from bucketcast.control.server import serve  # noqa: PLC0415 - a server takes long to import
 
-    there = deployed.find(out.stack, out.aws())
+    there, aws = out.deployed()
     try:
-        serve(there, out.aws(), host=host, port=port, domains=domains, secure_calls=secure)
+        serve(there, aws, host=host, port=port, domains=domains, secure_calls=secure)
     except OSError as error:
         raise NoAddressError(
             f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port or "

@@ -53,7 +53,6 @@ def command() -> None:
 )
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 @shared
-@click.pass_obj
 def minio(  # noqa: PLR0913 - one parameter an option
     out: Output,
     paths: tuple[Path, ...],
@@ -99,8 +98,7 @@ def minio(  # noqa: PLR0913 - one parameter an option
     if script is not None and made.secrets:
         _write(script, render.script(made.secrets), private=True)
     notes = [*made.notes, *_about_rules(merged.rules, made)]
-    if not out.json:
-        _say(out, merged, made, notes, script)
+    _say(out, merged, made, notes, script)
     toml = [] if output else made.toml.splitlines()
     document = {"output": str(output) if output and made.toml else None}
     document |= _document(merged, made, notes)
@@ -168,8 +166,7 @@ def _say(
     for why in dict.fromkeys(left.why for left in merged.left_out):
         what = ", ".join(left.what for left in merged.left_out if left.why == why)
         out.note(f"skipped: {what}: {why}")
-    for note in notes:
-        out.note(f"note: {note}")
+    out.notes(notes)
     if made.secrets and script:
         out.note(f"store the secrets before the deploy: sh {script}; then delete that file")
     elif made.secrets:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.topics.factory import topics_of
@@ -46,7 +45,6 @@ class NotTakenOverError(BucketcastError):
     "--apply", "applied", is_flag=True, help="Make the changes; without it they are only listed."
 )
 @shared
-@click.pass_obj
 def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied: bool) -> None:
     """Import topics and notifications of Ceph RGW.
 
@@ -65,14 +63,12 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     parsed = ceph.read([_text(path) for path in paths], bucket=bucket or "")
     topics = list(zip(parsed.topics, _checked(parsed.topics), strict=True))
     if applied:
-        aws = out.aws()
-        there = deployed.find(out.stack, aws)
+        there, aws = out.deployed()
         _make_topics(topics, there, aws)
         _make_notifications(parsed.notifications, there, aws)
     for left in parsed.left_out:
-        if not out.json:
-            out.note(f"skipped: {left.what}: {left.why}")
-    if not applied and not out.json:
+        out.note(f"skipped: {left.what}: {left.why}")
+    if not applied:
         out.note("nothing was changed; add --apply to make the changes")
     _say(out, parsed, topics, applied=applied)
 

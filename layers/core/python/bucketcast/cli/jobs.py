@@ -114,8 +114,7 @@ def finish(
         runs.require_run(job, run)
         runs.forget(job, run)
     started = runs.start(job, run, values, detached=no_wait)
-    if not out.json:
-        out.note(f"run {run}: {started.link}")
+    out.note(f"run {run}: {started.link}")
     if no_wait:
         return Finished(run, started.link, None)
     with _shown(out) as says:
@@ -138,13 +137,6 @@ def part(out: Output, shown: int, total: int, what: str) -> None:
     """Say that a table is truncated."""
     if shown < total and not out.json:
         out.line(f"showing {shown:,} of {total:,} {what}; the report has them all")
-
-
-def notes(out: Output, result: Mapping[str, Any]) -> None:
-    """Print the job's notes."""
-    if not out.json:
-        for note in result.get("notes", ()):
-            out.note(f"note: {note}")
 
 
 def _followed(

@@ -60,7 +60,6 @@ def _events(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...
 @click.option("--prefix", type=params.key_part, default="", help="Key prefix.")
 @click.option("--suffix", type=params.key_part, default="", help="Key suffix.")
 @shared
-@click.pass_obj
 def command(
     out: Output,
     where: tuple[str, str],
@@ -84,15 +83,15 @@ def command(
         raise click.UsageError(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     why = deployed.why_not_attached(bucket, there, aws) if bucket else ""
     if why:
-        out.note(f"note: {why}; connect it with `bucketcast attach {bucket}`")
+        out.note(f"note: {why}; connect it with `bucketcast attach {bucket}`", always=True)
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
     listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
+    note = partial(out.note, always=True)
     show = _as_they_are if out.json else _for_people
-    asyncio.run(_until_interrupted(_Listening(there, aws, listen_filter, show, out.note)))
+    asyncio.run(_until_interrupted(_Listening(there, aws, listen_filter, show, note)))
 
 
 async def _until_interrupted(session: "_Listening") -> None:

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.rules import Rules
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
@@ -36,7 +36,6 @@ def command() -> None:
 @command.command()
 @_bucket
 @shared
-@click.pass_obj
 def ls(out: Output, *, bucket: str) -> None:
     """List a bucket's notifications.
 
@@ -44,7 +43,7 @@ def ls(out: Output, *, bucket: str) -> None:
     Example:
       bucketcast notification ls --bucket uploads
     """  # noqa: D301 - click reads the character
-    _, found = _of(out, bucket)
+    found = _of(bucket, *out.deployed())
     document = {"notifications": [ceph.document(each) for each in found]}
     rows = [(each.id, each.topic, ",".join(each.events), _filter(each)) for each in found]
     out.table(document, _COLUMNS, rows, f"{bucket} has no topic notifications")
@@ -54,7 +53,6 @@ def ls(out: Output, *, bucket: str) -> None:
 @_bucket
 @click.option("--notification-id", "id_", required=True, metavar="ID")
 @shared
-@click.pass_obj
 def get(out: Output, *, bucket: str, id_: str) -> None:
     """Show one notification.
 
@@ -62,7 +60,7 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
     Example:
       bucketcast notification get --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
-    _, found = _of(out, bucket)
+    found = _of(bucket, *out.deployed())
     named = [each for each in found if each.id == id_]
     if not named:
         raise NoSuchNotificationError(
@@ -82,7 +80,6 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
 @_bucket
 @click.option("--notification-id", "id_", default="", metavar="ID", help="Only this one.")
 @shared
-@click.pass_obj
 def rm(out: Output, *, bucket: str, id_: str) -> None:
     """Remove one notification, or all of a bucket; a missing one is not an error.
 
@@ -92,8 +89,8 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
     Example:
       bucketcast notification rm --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
-    aws, found = _of(out, bucket)
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
+    found = _of(bucket, there, aws)
     gone = [each.id for each in found if id_ in ("", each.id)]
 
     def stays(rule: Rule) -> bool:
@@ -108,16 +105,14 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
     out.answer({"bucket": bucket, "removed": gone}, *lines)
 
 
-def _of(out: Output, bucket: str) -> tuple[Aws, list[Notification]]:
-    """Return AWS and the bucket's notifications ordered by id, as RGW lists them."""
-    aws = out.aws()
-    table = deployed.find(out.stack, aws).rules_table
+def _of(bucket: str, there: Deployed, aws: Aws) -> list[Notification]:
+    """Return the bucket's notifications ordered by id, as RGW lists them."""
     with aws_errors():
-        stored = Rules(table, aws.dynamodb).in_order(bucket)
+        stored = Rules(there.rules_table, aws.dynamodb).in_order(bucket)
     found = [
         notification.notification(rule) for rule in stored if notification.is_notification(rule)
     ]
-    return aws, sorted(found, key=lambda each: (each.id, each.topic))
+    return sorted(found, key=lambda each: (each.id, each.topic))
 
 
 def _filter(shown: Notification) -> str:

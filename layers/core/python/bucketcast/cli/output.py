@@ -10,13 +10,16 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from bucketcast.aws.clients import Aws
 from bucketcast.errors import ConfigErrors
 from bucketcast.printable import printable
+
+if TYPE_CHECKING:
+    from bucketcast.aws.deployed import Deployed
 
 _LINES = "\n\t"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,6 +32,18 @@ class Output:
     json: bool = False
     aws: Callable[..., Aws] = Aws
     stack: str = field(default_factory=lambda: os.environ.get("BUCKETCAST_STACK") or "Bucketcast")
+
+    def deployed(self, **how: Any) -> "tuple[Deployed, Aws]":
+        """Return the deployment and its clients, made with these arguments.
+
+        Raises:
+            NotDeployedError: the stack does not exist, or is not Bucketcast's.
+            AwsError: AWS cannot be reached.
+        """
+        from bucketcast.aws.deployed import find  # noqa: PLC0415 - takes long to import
+
+        aws = self.aws(**how)
+        return find(self.stack, aws), aws
 
     def answer(self, document: Mapping[str, Any], *lines: str, exact: bool = False) -> None:
         """Print the result: the document with `--json`, else the lines.
@@ -72,7 +87,7 @@ class Output:
         if self.json or not rows:
             self.answer(document)
             if not rows:
-                self.note(nothing)
+                self.note(nothing, always=True)
         else:
             shown = [[printable(cell) for cell in row] for row in rows]
             if is_terminal():
@@ -80,9 +95,15 @@ class Output:
             else:
                 click.echo(plain(columns, shown))
 
-    def note(self, text: str) -> None:
-        """Print a note to standard error."""
-        click.echo(printable(text), err=True)
+    def note(self, text: str, *, always: bool = False) -> None:
+        """Print a note to standard error; with `--json` only if it is to be shown `always`."""
+        if always or not self.json:
+            click.echo(printable(text), err=True)
+
+    def notes(self, texts: Iterable[str]) -> None:
+        """Print notes that a `--json` document has as its `notes`."""
+        for text in texts:
+            self.note(f"note: {text}")
 
     def failed(self, text: str, hint: str = "") -> None:
         """Print the error that ends the command, and a hint."""
@@ -106,7 +127,7 @@ class Output:
         click.echo(printable(str(errors), keep=_LINES), err=True)
 
 
-def shared(command: F) -> F:
+def output_options(command: F) -> F:
     """Add `--stack` and `--json` to a command; both may also precede the command's name."""
     stack = click.option(
         "--stack",
@@ -123,6 +144,11 @@ def shared(command: F) -> F:
         help="Print one JSON document.",
     )
     return stack(as_json(command))
+
+
+def shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Pass the `Output` to a command, and add `--stack` and `--json`."""
+    return output_options(click.pass_obj(command))
 
 
 def _remember_stack(context: click.Context, _: click.Parameter, value: str | None) -> None:

@@ -35,9 +35,8 @@ class NoMirrorError(BucketcastError):
 )
 @jobs.waiting
 @shared
-@click.pass_context
 def command(
-    context: click.Context,
+    out: Output,
     /,
     *,
     bucket: str,
@@ -45,7 +44,7 @@ def command(
     check: bool,
     no_wait: bool,
     **values: str,
-) -> None:
+) -> int:
     """Compare a mirror (format = namespace) with its bucket: missing, stale and extra rows.
 
     With --check the exit code is 1 if anything differs. --repair sends corrective events through
@@ -55,9 +54,7 @@ def command(
     Example:
       bucketcast reconcile uploads --target arn:minio:sqs::mirror:postgresql --repair
     """  # noqa: D301 - click reads the character
-    out: Output = context.obj
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     runs = Runs(there, aws)
     mirror = jobs.deployed_target(there, target)
     _require_mirror(mirror, aws)
@@ -66,10 +63,9 @@ def command(
     done = jobs.finish(out, runs, "reconcile", given, no_wait=no_wait)
     if done.result is None:
         jobs.answer_started(out, done)
-        return
+        return 0
     _answer(out, done, done.result)
-    if check and done.result["drift"]:
-        context.exit(DRIFT)
+    return DRIFT if check and done.result["drift"] else 0
 
 
 def _answer(out: Output, done: jobs.Finished, result: Mapping[str, Any]) -> None:
@@ -89,7 +85,7 @@ def _answer(out: Output, done: jobs.Finished, result: Mapping[str, Any]) -> None
         out.line(f"{counted(result['sent'], 'repair event')} sent")
     if rows:
         out.line(f"all differences: {result['report']}")
-    jobs.notes(out, result)
+    out.notes(result.get("notes", ()))
 
 
 def _require_mirror(target: deployed.DeployedTarget, aws: Aws) -> None:

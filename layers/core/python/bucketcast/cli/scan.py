@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.pipeline import Runs
 from bucketcast.cli import jobs, params
 from bucketcast.cli.output import Output, counted, shared
@@ -18,7 +17,6 @@ _COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH")
 @jobs.options("scan")
 @jobs.waiting
 @shared
-@click.pass_obj
 def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> None:
     """Find objects with too many versions and prefixes with too many folders.
 
@@ -31,8 +29,7 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
       bucketcast scan uploads
       bucketcast scan uploads --source s3://inventories/uploads/daily
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    runs = Runs(deployed.find(out.stack, aws), aws)
+    runs = Runs(*out.deployed())
     done = jobs.finish(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
     if done.result is None:
         jobs.answer_started(out, done)
@@ -49,7 +46,7 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
         out.line(f"{counted(result['events'], 'event')} sent")
         out.line(f"report: {result['report']}")
         out.line(f"  aws s3 cp {result['report']} report.html")
-    jobs.notes(out, result)
+    out.notes(result.get("notes", ()))
 
 
 def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:

@@ -2,7 +2,6 @@
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.target_stats import TargetStats, target_stats
 from bucketcast.aws.topics.metrics import counted
 from bucketcast.cli.output import Output, shared
@@ -12,7 +11,6 @@ _COLUMNS = ("ARN", "SENT", "FAILED TRIES", "DEAD", "SKIPPED", "IN FLIGHT", "WAIT
 
 @click.command()
 @shared
-@click.pass_obj
 def command(out: Output) -> None:
     """Show how many events were sent to each target, how many failed, and its backlog.
 
@@ -24,8 +22,7 @@ def command(out: Output) -> None:
     Example:
       bucketcast stats --json
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     found = target_stats(there, aws)
     topics = {
         f"pubsub_{name}": number
@@ -37,7 +34,7 @@ def command(out: Output) -> None:
         for each in found
     ]
     out.table(document, _COLUMNS, rows, "there are no targets and no counters")
-    if any(topics.values()) and not out.json:
+    if any(topics.values()):
         out.note("topics: " + ", ".join(f"{name} {count}" for name, count in topics.items()))
 
 

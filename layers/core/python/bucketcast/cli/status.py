@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents, widened
 from bucketcast.aws.attach.attachments import Attachments, AttachmentStatus
 from bucketcast.aws.attach.trail import Logged
@@ -30,7 +29,6 @@ class _Seen(NamedTuple):
 @click.command()
 @click.argument("bucket", type=params.bucket_name, required=False)
 @shared
-@click.pass_obj
 def command(out: Output, bucket: str | None) -> None:
     """Show which buckets are connected, how, and their other notifications.
 
@@ -43,8 +41,7 @@ def command(out: Output, bucket: str | None) -> None:
       bucketcast status
       bucketcast status archive --json
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     buckets = Attachments(there, aws)
     names = [bucket] if bucket else buckets.names()
     states = _look(buckets, names, aws)

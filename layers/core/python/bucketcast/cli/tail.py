@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from bucketcast.arn import Arn
-from bucketcast.aws import deployed, logs
+from bucketcast.aws import logs
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.rules import Rules
@@ -36,7 +36,6 @@ EARLIER_MS = 3_600_000
     help="Begin so long ago, such as 5m or 1h.",
 )
 @shared
-@click.pass_obj
 def command(out: Output, *, bucket: str, target: Arn | None, since: float) -> None:
     """Show what happens to events until interrupted: queued, delivered, retried or dead.
 
@@ -48,8 +47,7 @@ def command(out: Output, *, bucket: str, target: Arn | None, since: float) -> No
     Example:
       bucketcast tail uploads --target webhook:primary --since 5m
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     wanted = there.target(target).arn if target else ""
     begin = int((time.time() - since) * 1000)
     follower = logs.Follower(_functions(there), begin, aws)
@@ -106,7 +104,7 @@ def _new(out: Output, follower: logs.Follower, stream: Stream) -> list[Step]:
     except AwsError as error:
         if not error.silent:
             raise
-        out.note(f"note: {error}; trying again")
+        out.note(f"note: {error}; trying again", always=True)
     return stream(found, int(time.time() * 1000))
 
 

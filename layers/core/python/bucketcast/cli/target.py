@@ -41,7 +41,6 @@ command.add_command(resume)
 )
 @click.option("--merge", is_flag=True, help="Keep existing settings that are not given.")
 @shared
-@click.pass_obj
 def add(
     out: Output,
     /,
@@ -63,13 +62,10 @@ def add(
     """  # noqa: D301 - click reads the character
     kind, id_ = name
     values = dict(settings) | {key: _read(path) for key, path in files}
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     with aws_errors():
         done = run_time_targets(there, aws).put(kind, id_, values, merge=merge)
-    if not out.json:
-        for note in done.notes:
-            out.note(f"note: {note}")
+    out.notes(done.notes)
     document = {"arn": done.target.arn, "what": done.what, "notes": list(done.notes)}
     out.answer(document, f"{done.target.arn} is {done.what}")
 
@@ -78,7 +74,6 @@ def add(
 @click.argument("arn", type=params.target_arn)
 @click.option("--discard", is_flag=True, help="Also discard its queued events.")
 @shared
-@click.pass_obj
 def rm(out: Output, arn: Arn, *, discard: bool) -> None:
     """Remove a run-time target by its ARN or KIND:ID.
 
@@ -89,8 +84,7 @@ def rm(out: Output, arn: Arn, *, discard: bool) -> None:
     Example:
       bucketcast target rm arn:minio:sqs::audit:webhook
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     with aws_errors():
         done = run_time_targets(there, aws).remove(arn, discard=discard)
     document = {
@@ -107,7 +101,6 @@ def rm(out: Output, arn: Arn, *, discard: bool) -> None:
 @command.command()
 @params.wait("Timeout for a target's health check.", WAIT_SECONDS)
 @shared
-@click.pass_obj
 def ls(out: Output, *, wait: float) -> None:
     """List targets: ARN, address, whether online, and messages waiting and dead.
 
@@ -122,10 +115,9 @@ def ls(out: Output, *, wait: float) -> None:
     Example:
       bucketcast target ls --json
     """  # noqa: D301 - click reads the character
-    aws = out.aws(read_seconds=wait)
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed(read_seconds=wait)
     if there.resting and _swept(there, aws):
-        there = deployed.find(out.stack, aws)
+        there, aws = out.deployed(read_seconds=wait)
     everyone = (*there.targets, *there.resting)
     reports = deployed.health(everyone, aws)
     with aws_errors():

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import deployed, pauses
+from bucketcast.aws import pauses
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.delivery.retention import DAY_MS, DEAD_DAYS, TERM_DAYS
@@ -21,7 +21,6 @@ def target_or_topic(text: str) -> str:
 @click.command()
 @click.argument("arn", type=target_or_topic)
 @shared
-@click.pass_obj
 def pause(out: Output, arn: str) -> None:
     """Pause a target or a persistent topic, by ARN or KIND:ID: its events wait.
 
@@ -33,8 +32,7 @@ def pause(out: Output, arn: str) -> None:
     Example:
       bucketcast target pause arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     done = pauses.pause(pauses.target_of(arn, there, aws), there, aws)
     until = done.since + TERM_DAYS * DAY_MS
     document: dict[str, Any] = {
@@ -50,7 +48,7 @@ def pause(out: Output, arn: str) -> None:
         f"Events wait for {TERM_DAYS} days; those that came first are dead-lettered from "
         f"{moment(until)}, or earlier if they waited before, and kept for {DEAD_DAYS} more days."
     )
-    if done.unconfirmed and not out.json:
+    if done.unconfirmed:
         out.note(f"note: its function did not confirm it: {done.unconfirmed}")
     out.answer(document, f"{first} {done.target.arn}", rest)
 
@@ -58,7 +56,6 @@ def pause(out: Output, arn: str) -> None:
 @click.command()
 @click.argument("arn", type=target_or_topic)
 @shared
-@click.pass_obj
 def resume(out: Output, arn: str) -> None:
     """Resume a paused target or topic, by ARN or KIND:ID.
 
@@ -70,8 +67,7 @@ def resume(out: Output, arn: str) -> None:
     Example:
       bucketcast target resume arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     done = pauses.resume(pauses.target_of(arn, there, aws), there, aws)
     since = moment(done.since) if done.changed else None
     document = {"arn": done.target.arn, "paused": False, "since": since, "changed": done.changed}

@@ -52,7 +52,6 @@ class NotTestableError(BucketcastError):
     help="How long to wait for the delivery.",
 )
 @shared
-@click.pass_obj
 def command(  # noqa: PLR0913 - its options
     out: Output, *, arn: Arn, name: str | None, bucket: str, key: str, count: int, timeout: float
 ) -> int:
@@ -70,8 +69,7 @@ def command(  # noqa: PLR0913 - its options
       bucketcast test webhook:primary --count 1000 --timeout 2m
     """  # noqa: D301 - click reads the character
     params.key_part(key)
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     target = there.target(arn)
     _require_reachable(target, there, aws)
     name = _name(target, name, key, aws)
@@ -149,11 +147,11 @@ def _wait(out: Output, follower: logs.Follower, run: Trial, end: float) -> None:
         except AwsError as error:
             if not error.silent:
                 raise
-            out.note(f"note: {error}; trying again")
+            out.note(f"note: {error}; trying again", always=True)
         more -= not run.open  # ingest's lines may appear after the target's
         if run.is_complete or not more or time.monotonic() >= end:
             return
-        if time.monotonic() >= shown + _PROGRESS_SECONDS and not out.json and len(run.sent) > 1:
+        if time.monotonic() >= shown + _PROGRESS_SECONDS and len(run.sent) > 1:
             out.note(f"{len(run.sent) - len(run.open):,} of {len(run.sent):,} have ended")
             shown = time.monotonic()
         time.sleep(PAUSE_SECONDS)

@@ -2,10 +2,9 @@
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.topics.table import TopicTable
-from bucketcast.cli.output import Output
 from bucketcast.errors import BucketcastError
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic, TopicArn
@@ -26,24 +25,23 @@ def topic_arn(name: str, tenant: str) -> TopicArn:
     return TopicArn("", tenant, name)
 
 
-def find_topic(out: Output, aws: Aws, name: str, tenant: str) -> tuple[str, Topic]:
-    """Return the rules' table and the topic.
+def find_topic(name: str, tenant: str, there: Deployed, aws: Aws) -> Topic:
+    """Return the topic that a command's argument names.
 
     Raises:
         NoSuchTopicError: there is none.
     """
-    table = deployed.find(out.stack, aws).rules_table
-    return table, read_topic(topic_arn(name, tenant), table, aws)
+    return read_topic(topic_arn(name, tenant), there, aws)
 
 
-def read_topic(arn: TopicArn, table: str, aws: Aws) -> Topic:
+def read_topic(arn: TopicArn, there: Deployed, aws: Aws) -> Topic:
     """Return a topic.
 
     Raises:
         NoSuchTopicError: there is none.
     """
     with aws_errors():
-        topic = TopicTable(table, aws.dynamodb).topic(arn)
+        topic = TopicTable(there.rules_table, aws.dynamodb).topic(arn)
     if topic is None:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
         raise NoSuchTopicError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import deployed, logs
+from bucketcast.aws import logs
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.delivery import steps, tracing
@@ -33,7 +33,6 @@ _NOTHING = (
     help="How far back to look, such as 30m, 2h or 24h.",
 )
 @shared
-@click.pass_obj
 def command(out: Output, *, uri: str, since: float) -> None:
     """Show where an object's events went: received, queued, retried, delivered or dead.
 
@@ -45,8 +44,7 @@ def command(out: Output, *, uri: str, since: float) -> None:
       bucketcast trace s3://uploads/photos/cat.jpg --since 2h
     """  # noqa: D301 - click reads the character
     bucket, key = params.object_uri(uri)
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     trace_id = tracing.of_object(bucket, key)
     made = (target.function for target in (*there.targets, *there.resting))
     functions = dict.fromkeys([there.ingest_function, *filter(None, made)])

@@ -32,6 +32,6 @@ def follow(
                 f"the trail {after.trail} now logs {logs} for {bucket} ({access_events.PRICE})"
                 f"{widened(after)}"
             )
-    if said and not out.json:
-        out.note(f"note: {said}")
-    return [said] if said else []
+    notes = [said] if said else []
+    out.notes(notes)
+    return notes

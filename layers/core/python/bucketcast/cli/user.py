@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.users import Users, new_keys
 from bucketcast.cli.output import Output, shared
@@ -61,7 +60,6 @@ def command() -> None:
     help="File with the secret key, - for standard input. [default: generated]",
 )
 @shared
-@click.pass_obj
 def add(
     out: Output,
     name: str,
@@ -94,7 +92,6 @@ def add(
 
 @command.command()
 @shared
-@click.pass_obj
 def ls(out: Output) -> None:
     """List the users, without secrets.
 
@@ -115,7 +112,6 @@ def ls(out: Output) -> None:
 @command.command()
 @click.argument("name", callback=_name)
 @shared
-@click.pass_obj
 def rm(out: Output, name: str) -> None:
     """Remove a user; takes effect within five seconds.
 
@@ -129,8 +125,7 @@ def rm(out: Output, name: str) -> None:
 
 
 def _users(out: Output) -> Users:
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     return Users(there.stack, there.rules_table, aws.dynamodb, aws.secretsmanager)
 
 

@@ -26,7 +26,6 @@ from bucketcast.cli.dlq.queue import (
     line_of,
     matching,
     missed,
-    note,
     opened,
     target_name,
 )
@@ -51,7 +50,6 @@ class DlqError(BucketcastError):
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Events at the most.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be sent.")
 @shared
-@click.pass_obj
 def redrive(
     out: Output,
     /,
@@ -111,7 +109,6 @@ def redrive(
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @shared
-@click.pass_obj
 def purge(out: Output, /, target: str, *, path: Path, yes: bool, **given: Any) -> int:
     """Remove dead letters for good, after writing them to a new file.
 
@@ -186,7 +183,7 @@ def _dry(out: Output, found: Found, wanted: Filter, destination: Destination) ->
     notes = missed(found, reader)
     if problems:
         notes.append(f"{problems:,} would stay: `bucketcast dlq show` says why they are unusable")
-    note(out, notes)
+    out.notes(notes)
     return 0
 
 
@@ -236,5 +233,5 @@ def _finished(out: Output, found: Found, done: Done, what: str, *, ended: bool, 
     if not ended:
         notes.append("interrupted: run the same command again for the rest")
     out.answer(document, f"{counted(done.moved, 'event')} {what}")
-    note(out, notes)
+    out.notes(notes)
     return 0 if ended and not failed and not done.repeatable else 1

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.dlq import queues
@@ -44,15 +43,14 @@ def target_name(name: str, there: Deployed, aws: Aws) -> str:
     """
     if not is_topic(name):
         return name
-    topic = read_topic(TopicArn.parse(name), there.rules_table, aws)
+    topic = read_topic(TopicArn.parse(name), there, aws)
     if not topic.target_arn:
         raise without_queue(topic)
     return topic.target_arn
 
 
 def chosen_queue(out: Output, target: str) -> Found:
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     every, _ = queues.found(there, aws)
     queue = queues.chosen(target_name(target, there, aws), every)
     return Found(there, aws, queue, every, queues.depth(queue.dead, aws))
@@ -108,12 +106,6 @@ def missed(found: Found, reader: Reader) -> list[str]:
             "another command reads them, or one was killed; try again in a minute"
         )
     return notes
-
-
-def note(out: Output, notes: Sequence[str]) -> None:
-    if not out.json:
-        for note in notes:
-            out.note(f"note: {note}")
 
 
 def line_of(found: Found, each: Plan) -> bytes:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import AwsError, aws_errors
 from bucketcast.aws.dlq import queues
 from bucketcast.aws.dlq.backup import Backup
@@ -20,7 +19,6 @@ from bucketcast.cli.dlq.queue import (
     line_of,
     matching,
     missed,
-    note,
     now_ms,
     opened,
     reader_of,
@@ -40,7 +38,6 @@ _COLUMNS: Final = ("TARGET", "EVENTS", "OLDEST", "NEWEST", "ERROR", "RULE", "REA
 @click.argument("target", metavar="[TARGET]", default="")
 @filtered
 @shared
-@click.pass_obj
 def ls(out: Output, /, target: str, **given: Any) -> None:
     """Count dead letters by target, rule and reason, with their ages.
 
@@ -53,8 +50,7 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
       bucketcast dlq ls webhook:primary --reason 422 --older-than 24h
     """  # noqa: D301 - click reads the character
     wanted = filter_of(given)
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     every, why = queues.found(there, aws)
     chosen = [queues.chosen(target_name(target, there, aws), every)] if target else every
     summary, notes = Summary(), [why] if why else []
@@ -92,7 +88,7 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
         for each in groups
     ]
     out.table(document, _COLUMNS, rows, "no dead letters found")
-    note(out, notes)
+    out.notes(notes)
 
 
 @click.command()
@@ -102,7 +98,6 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
     "--limit", type=click.IntRange(min=1), default=1, show_default=True, help="How many to show."
 )
 @shared
-@click.pass_obj
 def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
     """Show dead letters: event, reason, attempts, times, and the bytes that would be sent now.
 
@@ -124,7 +119,7 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
     entries = [records.shown(each, found.queue.name, kind) for each in plans]
     text = [line for each in entries for line in (*records.lines(each), "")]
     out.answer({"dead_letters": entries}, *text[:-1])
-    if not plans and not out.json:
+    if not plans:
         out.note("no dead letters found")
 
 
@@ -138,7 +133,6 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
     help="New file. [default: standard output]",
 )
 @shared
-@click.pass_obj
 def export(out: Output, /, target: str, *, path: Path | None, **given: Any) -> None:
     """Write dead letters as NDJSON, a line per message, and leave them where they are.
 
@@ -160,7 +154,7 @@ def export(out: Output, /, target: str, *, path: Path | None, **given: Any) -> N
                 for each in matching(reader, found, wanted, report):
                     file.add([each])
                     number += 1
-    note(out, missed(found, reader))
+    out.notes(missed(found, reader))
     if path is not None:
         out.answer(
             {"messages": number, "file": str(path)}, f"{counted(number, 'message')} in {path}"

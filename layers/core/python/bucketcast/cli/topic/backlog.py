@@ -8,9 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.counters import Counters, Counts
+from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics import backlog
 from bucketcast.aws.topics.delivery_stop import is_stopped, stopped, until_visible
@@ -27,7 +27,6 @@ from bucketcast.topics.subscription import name_of
 @click.argument("name", metavar="NAME|ARN")
 @tenant_option
 @shared
-@click.pass_obj
 def stats(out: Output, name: str, *, tenant: str) -> None:
     """Show the backlog of a persistent topic, and how many events were pushed and failed.
 
@@ -39,14 +38,14 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
     Example:
       bucketcast topic stats mytopic
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    table, topic = find_topic(out, aws, name, tenant)
+    there, aws = out.deployed()
+    topic = find_topic(name, tenant, there, aws)
     with aws_errors():
-        pulled = _pulled(out, aws, topic)
-        counters = Counters(table, lambda: aws.dynamodb)
+        pulled = _pulled(topic, there, aws)
+        counters = Counters(there.rules_table, lambda: aws.dynamodb)
         content, stop = backlog.Content(0, 0, 0), False
         if topic.target_arn or not pulled:
-            queue = _queue(out, aws, table, topic)
+            queue = _queue(topic, there, aws)
             content = backlog.content(queue, aws.sqs, counters)
             stop = is_stopped(queue, aws.sqs, aws.mappings)
         counts = counters.read().get(topic.target_arn, Counts())
@@ -68,7 +67,7 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
     pushed = f"{counted(counts.sent, 'event')} pushed"
     failed = f"{counted(counts.failed, 'failed attempt')}, {counts.dead:,} dead"
     out.answer(document, f"{waiting}, {size}", f"{pushed}, {failed}", *stored)
-    if stop and not out.json:
+    if stop:
         out.note(
             "the delivery is stopped by `topic dump --wait`: if none is running, one was killed, "
             f"and `bucketcast topic dump {name} --wait 1` starts the delivery again"
@@ -92,7 +91,6 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
     help="Stop the delivery, and wait up to SECONDS for the events of a retry.",
 )
 @shared
-@click.pass_obj
 def dump(out: Output, name: str, *, tenant: str, max_entries: int | None, wait: int | None) -> None:
     """Show the queued events of a persistent topic, as they would be sent.
 
@@ -104,12 +102,15 @@ def dump(out: Output, name: str, *, tenant: str, max_entries: int | None, wait: 
       bucketcast topic dump mytopic --json
       bucketcast topic dump mytopic --wait 300
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    table, topic = find_topic(out, aws, name, tenant)
+    there, aws = out.deployed()
+    topic = find_topic(name, tenant, there, aws)
     with aws_errors(), ExitStack() as delivery:
-        queue = _queue(out, aws, table, topic)
+        queue = _queue(topic, there, aws)
         if wait:
-            out.note(f"{topic.name}: delivery stops until this ends; if it is killed, run it again")
+            out.note(
+                f"{topic.name}: delivery stops until this ends; if it is killed, run it again",
+                always=True,
+            )
             delivery.enter_context(stopped(queue, aws.sqs, aws.mappings))
             until_visible(queue, aws.sqs, wait, partial(_waits, out))
         hidden = backlog.count(queue, aws.sqs).hidden
@@ -121,31 +122,31 @@ def dump(out: Output, name: str, *, tenant: str, max_entries: int | None, wait: 
             else:
                 for one in some:
                     out.line(f"{one.event.name} {one.event.bucket}/{one.event.key}")
-    if hidden and not out.json:
+    if hidden:
         out.note(f"{counted(hidden, 'more message')} in flight or waiting for a retry")
 
 
 def _waits(out: Output, hidden: int) -> None:
     """Say how many messages are awaited."""
-    out.note(f"  {counted(hidden, 'message')} in flight or waiting for a retry")
+    out.note(f"  {counted(hidden, 'message')} in flight or waiting for a retry", always=True)
 
 
-def _queue(out: Output, aws: Aws, table: str, topic: Topic) -> str:
-    """The URL of its queue."""
-    runtime = deployed.runtime(out.stack, aws)
-    made = Table(table, aws.dynamodb).target(topic.target_arn) if topic.target_arn else None
-    if made is None or runtime is None:
+def _queue(topic: Topic, there: Deployed, aws: Aws) -> str:
+    """Return the URL of a topic's queue."""
+    table = Table(there.rules_table, aws.dynamodb)
+    made = table.target(topic.target_arn) if topic.target_arn else None
+    if made is None or there.runtime is None:
         raise without_queue(topic)
-    return runtime.url(made.queue)
+    return there.runtime.url(made.queue)
 
 
 def _record(one: Delivery, topic: Topic) -> Any:
     return msgspec.to_builtins(ceph.record(one.event, topic.opaque_data))
 
 
-def _pulled(out: Output, aws: Aws, topic: Topic) -> list[tuple[str, int]]:
+def _pulled(topic: Topic, there: Deployed, aws: Aws) -> list[tuple[str, int]]:
     """Return the name of each subscription, and how many events are stored for it."""
-    runtime = deployed.runtime(out.stack, aws) if topic.subscriptions else None
+    runtime = there.runtime
     if runtime is None or not runtime.pull:
         return []
     events = StoredEvents(runtime.pull, aws.dynamodb, runtime.events_retention_days)

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import click
 
-from bucketcast.aws import deployed
 from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.notifications import buckets_by_topic
@@ -28,7 +27,6 @@ _ALL: Final = 1_000_000
 )
 @click.option("--marker", default="", help="Continue after this marker of the previous answer.")
 @shared
-@click.pass_obj
 def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, marker: str) -> None:
     """List topics: ARN, owner, endpoint, whether persistent, their buckets and subscriptions.
 
@@ -36,13 +34,12 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
     Example:
       bucketcast topic ls --tenant acme --json
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    table = deployed.find(out.stack, aws).rules_table
+    there, aws = out.deployed()
     with aws_errors():
-        found, after = TopicTable(table, aws.dynamodb).page(
+        found, after = TopicTable(there.rules_table, aws.dynamodb).page(
             tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
         )
-        buckets = buckets_by_topic(table, aws)
+        buckets = buckets_by_topic(there.rules_table, aws)
     documents = [_document(each, buckets.get((each.tenant, each.name), ())) for each in found]
     document: dict[str, Any] = {"topics": documents}
     if after:
@@ -59,7 +56,7 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
         for each, shown in zip(found, documents, strict=True)
     ]
     out.table(document, _COLUMNS, rows, "no topics found")
-    if after and not out.json:
+    if after:
         out.note(f"more topics: --marker {after}")
 
 
@@ -67,7 +64,6 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
 @click.argument("name", metavar="NAME|ARN")
 @tenant_option
 @shared
-@click.pass_obj
 def get(out: Output, name: str, *, tenant: str) -> None:
     """Show a topic, without its password.
 
@@ -75,10 +71,10 @@ def get(out: Output, name: str, *, tenant: str) -> None:
     Example:
       bucketcast topic get mytopic --tenant acme
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    table, topic = find_topic(out, aws, name, tenant)
+    there, aws = out.deployed()
+    topic = find_topic(name, tenant, there, aws)
     with aws_errors():
-        buckets = buckets_by_topic(table, aws).get((topic.tenant, topic.name), ())
+        buckets = buckets_by_topic(there.rules_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
     flat = {**document, **document["dest"]}
     del flat["dest"]
@@ -89,7 +85,6 @@ def get(out: Output, name: str, *, tenant: str) -> None:
 @click.argument("name", metavar="NAME|ARN")
 @tenant_option
 @shared
-@click.pass_obj
 def rm(out: Output, name: str, *, tenant: str) -> None:
     """Delete a topic, its queue and the events in it; a missing topic is not an error.
 
@@ -99,8 +94,7 @@ def rm(out: Output, name: str, *, tenant: str) -> None:
     Example:
       bucketcast topic rm mytopic --tenant acme
     """  # noqa: D301 - click reads the character
-    aws = out.aws()
-    there = deployed.find(out.stack, aws)
+    there, aws = out.deployed()
     arn = topic_arn(name, tenant)
     with aws_errors():
         done = topics_of(there.stack, there.rules_table, aws).delete(arn, lambda _: None)
