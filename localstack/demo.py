@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bucketcast.aws import deployed
+from bucketcast.aws import deployed, health
 from bucketcast.aws.clients import Aws
 from bucketcast.cli.output import plain
 from bucketcast.config import Deployment, load
@@ -122,7 +122,7 @@ def _calm_down() -> None:
     aws = Aws()
     queues = [target.queue for target in deployed.find(STACK, aws).targets]
     deadline = time.monotonic() + CALM_SECONDS
-    while any(deployed.depth(queue, aws)[0] for queue in queues):
+    while any(health.messages(queue, aws) for queue in queues):
         if time.monotonic() > deadline:
             return
         time.sleep(0.1)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bucketcast import cli
-from bucketcast.aws import deployed
+from bucketcast.aws import deployed, health
 from bucketcast.aws.clients import Aws
 from bucketcast.config import TargetConfig, load
 from localstack import receiver
@@ -54,7 +54,7 @@ def wait_until_empty() -> None:
     aws = Aws()
     queue = deployed.find(STACK, aws).ingress_queue
     deadline = time.monotonic() + SETTLE_SECONDS
-    while deployed.depth(queue, aws)[0]:
+    while health.messages(queue, aws):
         if time.monotonic() > deadline:
             raise Failure(f"the ingress queue is not empty after {SETTLE_SECONDS:.0f} s")
         time.sleep(0.1)

@@ -1,7 +1,7 @@
 """What ingest counts and compares: missing events, by a schedule, and discarded ones."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -10,16 +10,11 @@ from bucketcast.aws import balances
 from bucketcast.aws.counters import Counters, HourCounts, Last
 from bucketcast.delivery import tracing
 from bucketcast.delivery.alarms import MISSING
+from bucketcast.queues.depth import depth
 from bucketcast.queues.fanout import Fanout
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-_COUNTS: Final[tuple[Any, ...]] = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
 _DISCARDED: Final = "discarded: the target's queue holds as many events as queue_limit allows"
 
@@ -30,11 +25,10 @@ def messages(arn: str, fanout: Fanout, sqs: "SQSClient") -> int | None:
     if url is None:
         return None
     try:
-        answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_COUNTS)
+        return depth(url, sqs).all
     except (BotoCoreError, ClientError) as error:
         telemetry.logger.warning("a queue is not counted", target=arn, reason=str(error))
         return None
-    return sum(map(int, answer["Attributes"].values()))
 
 
 def check(counters: Counters, fanout: Fanout, sqs: "SQSClient") -> Mapping[str, int]:

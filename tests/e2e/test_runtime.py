@@ -31,7 +31,7 @@ class Aws(clients.Aws):
         super().__init__()
         self._system = system
 
-    def _client(self, service: str, *, attempts: int = 3) -> Any:  # noqa: ARG002
+    def client(self, service: str, attempts: int) -> Any:  # noqa: ARG002
         return self._system.client(service)
 
 

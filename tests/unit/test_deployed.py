@@ -6,6 +6,7 @@ from moto import mock_aws
 from bucketcast.arn import Arn
 from bucketcast.attach.notifications import EVENTS
 from bucketcast.aws import deployed
+from bucketcast.aws.health import health
 from tests.unit.fake_aws import INGRESS, FakeAws, refusal
 
 
@@ -37,7 +38,7 @@ def test_nothing_deployed_for_nobody_says_how_to_begin(aws: FakeAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     there = deployed.find("Bucketcast", aws)
-    assert deployed.health(there.targets, aws) == []
+    assert health(there.targets, aws) == []
     with pytest.raises(deployed.NoSuchTargetError, match="add one to bucketcast"):
         there.target(Arn("b", "webhook"))
 

@@ -69,84 +69,37 @@ class AwsError(BucketcastError):
         self.denied = denied
 
 
+def _client(service: str, *, attempts: int = 3) -> Any:
+    """Return a property of `Aws`: the client of a service, created on first use."""
+    return cached_property(lambda aws: aws.client(service, attempts))
+
+
 class Aws:
     """Clients with the usual AWS environment, each created on first use."""
+
+    cloudformation: "cached_property[CloudFormationClient]" = _client("cloudformation")
+    cloudtrail: "cached_property[CloudTrailClient]" = _client("cloudtrail")
+    # It takes 3 alarms a second from an account, and asks for a pause beyond that.
+    cloudwatch: "cached_property[CloudWatchClient]" = _client("cloudwatch", attempts=10)
+    dynamodb: "cached_property[DynamoDBClient]" = _client("dynamodb")
+    events: "cached_property[EventBridgeClient]" = _client("events")
+    # A probe that is not answered in time is an answer; asking again would only take longer.
+    functions: "cached_property[LambdaClient]" = _client("lambda", attempts=1)
+    glue: "cached_property[GlueClient]" = _client("glue")
+    iam: cached_property[Any] = _client("iam", attempts=10)
+    kms: cached_property[Any] = _client("kms")
+    logs: "cached_property[CloudWatchLogsClient]" = _client("logs")
+    # Lambda takes 15 such calls a second from an account, and asks for a pause beyond that.
+    mappings: "cached_property[LambdaClient]" = _client("lambda", attempts=10)
+    s3: "cached_property[S3Client]" = _client("s3")
+    secretsmanager: "cached_property[SecretsManagerClient]" = _client("secretsmanager")
+    sqs: "cached_property[SQSClient]" = _client("sqs")
 
     def __init__(self, *, read_seconds: float = READ_SECONDS) -> None:
         self._read_seconds = read_seconds
 
-    @cached_property
-    def cloudformation(self) -> "CloudFormationClient":
-        client: CloudFormationClient = self._client("cloudformation")
-        return client
-
-    @cached_property
-    def cloudtrail(self) -> "CloudTrailClient":
-        client: CloudTrailClient = self._client("cloudtrail")
-        return client
-
-    @cached_property
-    def cloudwatch(self) -> "CloudWatchClient":
-        # It takes 3 alarms a second from an account, and asks for a pause beyond that.
-        client: CloudWatchClient = self._client("cloudwatch", attempts=10)
-        return client
-
-    @cached_property
-    def dynamodb(self) -> "DynamoDBClient":
-        client: DynamoDBClient = self._client("dynamodb")
-        return client
-
-    @cached_property
-    def events(self) -> "EventBridgeClient":
-        client: EventBridgeClient = self._client("events")
-        return client
-
-    @cached_property
-    def functions(self) -> "LambdaClient":
-        # A probe that is not answered in time is an answer; asking again would only take longer.
-        client: LambdaClient = self._client("lambda", attempts=1)
-        return client
-
-    @cached_property
-    def glue(self) -> "GlueClient":
-        client: GlueClient = self._client("glue")
-        return client
-
-    @cached_property
-    def iam(self) -> Any:
-        return self._client("iam", attempts=10)
-
-    @cached_property
-    def kms(self) -> Any:
-        return self._client("kms")
-
-    @cached_property
-    def logs(self) -> "CloudWatchLogsClient":
-        client: CloudWatchLogsClient = self._client("logs")
-        return client
-
-    @cached_property
-    def mappings(self) -> "LambdaClient":
-        # Lambda takes 15 such calls a second from an account, and asks for a pause beyond that.
-        client: LambdaClient = self._client("lambda", attempts=10)
-        return client
-
-    @cached_property
-    def s3(self) -> "S3Client":
-        client: S3Client = self._client("s3")
-        return client
-
-    @cached_property
-    def secretsmanager(self) -> "SecretsManagerClient":
-        client: SecretsManagerClient = self._client("secretsmanager")
-        return client
-
-    @cached_property
-    def sqs(self) -> "SQSClient":
-        client: SQSClient = self._client("sqs")
-        return client
-
-    def _client(self, service: str, *, attempts: int = 3) -> Any:
+    def client(self, service: str, attempts: int) -> Any:
+        """Return a new client of a service, which makes a call so often at most."""
         import boto3  # noqa: PLC0415 - takes longer than all that needs no AWS
         from botocore.config import Config  # noqa: PLC0415 - as boto3
 

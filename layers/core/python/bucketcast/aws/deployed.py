@@ -1,10 +1,9 @@
-"""A deployment, read from its stack's outputs, and the health of its targets."""
+"""A deployment, read from its stack's outputs."""
 
 import json
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,18 +19,11 @@ from bucketcast.settings.environment import ANY_BUCKET
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import NotificationConfigurationResponseTypeDef
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-_COUNTS: "Sequence[QueueAttributeNameType]" = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 _EFFECT = "TakesEffect"
 _KMS_KEY = "KmsKey"
 _ATTACHMENTS = "Wiring"
 """How the outputs of attached buckets begin."""
-_AT_ONCE = 16
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
 
@@ -61,6 +53,11 @@ class DeployedTarget:
     enabled: bool = True
     writes: str = ""
 
+    @property
+    def state(self) -> str:
+        """The state of a run-time target (`RuntimeTarget.state`), "on" for a deployed one."""
+        return self.made.state if self.made else "on"
+
 
 @dataclass(frozen=True, slots=True)
 class DeployedPipeline:
@@ -68,29 +65,6 @@ class DeployedPipeline:
 
     bucket: str
     jobs: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """A target's health; None is unknown, and `why` is the reason. Counts are SQS messages.
-
-    `waiting` includes those in flight.
-    """
-
-    where: str
-    online: bool | None
-    why: str
-    waiting: int | None
-    dead: int | None
-    in_flight: int | None = None
-
-
-class Depth(NamedTuple):
-    """The messages of a queue, with those in flight and delayed; None, and `why`, if unknown."""
-
-    messages: int | None
-    why: str = ""
-    in_flight: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +143,7 @@ def find(stack: str, aws: Aws) -> Deployed:
     runtime = _runtime(outputs)
     made = _made(runtime, outputs["RulesTable"], aws) if runtime else []
     by_file = {target.arn for target in targets}
-    resting = [each for each in made if each.arn in by_file or _state(each) == "kept"]
+    resting = [each for each in made if each.arn in by_file or each.state == "kept"]
     targets += [each for each in made if each not in resting]
     attached = _of(outputs, _ATTACHMENTS)
     pipelines = [DeployedPipeline(**each) for each in _of(outputs, "Pipeline")]
@@ -229,10 +203,6 @@ def _made(runtime: Runtime, table: str, aws: Aws) -> list[DeployedTarget]:
         ]
 
 
-def _state(target: DeployedTarget) -> str:
-    return target.made.state if target.made else "on"
-
-
 def _of(outputs: Mapping[str, str], begin: str) -> list[dict[str, Any]]:
     """Return the outputs that are JSON, of one kind of construct."""
     return [json.loads(text) for key, text in outputs.items() if key.startswith(begin)]
@@ -273,72 +243,6 @@ def settings_in(function: Mapping[str, Any]) -> Mapping[str, str]:
     text = function.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
     loaded: Mapping[str, str] = json.loads(text)
     return loaded
-
-
-def health(targets: Sequence[DeployedTarget], aws: Aws) -> list[Health]:
-    """Return the health of each target, read from functions and queues in parallel."""
-    if not targets:
-        return []
-    _ = aws.functions, aws.sqs  # making a client is not safe among threads, using one is
-    with ThreadPoolExecutor(min(_AT_ONCE, 3 * len(targets))) as pool:
-        running = [
-            (
-                pool.submit(_probe, target, aws),
-                pool.submit(depth, target.queue, aws),
-                pool.submit(depth, target.dead, aws),
-            )
-            for target in targets
-        ]
-        return [
-            _health(probed.result(), waiting.result(), dead.result())
-            for probed, waiting, dead in running
-        ]
-
-
-def _health(
-    probed: tuple[bool | None, str, str],
-    waiting: Depth,
-    dead: Depth,
-) -> Health:
-    online, why, where = probed
-    whys = "; ".join(dict.fromkeys(filter(None, (why, waiting.why, dead.why))))
-    return Health(where, online, whys, waiting.messages, dead.messages, waiting.in_flight)
-
-
-def _probe(target: DeployedTarget, aws: Aws) -> tuple[bool | None, str, str]:
-    """Return whether a target is online (None: unknown), the reason, and its address."""
-    function = target.function
-    if _state(target) != "on":
-        why = "switched off" if _state(target) == "off" else "removed; what waited is kept"
-        return False, why, ""
-    if not function:
-        return None, f"the stack has no function for run-time targets of kind {target.kind}", ""
-    request = {"probe": True, **({"target": target.arn} if target.made else {})}
-    try:
-        with aws_errors():
-            answer = aws.functions.invoke(
-                FunctionName=function, Payload=json.dumps(request).encode()
-            )
-            body: Any = json.loads(answer["Payload"].read())
-    except AwsError as error:
-        if error.silent:
-            return False, f"the function {function} did not answer in time", ""
-        return None, str(error), ""
-    if "FunctionError" in answer:
-        said = body.get("errorMessage", "") if isinstance(body, dict) else body
-        return False, f"the function {function} failed: {said}", ""
-    return bool(body["online"]), str(body["why"]), str(body["where"])
-
-
-def depth(queue: str, aws: Aws) -> Depth:
-    """Return how many messages a queue has."""
-    try:
-        with aws_errors():
-            answer = aws.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)
-    except AwsError as error:
-        return Depth(None, str(error))
-    numbers: Mapping[Any, str] = answer["Attributes"]
-    return Depth(sum(map(int, numbers.values())), "", int(numbers.get(_COUNTS[1], "0")))
 
 
 def missing(bucket: str) -> str:

@@ -5,15 +5,14 @@ mapping. What waits is received now and then and sent again, so SQS never drops 
 it is dead-lettered with the pause as the reason (`delivery.retention`).
 """
 
-import json
 import time
 from dataclasses import dataclass
-from typing import Any
 
 from bucketcast.arn import Arn
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.aws.invocation import FunctionFailedError, invoke
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.errors import BucketcastError
 from bucketcast.topics.errors import TopicError
@@ -102,8 +101,8 @@ def resume(target: DeployedTarget, there: Deployed, aws: Aws) -> Pause:
 
 def _confirmed(target: DeployedTarget, aws: Aws) -> bool:
     """Return whether the target's function sees the pause."""
-    payload = json.dumps({"pause": True, "target": target.arn}).encode()
-    with aws_errors():
-        answer = aws.functions.invoke(FunctionName=target.function, Payload=payload)
-        body: Any = json.loads(answer["Payload"].read())
-    return "FunctionError" not in answer and body.get("paused") is True
+    try:
+        answer = invoke(target.function, {"pause": True, "target": target.arn}, aws)
+    except FunctionFailedError:
+        return False
+    return answer.get("paused") is True

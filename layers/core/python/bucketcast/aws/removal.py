@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bucketcast.errors import BucketcastError
+from bucketcast.queues.depth import depth
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 Queues = Mapping[str, Sequence[str]]
 """The URLs of a target's queue and of its dead-letter queue, by its ARN."""
@@ -22,11 +22,6 @@ Queues = Mapping[str, Sequence[str]]
 MOST_CHARACTERS: Final = 900
 """The length of a refusal: CloudFormation shows a thousand."""
 PAUSE: Final = 5.0
-_COUNTS: "Sequence[QueueAttributeNameType]" = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
 
 class StillWaitingError(BucketcastError):
@@ -91,10 +86,9 @@ class Removal:
     def _depth(self, url: str) -> int:
         """Return a queue's messages, with those in flight and delayed; none if it is gone."""
         try:
-            found = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=_COUNTS)
+            return depth(url, self.client).all
         except self.client.exceptions.QueueDoesNotExist:
             return 0
-        return sum(map(int, found["Attributes"].values()))
 
 
 def _refusal(waiting: Mapping[str, Sequence[str]]) -> str:

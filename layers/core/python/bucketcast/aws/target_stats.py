@@ -1,22 +1,14 @@
 """Statistics of each target: its counts, and what its queue holds now."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.deployed import Deployed, DeployedTarget
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
+from bucketcast.aws.health import known_depth
 
 _AT_ONCE = 16
-_IN_FLIGHT: Any = "ApproximateNumberOfMessagesNotVisible"
-_WAITING: "Sequence[QueueAttributeNameType]" = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
 
 class TargetStats(NamedTuple):
@@ -50,12 +42,5 @@ def target_stats(there: Deployed, aws: Aws) -> list[TargetStats]:
 
 def _depth(target: DeployedTarget, aws: Aws) -> tuple[int | None, int | None]:
     """Return the messages in flight and waiting."""
-    try:
-        with aws_errors():
-            answer = aws.sqs.get_queue_attributes(
-                QueueUrl=target.queue, AttributeNames=[_IN_FLIGHT, *_WAITING]
-            )
-    except AwsError:
-        return None, None
-    attributes: dict[Any, int] = {name: int(text) for name, text in answer["Attributes"].items()}
-    return attributes.get(_IN_FLIGHT, 0), sum(attributes.get(name, 0) for name in _WAITING)
+    found, _ = known_depth(target.queue, aws)
+    return (found.in_flight, found.visible + found.delayed) if found else (None, None)

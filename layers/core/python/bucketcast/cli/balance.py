@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from bucketcast.aws import balances, deployed
+from bucketcast.aws import balances, health
 from bucketcast.aws.balances import HOUR_SECONDS, Balance
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.counters import Counters, HourCounts
@@ -75,7 +75,7 @@ def command(out: Output, *, arn: str | None, hours: int, accept: bool) -> int:
 
 
 def _messages(queues: dict[str, str], arn: str, aws: Aws) -> int | None:
-    return deployed.depth(queues[arn], aws)[0] if arn in queues else None
+    return health.messages(queues[arn], aws) if arn in queues else None
 
 
 def _shown(found: Balance, since: int) -> list[tuple[int, HourCounts]]:

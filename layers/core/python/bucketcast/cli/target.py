@@ -10,6 +10,7 @@ from bucketcast.aws import deployed
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.counters import Counters, Last
+from bucketcast.aws.health import health
 from bucketcast.aws.runtime.factory import run_time_targets
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, counted, shared
@@ -119,7 +120,7 @@ def ls(out: Output, *, wait: float) -> None:
     if there.resting and _swept(there, aws):
         there, aws = out.deployed(read_seconds=wait)
     everyone = (*there.targets, *there.resting)
-    reports = deployed.health(everyone, aws)
+    reports = health(everyone, aws)
     with aws_errors():
         outages = Breakers(there.rules_table, lambda: aws.dynamodb).read()
         counters = Counters(there.rules_table, lambda: aws.dynamodb)
@@ -127,12 +128,12 @@ def ls(out: Output, *, wait: float) -> None:
     found = [
         Listed(
             target,
-            health,
+            report,
             outages.get(target.arn),
             lasts.get(target.arn, Last()),
             hours.get(target.arn, {}),
         )
-        for target, health in zip(everyone, reports, strict=True)
+        for target, report in zip(everyone, reports, strict=True)
     ]
     listed = {"stack": there.stack, "targets": [document(each) for each in found]}
     # The column is shown only where it distinguishes targets.

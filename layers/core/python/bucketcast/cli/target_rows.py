@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from bucketcast.aws import deployed
 from bucketcast.aws.counters import HourCounts, Last
+from bucketcast.aws.health import Health
 from bucketcast.cli.dlq.records import age
 from bucketcast.cli.target_pause import moment
 from bucketcast.dispatch.breaker import Outage
@@ -24,7 +25,7 @@ class Listed(NamedTuple):
     """A target, and all that is known of it now."""
 
     target: deployed.DeployedTarget
-    health: deployed.Health
+    health: Health
     outage: Outage | None
     last: Last
     hours: Mapping[int, HourCounts] = {}

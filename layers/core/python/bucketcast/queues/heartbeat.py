@@ -7,7 +7,6 @@ renewed while the function runs.
 
 from collections.abc import Mapping
 from threading import Event, Thread
-from types import TracebackType
 from typing import Final
 
 from botocore.config import Config
@@ -45,12 +44,7 @@ class Heartbeat:
         if self._seconds:
             self._thread.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         if self._seconds:
             # A call that came later than those that follow would undo their pauses.

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from bucketcast.dlq.repack import Plan
@@ -32,12 +31,7 @@ class Backup:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # What `add` wrote is on disk; what it could not write would fail here once more.
         with suppress(OSError):
             self._file.close()

@@ -1,7 +1,7 @@
 """The dead-letter queues of a stack: of targets, of ingest, and of removed targets."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bucketcast import targets
 from bucketcast.arn import Arn
@@ -10,18 +10,13 @@ from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.runtime.orphans import PULL
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.queues import queue_names
+from bucketcast.queues.depth import Depth
+from bucketcast.queues.depth import depth as queue_depth
 from bucketcast.runtime.model import pull_queue
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 INGRESS = "ingress"
 _FIFO = ".fifo"
 _DEAD = "-dead"
-_COUNTS: "Sequence[QueueAttributeNameType]" = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-)
 
 
 class NoSuchQueueError(BucketcastError):
@@ -48,17 +43,6 @@ class DeadQueue(NamedTuple):
     @property
     def fifo(self) -> bool:
         return self.dead.endswith(_FIFO)
-
-
-class Depth(NamedTuple):
-    """SQS's approximate counts: messages that can be read, and those in flight."""
-
-    visible: int
-    in_flight: int
-
-    @property
-    def all(self) -> int:
-        return self.visible + self.in_flight
 
 
 def found(there: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
@@ -89,11 +73,13 @@ def chosen(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
 
 
 def depth(queue: str, aws: Aws) -> Depth:
-    """Return SQS's counts of a queue."""
+    """Return the number of messages in a queue.
+
+    Raises:
+        AwsError: SQS did not answer, or there is no such queue.
+    """
     with aws_errors():
-        answer = aws.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)
-    visible, in_flight = (int(answer["Attributes"].get(each, 0)) for each in _COUNTS)
-    return Depth(visible, in_flight)
+        return queue_depth(queue, aws.sqs)
 
 
 def _known(there: Deployed) -> Iterator[DeadQueue]:

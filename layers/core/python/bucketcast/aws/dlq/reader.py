@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import blake2b
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -75,12 +74,7 @@ class Reader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             self._show(list(self._hidden.values()))
         finally:

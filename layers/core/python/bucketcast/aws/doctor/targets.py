@@ -1,6 +1,5 @@
 """Asks each target's own function what it sees of the target, step by step."""
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +9,7 @@ from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.doctor import at_once, unless_unread
+from bucketcast.aws.invocation import FunctionFailedError, invoke
 from bucketcast.config.model import is_member, secret_names
 from bucketcast.doctor import Finding
 
@@ -56,35 +56,31 @@ def _paused(there: Deployed, aws: Aws) -> Iterator[Finding]:
 
 def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
     # A function of an earlier version knows the probe only.
-    request: dict[str, Any] = {"probe": True, "doctor": True}
-    if target.made:
-        request["target"] = target.arn
-    name = target.function
+    request = {"probe": True, "doctor": True, "target": target.arn}
     try:
-        with aws_errors():
-            answer = aws.functions.invoke(FunctionName=name, Payload=json.dumps(request).encode())
-            body: Any = json.loads(answer["Payload"].read())
+        answer = invoke(target.function, request, aws)
+    except FunctionFailedError as error:
+        command = f"aws logs tail /aws/lambda/{target.function} --since 10m"
+        yield Finding(CHECK, target.arn, "error", str(error), "its log has more", command)
     except AwsError as error:
         if error.code == "ResourceNotFoundException":
             return  # another check says so
         if not error.silent:
             raise
-        found = f"the function {name} did not answer in time"
         hint = "wait longer with --wait; if it has a VPC, see that its subnets lead to the target"
-        yield Finding(CHECK, target.arn, "error", found, hint)
-        return
-    if "FunctionError" in answer:
-        said = body.get("errorMessage", "") if isinstance(body, dict) else body
-        found = f"the function {name} failed: {said}"
-        command = f"aws logs tail /aws/lambda/{name} --since 10m"
-        yield Finding(CHECK, target.arn, "error", found, "its log has more", command)
-    elif "findings" in body:
-        yield from (_of_step(each, target, aws) for each in body["findings"])
-    elif body["online"]:
+        yield Finding(CHECK, target.arn, "error", str(error), hint)
+    else:
+        yield from _answered(answer, target, aws)
+
+
+def _answered(answer: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
+    if "findings" in answer:
+        yield from (_of_step(each, target, aws) for each in answer["findings"])
+    elif answer["online"]:
         yield Finding(CHECK, target.arn, "ok", "online")
     else:
         hint = "see the reason; deploy this version of Bucketcast to see at which step it fails"
-        yield Finding(CHECK, target.arn, "error", str(body["why"]), hint)
+        yield Finding(CHECK, target.arn, "error", str(answer["why"]), hint)
 
 
 def _of_step(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from bucketcast.aws.clients import Aws
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.dlq import queues
-from bucketcast.aws.dlq.queues import DeadQueue, Depth
+from bucketcast.aws.dlq.queues import DeadQueue
 from bucketcast.aws.dlq.reader import Reader, seconds_for
 from bucketcast.cli.dlq import records
 from bucketcast.cli.dlq.progress import progress
@@ -16,6 +16,7 @@ from bucketcast.cli.output import Output
 from bucketcast.cli.topic_lookup import read_topic, without_queue
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, plan
+from bucketcast.queues.depth import Depth
 from bucketcast.topics.model import TopicArn, is_topic
 
 _BATCH: Final = 10

@@ -5,7 +5,8 @@ from importlib import metadata
 from typing import Any
 
 from bucketcast.arn import Arn
-from bucketcast.aws.deployed import DeployedTarget, Health
+from bucketcast.aws.deployed import DeployedTarget
+from bucketcast.aws.health import Health
 
 
 def arns(targets: Sequence[DeployedTarget]) -> list[str]:

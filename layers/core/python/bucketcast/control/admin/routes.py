@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, AwsError
+from bucketcast.aws.health import health
 from bucketcast.aws.target_stats import TargetStats, target_stats
 from bucketcast.aws.topics.metrics import Pubsub, counted
 from bucketcast.control.admin import metrics, prometheus_token
@@ -158,7 +159,7 @@ class Admin:
         def info() -> dict[str, Any]:
             there = self._there()
             every = (*there.targets, *there.resting)
-            return server_info(every, deployed.health(every, self._aws), host, uptime)
+            return server_info(every, health(every, self._aws), host, uptime)
 
         return _json(await asyncio.to_thread(info))
 
