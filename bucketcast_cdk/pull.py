@@ -9,8 +9,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda_event_sources as sources
 from constructs import Construct
 
+from bucketcast.aws.runtime.items import PARTITION
 from bucketcast.aws.runtime.orphans import PULL
-from bucketcast.aws.runtime.table import PARTITION
 from bucketcast.aws.topics.stored_events import EXPIRES, KEY, SORT_KEY
 from bucketcast.config import Deployment
 from bucketcast.delivery.retention import MAX_RECEIVES

@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from bucketcast.aws.runtime.table import PARTITION
+from bucketcast.aws.runtime.items import PARTITION
 from bucketcast.config import Deployment
 from bucketcast.queues import target_name, visibility
 from bucketcast.runtime.model import ONCE

@@ -56,20 +56,20 @@ def clean_up(account: Account) -> None:
 
 def nothing_is_left(account: Account) -> None:
     assert items(account).topic(T1) is None
-    assert items(account).works() == []
+    assert list(items(account).works.all()) == []
     assert account.queues() == set()
     assert account.mapped() == set()
     assert account.secret_texts() == {}
     assert account.table.targets() == []
-    assert account.table.tasks() == []
+    assert list(account.table.tasks.all()) == []
 
 
 def it_is_whole(account: Account) -> Topic:
     """The topic has what it names, and nothing else is there."""
     topic = items(account).topic(T1)
     assert topic is not None
-    assert items(account).works() == []
-    assert account.table.tasks() == []
+    assert list(items(account).works.all()) == []
+    assert list(account.table.tasks.all()) == []
     made = {each.arn: each for each in account.table.targets()}
     assert set(made) == ({topic.target_arn} if topic.target_arn else set())
     queues = {name for each in made.values() for name in (each.queue, each.dead)}

@@ -254,7 +254,7 @@ def test_the_function_of_a_kind_that_has_topics_is_not_removed(
     """Those of one attempt have no target: ingest would write to a queue that is gone."""
     items = TopicTable(rules_table, dynamodb)
     work = Work(tenant="acme", name="photos", holder="me", due=0)
-    assert items.begin(work)
+    assert items.works.begin(work)
     attributes = {"push-endpoint": "kafka://broker:9092", "persistent": persistent}
     topic = Topic(
         tenant="acme", owner="ann", name="photos", region="eu-west-1", attributes=attributes
@@ -279,7 +279,7 @@ def put_runtime_target(table: str, dynamodb: Any, state: State, name: str = "aud
     )
     task = Task(arn=arn, holder=state, due=0)
     held = Table(table, dynamodb)
-    assert held.begin(task)
+    assert held.tasks.begin(task)
     held.commit(task, target, None)
 
 

@@ -47,7 +47,7 @@ def nothing_is_left(account: Account) -> None:
     assert account.secret_texts() == {}
     assert account.alarms() == {}
     assert account.table.targets() == []
-    assert account.table.tasks() == []
+    assert list(account.table.tasks.all()) == []
 
 
 def only_this_is_there(account: Account, token: str) -> None:
@@ -57,7 +57,7 @@ def only_this_is_there(account: Account, token: str) -> None:
     assert account.secret_texts() == {target.secret: {"auth_token": token}}
     name = target.queue.removesuffix(".fifo")
     assert set(account.alarms()) == {f"{name}-{part}" for part in ALARMS}
-    assert account.table.tasks() == []
+    assert list(account.table.tasks.all()) == []
 
 
 def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: Account) -> None:
@@ -151,7 +151,7 @@ def test_alarms_that_cannot_be_made_again_hold_up_nobody(
     monkeypatch.setattr(targets._alarms, "make", refused)
     with pytest.raises(RuntimeError, match="CloudWatch said no"):
         put(targets)
-    assert account.table.tasks() == []
+    assert list(account.table.tasks.all()) == []
     assert put(account.targets()) == "unchanged"
 
 
@@ -465,4 +465,4 @@ def test_many_callers_at_once_each_get_their_own(account: Account) -> None:
     assert sorted(each.id for each in there) == sorted(names)
     assert account.mapped() == {each.queue for each in there}
     assert account.queues() == {name for each in there for name in (each.queue, each.dead)}
-    assert account.table.tasks() == []
+    assert list(account.table.tasks.all()) == []

@@ -25,9 +25,13 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     created: int
 
     @property
+    def key(self) -> str:
+        return f"{self.tenant}:{self.name}"
+
+    @property
     def partition(self) -> str:
         """The key of its events; one that is created again does not see the old ones."""
-        return f"{self.tenant}:{self.name}:{self.created}"
+        return f"{self.key}:{self.created}"
 
     @property
     def user(self) -> str:

@@ -153,7 +153,7 @@ class RuntimeTargets:
         try:
             wanted = validate(self.runtime, kind, id, given)
         except BucketcastError:
-            self._table.end(task)
+            self._table.tasks.end(task)
             raise
         state: State = "on" if wanted.enabled else "off"
         if there and there.state == state and stored == {**wanted.shown, **wanted.secrets}:
@@ -162,7 +162,7 @@ class RuntimeTargets:
             try:
                 self._alarms.make(there)
             finally:
-                self._table.end(task)
+                self._table.tasks.end(task)
             return Put(there, "unchanged", wanted.notes)
         target = self._planned(arn, kind, id, wanted, there)
         self._make(task, target, wanted, there)
@@ -200,8 +200,7 @@ class RuntimeTargets:
 
     def sweep(self) -> list[str]:
         """Clean up after calls that did not come to their end; the ARNs that were dealt with."""
-        now = self._now()
-        due = [task for task in self._table.tasks() if task.due <= now]
+        due = self._table.tasks.due(self._now())
         return [task.arn for task in due if self._take_over(task)]
 
     def settings(self, target: RuntimeTarget) -> dict[str, str]:
@@ -270,7 +269,7 @@ class RuntimeTargets:
         doomed += [Leftovers("queue", target.queue)] if there is None else []
         doomed += [Leftovers("secret", target.secret)] if target.secret else []
         made = self._task(target.arn, tuple(doomed))
-        if not self._table.begin(made, task):
+        if not self._table.tasks.begin(made, task):
             raise BusyError(_busy(target.arn))
         try:
             if there is None:
@@ -295,10 +294,10 @@ class RuntimeTargets:
         """A task of our own about this target; whoever else is at work on it is waited for."""
         deadline = time.monotonic() + self._timeout
         while True:
-            found = self._table.task(arn)
+            found = self._table.tasks.get(arn)
             mine = self._task(arn)
             if found is None or found.if_empty:
-                if self._table.begin(mine, found):
+                if self._table.tasks.begin(mine, found):
                     return mine
             elif found.due <= self._now():
                 self._take_over(found)
@@ -311,15 +310,15 @@ class RuntimeTargets:
         if task.if_empty:
             return self._remove_if_empty(task)
         mine = self._task(task.arn, task.doomed)
-        return self._table.begin(mine, task) and self._clean(mine)
+        return self._table.tasks.begin(mine, task) and self._clean(mine)
 
     def _remove_if_empty(self, task: Task) -> bool:
         mine = self._task(task.arn)
-        if not self._table.begin(mine, task):
+        if not self._table.tasks.begin(mine, task):
             return False
         target = self._table.target(task.arn)
         if target is None or target.state != "kept":
-            self._table.end(mine)
+            self._table.tasks.end(mine)
             return False
         if self._resources.waiting(target.queue) or self._resources.waiting(target.dead):
             self._leave(mine, target, LOOK_AGAIN_SECONDS)
@@ -342,7 +341,7 @@ class RuntimeTargets:
                     self._resources.remove_queues(each.name, _dead(each.name))
                     self._table.forget_counts(each.name)
         except UnsettledError:
-            self._table.begin(replace(task, due=self._now(GRACE_SECONDS)), task)
+            self._table.tasks.begin(replace(task, due=self._now(GRACE_SECONDS)), task)
             return False
         self._leave(task, self._table.target(task.arn))
         return True
@@ -350,10 +349,10 @@ class RuntimeTargets:
     def _leave(self, task: Task, target: RuntimeTarget | None, pause: int = GRACE_SECONDS) -> None:
         """End a task; where the target is kept, its queue is looked at again after a pause."""
         if target is None or target.state != "kept":
-            self._table.end(task)
+            self._table.tasks.end(task)
             return
         later = Task(arn=task.arn, holder="", due=self._now(pause), if_empty=True)
-        self._table.begin(later, task)
+        self._table.tasks.begin(later, task)
 
     def _task(self, arn: str, doomed: tuple[Leftovers, ...] = ()) -> Task:
         due = self._now(LEASE_SECONDS)

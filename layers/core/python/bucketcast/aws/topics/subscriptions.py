@@ -4,28 +4,22 @@ A subscription is an item of its own, and its topic names it: one transaction wr
 are still as they were read. Ingest reads only the topic.
 """
 
-import random
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from bucketcast.aws.runtime.table import PARTITION, LostTaskError, Table
-from bucketcast.aws.topics.table import TopicTable
-from bucketcast.topics.errors import TopicError, invalid
+from bucketcast.aws.runtime.items import Items, if_same
+from bucketcast.aws.runtime.table import LostTaskError, Table
+from bucketcast.aws.topics.table import TopicTable, until_done
+from bucketcast.topics.errors import invalid
 from bucketcast.topics.model import Topic, TopicArn, missing
 from bucketcast.topics.subscription import MOST_OF_A_TOPIC, Subscription, unknown
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-_BEGIN: Final = "subscription#"
-_TRIES: Final = 20
-_PAUSE_SECONDS: Final = 0.1
-
-_decoder = msgspec.json.Decoder(Subscription)
 
 
 class Subscriptions:
@@ -34,31 +28,18 @@ class Subscriptions:
     def __init__(
         self, table: str, client: "DynamoDBClient", clock: Callable[[], float] = time.time
     ) -> None:
-        self._name = table
-        self._client = client
+        self._items = Items(table, client, "subscription#", Subscription)
         self._table = Table(table, client)
         self._topics = TopicTable(table, client)
         self._clock = clock
 
     def find(self, tenant: str, name: str) -> Subscription | None:
         """Return a tenant's subscription of this name."""
-        answer = self._client.get_item(
-            TableName=self._name, Key=_key(tenant, name), ConsistentRead=True
-        )
-        item = answer.get("Item")
-        return _decoder.decode(item["text"]["S"]) if item else None
+        return self._items.get(f"{tenant}:{name}")
 
     def all(self) -> Iterator[Subscription]:
         """Return all subscriptions, ordered by tenant and name."""
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._name,
-            KeyConditionExpression="#bucket = :bucket AND begins_with(#rule, :begin)",
-            ExpressionAttributeNames={"#bucket": "bucket", "#rule": "rule"},
-            ExpressionAttributeValues={":bucket": {"S": PARTITION}, ":begin": {"S": _BEGIN}},
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from (_decoder.decode(item["text"]["S"]) for item in page["Items"])
+        return self._items.all()
 
     def put(
         self,
@@ -73,7 +54,8 @@ class Subscriptions:
         Raises:
             TopicError: the topic does not exist, or another topic's subscription has the name.
         """
-        for left in reversed(range(_TRIES)):
+
+        def attempt() -> Subscription | None:
             before = self._topics.topic(topic)
             if before is None:
                 raise missing(str(topic))
@@ -98,15 +80,11 @@ class Subscriptions:
                     f"{topic.name} with {len(before.subscriptions)} subscriptions",
                     f"at most {MOST_OF_A_TOPIC} of a topic: delete one first",
                 )
-            after = replace(
-                before,
-                number=before.number + 1,
-                subscriptions=(*before.subscriptions, made.partition),
-            )
-            put = self._put(made, there)
-            if self._transact(topic, [put, self._topics.change(topic, before, after)], left):
-                return made
-        raise _busy(name)
+            put = self._items.put(made.key, made, _if_same(there))
+            listed = self._listed(before, (*before.subscriptions, made.partition))
+            return made if self._is_written(topic, [put, listed]) else None
+
+        return until_done(f"the subscription {name}", attempt)
 
     def delete(
         self, tenant: str, name: str, allow: Callable[[Subscription, Topic | None], None]
@@ -116,56 +94,35 @@ class Subscriptions:
         Raises:
             TopicError: there is none, or `allow` raised it.
         """
-        for left in reversed(range(_TRIES)):
+
+        def attempt() -> bool | None:
             there = self.find(tenant, name)
             if there is None:
                 raise unknown(name)
             arn = there.arn("")
             before = self._topics.topic(arn)
             allow(there, before)
-            changes = [self._delete(there)]
+            changes = [self._items.delete(there.key, _if_same(there))]
             if before and there.partition in before.subscriptions:
                 kept = tuple(each for each in before.subscriptions if each != there.partition)
-                after = replace(before, number=before.number + 1, subscriptions=kept)
-                changes.append(self._topics.change(arn, before, after))
-            if self._transact(arn, changes, left):
-                return
-        raise _busy(name)
+                changes.append(self._listed(before, kept))
+            return self._is_written(arn, changes) or None
 
-    def _put(self, made: Subscription, there: Subscription | None) -> Any:
-        text = msgspec.json.encode(made).decode()
-        item = {**_key(made.tenant, made.name), "text": {"S": text}}
-        return {"Put": {"TableName": self._name, "Item": item, **_if_same(there)}}
+        until_done(f"the subscription {name}", attempt)
 
-    def _delete(self, there: Subscription) -> Any:
-        key = _key(there.tenant, there.name)
-        return {"Delete": {"TableName": self._name, "Key": key, **_if_same(there)}}
+    def _listed(self, topic: Topic, subscriptions: tuple[str, ...]) -> dict[str, Any]:
+        """Return the write that changes which subscriptions a topic names."""
+        after = replace(topic, number=topic.number + 1, subscriptions=subscriptions)
+        return self._topics.change(TopicArn.parse(topic.arn), topic, after)
 
-    def _transact(self, arn: TopicArn, changes: list[Any], left: int) -> bool:
+    def _is_written(self, arn: TopicArn, changes: list[Any]) -> bool:
         """Write all items; return whether nothing had changed meanwhile."""
         try:
             self._table.transact(changes, str(arn))
         except LostTaskError:
-            if left:
-                time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
             return False
         return True
 
 
-def _key(tenant: str, name: str) -> Any:
-    return {"bucket": {"S": PARTITION}, "rule": {"S": f"{_BEGIN}{tenant}:{name}"}}
-
-
 def _if_same(there: Subscription | None) -> dict[str, Any]:
-    names = {"ExpressionAttributeNames": {"#text": "text"}}
-    if there is None:
-        return {"ConditionExpression": "attribute_not_exists(#text)", **names}
-    text = msgspec.json.encode(there).decode()
-    values = {"ExpressionAttributeValues": {":text": {"S": text}}}
-    return {"ConditionExpression": "#text = :text", **names, **values}
-
-
-def _busy(name: str) -> TopicError:
-    return TopicError(
-        "ServiceUnavailable", f"the subscription {name} is changed by other calls: try again"
-    )
+    return if_same("text", {"S": msgspec.json.encode(there).decode()} if there else None)

@@ -14,7 +14,6 @@ names what should exist.
 """
 
 import json
-import random
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -27,7 +26,7 @@ from msgspec.structs import replace
 from bucketcast.arn import Arn
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.runtime.targets import NoRuntimeTargetError, RuntimeTargets
-from bucketcast.aws.topics.table import TopicTable, Work
+from bucketcast.aws.topics.table import TopicTable, Work, until_done
 from bucketcast.errors import ConfigErrors
 from bucketcast.runtime.model import Runtime
 from bucketcast.runtime.validation import validate
@@ -37,8 +36,6 @@ from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import KINDS, Topic, TopicArn
 
 LEASE_SECONDS: Final = 300
-_TRIES: Final = 20
-_PAUSE_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +74,18 @@ class Topics:
             TopicError: the change is invalid.
             BucketcastError: AWS refused, or another call conflicts.
         """
-        self.sweep()
-        for left in reversed(range(_TRIES)):
+
+        def attempt() -> Topic | None:
             there = self._items.topic(arn)
             stored_secrets = self.hidden(there)
             wanted = change(there, stored_secrets)
             topic = self._planned(arn, wanted, there, stored_secrets)
             pushed = self._checked(topic, wanted.given.hidden)
-            if self._made(topic, pushed, wanted.given.hidden, there):
-                return topic
-            self._pause(left)
-        raise _busy(arn)
+            done = self._made(topic, pushed, wanted.given.hidden, there)
+            return topic if done else None
+
+        self.sweep()
+        return until_done(str(arn), attempt)
 
     def delete(self, arn: TopicArn, allow: Callable[[Topic], None]) -> bool:
         """Delete a topic with its waiting events, unless `allow` raises; return whether it existed.
@@ -95,8 +93,8 @@ class Topics:
         Raises:
             TopicError: another call changes it all the time.
         """
-        self.sweep()
-        for left in reversed(range(_TRIES)):
+
+        def attempt() -> bool | None:
             there = self._items.topic(arn)
             if there is None:
                 return False
@@ -104,13 +102,15 @@ class Topics:
             # Events from before a change of its kind are given up, too.
             targets = tuple(str(Arn(id=there.id, type=kind)) for kind in set(KINDS.values()))
             work = self._work(arn, targets, (there.secret,))
-            self._items.begin(work)
-            if self._items.commit(work, there, None):
-                self._settle(work)
-                return True
-            self._items.end(work)
-            self._pause(left)
-        raise _busy(arn)
+            self._items.works.begin(work)
+            if not self._items.commit(work, there, None):
+                self._items.works.end(work)
+                return None
+            self._settle(work)
+            return True
+
+        self.sweep()
+        return until_done(str(arn), attempt)
 
     def hidden(self, topic: Topic | None) -> Mapping[str, str]:
         """Return the attributes of a topic with its credentials."""
@@ -118,8 +118,7 @@ class Topics:
 
     def sweep(self) -> list[str]:
         """Settle unfinished calls; return the names of their topics."""
-        now = self._now()
-        due = [work for work in self._items.works() if work.due <= now]
+        due = self._items.works.due(self._now())
         return [work.name for work in due if self._take_over(work)]
 
     def _planned(
@@ -164,7 +163,7 @@ class Topics:
         before = (there.target_arn, there.secret) if there else ("", "")
         arn = TopicArn(topic.region, topic.tenant, topic.name)
         work = self._work(arn, (before[0], topic.target_arn), (before[1], topic.secret))
-        self._items.begin(work)
+        self._items.works.begin(work)
         try:
             if topic.secret and topic.secret != before[1]:
                 self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
@@ -180,7 +179,7 @@ class Topics:
 
     def _take_over(self, work: Work) -> bool:
         mine = replace(work, due=self._now(LEASE_SECONDS))
-        if not self._items.begin(mine, work):
+        if not self._items.works.begin(mine, work):
             return False
         self._settle(mine)
         return True
@@ -197,7 +196,7 @@ class Topics:
             after = self._items.topic(arn)
             if (after and after.number) == (topic and topic.number):
                 break
-        self._items.end(work)
+        self._items.works.end(work)
 
     def _let_there_be(self, topic: Topic | None, work: Work, made: int) -> None:
         wanted = topic.target_arn if topic else ""
@@ -229,13 +228,5 @@ class Topics:
             secrets=tuple(dict.fromkeys(filter(None, secrets))),
         )
 
-    def _pause(self, left: int) -> None:
-        if left:
-            time.sleep(random.uniform(0, _PAUSE_SECONDS))  # noqa: S311 - no secret
-
     def _now(self, later: int = 0) -> int:
         return round((self._clock() + later) * 1000)
-
-
-def _busy(arn: TopicArn) -> TopicError:
-    return TopicError("ServiceUnavailable", f"{arn} is changed by other calls: try again")
