@@ -13,6 +13,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bucketcast.control import xml
 from bucketcast.control.authentication import AuthenticatedRequest, Authenticator
 from bucketcast.control.errors import S3Error
 from bucketcast.control.signature import canonical
@@ -312,10 +313,10 @@ def test_where_a_bucket_is_may_be_asked_from_anywhere() -> None:
 
 def test_an_error_is_what_s3_writes() -> None:
     error = S3Error("InvalidArgument", "a < b", ArgumentName="x")
-    assert error.document("/a&b", "1F") == (
-        b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>InvalidArgument</Code>'
-        b"<Message>a &lt; b</Message><ArgumentName>x</ArgumentName><Resource>/a&amp;b</Resource>"
-        b"<RequestId>1F</RequestId></Error>"
+    assert xml.written("Error", error.elements("/a&b", "1F")) == (
+        "<Error><Code>InvalidArgument</Code>"
+        "<Message>a &lt; b</Message><ArgumentName>x</ArgumentName><Resource>/a&amp;b</Resource>"
+        "<RequestId>1F</RequestId></Error>"
     )
 
 

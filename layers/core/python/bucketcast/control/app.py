@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bucketcast import telemetry
+from bucketcast.control import xml
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
 from bucketcast.control.proxy import is_about_buckets
@@ -101,7 +102,8 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers["connection"] = "close"
     if error.status == S3Error("InternalError").status:
         telemetry.logger.error("internal error", reason=error.message, request_id=request_id)
-    body = b"" if request.method == "HEAD" else error.document(path, request_id)
+    text = xml.DECLARATION + xml.written("Error", error.elements(path, request_id))
+    body = "" if request.method == "HEAD" else text
     return Response(body, error.status, headers, "application/xml")
 
 

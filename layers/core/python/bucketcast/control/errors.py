@@ -6,7 +6,6 @@ Codes, statuses and messages are S3's where S3 has them, else MinIO's.
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final, NamedTuple
-from xml.sax.saxutils import escape
 
 from bucketcast.errors import BucketcastError
 
@@ -111,14 +110,12 @@ class S3Error(BucketcastError):
         self.more = more
         super().__init__(f"{code}: {self.message}")
 
-    def document(self, resource: str, request_id: str) -> bytes:
-        """Return the response's body."""
-        elements = {
+    def elements(self, resource: str, request_id: str) -> dict[str, str]:
+        """Return the elements of the response's body."""
+        return {
             "Code": self.code,
             "Message": self.message,
             **self.more,
             "Resource": resource,
             "RequestId": request_id,
         }
-        inner = "".join(f"<{name}>{escape(text)}</{name}>" for name, text in elements.items())
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n<Error>{inner}</Error>'.encode()

@@ -1,45 +1,45 @@
-"""Parse untrusted XML with expat: no DOCTYPE, no entities, limited depth.
+"""XML: parse untrusted documents with expat, without DOCTYPE and entities, and write documents."""
 
-Handlers are called in the order of the document, so that its first error is the one reported.
-"""
-
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Final
+from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
+from xml.sax.saxutils import escape
 
 from bucketcast.control.errors import S3Error
 
 MAX_DEPTH: Final = 16
 MAX_BYTES: Final = 8 << 20
 """10,000 configurations as `mc` writes them take 5 MB."""
-Start = Callable[[tuple[str, ...], dict[str, str]], None]
-End = Callable[[tuple[str, ...], str], None]
+DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def read(document: bytes, start: Start, end: End) -> None:
-    """Call `start` with each element and its attributes, and `end` with each and its text.
+def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], None]]) -> None:
+    """Call `parts` with the elements below the root, by their names, each as soon as it ends.
 
-    An element is named by its path from the root, without namespaces.
+    So the first error of a document is the one reported. Names are without their namespaces.
 
     Raises:
-        S3Error: it is invalid, or uses features that only attacks need.
+        S3Error: it is invalid, has another root, or uses features that only attacks need.
     """
-    path: list[str] = []
-    texts: list[list[str]] = []
+    path: list[Element] = []
+    tree = TreeBuilder()
 
-    def started(name: str, attributes: dict[str, str]) -> None:
-        path.append(name.rpartition(":")[2])
-        if len(path) > MAX_DEPTH:
+    def started(name: str, _: Mapping[str, str]) -> None:
+        local = name.rpartition(":")[2]
+        if len(path) == MAX_DEPTH or (not path and local != root):
             raise S3Error("MalformedXML")
-        texts.append([])
-        start(tuple(path), attributes)
+        path.append(tree.start(local, {}))
 
     def ended(_: str) -> None:
-        end(tuple(path), "".join(texts.pop()))
-        path.pop()
-
-    def said(text: str) -> None:
-        texts[-1].append(text)
+        element = path.pop()
+        tree.end(element.tag)
+        if len(path) == 1:
+            path[0].remove(element)  # a document may have ten thousand of them
+            if element.tag in parts:
+                parts[element.tag](element)
 
     def refused(*_: Any) -> None:
         raise S3Error("MalformedXML", "a document with a DOCTYPE is not read")
@@ -48,10 +48,32 @@ def read(document: bytes, start: Start, end: End) -> None:
     parser.buffer_text = True
     parser.StartElementHandler = started
     parser.EndElementHandler = ended
-    parser.CharacterDataHandler = said
+    parser.CharacterDataHandler = tree.data
     parser.StartDoctypeDeclHandler = refused
     parser.EntityDeclHandler = refused
     try:
         parser.Parse(document.strip(), True)  # noqa: FBT003 - expat's own argument
     except expat.ExpatError:
         raise S3Error("MalformedXML") from None
+
+
+def written(name: str, content: Any, namespace: str = "") -> str:
+    """Write an element: a dict as elements in it, a list as elements of its name, else a text.
+
+    Characters that XML cannot hold are left out.
+    """
+    space = f' xmlns="{namespace}"' if namespace else ""
+    return _NOT_XML.sub("", _element(name, content, space))
+
+
+def _element(name: str, content: Any, attributes: str = "") -> str:
+    match content:
+        case list():
+            return "".join([_element(name, each) for each in content])
+        case dict():
+            inner = "".join([_element(key, value) for key, value in content.items()])
+        case bool():
+            inner = str(content).lower()
+        case _:
+            inner = escape(content)
+    return f"<{name}{attributes}>{inner}</{name}>"

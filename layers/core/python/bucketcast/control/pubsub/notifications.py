@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Final
-from xml.sax.saxutils import escape
 
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.table import TopicTable
@@ -41,14 +40,8 @@ class BucketTopics:
         for name in names:
             if name not in _EVENTS:
                 raise invalid("events", repr(name[:100]), ", ".join(_EVENTS))
-        listed = "".join(f"<Event>{_EVENTS[name]}</Event>" for name in dict.fromkeys(names))
-        text = (
-            "<NotificationConfiguration><TopicConfiguration>"
-            f"<Id>{escape(_id(topic))}</Id><Topic>{escape(str(topic))}</Topic>{listed}"
-            "</TopicConfiguration></NotificationConfiguration>"
-        )
-        self._notifications.exists(bucket)
-        self._notifications.put(bucket, text.encode(), user)
+        found = notification.of(str(topic), id=_id(topic), events=(_EVENTS[name] for name in names))
+        self._notifications.add(bucket, found, user)
 
     def unbind(self, bucket: str, topic: TopicArn) -> None:
         """Remove the notification of a topic that `bind` made, if there is one."""

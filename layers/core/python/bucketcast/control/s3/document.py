@@ -7,8 +7,8 @@ between elements are raised at the end: repeats, functions, then targets. Ceph's
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
-from xml.sax.saxutils import escape
+from typing import Any, Final
+from xml.etree.ElementTree import Element
 
 from bucketcast.arn import Arn
 from bucketcast.control import xml
@@ -19,10 +19,7 @@ from bucketcast.topics.notification import Notification
 
 ROOT: Final = "NotificationConfiguration"
 NAMESPACE: Final = "http://s3.amazonaws.com/doc/2006-03-01/"
-_QUEUE: Final = (ROOT, "QueueConfiguration")
-_TOPIC: Final = (ROOT, topics.ELEMENT)
-_RULE: Final = ("Filter", "S3Key", "FilterRule")
-_REFUSED: Final = (ROOT, "CloudFunctionConfiguration")
+_QUEUE: Final = "QueueConfiguration"
 # MinIO's messages: `mc` recognises some of them.
 _EVENT: Final = "A specified event is not supported for notifications."
 _ARN: Final = (
@@ -71,132 +68,107 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     Raises:
         S3Error: its first error, in MinIO's words, or Ceph's about topics.
     """
-    reading = _Reading(region)
-    xml.read(document, reading.start, reading.end)
-    return Document(reading.checked(frozenset(targets)), reading.notifications)
+    queues: list[_Given] = []
+    notifications: list[Notification] = []
+    functions: list[Element] = []
+    parts = {
+        _QUEUE: lambda element: queues.append(_given(element)),
+        topics.ELEMENT: lambda element: notifications.append(topics.read(element)),
+        "CloudFunctionConfiguration": functions.append,
+    }
+    xml.read(document, ROOT, parts)
+    _require_distinct(queues)
+    if functions:
+        raise S3Error("UnsupportedNotification")
+    there = frozenset(targets)
+    return Document([_known(each, there, region) for each in queues], notifications)
 
 
 def written(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
     """Write the document of these configurations as MinIO does, then those of topics as Ceph."""
-    inner = "".join([*map(_written, queues), *map(topics.written, notifications)])
-    return f'<{ROOT} xmlns="{NAMESPACE}">{inner}</{ROOT}>'.encode()
+    content = {
+        _QUEUE: [_content(each) for each in queues],
+        topics.ELEMENT: [topics.content(each) for each in notifications],
+    }
+    return xml.written(ROOT, content, NAMESPACE).encode()
 
 
-def _written(queue: Queue) -> str:
-    rules = "".join(
-        f"<FilterRule><Name>{name}</Name><Value>{escape(value)}</Value></FilterRule>"
-        for name, value in queue.filters
-    )
-    filters = f"<Filter><S3Key>{rules}</S3Key></Filter>" if rules else ""
-    events = "".join(f"<Event>{escape(event)}</Event>" for event in queue.events)
-    return (
-        f"<QueueConfiguration><Id>{escape(queue.id)}</Id>{filters}{events}"
-        f"<Queue>{escape(queue.arn)}</Queue></QueueConfiguration>"
-    )
+def _content(queue: Queue) -> dict[str, Any]:
+    return {
+        "Id": queue.id,
+        "Filter": [{"S3Key": topics.rules(queue.filters)}] if queue.filters else [],
+        "Event": list(queue.events),
+        "Queue": queue.arn,
+    }
 
 
 @dataclass
-class _Open:
-    """A QueueConfiguration that is being parsed."""
+class _Given:
+    """A QueueConfiguration as given, before its ARN is looked up."""
 
     id: str = ""
     arn: Arn | None = None
     events: list[str] = field(default_factory=list)
     filters: list[tuple[str, str]] = field(default_factory=list)
-    name: str = ""
-    value: str = ""
 
 
-class _Reading:
-    """Receives the elements of a document in their order."""
-
-    def __init__(self, region: str) -> None:
-        self._region = region
-        self._open = _Open()
-        self._queues: list[_Open] = []
-        self._unsupported = False
-        self._topic = topics.Reading()
-        self.notifications: list[Notification] = []
-
-    def start(self, path: tuple[str, ...], _: dict[str, str]) -> None:
-        if len(path) == 1 and path[0] != ROOT:
-            raise S3Error("MalformedXML")
-        if path == _QUEUE:
-            self._open = _Open()
-        elif path[:2] == _QUEUE and path[2:] == _RULE:
-            self._open.name = self._open.value = ""
-        elif path == _TOPIC:
-            self._topic = topics.Reading()
-        elif path[:2] == _TOPIC:
-            self._topic.start(path[2:])
-
-    def end(self, path: tuple[str, ...], text: str) -> None:
-        if path == _QUEUE:
-            self._end_queue()
-        elif path[:2] == _QUEUE:
-            self._end_part(path[2:], text)
-        elif path == _TOPIC:
-            self.notifications.append(self._topic.ended())
-        elif path[:2] == _TOPIC:
-            self._topic.end(path[2:], text)
-        elif path == _REFUSED:
-            self._unsupported = True
-
-    def checked(self, targets: frozenset[str]) -> list[Queue]:
-        seen: set[object] = set()
-        for each in self._queues:
-            what = (each.id, tuple(each.filters), tuple(each.events))
-            # An ARN with a region repeats one without.
-            same = {(what, str(each.arn or "")), (what, each.arn.plain if each.arn else "")}
-            if not seen.isdisjoint(same):
-                raise S3Error("InvalidArgument", _QUEUE_TWICE)
-            seen.add((what, str(each.arn or "")))
-        if self._unsupported:
-            raise S3Error("UnsupportedNotification")
-        return [self._known(each, targets) for each in self._queues]
-
-    def _known(self, each: _Open, targets: frozenset[str]) -> Queue:
-        if each.arn is None:
-            raise S3Error("InvalidArgument", _ARN)
-        if each.arn.region not in ("", self._region):
-            raise S3Error("InvalidArgument", _REGION)
-        if each.arn.plain not in targets:
-            raise S3Error("InvalidArgument", _ARN)
-        return Queue(each.arn.plain, tuple(each.events), tuple(each.filters), each.id)
-
-    def _end_queue(self) -> None:
-        if not self._open.events:
-            raise S3Error("MalformedXML")
-        if len(set(self._open.events)) != len(self._open.events):
-            raise S3Error("InvalidArgument", _EVENT_TWICE)
-        self._queues.append(self._open)
-
-    def _end_part(self, inside: tuple[str, ...], text: str) -> None:
-        match inside:
-            case ("Id",):
-                self._open.id = text
-            case ("Event",):
+def _given(element: Element) -> _Given:
+    found = _Given()
+    for part in element:
+        text = part.text or ""
+        match part.tag:
+            case "Id":
+                found.id = text
+            case "Event":
                 if text not in names.SINGLES and text not in names.FAMILIES:
                     raise S3Error("InvalidArgument", _EVENT)
-                self._open.events.append(text)
-            case ("Queue",):
-                try:
-                    self._open.arn = Arn.parse(text)
-                except ValueError:
-                    raise S3Error("InvalidArgument", _ARN) from None
-            case (*parents, "Name") if tuple(parents) == _RULE:
-                if text not in ("prefix", "suffix"):
-                    raise S3Error("InvalidArgument", _FILTER_NAME)
-                self._open.name = text
-            case (*parents, "Value") if tuple(parents) == _RULE:
-                self._open.value = text
-            case _ if inside == _RULE:
-                self._end_rule()
+                found.events.append(text)
+            case "Queue":
+                found.arn = _arn(text)
+            case "Filter":
+                for rule in part.iterfind("S3Key/FilterRule"):
+                    found.filters.append(_filter(rule, found.filters))
+    if not found.events:
+        raise S3Error("MalformedXML")
+    if len(set(found.events)) != len(found.events):
+        raise S3Error("InvalidArgument", _EVENT_TWICE)
+    return found
 
-    def _end_rule(self) -> None:
-        name = self._open.name
-        if not name:
-            raise S3Error("InvalidArgument", _FILTER_NAME)
-        if any(name == given for given, _ in self._open.filters):
-            raise S3Error("InvalidArgument", _FILTER_TWICE.format(name))
-        self._open.filters.append((name, self._open.value))
+
+def _arn(text: str) -> Arn:
+    try:
+        return Arn.parse(text)
+    except ValueError:
+        raise S3Error("InvalidArgument", _ARN) from None
+
+
+def _filter(rule: Element, before: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    said = [part.text for part in rule.iterfind("Name")]
+    if not said or not {"prefix", "suffix"}.issuperset(said):
+        raise S3Error("InvalidArgument", _FILTER_NAME)
+    parts = {part.tag: part.text or "" for part in rule}
+    name = parts["Name"]
+    if any(name == given for given, _ in before):
+        raise S3Error("InvalidArgument", _FILTER_TWICE.format(name))
+    return name, parts.get("Value", "")
+
+
+def _require_distinct(queues: Iterable[_Given]) -> None:
+    seen: set[object] = set()
+    for each in queues:
+        what = (each.id, tuple(each.filters), tuple(each.events))
+        # An ARN with a region repeats one without.
+        same = {(what, str(each.arn or "")), (what, each.arn.plain if each.arn else "")}
+        if not seen.isdisjoint(same):
+            raise S3Error("InvalidArgument", _QUEUE_TWICE)
+        seen.add((what, str(each.arn or "")))
+
+
+def _known(each: _Given, targets: frozenset[str], region: str) -> Queue:
+    if each.arn is None:
+        raise S3Error("InvalidArgument", _ARN)
+    if each.arn.region not in ("", region):
+        raise S3Error("InvalidArgument", _REGION)
+    if each.arn.plain not in targets:
+        raise S3Error("InvalidArgument", _ARN)
+    return Queue(each.arn.plain, tuple(each.events), tuple(each.filters), each.id)

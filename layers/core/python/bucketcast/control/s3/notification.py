@@ -36,6 +36,7 @@ from bucketcast.rules import Rule, patterns
 from bucketcast.telemetry import logger
 from bucketcast.topics import notification
 from bucketcast.topics.model import is_topics_target
+from bucketcast.topics.notification import Notification
 
 QUERY: Final = "notification"
 _ONE: Final = "notification-id"
@@ -149,22 +150,38 @@ class Notifications:
         with _answered():
             there = deployed.find(self._stack, self._aws)
             given = document.read(text, _for_queues(there), self._region)
-            rules = Rules(there.rules_table, self._aws.dynamodb)
-            logs = AccessEvents(there, self._aws)
+            self._store(there, bucket, given, user, whole=whole)
 
-            def edit(stored: list[Rule]) -> list[Rule]:
-                wanted = conversion.exchanged(bucket, given, stored, whole=whole)
-                _check_supported(wanted, stored, there)
-                return wanted
+    def add(self, bucket: str, given: Notification, user: User) -> None:
+        """Store one notification of a topic beside the bucket's others.
 
-            with aws_errors():
-                stored = rules.in_order(bucket)
-                given = self._bound(bucket, given, stored, user, there, whole=whole)
-                require_logged(edit(stored), stored, lambda: logs.are_on(bucket))
-            if not given.empty:
-                self._attach(there, bucket)
-            with aws_errors():
-                rules.change(bucket, edit)
+        Raises:
+            S3Error: as for `put`, or the bucket does not exist.
+        """
+        self.exists(bucket)
+        with _answered():
+            there = deployed.find(self._stack, self._aws)
+            self._store(there, bucket, Document([], [given]), user)
+
+    def _store(
+        self, there: Deployed, bucket: str, given: Document, user: User, *, whole: bool = False
+    ) -> None:
+        rules = Rules(there.rules_table, self._aws.dynamodb)
+        logs = AccessEvents(there, self._aws)
+
+        def edit(stored: list[Rule]) -> list[Rule]:
+            wanted = conversion.exchanged(bucket, given, stored, whole=whole)
+            _check_supported(wanted, stored, there)
+            return wanted
+
+        with aws_errors():
+            stored = rules.in_order(bucket)
+            given = self._bound(bucket, given, stored, user, there, whole=whole)
+            require_logged(edit(stored), stored, lambda: logs.are_on(bucket))
+        if not given.empty:
+            self._attach(there, bucket)
+        with aws_errors():
+            rules.change(bucket, edit)
         self._follow(there, bucket)
 
     def attach(self, bucket: str) -> None:
@@ -177,7 +194,7 @@ class Notifications:
         with _answered():
             self._attach(deployed.find(self._stack, self._aws), bucket)
 
-    def _attach(self, there: deployed.Deployed, bucket: str) -> None:
+    def _attach(self, there: Deployed, bucket: str) -> None:
         buckets = Attachments(there, self._aws)
         if not (status := buckets.look(bucket)).via and not status.by_deploy:
             buckets.attach(bucket, "sqs")
@@ -222,7 +239,7 @@ class Notifications:
         ]
         return Document(given.queues, bound)
 
-    def _follow(self, there: deployed.Deployed, bucket: str) -> None:
+    def _follow(self, there: Deployed, bucket: str) -> None:
         """Update the trail for the new rules; its errors do not undo the rules."""
         try:
             AccessEvents(there, self._aws).follow(bucket)

@@ -1,8 +1,8 @@
 """Ceph's `TopicConfiguration` as XML, parsed with RGW's checks and written as by RGW."""
 
-from collections.abc import Iterable
-from typing import Final
-from xml.sax.saxutils import escape
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from xml.etree.ElementTree import Element
 
 from bucketcast.control.errors import S3Error
 from bucketcast.topics import notification
@@ -13,91 +13,78 @@ from bucketcast.topics.notification import Notification, WrongFilterError
 ELEMENT: Final = "TopicConfiguration"
 _FILTERS: Final = ("S3Key", "S3Metadata", "S3Tags")
 _RULE: Final = "FilterRule"
+Pairs = list[tuple[str, str]]
 
 
-class Reading:
-    """Receives the elements of one `TopicConfiguration` in order; paths are relative to it."""
+def read(element: Element) -> Notification:
+    """Return the notification of an element; its first error is the one reported.
 
-    def __init__(self) -> None:
-        self._id: str | None = None
-        self._topic: str | None = None
-        self._events: list[str] = []
-        self._filters: dict[str, list[tuple[str, str]]] = {name: [] for name in _FILTERS}
-        self._rule: dict[str, str] = {}
-
-    def start(self, path: tuple[str, ...]) -> None:
-        """Handle the start of an element."""
-        if path[-1] == _RULE:
-            self._rule = {}
-
-    def end(self, path: tuple[str, ...], text: str) -> None:
-        """Handle the end of an element with its text.
-
-        Raises:
-            S3Error: it is invalid.
-        """
-        match path:
-            case ("Id",):
+    Raises:
+        S3Error: it is incomplete or invalid.
+    """
+    id_ = topic = ""
+    events: list[str] = []
+    filters: dict[str, Pairs] = {name: [] for name in _FILTERS}
+    for part in element:
+        text = part.text or ""
+        match part.tag:
+            case "Id":
                 if not text:
                     raise S3Error("InvalidArgument", "Id: found an empty one; leave it out or say")
-                self._id = text
-            case ("Topic",):
-                self._topic = _topic(text)
-            case ("Event",):
-                self._events.append(text)
-            case ("Filter", name, "FilterRule", part) if name in _FILTERS:
-                self._rule[part] = text
-            case ("Filter", name, "FilterRule") if name in _FILTERS:
-                self._filters[name].append(self._pair(name))
-
-    def ended(self) -> Notification:
-        """Return the parsed notification.
-
-        Raises:
-            S3Error: it is incomplete or invalid.
-        """
-        if self._topic is None:
-            raise S3Error("MalformedXML", f"{ELEMENT}: found no Topic")
-        try:
-            return notification.of(
-                self._topic,
-                id=self._id or "",
-                events=self._events,
-                key=self._filters["S3Key"],
-                metadata=self._filters["S3Metadata"],
-                tags=self._filters["S3Tags"],
-            )
-        except WrongFilterError as error:
-            raise S3Error("InvalidArgument", f"{ELEMENT} {self._id or ''}: {error}") from None
-
-    def _pair(self, name: str) -> tuple[str, str]:
-        if not {"Name", "Value"} <= self._rule.keys():
-            raise S3Error("MalformedXML", f"{name}: found a {_RULE} without Name or Value")
-        pair = (self._rule["Name"], self._rule["Value"])
-        if name == "S3Key":
-            known = notification.KEY_FILTERS
-            if pair[0] not in known or any(pair[0] == given for given, _ in self._filters[name]):
-                allowed = f"allowed are {', '.join(known)}, each once"
-                raise S3Error("MalformedXML", f"{name}: found {pair[0]!r}; {allowed}")
-        return pair
+                id_ = text
+            case "Topic":
+                topic = _topic(text)
+            case "Event":
+                events.append(text)
+            case "Filter":
+                _read_filters(part, filters)
+    if not topic:
+        raise S3Error("MalformedXML", f"{ELEMENT}: found no Topic")
+    try:
+        return notification.of(
+            topic,
+            id=id_,
+            events=events,
+            key=filters["S3Key"],
+            metadata=filters["S3Metadata"],
+            tags=filters["S3Tags"],
+        )
+    except WrongFilterError as error:
+        raise S3Error("InvalidArgument", f"{ELEMENT} {id_}: {error}") from None
 
 
-def written(given: Notification) -> str:
-    """Write the element as RGW does."""
+def _read_filters(element: Element, found: Mapping[str, Pairs]) -> None:
+    for kind in element:
+        for rule in kind.iterfind(_RULE) if kind.tag in found else ():
+            found[kind.tag].append(_pair(kind.tag, rule, found[kind.tag]))
+
+
+def _pair(kind: str, rule: Element, before: Pairs) -> tuple[str, str]:
+    said = {part.tag: part.text or "" for part in rule}
+    if not {"Name", "Value"} <= said.keys():
+        raise S3Error("MalformedXML", f"{kind}: found a {_RULE} without Name or Value")
+    name, known = said["Name"], notification.KEY_FILTERS
+    if kind == "S3Key" and (name not in known or any(name == given for given, _ in before)):
+        allowed = f"allowed are {', '.join(known)}, each once"
+        raise S3Error("MalformedXML", f"{kind}: found {name!r}; {allowed}")
+    return name, said["Value"]
+
+
+def content(given: Notification) -> dict[str, Any]:
+    """Return the content of the element as RGW writes it."""
     parts = zip(_FILTERS, (given.key, given.metadata, given.tags), strict=True)
-    filters = "".join(f"<{name}>{_rules(pairs)}</{name}>" for name, pairs in parts if pairs)
-    events = "".join(f"<Event>{escape(event)}</Event>" for event in given.events)
-    return (
-        f"<{ELEMENT}><Id>{escape(given.id)}</Id><Topic>{escape(given.topic)}</Topic>"
-        f"{f'<Filter>{filters}</Filter>' if filters else ''}{events}</{ELEMENT}>"
-    )
+    filters = {name: rules(pairs) for name, pairs in parts if pairs}
+    return {
+        "Id": given.id,
+        "Topic": given.topic,
+        "Filter": [filters] if filters else [],
+        "Event": list(given.events),
+    }
 
 
-def _rules(pairs: Iterable[tuple[str, str]]) -> str:
-    return "".join(
-        f"<{_RULE}><Name>{escape(name)}</Name><Value>{escape(value)}</Value></{_RULE}>"
-        for name, value in pairs
-    )
+def rules(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the content of a filter with these names and values."""
+    return {_RULE: [{"Name": name, "Value": value} for name, value in pairs]}
 
 
 def _topic(text: str) -> str:

@@ -1,19 +1,16 @@
 """Responses in XML: elements in Ceph's order, errors in SNS's format."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
+from bucketcast.control import xml
 from bucketcast.control.errors import Refusal
 from bucketcast.topics.model import Topic
 
 _NAMESPACE: Final = "https://sns.amazonaws.com/doc/2010-03-31/"
 _INHERITED: Final = "None"
-_NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-Tree = str | Mapping[str, Any] | list[Any]
 
 
 def created(topic: Topic, request_id: str) -> bytes:
@@ -50,9 +47,7 @@ def refused(what: Refusal) -> bytes:
         "Code": what.code,
         "Message": what.message,
     }
-    return _document(
-        "ErrorResponse", {"Error": error, "RequestId": what.request_id}, namespace=_NAMESPACE
-    )
+    return _document("ErrorResponse", {"Error": error, "RequestId": what.request_id})
 
 
 def endpoint(topic: Topic) -> dict[str, str | bool]:
@@ -95,21 +90,5 @@ def _response(
     return _document(f"{action}Response", {**inner, **metadata}, namespace)
 
 
-def _document(root: str, inner: Mapping[str, Any], namespace: str) -> bytes:
-    space = f' xmlns="{namespace}"' if namespace else ""
-    text = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root}{space}>{_written(inner)}</{root}>'
-    return text.encode("utf-8", "replace")
-
-
-def _written(tree: Mapping[str, Any]) -> str:
-    return "".join(_element(name, value) for name, value in tree.items())
-
-
-def _element(name: str, value: Any) -> str:
-    if isinstance(value, list):
-        return "".join(_element(name, each) for each in value)
-    if isinstance(value, Mapping):
-        return f"<{name}>{_written(value)}</{name}>"
-    if isinstance(value, bool):
-        return f"<{name}>{str(value).lower()}</{name}>"
-    return f"<{name}>{escape(_NOT_XML.sub('', str(value)))}</{name}>"
+def _document(root: str, content: Mapping[str, Any], namespace: str = _NAMESPACE) -> bytes:
+    return (xml.DECLARATION + xml.written(root, content, namespace)).encode()
