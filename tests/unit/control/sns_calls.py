@@ -16,9 +16,9 @@ from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics
 from bucketcast.control.app import build
 from bucketcast.control.authentication import Authenticator
-from bucketcast.control.sns.actions import Actions
+from bucketcast.control.secure import SecureCalls, secure
 from bucketcast.control.sns.routes import Sns
-from bucketcast.control.sns.secure import SecureCalls, secure
+from bucketcast.control.user_topics import UserTopics
 from bucketcast.control.users import Account as Known
 from bucketcast.control.users import User
 from tests.unit.control.requests import REGION, Wire
@@ -54,8 +54,8 @@ class Server:
         table = account.table._name
         self.account = account
         self.items = TopicTable(table, account.dynamodb)
-        actions = Actions(self.items, self.topics, REGION)
-        self.app = build(Sns(Authenticator(find, REGION), actions, secure(told), _nothing))
+        topics = UserTopics(self.items, self.topics, REGION)
+        self.app = build(Sns(Authenticator(find, REGION), secure(told), _nothing, topics))
 
     def topics(self) -> Topics:
         account = self.account

@@ -79,11 +79,8 @@ def test_who_waits_for_leave_is_not_waited_for_and_the_connection_ends() -> None
 
 def drained(body: bytes, **headers: str) -> int:
     sender = Sender(body, 1_000)
-    asyncio.run(
-        RequestStream(sender).drain(
-            {name.replace("_", "-"): text for name, text in headers.items()}
-        )
-    )
+    named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    asyncio.run(RequestStream({"headers": named}, sender).drain())
     return sender.read
 
 

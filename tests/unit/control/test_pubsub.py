@@ -15,8 +15,8 @@ from bucketcast.control.app import build
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.pubsub.actions import PubsubActions
 from bucketcast.control.pubsub.routes import Pubsub
-from bucketcast.control.sns.actions import Actions
-from bucketcast.control.sns.secure import secure
+from bucketcast.control.secure import secure
+from bucketcast.control.user_topics import UserTopics
 from bucketcast.control.users import Account as Known
 from bucketcast.topics.subscription import MOST_OF_A_TOPIC
 from tests.unit.control.requests import REGION
@@ -41,11 +41,11 @@ class Calls(Server):
 
         self.events = StoredEvents(make_events_table(account.dynamodb), account.dynamodb, 7)
         self.subscriptions = Subscriptions(account.table_name, account.dynamodb)
-        actions = Actions(self.items, self.topics, REGION, lambda: self.most)
+        topics = UserTopics(self.items, self.topics, REGION, lambda: self.most)
         buckets: Any = None
-        pubsub = PubsubActions(actions, self.subscriptions, lambda: self.events, buckets, REGION)
+        actions = PubsubActions(topics, self.subscriptions, lambda: self.events, buckets)
         gate = Authenticator(find, REGION)
-        self.app = build(Pubsub(gate, pubsub, secure("never"), lambda: self.is_on, _nothing))
+        self.app = build(Pubsub(gate, secure("never"), _nothing, actions, lambda: self.is_on))
 
     def __call__(self, method: str, path: str, *, user: str = "ANN", **given: str) -> Any:
         """The answer's status and document."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.control.sns.secure import secure
+from bucketcast.control.secure import secure
 from bucketcast.topics.model import Topic, TopicArn
 from bucketcast.topics.permissions import PUBLISH, may
 from tests.unit.control.sns_calls import USERS, Server

@@ -3,7 +3,7 @@
 import click
 
 from bucketcast.cli.output import Output, shared
-from bucketcast.control.sns.secure import CHOICES, SecureCalls
+from bucketcast.control.secure import CHOICES, SecureCalls
 from bucketcast.errors import BucketcastError
 
 PORT = 9100

@@ -13,11 +13,11 @@ from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Change, Wanted
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
+from bucketcast.control.certificate import certificate
 from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import document
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.s3.topic_lookup import TopicLookup
-from bucketcast.control.sns.certificate import certificate
 from bucketcast.control.users import User
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import ceph

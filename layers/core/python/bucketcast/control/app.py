@@ -10,10 +10,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bucketcast import telemetry
 from bucketcast.control import xml
 from bucketcast.control.authentication import Authenticator
-from bucketcast.control.errors import S3Error
+from bucketcast.control.errors import S3Error, as_s3_error
 from bucketcast.control.proxy import is_about_buckets
 from bucketcast.control.request import RawRequest
 from bucketcast.control.request_body import ClientDisconnected, RequestStream
@@ -44,14 +43,11 @@ class S3:
         self._objects = objects
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        stream = RequestStream(receive)
+        stream = RequestStream(scope, receive)
         try:
             await self._answer(scope, stream, send)
         except S3Error:
-            headers = {
-                name.decode("latin-1"): each.decode("latin-1") for name, each in scope["headers"]
-            }
-            await stream.drain(headers)
+            await stream.drain()
             raise
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,10 +73,9 @@ def build(s3: ASGIApp, routes: Sequence[BaseRoute] = ()) -> Starlette:
             Mount("/", app=s3),
         ],
         exception_handlers={
-            S3Error: _refused,
             ClientDisconnected: _gone,
-            BucketcastError: _unable,
-            Exception: _broken,
+            BucketcastError: _refused,
+            Exception: _refused,
         },
     )
     app.router.redirect_slashes = False
@@ -92,31 +87,18 @@ async def _alive(_: Request) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, S3Error)  # noqa: S101 - for mypy: it is registered for no other
     request_id = f"{time.time_ns():X}"
+    shown = as_s3_error(error, request_id)
     path = request.scope["raw_path"].decode("latin-1")
     headers = {"x-amz-request-id": request_id, "server": "Bucketcast"}
     unread = request.headers.get("content-length", "0")
     if "expect" in request.headers or not unread.isdecimal() or int(unread) > _LEFT_UNREAD:
         # The rest of the body would be read as the next request.
         headers["connection"] = "close"
-    if error.status == S3Error("InternalError").status:
-        telemetry.logger.error("internal error", reason=error.message, request_id=request_id)
-    text = xml.DECLARATION + xml.written("Error", error.elements(path, request_id))
+    text = xml.DECLARATION + xml.written("Error", shown.elements(path, request_id))
     body = "" if request.method == "HEAD" else text
-    return Response(body, error.status, headers, "application/xml")
+    return Response(body, shown.status, headers, "application/xml")
 
 
 async def _gone(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
-
-
-async def _unable(request: Request, error: Exception) -> Response:
-    """Answer an internal error, mostly of AWS: details go to the log, not to the caller."""
-    telemetry.logger.error("AWS cannot be reached", reason=str(error))
-    return await _refused(request, S3Error("ServiceUnavailable"))
-
-
-async def _broken(request: Request, error: Exception) -> Response:
-    telemetry.logger.error("internal error", exc_info=error)
-    return await _refused(request, S3Error("InternalError"))

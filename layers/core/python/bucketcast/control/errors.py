@@ -5,9 +5,10 @@ Codes, statuses and messages are S3's where S3 has them, else MinIO's.
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Final, NamedTuple
+from typing import Final
 
 from bucketcast.errors import BucketcastError
+from bucketcast.telemetry import logger
 
 _BAD: Final = HTTPStatus.BAD_REQUEST
 _FORBIDDEN: Final = HTTPStatus.FORBIDDEN
@@ -91,15 +92,6 @@ _KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
 }
 
 
-class Refusal(NamedTuple):
-    """An error response of any API."""
-
-    status: HTTPStatus
-    code: str
-    message: str
-    request_id: str
-
-
 class S3Error(BucketcastError):
     """An error response; `more` are further elements."""
 
@@ -119,3 +111,14 @@ class S3Error(BucketcastError):
             "Resource": resource,
             "RequestId": request_id,
         }
+
+
+def as_s3_error(error: Exception, request_id: str) -> S3Error:
+    """Return what a client reads of an error; details of AWS's errors and ours are only logged."""
+    if isinstance(error, S3Error):
+        return error
+    if isinstance(error, BucketcastError):
+        logger.error("AWS cannot be reached", reason=str(error))
+        return S3Error("ServiceUnavailable")
+    logger.error("internal error", exc_info=error, request_id=request_id)
+    return S3Error("InternalError")

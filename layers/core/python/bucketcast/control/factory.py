@@ -26,9 +26,9 @@ from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.s3.topic_lookup import TopicLookup
-from bucketcast.control.sns.actions import Actions
+from bucketcast.control.secure import SecureCalls, secure
 from bucketcast.control.sns.routes import Sns
-from bucketcast.control.sns.secure import SecureCalls, secure
+from bucketcast.control.user_topics import UserTopics
 from bucketcast.control.users import Account, AccountCache
 
 _REGION: Final = "us-east-1"
@@ -72,18 +72,17 @@ def create_app(
     s3 = S3(gate, answers, on, objects="" if objects else endpoint)
     topics = TopicTable(table, aws.dynamodb)
     has = Deployment(stack, aws)
-    actions = Actions(topics, lambda: topics_of(stack, table, aws), region, has.topics_per_user)
-    pubsub = PubsubActions(
-        actions,
+    user_topics = UserTopics(
+        topics, lambda: topics_of(stack, table, aws), region, has.topics_per_user
+    )
+    actions = PubsubActions(
+        user_topics,
         Subscriptions(table, aws.dynamodb),
         has.events,
         BucketTopics(notifications, Rules(table, aws.dynamodb), topics),
-        region,
     )
     is_secure = secure(secure_calls)
-    app = build(
-        Sns(gate, actions, is_secure, Pubsub(gate, pubsub, is_secure, has.pull, s3)),
-        Admin(gate, known, stack, aws).routes(),
-    )
+    pubsub = Pubsub(gate, is_secure, s3, actions, has.pull)
+    app = build(Sns(gate, is_secure, pubsub, user_topics), Admin(gate, known, stack, aws).routes())
     app.state.listen = listen
     return app

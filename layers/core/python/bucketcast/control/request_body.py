@@ -93,7 +93,8 @@ class RequestBody:
 class RequestStream:
     """The messages after the headers, and whether the last has been received."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, scope: Mapping[str, Any], receive: Receive) -> None:
+        self._headers = dict(scope["headers"])
         self._receive = receive
         self._ended = False
 
@@ -102,13 +103,13 @@ class RequestStream:
         self._ended = message["type"] == "http.disconnect" or not message.get("more_body", False)
         return message
 
-    async def drain(self, headers: Mapping[str, str]) -> None:
+    async def drain(self) -> None:
         """Drop the rest of a refused body, if it is not too large.
 
         A client that is still sending when the connection is closed never reads the response.
         """
-        length = headers.get("content-length", "")
-        if "expect" in headers or not length.isdecimal() or int(length) > _DRAINED:
+        length = self._headers.get(b"content-length", b"")
+        if b"expect" in self._headers or not length.isdigit() or int(length) > _DRAINED:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN_SECONDS):

@@ -12,7 +12,7 @@ from bucketcast.aws.deployed import Deployed
 from bucketcast.control.factory import create_app
 from bucketcast.control.listen.api import Listen
 from bucketcast.control.protocol import Protocol
-from bucketcast.control.sns.secure import SecureCalls
+from bucketcast.control.secure import SecureCalls
 from bucketcast.telemetry import logger
 
 _BACKLOG: Final = 1_024

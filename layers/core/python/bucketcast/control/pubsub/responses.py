@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from bucketcast.aws.topics.stored_events import Page
-from bucketcast.control.errors import Refusal
 from bucketcast.control.sns.responses import endpoint
+from bucketcast.control.topic_api import Refusal
 from bucketcast.topics.model import Topic
 from bucketcast.topics.subscription import Subscription, name_of
 

@@ -1,69 +1,47 @@
 """`POST /`: authenticated calls about topics; all other calls of the path are S3's."""
 
-import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from starlette.types import ASGIApp, Scope
 
-from starlette.types import ASGIApp, Receive, Scope, Send
-
-from bucketcast.aws.clients import aws_errors
-from bucketcast.control.authentication import LARGEST_FORM, AuthenticatedRequest, Authenticator
-from bucketcast.control.request_body import RequestStream
+from bucketcast.control.authentication import LARGEST_FORM, Authenticator
 from bucketcast.control.signature.claims import UNSIGNED
 from bucketcast.control.sns import responses
-from bucketcast.control.sns.actions import Actions, SnsCall
+from bucketcast.control.sns.actions import Actions
 from bucketcast.control.sns.form import Form
-from bucketcast.control.topic_calls import Format, respond
+from bucketcast.control.topic_api import IsSecure, Refusal, TopicApi, TopicCall
+from bucketcast.control.user_topics import UserTopics
 from bucketcast.topics.errors import TopicError
 
-SERVICES: Final = ("sns", "s3")
-_XML: Final = Format("application/xml", responses.refused)
 
-
-class Sns:
+class Sns(TopicApi):
     """Answers topic calls; all others go to `others`."""
 
+    services = ("sns", "s3")
+    media_type = "application/xml"
+    max_bytes = LARGEST_FORM
+
     def __init__(
-        self,
-        gate: Authenticator,
-        actions: Actions,
-        is_secure: Callable[[Mapping[str, Any], Mapping[str, str]], bool],
-        others: ASGIApp,
+        self, gate: Authenticator, is_secure: IsSecure, others: ASGIApp, topics: UserTopics
     ) -> None:
-        self._gate = gate
-        self._actions = actions
-        self._is_secure = is_secure
-        self._others = others
+        super().__init__(gate, is_secure, others)
+        self._actions = Actions(topics)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._is_ours(scope):
-            await self._others(scope, receive, send)
-            return
-        await respond(scope, receive, send, self._answer, _XML)
-
-    def _is_ours(self, scope: Scope) -> bool:
+    def is_own(self, scope: Scope) -> bool:
         """Return whether it is a POST without a bucket, which S3 does not have."""
-        if scope["type"] != "http" or scope["method"] != "POST" or scope["raw_path"] != b"/":
+        if scope["method"] != "POST" or scope["raw_path"] != b"/":
             return False
-        return not self._gate.read(scope).bucket
+        return not self.gate.read(scope).bucket
 
-    async def _answer(self, scope: Scope, wire: RequestStream, request_id: str) -> bytes:
-        admitted = await self._gate.admit(scope, wire, SERVICES)
-        body = await admitted.body.read(LARGEST_FORM)
-        form = _form(admitted, body.strip())
-        secure = self._is_secure(scope, admitted.call.headers)
-        call = SnsCall(admitted.user, form, secure, request_id)
-        return await asyncio.to_thread(self._done, call)
+    def run(self, call: TopicCall) -> bytes:
+        return self._actions(call, _form(call))
 
-    def _done(self, call: SnsCall) -> bytes:
-        with aws_errors():
-            return self._actions(call)
+    def refused(self, what: Refusal) -> bytes:
+        return responses.refused(what)
 
 
-def _form(admitted: AuthenticatedRequest, body: bytes) -> Form:
+def _form(call: TopicCall) -> Form:
     """Return the form from query and body; a presigned call's body is unsigned, so not used."""
-    is_signed = admitted.body.payload.digest != UNSIGNED
-    if body and "X-Amz-Signature" in admitted.call.params and not is_signed:
+    request, body = call.request, call.body.strip()
+    is_signed = call.admitted.body.payload.digest != UNSIGNED
+    if body and "X-Amz-Signature" in request.params and not is_signed:
         raise TopicError("AccessDenied", "a presigned call signs no form: say all in the URL")
-    query = admitted.call.query.encode("latin-1")
-    return Form.parse(b"&".join(filter(None, (query, body))))
+    return Form.parse(b"&".join(filter(None, (request.query.encode("latin-1"), body))))

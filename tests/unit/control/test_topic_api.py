@@ -9,23 +9,26 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bucketcast.control.errors import S3Error
-from bucketcast.control.pubsub import responses as pubsub
-from bucketcast.control.request_body import ClientDisconnected, RequestStream
-from bucketcast.control.sns import responses as sns
-from bucketcast.control.topic_calls import Format, respond
+from bucketcast.control.pubsub.routes import Pubsub
+from bucketcast.control.request_body import ClientDisconnected
+from bucketcast.control.secure import secure
+from bucketcast.control.sns.routes import Sns
+from bucketcast.control.topic_api import TopicApi, TopicCall
 from bucketcast.errors import BucketcastError
 from bucketcast.topics.errors import TopicError
+from tests.unit.control.requests import gate, scope_of, signed
 
-XML, JSON = Format("application/xml", sns.refused), Format("application/json", pubsub.refused)
 SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
 
 
 class Call:
-    """A call whose action raises an error, or returns a document."""
+    """A call whose action raises an error, or returns a document; None where the API is off."""
 
-    def __init__(self, does: Exception | bytes | None, form: Format, method: str = "POST") -> None:
+    def __init__(self, does: Exception | bytes | None, kind: Any, method: str = "POST") -> None:
         self.sent: list[MutableMapping[str, Any]] = []
-        scope = {"type": "http", "method": method, "headers": [(b"content-length", b"4")]}
+        self.is_passed_on = False
+        target = "/" if kind is Sns else "/topics"
+        scope = scope_of(signed(method, target, b"left"))
         self.unread = [{"type": "http.request", "body": b"left", "more_body": False}]
 
         async def receive() -> MutableMapping[str, Any]:
@@ -34,12 +37,22 @@ class Call:
         async def send(message: MutableMapping[str, Any]) -> None:
             self.sent.append(message)
 
-        async def answer(_: Any, __: RequestStream, ___: str) -> bytes | None:
-            if isinstance(does, Exception):
-                raise does
-            return does
+        async def others(*_: Any) -> None:
+            self.is_passed_on = True
 
-        self.answered = asyncio.run(respond(scope, receive, send, answer, form))
+        class Api(kind):  # type: ignore[misc]
+            def __init__(self) -> None:
+                TopicApi.__init__(self, gate(), secure("never"), others)
+
+            async def is_on(self) -> bool:
+                return does is not None
+
+            def run(self, _: TopicCall) -> bytes:
+                if isinstance(does, Exception):
+                    raise does
+                return does or b""
+
+        asyncio.run(Api()(scope, receive, send))
 
     @property
     def status(self) -> int:
@@ -63,7 +76,7 @@ class Call:
 def test_an_error_is_answered_in_the_apis_format(
     error: Exception, status: int, code: str, code_of_s3: str
 ) -> None:
-    in_xml, in_json = Call(error, XML), Call(error, JSON)
+    in_xml, in_json = Call(error, Sns), Call(error, Pubsub)
     assert (in_xml.status, in_json.status) == (status, status)
     tree = ET.fromstring(in_xml.body)  # noqa: S314 - our own answer
     assert tree.findtext(f"{SPACE}Error/{SPACE}Code") == code
@@ -74,19 +87,19 @@ def test_an_error_is_answered_in_the_apis_format(
 
 
 def test_the_rest_of_a_refused_body_is_read_or_the_client_never_sees_why() -> None:
-    assert not Call(S3Error("AccessDenied"), XML).unread
+    assert not Call(S3Error("AccessDenied"), Sns).unread
 
 
 def test_a_head_has_the_headers_alone() -> None:
-    call = Call(b"{}", JSON, "HEAD")
+    call = Call(b"{}", Pubsub, "HEAD")
     assert (dict(call.sent[0]["headers"])[b"content-length"], call.body) == (b"2", "")
 
 
 def test_where_it_is_disabled_nothing_is_read_or_sent() -> None:
-    call = Call(None, JSON)
-    assert (call.answered, call.sent, len(call.unread)) == (False, [], 1)
+    call = Call(None, Pubsub)
+    assert (call.is_passed_on, call.sent, len(call.unread)) == (True, [], 1)
 
 
 def test_a_client_that_is_gone_gets_nothing() -> None:
     with pytest.raises(ClientDisconnected):
-        Call(ClientDisconnected(), JSON)
+        Call(ClientDisconnected(), Pubsub)

@@ -1,0 +1,144 @@
+"""Topics as users create, change and read them, by whichever API."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.aws.topics.topics import Topics, Wanted
+from bucketcast.control.certificate import certificate
+from bucketcast.control.topic_api import TopicCall
+from bucketcast.control.users import User
+from bucketcast.errors import did_you_mean
+from bucketcast.topics import permissions
+from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
+from bucketcast.topics.errors import TopicError, invalid
+from bucketcast.topics.model import ENDPOINT, Topic, TopicArn, missing, require_name
+
+_INSECURE: Final = "a user and a password are only taken over HTTPS"
+
+
+class UserTopics:
+    """The topics of one deployment; `change` is called only for changes.
+
+    `most` returns how many topics a user may have, 0 for any number. All raise a `TopicError` for
+    what is impossible or forbidden.
+    """
+
+    def __init__(
+        self,
+        items: TopicTable,
+        change: Callable[[], Topics],
+        region: str,
+        most: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._items = items
+        self._most = most
+        self._change = change
+        self._region = region
+
+    def arn(self, user: User, name: str) -> TopicArn:
+        """Return the ARN of a topic of the user's tenant."""
+        return TopicArn(self._region, user.tenant, name)
+
+    def create(self, call: TopicCall, name: str, attributes: Mapping[str, str]) -> Topic:
+        """Create a topic, or change it to these attributes."""
+        user = call.user
+        require_name(name)
+        if not call.secure and has_login(attributes):
+            raise TopicError("InvalidArgument", _INSECURE)
+        given = checked(attributes, certificate)
+
+        def change(there: Topic | None, _: Mapping[str, str]) -> Wanted:
+            if there is None:
+                self._check_quota(user)
+                return Wanted(user.name, given)
+            permissions.require(user, permissions.CREATE, there)
+            return Wanted(there.owner, given)
+
+        return self._change().put(self.arn(user, name), change)
+
+    def set(self, call: TopicCall, arn: TopicArn, key: str, text: str) -> None:
+        """Change one attribute of a topic; an empty text removes it."""
+        if key not in KNOWN:
+            allowed = f"{did_you_mean(key, KNOWN)}one of {', '.join(sorted(KNOWN))}"
+            raise invalid("AttributeName", repr(key[:100]), allowed)
+        if not call.secure and has_login({key: text}):
+            raise TopicError("InvalidArgument", _INSECURE)
+
+        def change(there: Topic | None, hidden: Mapping[str, str]) -> Wanted:
+            if there is None:
+                raise missing(str(arn))
+            permissions.require(call.user, permissions.SET, there)
+            if _sends_login(key, hidden):
+                permissions.require_own(
+                    call.user, there, f"a change of {key}, to where its password goes"
+                )
+            values = {**there.attributes, **hidden, key: text}
+            if not text:
+                del values[key]
+            return Wanted(there.owner, checked(values, partial(_stored, there)))
+
+        self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
+
+    def delete(self, user: User, arn: TopicArn) -> None:
+        """Delete a topic, if it exists."""
+        self._change().delete(
+            arn, lambda there: permissions.require(user, permissions.DELETE, there)
+        )
+
+    def find(self, arn: TopicArn) -> Topic | None:
+        """Return a topic, without checking who may read it."""
+        return self._items.topic(arn)
+
+    def get(self, call: TopicCall, arn: TopicArn) -> Topic:
+        """Return a topic that the user may read, and over this connection."""
+        topic = self._items.topic(arn)
+        if topic is None:
+            raise missing(str(arn))
+        permissions.require(call.user, permissions.GET, topic)
+        _require_https(call, topic)
+        return topic
+
+    def page(self, call: TopicCall, limit: int, after: str = "") -> tuple[list[Topic], str]:
+        """Return a page of the topics that the user may read, and where the next one begins."""
+        user = call.user
+        found, after = self._items.page(
+            None if user.admin else user.tenant,
+            limit,
+            after,
+            lambda topic: permissions.may(user, permissions.GET, topic),
+        )
+        for topic in found:
+            _require_https(call, topic)
+        return found, after
+
+    def _check_quota(self, user: User) -> None:
+        """Raise a TopicError when a user has as many topics as one may have."""
+        most = self._most()
+        if most and not user.admin:
+            owned, _ = self._items.page(
+                user.tenant, most, "", lambda topic: topic.owner == user.name
+            )
+            if len(owned) >= most:
+                raise TopicError(
+                    "TopicLimitExceeded",
+                    f"{user.name} has {most:,} topics already, which is all that "
+                    "topics.topics_per_user allows: delete one first",
+                )
+
+
+def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
+    """Return whether changing only this attribute would send a stored login elsewhere."""
+    return (key == BROKERS and bool(hidden)) or (key == ENDPOINT and USER in hidden)
+
+
+def _stored(there: Topic, path: str) -> str:
+    """Return the stored certificate of a topic that read it from this path."""
+    is_same = path == there.attributes.get("ca-location")
+    return there.authority if is_same and there.authority else certificate(path)
+
+
+def _require_https(call: TopicCall, topic: Topic) -> None:
+    if topic.secret and not call.secure:
+        raise TopicError("AccessDenied", f"{topic.arn} has a stored secret: ask over HTTPS")
