@@ -106,7 +106,7 @@ def test_messages_of_a_target_that_is_gone_wait(runtime: Runtime) -> None:
     queue = runtime.put("audit")
     runtime.account.fill(queue)
     removed = runtime.account.targets()
-    (target,) = removed.listed()
+    (target,) = runtime.account.table.targets()
     from bucketcast.arn import Arn  # noqa: PLC0415 - only here
 
     removed.remove(Arn.parse(target.arn))

@@ -17,6 +17,7 @@ from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Wanted
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.queues import Queue, dead_letter
+from bucketcast.queues.depth import depth
 from bucketcast.queues.measured import Queued
 from bucketcast.rules import Rule
 from bucketcast.topics.attributes import checked
@@ -196,9 +197,9 @@ def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: Fake
     events = backlog.waiting(url, aws.sqs)
     next(events)
     assert len(asked) == 1
-    assert backlog.count(url, aws.sqs).visible == 20
+    assert depth(url, aws.sqs).visible == 20
     events.close()
-    assert backlog.count(url, aws.sqs) == (30, 0)
+    assert depth(url, aws.sqs) == (30, 0, 0)
 
 
 def test_counters_that_are_off_never_say_less_than_the_messages(run: Run, aws: FakeAws) -> None:

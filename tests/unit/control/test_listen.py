@@ -33,7 +33,7 @@ def test_the_query_tells_a_listener(method: str, path: str, query: str, listens:
 
 def test_events_and_ends_are_as_they_were_given() -> None:
     query = f"prefix=photos%2F&suffix=.jpg&{PUTS}&events=s3%3ABucketRemoved%3A%2A"
-    found = request.read(call("/", query))
+    found = request.read(call("/", query), "anna")
     assert found.events == ("s3:ObjectCreated:*", "s3:BucketRemoved:*")
     assert (found.prefix, found.suffix) == ("photos/", ".jpg")
 
@@ -57,12 +57,12 @@ def test_events_and_ends_are_as_they_were_given() -> None:
 )
 def test_mistakes_are_said_in_minios_order_and_words(query: str, message: str) -> None:
     with pytest.raises(S3Error, match="InvalidArgument") as refused:
-        request.read(call("/images", query))
+        request.read(call("/images", query), "anna")
     assert message in refused.value.message
 
 
 def test_a_value_of_1024_bytes_is_not_too_long() -> None:
-    assert request.read(call("/", f"prefix={'%C3%BC' * 512}&{PUTS}")).prefix == "ü" * 512
+    assert request.read(call("/", f"prefix={'%C3%BC' * 512}&{PUTS}"), "anna").prefix == "ü" * 512
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("ping=10", 10), ("ping=1", 1), ("", 0)])

@@ -1,12 +1,18 @@
 """Build the application of one deployment, for the gateway and for Lambda."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
+from bucketcast.aws import deployed
+from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.credentials import CredentialsProvider
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.listeners import Listeners, Table
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.subscriptions import Subscriptions
@@ -15,8 +21,10 @@ from bucketcast.aws.users import Users
 from bucketcast.control.admin.routes import Admin
 from bucketcast.control.app import S3, build
 from bucketcast.control.authentication import Authenticator
+from bucketcast.control.listen.api import Listen
 from bucketcast.control.listen.bucket_events import BucketEvents
-from bucketcast.control.listen.factory import ListenFactory
+from bucketcast.control.listen.idle import IdleMonitor
+from bucketcast.control.listen.queue import Sqs, SqsQueue
 from bucketcast.control.proxy import Proxy
 from bucketcast.control.pubsub.actions import PubsubActions
 from bucketcast.control.pubsub.deployment import Deployment
@@ -28,6 +36,7 @@ from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.s3.topic_lookup import TopicLookup
 from bucketcast.control.secure import SecureCalls, secure
 from bucketcast.control.sns.routes import Sns
+from bucketcast.control.topic_api import IsSecure
 from bucketcast.control.user_topics import UserTopics
 from bucketcast.control.users import Account, AccountCache
 
@@ -49,40 +58,78 @@ def create_app(
     """
     logins = CredentialsProvider()
     region = logins.region or _REGION
+    endpoint = logins.endpoint(region)
     users = Users(stack, table, aws.dynamodb, aws.secretsmanager)
 
     def find(access_key: str) -> Account | None:
         with aws_errors():
             return users.find(access_key)
 
-    known = AccountCache(find)
-    gate = Authenticator(known, region, domains=tuple(name.lower() for name in domains))
-    endpoint = logins.endpoint(region)
-    notifications = Notifications(stack, aws, region, TopicLookup(aws))
-    # Clients are created one by one: creating is not thread-safe, using is.
-    _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
-    forward = Proxy(endpoint, region, logins)
-    place = ListenFactory(stack, table, aws)
-    listen = place.listen(notifications, logins, region, known, endless=objects)
+    @cache
+    def there() -> Deployed:
+        return deployed.find(stack, aws)
+
+    def notify(bucket: str, body: str) -> None:
+        """Send a bucket's notification to ingest, unless CloudTrail logs it."""
+        if not (there().bucket_events and AccessEvents(there(), aws).are_on(bucket)):
+            with aws_errors():
+                aws.sqs.send_message(QueueUrl=there().ingress_queue, MessageBody=body)
 
     def answers(call: RawRequest) -> Handler | None:
         return listen.answers(call) or notifications.answers(call)
 
-    on = BucketEvents(forward, place.tell_of_bucket, region)
-    s3 = S3(gate, answers, on, objects="" if objects else endpoint)
-    topics = TopicTable(table, aws.dynamodb)
-    has = Deployment(stack, aws)
-    user_topics = UserTopics(
-        topics, lambda: topics_of(stack, table, aws), region, has.topics_per_user
+    known = AccountCache(find)
+    gate = Authenticator(known, region, domains=tuple(name.lower() for name in domains))
+    # Clients are created one by one: creating is not thread-safe, using is.
+    _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
+    notifications = Notifications(stack, aws, region, TopicLookup(aws))
+    listeners = Listeners(
+        stack,
+        Table(table, aws.dynamodb),
+        aws.sqs,
+        lambda: there().ingress_queue.rpartition("/")[0],
+        kms_key=lambda: there().kms_key,
     )
-    actions = PubsubActions(
-        user_topics,
-        Subscriptions(table, aws.dynamodb),
-        has.events,
-        BucketTopics(notifications, Rules(table, aws.dynamodb), topics),
+    sqs = Sqs(aws.sqs.meta.endpoint_url, region, logins)
+    listen = Listen(
+        listeners,
+        lambda one: SqsQueue(listeners.url(one), sqs),
+        notifications.attach,
+        IdleMonitor(lambda: sqs.depth(there().ingress_queue)),
+        known,
+        endless=objects,
     )
+    forward = BucketEvents(Proxy(endpoint, region, logins), notify, region)
+    s3 = S3(gate, answers, forward, objects="" if objects else endpoint)
     is_secure = secure(secure_calls)
-    pubsub = Pubsub(gate, is_secure, s3, actions, has.pull)
-    app = build(Sns(gate, is_secure, pubsub, user_topics), Admin(gate, known, stack, aws).routes())
+    topics = _topic_apis(
+        stack, table, aws, gate=gate, notifications=notifications, is_secure=is_secure, others=s3
+    )
+    app = build(topics, Admin(gate, known, stack, aws).routes())
     app.state.listen = listen
     return app
+
+
+def _topic_apis(  # noqa: PLR0913 - what they are made of
+    stack: str,
+    table: str,
+    aws: Aws,
+    *,
+    gate: Authenticator,
+    notifications: Notifications,
+    is_secure: IsSecure,
+    others: ASGIApp,
+) -> ASGIApp:
+    """Return the APIs about topics, with all other calls behind them."""
+    items = TopicTable(table, aws.dynamodb)
+    options = Deployment(stack, aws)
+    topics = UserTopics(
+        items, lambda: topics_of(stack, table, aws), gate.region, options.topics_per_user
+    )
+    actions = PubsubActions(
+        topics,
+        Subscriptions(table, aws.dynamodb),
+        options.events,
+        BucketTopics(notifications, Rules(table, aws.dynamodb), items),
+    )
+    return Sns(gate, is_secure, Pubsub(gate, is_secure, others, actions, options.pull), topics)

@@ -1,4 +1,4 @@
-"""The depth of a queue, as SQS counts it: approximately,."""
+"""The depth of a queue, as SQS counts it: approximately."""
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-_COUNTS: "Final[tuple[QueueAttributeNameType, ...]]" = (
+COUNTS: "Final[tuple[QueueAttributeNameType, ...]]" = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
     "ApproximateNumberOfMessagesDelayed",
@@ -24,6 +24,11 @@ class Depth(NamedTuple):
     def all(self) -> int:
         return sum(self)
 
+    @property
+    def hidden(self) -> int:
+        """Those that are in flight, or wait for their next attempt."""
+        return self.in_flight + self.delayed
+
 
 def depth(url: str, client: "SQSClient") -> Depth:
     """Return how many messages a queue has.
@@ -31,5 +36,5 @@ def depth(url: str, client: "SQSClient") -> Depth:
     Raises:
         BotoCoreError, ClientError: SQS did not answer, or the queue does not exist.
     """
-    found = client.get_queue_attributes(QueueUrl=url, AttributeNames=_COUNTS)["Attributes"]
-    return Depth(*(int(found.get(name, 0)) for name in _COUNTS))
+    found = client.get_queue_attributes(QueueUrl=url, AttributeNames=COUNTS)["Attributes"]
+    return Depth(*(int(found.get(name, 0)) for name in COUNTS))

@@ -57,26 +57,20 @@ class Alarms:
     def remove(self, queue: str) -> None:
         """Remove the alarms of a queue, if there are any."""
         names = [f"{_name(queue)}-{each.part}" for each in alarms.of_queue("", "", "", "", {})]
+        if not self._are_removed(names):
+            # If one does not exist, none is deleted.
+            for name in names:
+                self._are_removed([name])
+
+    def _are_removed(self, names: list[str]) -> bool:
         try:
             self._client.delete_alarms(AlarmNames=names)
         except ClientError as error:
-            if not _is_unknown(error):
+            if error.response["Error"]["Code"] not in _UNKNOWN:
                 raise
-            # If one does not exist, none is deleted.
-            for name in names:
-                self._remove_one(name)
-
-    def _remove_one(self, name: str) -> None:
-        try:
-            self._client.delete_alarms(AlarmNames=[name])
-        except ClientError as error:
-            if not _is_unknown(error):
-                raise
+            return False
+        return True
 
 
 def _name(queue: str) -> str:
     return queue.removesuffix(".fifo")
-
-
-def _is_unknown(error: ClientError) -> bool:
-    return error.response.get("Error", {}).get("Code", "") in _UNKNOWN

@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 from bucketcast.delivery.retention import MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.errors import BucketcastError
 from bucketcast.queues import encryption
+from bucketcast.queues.depth import depth
 from bucketcast.runtime.model import Runtime, RuntimeTarget
 
 if TYPE_CHECKING:
@@ -30,11 +31,6 @@ _PAUSE_SECONDS: Final = 1.0
 _DAY: Final = 86_400
 _UNSETTLED: Final = ("ResourceInUseException", "ResourceConflictException")
 _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
-_COUNTS: Final[tuple[Any, ...]] = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
 
 class UnsettledError(BucketcastError):
@@ -84,13 +80,8 @@ class Resources:
 
     def waiting(self, queue: str) -> int:
         """Return how many messages a queue holds, in flight and delayed too; 0 without a queue."""
-        answer = self._forgiving(
-            lambda: self._sqs.get_queue_attributes(
-                QueueUrl=self._runtime.url(queue), AttributeNames=_COUNTS
-            ),
-            *_NO_QUEUE,
-        )
-        return sum(map(int, answer["Attributes"].values())) if answer else 0
+        found = self._forgiving(partial(depth, self._runtime.url(queue), self._sqs), *_NO_QUEUE)
+        return found.all if found else 0
 
     def map(self, target: RuntimeTarget) -> None:
         """Map the target's queue to the function of its kind.

@@ -95,7 +95,7 @@ class RuntimeTargets:
         clock: Callable[[], float] = time.time,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        self.runtime = runtime
+        self._runtime = runtime
         self._table = table
         self._resources = resources
         self._alarms = alarms
@@ -103,21 +103,6 @@ class RuntimeTargets:
         self._for_topics = for_topics
         self._clock = clock
         self._timeout = timeout
-
-    def listed(self) -> list[RuntimeTarget]:
-        """Return all, ordered by ARN, with those that were removed while messages waited."""
-        return self._table.targets()
-
-    def get(self, arn: Arn) -> RuntimeTarget:
-        """Return a target that was not removed.
-
-        Raises:
-            NoRuntimeTargetError: there is none.
-        """
-        found = self._table.target(arn.plain)
-        if found is None or found.state == "kept":
-            raise self._missing(arn.plain)
-        return found
 
     def put(
         self,
@@ -139,19 +124,18 @@ class RuntimeTargets:
             TopicsTargetError: it is a topic's.
             BusyError: another call is at work on it.
         """
-        require_available(self.runtime, kind, id)
+        require_available(self._runtime, kind, id)
         if not merge:
-            validate(self.runtime, kind, id, values)
+            validate(self._runtime, kind, id, values)
         arn = str(Arn(id=id, type=load(kind).arn_type))
-        self._refuse_deployed(arn)
-        self._refuse_topics(arn)
+        self.require_changeable(arn)
         self.sweep()
         task = self._begin(arn)
         there = self._table.target(arn)
         stored = self._stored_values(there)
         given = {**stored, **values} if merge and there and there.state != "kept" else values
         try:
-            wanted = validate(self.runtime, kind, id, given)
+            wanted = validate(self._runtime, kind, id, given)
         except BucketcastError:
             self._table.tasks.end(task)
             raise
@@ -179,7 +163,7 @@ class RuntimeTargets:
             TopicsTargetError: it is a topic's.
             BusyError: another call is at work on it.
         """
-        self._refuse_topics(arn.plain)
+        self._require_no_topic(arn.plain)
         self.sweep()
         task = self._begin(arn.plain)
         there = self._table.target(arn.plain)
@@ -203,10 +187,6 @@ class RuntimeTargets:
         due = self._table.tasks.due(self._now())
         return [task.arn for task in due if self._take_over(task)]
 
-    def settings(self, target: RuntimeTarget) -> dict[str, str]:
-        """Return all settings of a target, with its secrets."""
-        return self._stored_values(target)
-
     def _missing(self, arn: str) -> BucketcastError:
         if arn in self._deployed:
             return DeployedByFileError(f"{arn} is in bucketcast.toml: take it out there and deploy")
@@ -216,13 +196,20 @@ class RuntimeTargets:
             f"no run-time target {arn}: {near}there is {', '.join(known) or 'none'}"
         )
 
-    def _refuse_deployed(self, arn: str) -> None:
+    def require_changeable(self, arn: str) -> None:
+        """Check that a target may be created or changed here.
+
+        Raises:
+            DeployedByFileError: the configuration file has this target.
+            TopicsTargetError: it is a topic's.
+        """
         if arn in self._deployed:
             raise DeployedByFileError(
                 f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
             )
+        self._require_no_topic(arn)
 
-    def _refuse_topics(self, arn: str) -> None:
+    def _require_no_topic(self, arn: str) -> None:
         if is_topics_target(arn) and not self._for_topics:
             raise TopicsTargetError(
                 f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
@@ -242,12 +229,12 @@ class RuntimeTargets:
         there: RuntimeTarget | None,
     ) -> RuntimeTarget:
         token = secrets.token_hex(TOKEN_LENGTH // 2)
-        secret = f"{self.runtime.secrets}{kind}-{id}/{uuid4().hex}" if wanted.secrets else ""
+        secret = f"{self._runtime.secrets}{kind}-{id}/{uuid4().hex}" if wanted.secrets else ""
         return RuntimeTarget(
             arn=arn,
             kind=kind,
             id=id,
-            queue=there.queue if there else self.runtime.queue_name(kind, id, token),
+            queue=there.queue if there else self._runtime.queue_name(kind, id, token),
             settings=wanted.with_references(secret),
             number=there.number + 1 if there else 1,
             secret=secret,

@@ -10,27 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from bucketcast.aws.counters import Counters
 from bucketcast.delivery.envelope import Delivery, seal
 from bucketcast.queues import BATCH
+from bucketcast.queues.depth import depth
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 HIDDEN_SECONDS: Final = 60
-_COUNTS: Final[tuple[Any, ...]] = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 _FRUITLESS: Final = 3
-
-
-class Backlog(NamedTuple):
-    """Messages of a queue: visible ones, and those in flight or between two tries.
-
-    Each may hold many events.
-    """
-
-    visible: int
-    hidden: int
 
 
 class Content(NamedTuple):
@@ -47,18 +33,11 @@ def content(queue: str, sqs: "SQSClient", counters: Counters) -> Content:
     SQS counts messages. Counters have their events, a little off after a killed function: so an
     empty queue has no events, and others at least one per message.
     """
-    messages = sum(count(queue, sqs))
+    messages = depth(queue, sqs).all
     if not messages:
         return Content(0, 0, 0)
     queued = counters.queued(queue.rpartition("/")[2])
     return Content(max(queued.queued_events, messages), max(queued.queued_bytes, 0), messages)
-
-
-def count(queue: str, sqs: "SQSClient") -> Backlog:
-    """Return SQS's approximate counts."""
-    answer = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_COUNTS)
-    visible, *hidden = (int(answer["Attributes"].get(name, 0)) for name in _COUNTS)
-    return Backlog(visible, sum(hidden))
 
 
 def waiting(queue: str, sqs: "SQSClient") -> Generator[Delivery]:

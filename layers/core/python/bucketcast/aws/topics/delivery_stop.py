@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.aws.topics.backlog import count
 from bucketcast.errors import BucketcastError
+from bucketcast.queues.depth import depth
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
@@ -67,7 +67,7 @@ def until_visible(
     `report` is called with the number of those that still are, whenever it changes.
     """
     until, before = time.monotonic() + seconds, 0
-    while (hidden := count(queue, sqs).hidden) and time.monotonic() < until:
+    while (hidden := depth(queue, sqs).hidden) and time.monotonic() < until:
         if hidden != before:
             report(hidden)
         before = hidden

@@ -2,11 +2,7 @@
 
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws
-from bucketcast.aws.runtime.alarms import Alarms
-from bucketcast.aws.runtime.factory import NoRuntimeError
-from bucketcast.aws.runtime.resources import Resources
-from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.runtime.targets import RuntimeTargets
+from bucketcast.aws.runtime.factory import NoRuntimeError, resources_of, targets_of
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics
 
@@ -21,7 +17,5 @@ def topics_of(stack: str, table: str, aws: Aws) -> Topics:
     runtime = deployed.runtime(stack, aws)
     if runtime is None:
         raise NoRuntimeError(f"the stack {stack} is older than topics are: deploy it again")
-    resources = Resources(runtime, aws.sqs, aws.mappings, aws.secretsmanager)
-    alarms = Alarms(aws.cloudwatch, stack, runtime.topic)
-    targets = RuntimeTargets(runtime, Table(table, aws.dynamodb), resources, alarms)
-    return Topics(TopicTable(table, aws.dynamodb), runtime, targets, resources)
+    targets = targets_of(stack, table, runtime, aws)
+    return Topics(TopicTable(table, aws.dynamodb), runtime, targets, resources_of(runtime, aws))

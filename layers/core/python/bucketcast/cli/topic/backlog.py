@@ -18,6 +18,7 @@ from bucketcast.aws.topics.stored_events import StoredEvents
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.topic_lookup import find_topic, tenant_option, without_queue
 from bucketcast.delivery.envelope import Delivery
+from bucketcast.queues.depth import depth
 from bucketcast.shapes import ceph
 from bucketcast.topics.model import Topic
 from bucketcast.topics.subscription import name_of
@@ -113,7 +114,7 @@ def dump(out: Output, name: str, *, tenant: str, max_entries: int | None, wait: 
             )
             delivery.enter_context(stopped(queue, aws.sqs, aws.mappings))
             until_visible(queue, aws.sqs, wait, partial(_waits, out))
-        hidden = backlog.count(queue, aws.sqs).hidden
+        hidden = depth(queue, aws.sqs).hidden
         with closing(backlog.waiting(queue, aws.sqs)) as events:
             some = islice(events, max_entries)
             if out.json:

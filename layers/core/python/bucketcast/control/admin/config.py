@@ -9,7 +9,7 @@ from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.runtime.factory import run_time_targets
-from bucketcast.aws.runtime.targets import DeployedByFileError, NoRuntimeTargetError
+from bucketcast.aws.runtime.targets import NoRuntimeTargetError
 from bucketcast.control.admin.kvs import DEFAULT_ID, Line, parsed, written
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, options_of
@@ -84,7 +84,7 @@ class AdminConfig:
         wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
         changed = [line for line in wanted if not self._is_so(there, line)]
         for line in changed:
-            _require_runtime(there, line)
+            run_time_targets(there, self._aws).require_changeable(_arn(line))
         for line in changed:
             self._put(there, line)
 
@@ -94,11 +94,9 @@ class AdminConfig:
         Raises:
             BucketcastError: there is none, or it is one of the file's.
         """
-        line = parsed(text)
-        kind = _kind(line.system)
-        arn = Arn(id=line.id or DEFAULT_ID, type=targets.load(kind).arn_type)
+        arn = _arn(parsed(text))
         with aws_errors():
-            run_time_targets(self._find(), self._aws).remove(arn)
+            run_time_targets(self._find(), self._aws).remove(Arn.parse(arn))
 
     def help(self, system: str, key: str) -> dict[str, Any]:
         """Return the available options, as `mc` prints them."""
@@ -165,13 +163,8 @@ class AdminConfig:
         return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
 
 
-def _require_runtime(there: Deployed, line: Line) -> None:
-    kind = _kind(line.system)
-    arn = str(Arn(id=line.id or DEFAULT_ID, type=targets.load(kind).arn_type))
-    if any(each.arn == arn and each.made is None for each in there.targets):
-        raise DeployedByFileError(
-            f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
-        )
+def _arn(line: Line) -> str:
+    return str(Arn(id=line.id or DEFAULT_ID, type=targets.load(_kind(line.system)).arn_type))
 
 
 def _kind(system: str) -> str:

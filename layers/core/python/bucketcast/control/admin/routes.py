@@ -57,13 +57,16 @@ class Admin:
 
     def routes(self) -> list[BaseRoute]:
         """Return all routes; MinIO's other paths are answered as not implemented."""
+        config = self._config
         answers: Mapping[tuple[str, str], Work] = {
-            ("GET", "/get-config-kv"): self._get,
-            ("PUT", "/set-config-kv"): self._set,
-            ("DELETE", "/del-config-kv"): self._reset,
+            ("GET", "/get-config-kv"): self._shown(
+                lambda admitted: config.get(admitted.call.first("key") or "")
+            ),
+            ("PUT", "/set-config-kv"): self._changed(config.set),
+            ("DELETE", "/del-config-kv"): self._changed(config.reset),
             ("GET", "/help-config-kv"): self._help,
-            ("GET", "/config"): self._export,
-            ("PUT", "/config"): self._load,
+            ("GET", "/config"): self._shown(lambda _: config.export()),
+            ("PUT", "/config"): self._changed(config.load),
             ("GET", "/info"): self._info,
             ("POST", "/service"): self._service,
         }
@@ -129,24 +132,28 @@ class Admin:
     def _there(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)
 
-    async def _get(self, admitted: AuthenticatedRequest, secret: str) -> Response:
-        key = admitted.call.first("key") or ""
-        return await self._sealed(await asyncio.to_thread(self._config.get, key), secret)
+    def _shown(self, text: Callable[[AuthenticatedRequest], str]) -> Work:
+        """Return the work of a call that reads a configuration."""
 
-    async def _export(self, _: AuthenticatedRequest, secret: str) -> Response:
-        return await self._sealed(await asyncio.to_thread(self._config.export), secret)
+        async def work(admitted: AuthenticatedRequest, secret: str) -> Response:
+            shown = await asyncio.to_thread(text, admitted)
+            async with self._sealing:
+                body = await asyncio.to_thread(encrypt, shown, secret)
+            return Response(body, media_type="application/octet-stream")
 
-    async def _set(self, admitted: AuthenticatedRequest, secret: str) -> Response:
-        await asyncio.to_thread(self._config.set, await self._opened(admitted, secret))
-        return Response(headers=APPLIED)
+        return work
 
-    async def _load(self, admitted: AuthenticatedRequest, secret: str) -> Response:
-        await asyncio.to_thread(self._config.load, await self._opened(admitted, secret))
-        return Response(headers=APPLIED)
+    def _changed(self, change: Callable[[str], None]) -> Work:
+        """Return the work of a call that changes the configuration by its body."""
 
-    async def _reset(self, admitted: AuthenticatedRequest, secret: str) -> Response:
-        await asyncio.to_thread(self._config.reset, await self._opened(admitted, secret))
-        return Response(headers=APPLIED)
+        async def work(admitted: AuthenticatedRequest, secret: str) -> Response:
+            body = await admitted.body.read(_BODY_BYTES)
+            async with self._sealing:
+                text = await asyncio.to_thread(decrypt, body, secret)
+            await asyncio.to_thread(change, text)
+            return Response(headers=APPLIED)
+
+        return work
 
     async def _help(self, admitted: AuthenticatedRequest, _: str) -> Response:
         names = admitted.call.first("subSys") or "", admitted.call.first("key") or ""
@@ -181,16 +188,6 @@ class Admin:
             f"{admitted.call.path} is not among the admin calls that are answered here: config, "
             "info, service restart, prometheus",
         )
-
-    async def _opened(self, admitted: AuthenticatedRequest, secret: str) -> str:
-        body = await admitted.body.read(_BODY_BYTES)
-        async with self._sealing:
-            return await asyncio.to_thread(decrypt, body, secret)
-
-    async def _sealed(self, text: str, secret: str) -> Response:
-        async with self._sealing:
-            body = await asyncio.to_thread(encrypt, text, secret)
-        return Response(body, media_type="application/octet-stream")
 
 
 def _json(document: Mapping[str, Any]) -> Response:

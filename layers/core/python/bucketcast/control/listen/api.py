@@ -89,7 +89,7 @@ class Listen:
         return _explained(self._listeners.sweep)
 
     async def _answer(self, admitted: AuthenticatedRequest, send: Send) -> None:
-        wanted = request.read(admitted.call).of(admitted.user.name, admitted.call.bucket)
+        wanted = request.read(admitted.call, admitted.user.name)
         if wanted.bucket:
             await self._attach(wanted.bucket)
         ping = request.ping(admitted.call)

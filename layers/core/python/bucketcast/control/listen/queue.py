@@ -12,16 +12,12 @@ import aiohttp
 
 from bucketcast.control.signature.sign import Credentials, sign
 from bucketcast.errors import BucketcastError
+from bucketcast.queues.depth import COUNTS
 
 WAIT_SECONDS: Final = 10
 _MOST: Final = 10
 _BATCH: Final = 10
 _SILENT_SECONDS: Final = 30.0
-_COUNTS: Final = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 _NO_QUEUE: Final = ("NonExistentQueue", "QueueDoesNotExist")
 
 
@@ -105,7 +101,7 @@ class Sqs:
 
     async def depth(self, url: str) -> int:
         """Return how many messages a queue has, with those in flight and delayed."""
-        answer = await self.call("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": _COUNTS})
+        answer = await self.call("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": COUNTS})
         return sum(int(number) for number in answer.get("Attributes", {}).values())
 
     async def close(self) -> None:

@@ -1,7 +1,6 @@
 """Parse a listen call, with MinIO's checks in MinIO's order, codes and messages."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from bucketcast.control.errors import S3Error
@@ -20,26 +19,13 @@ _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 MAX_PING: Final = 3_600
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """The filter of a listener: `events` as given, and the key's prefix and suffix."""
-
-    events: tuple[str, ...]
-    prefix: str
-    suffix: str
-
-    def of(self, user: str, bucket: str) -> ListenFilter:
-        """Return the listener of one user for one bucket; "" is all buckets."""
-        return ListenFilter(user, bucket, self.events, self.prefix, self.suffix)
-
-
 def is_listening(call: RawRequest) -> bool:
     """Return whether it is a listen call, by the query alone as in MinIO."""
     return QUERY in call.params and call.method == "GET" and not call.key
 
 
-def read(call: RawRequest) -> Filter:
-    """Return the filter of a call.
+def read(call: RawRequest, user: str) -> ListenFilter:
+    """Return what a user wants to hear; a call without a bucket is about all.
 
     Raises:
         S3Error: its first error, in MinIO's words.
@@ -48,7 +34,7 @@ def read(call: RawRequest) -> Filter:
     events = tuple(call.params[QUERY])
     if not all(name in _KNOWN for name in events):
         raise S3Error("InvalidArgument", _EVENT)
-    return Filter(events, prefix, suffix)
+    return ListenFilter(user, call.bucket, events, prefix, suffix)
 
 
 def ping(call: RawRequest) -> int:
