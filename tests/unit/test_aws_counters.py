@@ -118,7 +118,7 @@ def test_an_hour_that_changes_while_it_is_added_up_stays(
     table, other = (Counters(rules_table, lambda: dynamodb) for _ in range(2))
     one = HourCounts(received=1, sent=1)
     table.add_hours(HOOK, {9: one}, Last())
-    read = table._items.item
+    read = table._items.partition.get
 
     def changed(name: str) -> Any:
         found = read(name)
@@ -126,7 +126,7 @@ def test_an_hour_that_changes_while_it_is_added_up_stays(
             other.add_hours(HOOK, {9: HourCounts(dead=1)}, Last())
         return found
 
-    monkeypatch.setattr(table._items, "item", changed)
+    monkeypatch.setattr(table._items.partition, "get", changed)
     assert not table.fold(HOOK, 9, one)
     assert other.read() == {HOOK: Counts(sent=1, dead=1)}
 

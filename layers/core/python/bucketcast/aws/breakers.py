@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.optional_items import OptionalItems, is_refusal
+from bucketcast.aws.optional_items import OptionalItems
+from bucketcast.aws.partition import is_refusal
 from bucketcast.dispatch.breaker import LocalStore, Outage
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ class Breakers:
 
     def read(self) -> Mapping[str, Outage]:
         """Return the unreachable and the paused targets, by ARN."""
-        items = self._items.read()
-        return {arn: outage for arn, item in items.items() if (outage := _outage(item))}
+        items = self._items.partition.items()
+        return {item["rule"]["S"]: outage for item in items if (outage := _outage(item))}
 
     def pause(self, arn: str, now: int) -> int:
         """Pause a target; return since when it is paused, in Unix ms.
@@ -47,7 +48,8 @@ class Breakers:
         Raises:
             BotoCoreError, ClientError: the table did not answer.
         """
-        answer = self._items.update(
+        answer = self._items.partition.call(
+            "update_item",
             arn,
             UpdateExpression="SET paused = if_not_exists(paused, :now) REMOVE #expires",
             ExpressionAttributeNames={"#expires": EXPIRES},
@@ -63,7 +65,8 @@ class Breakers:
             BotoCoreError, ClientError: the table did not answer.
         """
         try:
-            answer = self._items.update(
+            answer = self._items.partition.call(
+                "update_item",
                 arn,
                 UpdateExpression="REMOVE paused",
                 ConditionExpression="attribute_exists(paused)",

@@ -123,7 +123,7 @@ class Counters:
         Raises:
             BotoCoreError, ClientError: the table did not answer.
         """
-        self._items.update(_cell(arn, hour), **_change({"accepted": number}))
+        self._items.partition.call("update_item", _cell(arn, hour), **_change({"accepted": number}))
 
     def _add(
         self,
@@ -150,8 +150,8 @@ class Counters:
     def read(self) -> Mapping[str, Counts]:
         """Return the counts since the stack was created, by ARN."""
         found: dict[str, Counts] = {}
-        for key, item in self._items.read(_ARN).items():
-            arn = key.partition(_SPACE)[0]
+        for item in self._items.partition.items(_ARN):
+            arn = item["rule"]["S"].partition(_SPACE)[0]
             before = found.get(arn, Counts())
             found[arn] = Counts(*map(sum, zip(before, _numbers(item, Counts), strict=True)))
         return found
@@ -159,8 +159,8 @@ class Counters:
     def hours(self, arn: str = _ARN) -> Mapping[str, Mapping[int, HourCounts]]:
         """Return the counts of each hour that is not added up yet, by ARN, or of one target."""
         found: dict[str, dict[int, HourCounts]] = {}
-        for key, item in self._items.read(arn if arn == _ARN else f"{arn}{_SPACE}").items():
-            whose, space, hour = key.partition(_SPACE)
+        for item in self._items.partition.items(arn if arn == _ARN else f"{arn}{_SPACE}"):
+            whose, space, hour = item["rule"]["S"].partition(_SPACE)
             if space:
                 found.setdefault(whose, {})[int(hour)] = HourCounts(*_numbers(item, HourCounts))
         return found
@@ -168,15 +168,15 @@ class Counters:
     def last(self) -> Mapping[str, Last]:
         """Return the last success and failure of each target."""
         found: dict[str, Last] = {}
-        for key, item in self._items.read(_ARN).items():
-            arn = key.partition(_SPACE)[0]
+        for item in self._items.partition.items(_ARN):
+            arn = item["rule"]["S"].partition(_SPACE)[0]
             found[arn] = found.get(arn, Last()).later(_last(item))
         return found
 
     def fold(self, arn: str, hour: int, counts: HourCounts) -> bool:
         """Add an hour up with older ones; False if it changed since it was read as `counts`."""
-        key = _cell(arn, hour)
-        item = self._items.item(key)
+        items, key = self._items.partition, _cell(arn, hour)
+        item = items.get(key)
         if not item or _numbers(item, HourCounts) != list(counts):
             return False
         numbers = {
@@ -184,7 +184,7 @@ class Counters:
             for name, value in item.items()
             if "N" in value and not name.startswith(_LAST)
         }
-        last = _last(self._items.item(arn)).later(_last(item))
+        last = _last(items.get(arn)).later(_last(item))
         conditions = [f"{name} = :{name}" for name in numbers]
         absent = (name for name in HourCounts._fields if name not in numbers)
         conditions += [f"attribute_not_exists({name})" for name in absent]
@@ -192,20 +192,26 @@ class Counters:
             "ConditionExpression": " AND ".join(conditions),
             "ExpressionAttributeValues": {f":{k}": _value(v) for k, v in numbers.items()},
         }
-        return self._items.transact(("Update", arn, _change(numbers, last)), ("Delete", key, same))
+        try:
+            items.transact(
+                items.update_part(arn, **_change(numbers, last)), items.delete_part(key, **same)
+            )
+        except items.client.exceptions.TransactionCanceledException:
+            return False
+        return True
 
     def queued(self, queue: str) -> Queued:
         """Return about how much this queue holds: what was added less what was removed."""
-        item = self._items.item(queue)
+        item = self._items.partition.get(queue)
         return Queued(*(int(item.get(name, {"N": "0"})["N"]) for name in Queued._fields))
 
     def forget(self, queue: str) -> None:
         """Delete the counts of a removed queue."""
-        self._items.delete(queue)
+        self._items.partition.delete(queue)
 
     def triggered(self) -> int:
         """Return how many events topics' notifications matched since the stack was created."""
-        return int(self._items.item(TOPICS).get("triggered", {"N": "0"})["N"])
+        return int(self._items.partition.get(TOPICS).get("triggered", {"N": "0"})["N"])
 
 
 _LAST: Final = "last_"

@@ -7,14 +7,14 @@ Every change that ingest must see increments the partition's change number.
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.aws.rules import codes
+from bucketcast.aws.partition import Part, Partition, refusals
 from bucketcast.listeners import (
     KEPT_SECONDS,
     LEASE_SECONDS,
@@ -54,13 +54,12 @@ class Table:
     """The rows; all reads are consistent."""
 
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
-        self._name = name
-        self._client = client
+        self._items = Partition(name, PARTITION, client)
 
     def seen(self) -> Seen:
         """Return all listeners and leases."""
         version, listeners, leases = 0, [], {}
-        for item in self._items():
+        for item in self._items.items():
             row = item["rule"]["S"]
             if row == VERSION:
                 version = int(item["version"]["N"])
@@ -72,21 +71,17 @@ class Table:
 
     def renew(self, lease: Lease) -> None:
         """Extend a process' lease."""
-        item: Any = {**_key(_LEASE + lease.holder), "until": {"N": str(lease.until)}}
-        self._client.put_item(TableName=self._name, Item=item)
+        self._items.put(_LEASE + lease.holder, {"until": {"N": str(lease.until)}})
 
     def forget(self, holder: str) -> None:
         """Delete a lease without listeners."""
-        self._client.delete_item(TableName=self._name, Key=_key(_LEASE + holder))
+        self._items.delete(_LEASE + holder)
 
     def add(self, one: Listener, version: int) -> bool:
         """Add a listener if nothing changed since `version`; return whether it did."""
         unchanged = "version = :seen" if version else "attribute_not_exists(version)"
-        values = {":one": {"N": "1"}, **({":seen": {"N": str(version)}} if version else {})}
-        number = {**self._number(), "ConditionExpression": unchanged}
-        return self._written(
-            {"Put": self._put(one)}, {**number, "ExpressionAttributeValues": values}
-        )
+        seen = {":seen": {"N": str(version)}} if version else {}
+        return self._written(self._put(one), self._count(seen, ConditionExpression=unchanged))
 
     def change(self, before: Listener, after: Listener | None) -> None:
         """Replace `before` by `after` (None: nothing), and increment the change number.
@@ -98,12 +93,12 @@ class Table:
             "ConditionExpression": "mark = :mark",
             "ExpressionAttributeValues": {":mark": {"S": _mark(before)}},
         }
-        gone = {"TableName": self._name, "Key": _key(_LISTENER + before.id)}
-        changed = {"Put": self._put(after)} if after else {"Delete": gone}
-        for each in changed.values():
-            each.update(condition)
+        if after:
+            changed = self._put(after, **condition)
+        else:
+            changed = self._items.delete_part(_LISTENER + before.id, **condition)
         for _ in range(_TRIES):
-            if self._written(changed, self._number()):
+            if self._written(changed, self._count({})):
                 return
             if self._current(before.id) != _mark(before):
                 raise LostListenerError(before.id)
@@ -111,44 +106,29 @@ class Table:
         raise LostListenerError(before.id)
 
     def _current(self, id_: str) -> str:
-        answer = self._client.get_item(
-            TableName=self._name, Key=_key(_LISTENER + id_), ConsistentRead=True
-        )
-        return answer.get("Item", {}).get("mark", {}).get("S", "")
+        return str(self._items.get(_LISTENER + id_).get("mark", {}).get("S", ""))
 
-    def _written(self, change: dict[str, Any], number: dict[str, Any]) -> bool:
-        items: Any = [change, {"Update": number}]
+    def _written(self, *parts: Part) -> bool:
         try:
-            self._client.transact_write_items(TransactItems=items)
-        except self._client.exceptions.TransactionCanceledException as error:
-            if codes(error).isdisjoint(("TransactionConflict", "ConditionalCheckFailed")):
+            self._items.transact(*parts)
+        except self._items.client.exceptions.TransactionCanceledException as error:
+            if refusals(error).isdisjoint(("TransactionConflict", "ConditionalCheckFailed")):
                 raise
             return False
         return True
 
-    def _number(self) -> dict[str, Any]:
-        return {
-            "TableName": self._name,
-            "Key": _key(VERSION),
-            "UpdateExpression": "ADD version :one",
-            "ExpressionAttributeValues": {":one": {"N": "1"}},
-        }
-
-    def _put(self, one: Listener) -> dict[str, Any]:
-        text = msgspec.json.encode(one).decode()
-        row = {**_key(_LISTENER + one.id), "text": {"S": text}, "mark": {"S": _mark(one)}}
-        return {"TableName": self._name, "Item": row}
-
-    def _items(self) -> Iterator[dict[str, Any]]:
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._name,
-            KeyConditionExpression="#bucket = :bucket",
-            ExpressionAttributeNames={"#bucket": "bucket"},
-            ExpressionAttributeValues={":bucket": {"S": PARTITION}},
-            ConsistentRead=True,
+    def _count(self, values: dict[str, Any], **condition: Any) -> Part:
+        return self._items.update_part(
+            VERSION,
+            UpdateExpression="ADD version :one",
+            ExpressionAttributeValues={":one": {"N": "1"}, **values},
+            **condition,
         )
-        for page in pages:
-            yield from page["Items"]
+
+    def _put(self, one: Listener, **condition: Any) -> Part:
+        text = msgspec.json.encode(one).decode()
+        row = {"text": {"S": text}, "mark": {"S": _mark(one)}}
+        return self._items.put_part(_LISTENER + one.id, row, **condition)
 
 
 class Listeners:
@@ -347,7 +327,3 @@ def _with_tls_only() -> dict[str, Any]:
 
 def _mark(one: Listener) -> str:
     return f"{one.state} {one.holder} {one.since}"
-
-
-def _key(row: str) -> dict[str, Any]:
-    return {"bucket": {"S": PARTITION}, "rule": {"S": row}}

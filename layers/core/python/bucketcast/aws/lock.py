@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
+from bucketcast.aws.partition import Partition
 from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ class Lock:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._table = table
-        self._client = client
+        self._items = Partition(table, KEY, client)
         self._clock = clock
         self.sleep = sleep
 
@@ -79,40 +77,18 @@ class Lock:
 
     def _put(self, name: str, token: str, stale: str) -> bool:
         """Take it if it is free or its lease has expired; return whether it is ours."""
-        wanted: dict[str, Any] = {
-            "TableName": self._table,
-            "Item": {**_key(name), "holder": {"S": token}},
-            "ConditionExpression": "attribute_not_exists(holder)",
-        }
+        free: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(holder)"}
         if stale:
-            wanted["ConditionExpression"] += " OR holder = :stale"
-            wanted["ExpressionAttributeValues"] = {":stale": {"S": stale}}
-        return self._conditional(lambda: self._client.put_item(**wanted))
+            free["ConditionExpression"] += " OR holder = :stale"
+            free["ExpressionAttributeValues"] = {":stale": {"S": stale}}
+        return self._items.put(name, {"holder": {"S": token}}, **free)
 
     def _release(self, name: str, token: str) -> None:
-        self._conditional(
-            lambda: self._client.delete_item(
-                TableName=self._table,
-                Key=_key(name),
-                ConditionExpression="holder = :token",
-                ExpressionAttributeValues={":token": {"S": token}},
-            )
+        self._items.delete(
+            name,
+            ConditionExpression="holder = :token",
+            ExpressionAttributeValues={":token": {"S": token}},
         )
 
     def _holder(self, name: str) -> str:
-        found = self._client.get_item(TableName=self._table, Key=_key(name), ConsistentRead=True)
-        return str(found.get("Item", {}).get("holder", {}).get("S", ""))
-
-    @staticmethod
-    def _conditional(call: Callable[[], object]) -> bool:
-        try:
-            call()
-        except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
-                raise
-            return False
-        return True
-
-
-def _key(name: str) -> dict[str, Any]:
-    return {"bucket": {"S": KEY}, "rule": {"S": name}}
+        return str(self._items.get(name).get("holder", {}).get("S", ""))

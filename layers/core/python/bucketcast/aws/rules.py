@@ -18,6 +18,7 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.aws import rule_items
+from bucketcast.aws.partition import Partition, refusals
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.listeners import PARTITION as LISTENERS
@@ -103,7 +104,7 @@ class Rules:
                 self._write(bucket, stored, wanted)
             except self._client.exceptions.TransactionCanceledException as error:
                 # Of two simultaneous changes of one bucket, one is first.
-                if not left or codes(error).isdisjoint(
+                if not left or refusals(error).isdisjoint(
                     ("TransactionConflict", "ConditionalCheckFailed")
                 ):
                     raise
@@ -150,7 +151,7 @@ class Rules:
     def _stored(self, bucket: str) -> _StoredRules:
         """Return the rules after one change; a read during a change is retried."""
         for _ in range(_TRIES):
-            items = {item["rule"]["S"]: item for item in self._items(bucket)}
+            items = {item["rule"]["S"]: item for item in self._partition(bucket).items()}
             number: Any = items.get(_VERSION, {})
             version = int(number.get("version", {"N": "0"})["N"])
             old = tuple(name for name in items if name.startswith(_LEGACY))
@@ -164,16 +165,8 @@ class Rules:
                 return _StoredRules(whole, version, count, old)
         raise RuntimeError(f"the rules of {bucket} cannot be read: they change all the time")
 
-    def _items(self, bucket: str) -> Iterable[Any]:
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="#bucket = :bucket",
-            ExpressionAttributeNames={"#bucket": "bucket"},
-            ExpressionAttributeValues={":bucket": {"S": bucket}},
-            ConsistentRead=True,
-        )
-        for page in pages:
-            yield from page["Items"]
+    def _partition(self, bucket: str) -> Partition:
+        return Partition(self._table, bucket, self._client)
 
     def _legacy(self, item: Any, bucket: str) -> Rule:
         conditions = _conditions.decode(item.get("conditions", {}).get("S", "[]"))
@@ -182,24 +175,14 @@ class Rules:
     def _write(self, bucket: str, stored: _StoredRules, wanted: Sequence[Rule]) -> None:
         parts = rule_items.pack(wanted)
         written = {"N": str(stored.version + 1)}
-        changes: list[Any] = [
-            {
-                "Put": {
-                    "TableName": self._table,
-                    "Item": {
-                        **_key(bucket, rule_items.name(number)),
-                        "rules": {"B": part},
-                        "written": written,
-                    },
-                }
-            }
+        items = self._partition(bucket)
+        changes = [
+            items.put_part(rule_items.name(number), {"rules": {"B": part}, "written": written})
             for number, part in enumerate(parts)
         ]
         gone = [rule_items.name(number) for number in range(len(parts), stored.pages)]
-        changes += self._deletes(bucket, [*gone, *stored.legacy[:_TRANSACTION]])
+        changes += map(items.delete_part, [*gone, *stored.legacy[:_TRANSACTION]])
         number: Any = {
-            "TableName": self._table,
-            "Key": _key(bucket, _VERSION),
             "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
             "ConditionExpression": "version = :seen",
             "ExpressionAttributeValues": {
@@ -210,13 +193,10 @@ class Rules:
         }
         if not stored.version:
             number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
-        self._client.transact_write_items(TransactItems=[*changes, {"Update": number}])
+        items.transact(*changes, items.update_part(_VERSION, **number))
         for start in range(_TRANSACTION, len(stored.legacy), _TRANSACTION):
             rest = stored.legacy[start : start + _TRANSACTION]
-            self._client.transact_write_items(TransactItems=self._deletes(bucket, rest))
-
-    def _deletes(self, bucket: str, names: Iterable[str]) -> list[Any]:
-        return [{"Delete": {"TableName": self._table, "Key": _key(bucket, name)}} for name in names]
+            items.transact(*map(items.delete_part, rest))
 
 
 class UnreadableRules(RuleIndex):
@@ -267,13 +247,3 @@ class RuleCache:
                 self._kept[bucket] = kept
             indexes[bucket] = kept[1]
         return self._listening.beside(indexes, buckets, heard) if self._listening else indexes
-
-
-def codes(error: ClientError) -> set[str]:
-    """Return why DynamoDB cancelled a transaction, for all its items."""
-    reasons: Any = error.response.get("CancellationReasons", ())
-    return {reason.get("Code", "") for reason in reasons}
-
-
-def _key(bucket: str, name: str) -> dict[str, Any]:
-    return {"bucket": {"S": bucket}, "rule": {"S": name}}

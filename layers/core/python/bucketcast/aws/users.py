@@ -8,9 +8,9 @@ and others read holds none.
 import json
 import secrets
 import string
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from bucketcast.aws.partition import Part, Partition
 from bucketcast.control.users import Account, User
 from bucketcast.errors import BucketcastError
 
@@ -46,8 +46,7 @@ class Users:
         secretsmanager: "SecretsManagerClient",
     ) -> None:
         self._stack = stack
-        self._table = table
-        self._dynamodb = dynamodb
+        self._items = Partition(table, _ROW, dynamodb)
         self._secrets = secretsmanager
 
     def add(self, user: User, secret: str) -> None:
@@ -58,10 +57,8 @@ class Users:
         """
         # The table first, since only it can refuse; a user without a secret is not admitted.
         try:
-            self._dynamodb.transact_write_items(
-                TransactItems=[self._put(rule, user) for rule in _rules(user)]
-            )
-        except self._dynamodb.exceptions.TransactionCanceledException:
+            self._items.transact(*(self._put(key, user) for key in _keys(user)))
+        except self._items.client.exceptions.TransactionCanceledException:
             raise UserExistsError(
                 f"there is a user {user.name}, or one with the access key {user.access_key}, "
                 "already; `bucketcast user ls` shows them"
@@ -74,7 +71,7 @@ class Users:
 
     def all(self) -> list[User]:
         """Return every user, by name."""
-        return sorted(self._each(), key=lambda user: user.name)
+        return sorted(map(_user, self._items.items(_NAME)), key=lambda user: user.name)
 
     def remove(self, name: str) -> User:
         """Remove a user.
@@ -82,8 +79,8 @@ class Users:
         Raises:
             NoSuchUserError: the user does not exist.
         """
-        item = self._item(_NAME + name)
-        if item is None:
+        item = self._items.get(_NAME + name)
+        if not item:
             known = ", ".join(user.name for user in self.all()) or "none"
             raise NoSuchUserError(f"no user {name}: there is {known}")
         user = _user(item)
@@ -97,8 +94,8 @@ class Users:
     def find(self, access_key: str) -> Account | None:
         """Return the account of an access key, with its secret; None if there is none."""
         # An unknown one may be longer than DynamoDB allows.
-        item = self._item(_KEY + access_key) if len(access_key) <= _LONGEST_KEY else None
-        if item is None:
+        item = self._items.get(_KEY + access_key) if len(access_key) <= _LONGEST_KEY else None
+        if not item:
             return None
         try:
             answer = self._secrets.get_secret_value(SecretId=self._secret_name(access_key))
@@ -123,42 +120,21 @@ class Users:
             self._secrets.put_secret_value(SecretId=name, SecretString=text)
 
     def _forget(self, user: User) -> None:
-        self._dynamodb.transact_write_items(
-            TransactItems=[
-                {"Delete": {"TableName": self._table, "Key": _key(rule)}} for rule in _rules(user)
-            ]
-        )
+        self._items.transact(*map(self._items.delete_part, _keys(user)))
 
-    def _item(self, rule: str) -> Any:
-        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(rule), ConsistentRead=True)
-        return answer.get("Item")
-
-    def _put(self, rule: str, user: User) -> Any:
-        return {
-            "Put": {
-                "TableName": self._table,
-                "Item": {
-                    **_key(rule),
-                    "name": {"S": user.name},
-                    "tenant": {"S": user.tenant},
-                    "access_key": {"S": user.access_key},
-                    "admin": {"BOOL": user.admin},
-                },
-                "ConditionExpression": "attribute_not_exists(#rule)",
-                "ExpressionAttributeNames": {"#rule": "rule"},
-            }
+    def _put(self, key: str, user: User) -> Part:
+        item = {
+            "name": {"S": user.name},
+            "tenant": {"S": user.tenant},
+            "access_key": {"S": user.access_key},
+            "admin": {"BOOL": user.admin},
         }
-
-    def _each(self) -> Iterator[User]:
-        pages = self._dynamodb.get_paginator("query").paginate(
-            TableName=self._table,
-            KeyConditionExpression="#bucket = :users AND begins_with(#rule, :name)",
-            ExpressionAttributeNames={"#bucket": "bucket", "#rule": "rule"},
-            ExpressionAttributeValues={":users": {"S": _ROW}, ":name": {"S": _NAME}},
-            ConsistentRead=True,
+        return self._items.put_part(
+            key,
+            item,
+            ConditionExpression="attribute_not_exists(#rule)",
+            ExpressionAttributeNames={"#rule": "rule"},
         )
-        for page in pages:
-            yield from map(_user, page["Items"])
 
 
 def new_keys() -> tuple[str, str]:
@@ -167,13 +143,9 @@ def new_keys() -> tuple[str, str]:
     return access, "".join(secrets.choice(_ALPHABET) for _ in range(40))
 
 
-def _rules(user: User) -> tuple[str, str]:
-    """Return the two rows of a user: found by name, and by access key."""
+def _keys(user: User) -> tuple[str, str]:
+    """Return the keys of a user's two rows: found by name, and by access key."""
     return _NAME + user.name, _KEY + user.access_key
-
-
-def _key(rule: str) -> Any:
-    return {"bucket": {"S": _ROW}, "rule": {"S": rule}}
 
 
 def _user(item: Any) -> User:

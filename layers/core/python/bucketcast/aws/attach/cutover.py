@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.attach.notifications import WHOLE, Part
+from bucketcast.aws.partition import Partition
 from bucketcast.errors import BucketcastError
 
 if TYPE_CHECKING:
@@ -60,14 +61,11 @@ class Cutovers:
     """Reads and writes the last change of each bucket, in the rules table."""
 
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
-        self._table = table
-        self._client = client
+        self._items = Partition(table, KEY, client)
 
     def of(self, bucket: str) -> Cutover | None:
         """Return the last change of a bucket; None if unknown."""
-        found = self._client.get_item(
-            TableName=self._table, Key=_key(bucket), ConsistentRead=True
-        ).get("Item")
+        found = self._items.get(bucket)
         if not found:
             return None
         attached = found.get("attached", {}).get("S", "")
@@ -97,11 +95,7 @@ class Cutovers:
         texts = {"via": switch.via, "by": switch.by, "attached": switch.attached, "part": part}
         item: dict[str, Any] = {name: {"S": text} for name, text in texts.items() if text}
         item["sure"] = {"N": f"{switch.sure:.3f}"}
-        self._client.put_item(TableName=self._table, Item={**_key(bucket), **item})
+        self._items.put(bucket, item)
 
     def remove(self, bucket: str) -> None:
-        self._client.delete_item(TableName=self._table, Key=_key(bucket))
-
-
-def _key(bucket: str) -> dict[str, Any]:
-    return {"bucket": {"S": KEY}, "rule": {"S": bucket}}
+        self._items.delete(bucket)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bucketcast.aws.lock import Lock, LockedError
+from bucketcast.aws.partition import Partition
 from bucketcast.aws.rules import Rules
 from bucketcast.rules import access_events, trail_selectors
 from bucketcast.rules.access_events import AccessCalls
@@ -56,17 +57,16 @@ class Marks:
 
     def trail_of(self, bucket: str) -> str:
         """Return the trail's name or ARN; "" where access events are off."""
-        found = self._client.get_item(
-            TableName=self._table, Key=_key(bucket), ConsistentRead=True
-        ).get("Item", {})
-        return str(found.get("trail", {}).get("S", ""))
+        return str(self._item(bucket).get(_MARK).get("trail", {}).get("S", ""))
 
     def put(self, bucket: str, trail: str) -> None:
-        item = {**_key(bucket), "trail": {"S": trail}}
-        self._client.put_item(TableName=self._table, Item=item)
+        self._item(bucket).put(_MARK, {"trail": {"S": trail}})
 
     def remove(self, bucket: str) -> None:
-        self._client.delete_item(TableName=self._table, Key=_key(bucket))
+        self._item(bucket).delete(_MARK)
+
+    def _item(self, bucket: str) -> Partition:
+        return Partition(self._table, bucket, self._client)
 
 
 class OwnersTrail:
@@ -166,7 +166,3 @@ class Trail:
     def _logged(self, bucket: str) -> AccessCalls | None:
         found: Any = self._client.get_event_selectors(TrailName=self.name)
         return trail_selectors.selected(found, self._stack).get(bucket)
-
-
-def _key(bucket: str) -> dict[str, dict[str, str]]:
-    return {"bucket": {"S": bucket}, "rule": {"S": _MARK}}

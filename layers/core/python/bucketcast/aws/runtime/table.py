@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from bucketcast.aws.counters import Counters
-from bucketcast.aws.rules import codes
+from bucketcast.aws.partition import refusals
 from bucketcast.aws.runtime.items import PARTITION, Items, Lease, Leases
 from bucketcast.errors import BucketcastError
 from bucketcast.runtime.model import RuntimeTarget
@@ -108,7 +108,7 @@ class Table:
             try:
                 self._client.transact_write_items(TransactItems=wanted)
             except self._client.exceptions.TransactionCanceledException as error:
-                why = codes(error)
+                why = refusals(error)
                 if "ConditionalCheckFailed" in why:
                     raise LostTaskError(f"{arn} was changed by another call meanwhile") from None
                 if not left or "TransactionConflict" not in why:

@@ -1,0 +1,112 @@
+"""A partition of the rules table: the items under one partition key, by their sort key.
+
+The keys are named after what the table was made for, `bucket` and `rule`. What is no bucket's has a
+partition whose name no bucket can have.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from botocore.exceptions import ClientError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+_CONDITION: Final = "ConditionalCheckFailedException"
+
+Part = dict[str, Any]
+"""A part of a transaction."""
+
+
+class Partition:
+    """The items of one partition; reads are strongly consistent unless it says otherwise.
+
+    Keyword arguments are those of DynamoDB's own operations, such as `ConditionExpression`.
+    """
+
+    def __init__(
+        self, table: str, name: str, client: "DynamoDBClient", *, consistent: bool = True
+    ) -> None:
+        self.client = client
+        self._table = table
+        self._name = name
+        self._consistent = consistent
+
+    def get(self, key: str) -> Mapping[str, Any]:
+        """Return an item, an empty one if there is none."""
+        found: Mapping[str, Any] = self.call("get_item", key, ConsistentRead=self._consistent).get(
+            "Item", {}
+        )
+        return found
+
+    def items(self, begins: str = "") -> Iterator[Mapping[str, Any]]:
+        """Yield the items, all or those whose sort key begins so, in the order of that key."""
+        condition = "#bucket = :bucket"
+        names, values = {"#bucket": "bucket"}, {":bucket": {"S": self._name}}
+        if begins:
+            condition += " AND begins_with(#rule, :begins)"
+            names["#rule"], values[":begins"] = "rule", {"S": begins}
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression=condition,
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=values,
+            ConsistentRead=self._consistent,
+        )
+        for page in pages:
+            yield from page["Items"]
+
+    def put(self, key: str, item: Mapping[str, Any], **condition: Any) -> bool:
+        """Store an item; return whether the condition held."""
+        return _held(lambda: self.client.put_item(**self.put_part(key, item, **condition)["Put"]))
+
+    def delete(self, key: str, **condition: Any) -> bool:
+        """Delete an item; return whether the condition held."""
+        return _held(lambda: self.call("delete_item", key, **condition))
+
+    def call(self, operation: str, key: str, **more: Any) -> Any:
+        """Return DynamoDB's response to an operation on one item."""
+        return getattr(self.client, operation)(TableName=self._table, Key=self._key(key), **more)
+
+    def transact(self, *parts: Part) -> None:
+        """Do all parts, or none.
+
+        Raises:
+            ClientError: a condition did not hold, or another call changed an item meanwhile.
+        """
+        items: Any = parts
+        self.client.transact_write_items(TransactItems=items)
+
+    def put_part(self, key: str, item: Mapping[str, Any], **condition: Any) -> Part:
+        return {"Put": {"TableName": self._table, "Item": {**self._key(key), **item}, **condition}}
+
+    def update_part(self, key: str, **change: Any) -> Part:
+        return {"Update": {"TableName": self._table, "Key": self._key(key), **change}}
+
+    def delete_part(self, key: str, **condition: Any) -> Part:
+        return {"Delete": {"TableName": self._table, "Key": self._key(key), **condition}}
+
+    def _key(self, key: str) -> dict[str, Any]:
+        return {"bucket": {"S": self._name}, "rule": {"S": key}}
+
+
+def is_refusal(error: ClientError) -> bool:
+    """Return whether a condition on an item did not hold."""
+    return error.response.get("Error", {}).get("Code") == _CONDITION
+
+
+def _held(write: Callable[[], object]) -> bool:
+    """Return whether the condition of a write held."""
+    try:
+        write()
+    except ClientError as error:
+        if not is_refusal(error):
+            raise
+        return False
+    return True
+
+
+def refusals(error: ClientError) -> set[str]:
+    """Return why DynamoDB cancelled a transaction, for all its items."""
+    reasons: Any = error.response.get("CancellationReasons", ())
+    return {reason.get("Code", "") for reason in reasons}
