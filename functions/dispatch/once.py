@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec.structs import force_setattr
 
 from bucketcast import telemetry
 from bucketcast.aws import secrets
 from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
-from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.delivery.envelope import Delivery, seal
 from bucketcast.delivery.latency import histogram
 from bucketcast.dispatch import Message
+from bucketcast.dispatch.opening import open_envelope
 from bucketcast.dispatch.sender import Sender
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.queues import Queue
@@ -103,15 +103,13 @@ class Once:
         found: dict[str, _Opened] = {}
         for one in messages:
             try:
-                envelope, deliveries = unpack(one.body)
+                envelope = seal(one.body)
+                deliveries = open_envelope(envelope, one.sent)
                 TopicArn.parse(envelope.topic)
             except (ValueError, TopicError) as error:
                 reason = str(error)
                 telemetry.logger.error("a message for no topic is dropped", id=one.id, why=reason)
                 continue
-            for each in deliveries:
-                force_setattr(each.event, "rule", each.rule)
-                force_setattr(each.event, "named", each.named)
             if one.receives > MOST_RECEIVES:
                 part = _Part([one], deliveries)
                 self._note(envelope.topic, part, _all(part, "no try of it came to an end"))

@@ -21,6 +21,7 @@ VISIBILITY = 15
 _VISIBLE_AT_MOST = 300
 _LAST_CALL_MS = (TERM_DAYS + RETENTION_DAYS) * DAY_MS // 2
 """Half of the day between the end of the term and SQS' dropping a message that began it."""
+NO_ANSWER = "no try came to an end: the function ended before it could say why"
 _LAST_RECEIVES = 3
 """How often a message is given to a function that has never yet said what became of it, once its
 term is over."""

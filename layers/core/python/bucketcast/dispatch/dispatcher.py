@@ -13,6 +13,7 @@ from bucketcast.dispatch.breaker import Breaker, BreakerState, LocalStore, is_un
 from bucketcast.dispatch.chunks import chunks
 from bucketcast.dispatch.expiry import Expiry
 from bucketcast.dispatch.messages import Batch, Message, OpenMessage, QueueActions, SealedMessage
+from bucketcast.dispatch.opening import open_message
 from bucketcast.dispatch.outcome import FINAL, GivenUp, Outcome, OutOfTime
 from bucketcast.dispatch.sender import FOR_THE_FIRST, OUT_OF_TIME, Sender
 from bucketcast.dispatch.settlement import Settlement
@@ -93,7 +94,7 @@ class Dispatcher:
         self, going: Iterator[SealedMessage], batch: Batch, on_outcomes: Callable[[Outcomes], None]
     ) -> None:
         """Send what may be sent, in chunks, and settle what was not delivered."""
-        opener = partial(self._expiry.opened, batch=batch)
+        opener = partial(open_message, queue=self._queue, batch=batch)
         first = next(going, None)
         if first is None:
             on_outcomes(batch.outcome.take_outcomes())

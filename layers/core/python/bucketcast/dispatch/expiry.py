@@ -2,27 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 
-from msgspec.structs import force_setattr
-
-from bucketcast.delivery.envelope import Sealed, seal
-from bucketcast.delivery.retries import Term, pause
+from bucketcast.delivery.envelope import Sealed
+from bucketcast.delivery.retries import NO_ANSWER, Term, pause
 from bucketcast.dispatch.attempts import history, renewed
-from bucketcast.dispatch.messages import (
-    Batch,
-    Message,
-    OpenMessage,
-    QueueActions,
-    Requeue,
-    SealedMessage,
-)
+from bucketcast.dispatch.messages import Batch, Message, QueueActions, Requeue, SealedMessage
+from bucketcast.dispatch.opening import open_message
 from bucketcast.dispatch.outcome import GivenUp, Paused, name_of
-from bucketcast.dispatch.settlement import Settlement
+from bucketcast.dispatch.settlement import Settlement, dead_letter
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.targets.base import SPARE
 
 _TOGETHER = 10
-"""How many worn messages are sent again at once: as many as one call of SQS takes."""
-_NO_ANSWER = "no try came to an end: the function ended before it could say why"
+"""How many old messages are sent again at once: as many as one call of SQS takes."""
 _NO_TRY = "it waited behind events that the target did not take"
 
 
@@ -38,7 +29,7 @@ class Expiry:
     def due(self, messages: Sequence[SealedMessage], batch: Batch) -> Iterator[SealedMessage]:
         """Return the messages that are to be tried."""
         going = []
-        worn = []
+        old = []
         blocked = False
         for one in messages:
             term = one.term
@@ -50,10 +41,10 @@ class Expiry:
                 if late or not self._give_up(one.message, one.envelope, term, batch):
                     batch.stays(one.message)
             elif term.needs_renewal and not self._in_order:
-                worn.append(one)
+                old.append(one)
             else:
                 going.append(one)
-        return iter([*going, *self._renew(worn, batch)])
+        return iter([*going, *self._renew(old, batch)])
 
     def _leave_newer(self, one: SealedMessage, batch: Batch) -> None:
         """Leave a message for the newer release; dead-letter it, as it is, when its term is over.
@@ -70,32 +61,10 @@ class Expiry:
                 return
         batch.stays(one.message, pause(one.term.tries))
 
-    def opened(self, one: SealedMessage, batch: Batch) -> OpenMessage | None:
-        """Return the message with its events; None if it is invalid, and dead-lettered or left."""
-        message = one.message
-        envelope = one.envelope
-        try:
-            envelope = envelope or seal(message.body)
-            deliveries = envelope.open()
-        except ValueError as error:
-            if self._queue.dead_letter_message(message, str(error)):
-                batch.outcome.dead += 1
-                counted = envelope is not None and envelope.counted
-                batch.outcome.ledger.dead_letter(message.sent, 1, counted=counted)
-            else:
-                batch.stays(message)
-            return None
-        for each in deliveries:
-            force_setattr(each.event, "rule", each.rule)
-            force_setattr(each.event, "named", each.named)
-            if not each.created:
-                force_setattr(each, "created", envelope.since or message.sent)
-        return OpenMessage(message, envelope, one.term, deliveries)
-
-    def _renew(self, worn: Sequence[SealedMessage], batch: Batch) -> Iterator[SealedMessage]:
+    def _renew(self, old: Sequence[SealedMessage], batch: Batch) -> Iterator[SealedMessage]:
         """Send successors of these messages; yield those that SQS did not take."""
-        for start in range(0, len(worn), _TOGETHER):
-            part = worn[start : start + _TOGETHER]
+        for start in range(0, len(old), _TOGETHER):
+            part = old[start : start + _TOGETHER]
             if batch.remaining() < SPARE:
                 for one in part:
                     batch.stays(one.message)
@@ -120,12 +89,12 @@ class Expiry:
                 number, counted = envelope.number, envelope.counted
                 outcome.ledger.dead_letter(term.started, number, counted=counted)
             return taken
-        one = self.opened(SealedMessage(message, envelope, term), batch)
+        one = open_message(SealedMessage(message, envelope, term), self._queue, batch)
         if one is None:
             return message.id not in outcome.stay
         for index in range(len(one.deliveries)):
             one.failures[index] = GivenUp(reason, error)
-        self._settlement.dead_letter([one], outcome)
+        dead_letter([one], self._queue, outcome)
         left = [one.deliveries[index] for index in sorted(one.failures)]
         gone = not left
         if left and not self._in_order and len(left) < len(one.deliveries):
@@ -143,4 +112,4 @@ class Expiry:
         if envelope.reason:
             return envelope.reason + (f"; at last: {last}" if last not in envelope.reason else "")
         behind = last and self._in_order and not isinstance(error, Paused)
-        return f"{_NO_TRY}: {last}" if behind else last or _NO_ANSWER
+        return f"{_NO_TRY}: {last}" if behind else last or NO_ANSWER

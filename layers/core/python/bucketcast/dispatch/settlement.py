@@ -6,7 +6,13 @@ from bucketcast.delivery.retries import Term
 from bucketcast.dispatch.attempts import dead_one, pause_of, untried
 from bucketcast.dispatch.breaker import Breaker, Outage, is_unreachable
 from bucketcast.dispatch.chunks import chunks
-from bucketcast.dispatch.messages import Batch, OpenMessage, QueueActions, SealedMessage
+from bucketcast.dispatch.messages import (
+    Batch,
+    OpenMessage,
+    QueueActions,
+    RetryActions,
+    SealedMessage,
+)
 from bucketcast.dispatch.outcome import FINAL, BreakerOpen, Outcome, Paused
 from bucketcast.dispatch.requeue import Part, parts
 from bucketcast.errors import DeliveryError
@@ -29,37 +35,7 @@ class Settlement:
 
     def settle(self, opened: Sequence[OpenMessage], batch: Batch) -> None:
         """Settle each event of a chunk that was sent."""
-        outcome = batch.outcome
-        before = [frozenset(one.failures) for one in opened]
-        for one in opened:
-            outcome.delivered += len(one.deliveries) - len(one.failures)
-            outcome.outcomes.delivered += [
-                delivery.event
-                for index, delivery in enumerate(one.deliveries)
-                if index not in one.failures
-            ]
-        failed = [one for one in opened if one.failures]
-        if failed:
-            self.dead_letter(failed, outcome)
-            self._keep([one for one in failed if one.failures], batch)
-        _record(opened, before, outcome)
-
-    def dead_letter(self, failed: Sequence[OpenMessage], outcome: Outcome) -> None:
-        """Dead-letter what is not tried again, and drop those failures that SQS took."""
-        final = [
-            (one, index)
-            for one in failed
-            for index, error in sorted(one.failures.items())
-            if isinstance(error, FINAL) or (one.term.expired and index in one.tried)
-        ]
-        dead = [dead_one(one, index) for one, index in final]
-        refused = self._queue.dead_letter(dead) if dead else set()
-        for number, (one, index) in enumerate(final):
-            outcome.reason = one.failures[index]
-            if number not in refused:
-                reason = str(one.failures.pop(index))
-                outcome.outcomes.dead.setdefault(reason, []).append(one.deliveries[index].event)
-                outcome.dead += 1
+        settle(opened, self._queue, batch.outcome, lambda failed: self._keep(failed, batch))
 
     def hindrance(self) -> BreakerOpen | None:
         """Return why nothing is tried now, if the breaker is open or the target paused."""
@@ -168,6 +144,46 @@ class Settlement:
             outcome.waiting += number
         else:
             outcome.retried += number
+
+
+def settle(
+    opened: Sequence[OpenMessage],
+    queue: RetryActions,
+    outcome: Outcome,
+    keep: Callable[[Sequence[OpenMessage]], None],
+) -> None:
+    """Settle each event of messages that were sent; `keep` requeues what is to be tried again."""
+    before = [frozenset(one.failures) for one in opened]
+    for one in opened:
+        outcome.delivered += len(one.deliveries) - len(one.failures)
+        outcome.outcomes.delivered += [
+            delivery.event
+            for index, delivery in enumerate(one.deliveries)
+            if index not in one.failures
+        ]
+    failed = [one for one in opened if one.failures]
+    if failed:
+        dead_letter(failed, queue, outcome)
+        keep([one for one in failed if one.failures])
+    _record(opened, before, outcome)
+
+
+def dead_letter(failed: Sequence[OpenMessage], queue: RetryActions, outcome: Outcome) -> None:
+    """Dead-letter what is not tried again, and drop those failures that SQS took."""
+    final = [
+        (one, index)
+        for one in failed
+        for index, error in sorted(one.failures.items())
+        if isinstance(error, FINAL) or (one.term.expired and index in one.tried)
+    ]
+    dead = [dead_one(one, index) for one, index in final]
+    refused = queue.dead_letter(dead) if dead else set()
+    for number, (one, index) in enumerate(final):
+        outcome.reason = one.failures[index]
+        if number not in refused:
+            reason = str(one.failures.pop(index))
+            outcome.outcomes.dead.setdefault(reason, []).append(one.deliveries[index].event)
+            outcome.dead += 1
 
 
 def _record(

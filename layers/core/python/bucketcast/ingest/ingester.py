@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import force_setattr
 
-from bucketcast.delivery.retries import Term, pause
+from bucketcast.delivery.retries import NO_ANSWER, Term, pause
 from bucketcast.ingest.routing import Facts, Routed, RuleLookup, TargetBatch, only, route
 from bucketcast.listeners import is_listener
 from bucketcast.telemetry import logger
@@ -17,7 +17,6 @@ CHUNK_CHARACTERS: Final = 1_048_576
 """So much of messages is read and sent on before the next is. What it becomes in memory depends on
 how many rules send each event on; a batch of Lambda's may have six times as much."""
 _AT_ONCE: Final = 8
-_NO_ANSWER = "no try came to an end: the function ended before it could say why"
 
 
 class Incoming(NamedTuple):
@@ -194,7 +193,7 @@ class Ingester:
     ) -> list[Incoming]:
         """Renew old messages, dead-letter those that crash the function; return the others."""
         should_give_up = [one for one in messages if terms[one.id].should_give_up]
-        texts = [f"{_NO_ANSWER} ({terms[one.id]})" for one in should_give_up]
+        texts = [f"{NO_ANSWER} ({terms[one.id]})" for one in should_give_up]
         self._dead_letter(
             [Dead(one, "Crash", text) for one, text in zip(should_give_up, texts, strict=True)],
             taken,
