@@ -3,13 +3,8 @@
     pip install pika
     AMQP_URL=amqp://myuser:mypassword@localhost:5672 python examples/consumers/amqp.py bucketevents
 
-and in bucketcast.toml:
-
-    [notify_amqp.primary]
-    url = "secret:amqp-primary"
-    exchange = "bucketevents"
-    exchange_type = "fanout"
-    routing_key = "bucketlogs"
+It declares the exchange as the target does, whichever comes first: `--type` and `--durable` must be
+the target's `exchange_type` and `durable`.
 
 Its queue is deleted when it ends. A consumer that must not miss events while it is down would bind
 a durable, named queue.
@@ -31,7 +26,7 @@ LOCAL = "amqp://guest:guest@localhost:5672"
 
 
 def events(channel: Any, options: argparse.Namespace) -> Iterator[str]:
-    """A line for each event, for ever."""
+    """Yield a line for each event, forever."""
     channel.exchange_declare(options.exchange, options.type, durable=options.durable)
     queue = channel.queue_declare("", exclusive=True).method.queue
     channel.queue_bind(queue, options.exchange, options.routing_key)
@@ -42,7 +37,7 @@ def events(channel: Any, options: argparse.Namespace) -> Iterator[str]:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

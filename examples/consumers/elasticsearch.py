@@ -1,17 +1,11 @@
 """Print what the Elasticsearch target writes, as it comes: time, name, bucket/key, size in bytes.
 
-    python examples/consumers/elasticsearch.py http://localhost:9200 bucketevents --user alice
-
-and in bucketcast.toml:
-
-    [notify_elasticsearch.primary]
-    url = "http://localhost:9200"
-    index = "bucketevents"
+    python examples/consumers/elasticsearch.py http://localhost:9200 bucketevents
 
 It needs only Python, and reads Elasticsearch and OpenSearch alike. A mirror's documents (format
 `namespace`) are printed when they appear, change or are deleted, a log's (`access`) when they are
 added. If the index does not exist yet, it waits for it. It searches for the newest 1,000 documents
-once a second. The password of `--user` is in ELASTICSEARCH_PASSWORD.
+once a second. For a server with logins: `--user NAME`, and the password in ELASTICSEARCH_PASSWORD.
 """
 
 import argparse
@@ -28,11 +22,12 @@ from urllib.error import HTTPError
 from urllib.parse import quote, unquote_plus
 from urllib.request import Request, urlopen
 
-NEWEST = {"size": 1000, "sort": [{"Records.eventTime": "desc"}], "query": {"match_all": {}}}
+MOST = 1_000
+NEWEST = {"size": MOST, "sort": [{"Records.eventTime": "desc"}], "query": {"match_all": {}}}
 
 
-def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any]:
-    """The newest records by the ids of their documents."""
+def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any] | None:
+    """Return the newest records by the ids of their documents; None if there is no index yet."""
     request = Request(  # noqa: S310 - the URL is the caller's
         f"{url.rstrip('/')}/{quote(index)}/_search",
         json.dumps(NEWEST).encode(),
@@ -42,8 +37,8 @@ def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any]:
         with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
             hits = json.load(answer)["hits"]["hits"]
     except HTTPError as error:
-        if error.code == HTTPStatus.NOT_FOUND:  # the index does not exist yet
-            return {}
+        if error.code == HTTPStatus.NOT_FOUND:
+            return None
         raise
     return {hit["_id"]: hit["_source"]["Records"][0] for hit in reversed(hits)}
 
@@ -51,17 +46,19 @@ def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any]:
 def changes(url: str, index: str, headers: dict[str, str]) -> Iterator[str]:
     """Yield a line for each new, changed or deleted document, forever."""
     seen: dict[str, Any] = {}
+    if search(url, index, headers) is None:
+        print(f"waiting for {index}", file=sys.stderr, flush=True)
     while True:
-        found = search(url, index, headers)
+        found = search(url, index, headers) or {}
         yield from (line(found[id_]) for id_ in found if found[id_] != seen.get(id_))
-        if len(found) < NEWEST["size"]:  # else it may only have become too old to be shown
+        if len(found) < MOST:  # else it may only have become too old to be shown
             yield from (f"{'gone':<66}  {id_}" for id_ in seen.keys() - found.keys())
         seen = found
         time.sleep(1)
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

@@ -3,15 +3,10 @@
     pip install confluent-kafka
     python examples/consumers/kafka.py localhost:9092 bucketevents
 
-and in bucketcast.toml:
-
-    [notify_kafka.primary]
-    brokers = "localhost:9092"
-    topic = "bucketevents"
-
-It begins with the oldest message, as `kafkacat -C` does, and then waits for more. A login for SASL
-PLAIN stands in KAFKA_USERNAME and KAFKA_PASSWORD. The header `event-id` is the same whenever an
-event was delivered twice: a consumer that must not act twice would remember those it has seen.
+It begins with the oldest message, as `kafkacat -C` does, and then waits for more. If the topic does
+not exist yet, it waits for it. A SASL PLAIN login is in KAFKA_USERNAME and KAFKA_PASSWORD. The
+header `event-id` is the same for every delivery of an event: a consumer that must not act twice
+would remember those it has seen.
 """
 
 import argparse
@@ -28,7 +23,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 
 def connect(brokers: str) -> Consumer:
-    """A consumer in no group: it sees every message, and notes nowhere how far it is."""
+    """Return a consumer that sees every message and commits no offsets."""
     login = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
@@ -66,7 +61,7 @@ def events(consumer: Consumer, topic: str) -> Iterator[str]:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

@@ -1,17 +1,11 @@
 """Print what the MQTT target publishes, as it comes: time, name, bucket/key, size in bytes.
 
     pip install paho-mqtt
-    MQTT_PASSWORD=… python examples/consumers/mqtt.py localhost bucketevents --user alice
+    python examples/consumers/mqtt.py localhost bucketevents
 
-and in bucketcast.toml:
-
-    [notify_mqtt.primary]
-    broker = "tcp://localhost:1883"
-    topic = "bucketevents"
-    qos = "1"
-
-With `--id` the broker keeps the session: what comes while this program is away is there when it
-comes back. Events may come twice; those of MQTT 5 have the same user property `event-id` then.
+For a broker with logins: `--user NAME`, and the password in MQTT_PASSWORD. With `--id` the broker
+keeps the session, so events that are published while this program is down arrive when it is back.
+An event may arrive twice; with MQTT 5 both have the same user property `event-id`.
 """
 
 import argparse
@@ -24,7 +18,8 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 # Python looks for modules beside a script first, and others here have their clients' names.
-sys.path = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
+OWN = Path(__file__).resolve().parent
+sys.path = [folder for folder in sys.path if Path(folder).resolve() != OWN]
 import paho.mqtt.client as mqtt  # noqa: E402
 from paho.mqtt.enums import CallbackAPIVersion  # noqa: E402
 from paho.mqtt.packettypes import PacketTypes  # noqa: E402
@@ -32,7 +27,7 @@ from paho.mqtt.properties import Properties  # noqa: E402
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")
@@ -41,14 +36,14 @@ def line(record: dict[str, Any]) -> str:
 
 
 def on_connect(client: mqtt.Client, topic: str, _flags: Any, code: Any, _properties: Any) -> None:
-    """Subscribe, each time anew: the broker may have lost the session."""
+    """Subscribe after every connect, since the broker may have lost the session."""
     if code.is_failure:
         sys.exit(f"the broker refuses: {code}")
     client.subscribe(topic, qos=1)
 
 
 def on_subscribe(_client: Any, topic: str, _number: int, codes: list[Any], _more: Any) -> None:
-    """Say that it begins."""
+    """Say that events can come."""
     if codes[0].is_failure:
         sys.exit(f"the broker does not let this user subscribe to {topic}: {codes[0]}")
     print(f"waiting for events of {topic}", flush=True)

@@ -1,18 +1,12 @@
 """Print what the MySQL target writes, as it comes: time, name, bucket/key, size in bytes.
 
     pip install 'pymysql[rsa]'
-    MYSQL_USER=reader MYSQL_PWD=… python examples/consumers/mysql.py localhost:3306 miniodb images
+    export MYSQL_USER=user MYSQL_PWD=password
+    python examples/consumers/mysql.py localhost:3306 minio_events bucketevents
 
-and in bucketcast.toml:
-
-    [notify_mysql.primary]
-    dsn_string = "secret:mysql-primary"
-    table = "images"
-
-where the secret is, e.g., `user:password@tcp(localhost:3306)/miniodb`. A mirror's rows (format
-`namespace`) are printed when they appear, change or are deleted, a log's (`access`) when they are
-appended. If the table does not exist yet, it waits for it. It reads the whole table once a second,
-which suits small tables.
+A mirror's rows (format `namespace`) are printed when they appear, change or are deleted, a log's
+(`access`) when they are appended. If the table does not exist yet, it waits for it. It reads the
+whole table once a second, which suits small tables.
 """
 
 import argparse
@@ -57,7 +51,7 @@ def changes(connection: Any, table: str) -> Iterator[str]:
 
 
 def line(value: str) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     record = json.loads(value)["Records"][0]
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])

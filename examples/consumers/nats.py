@@ -1,19 +1,13 @@
 """Print what the NATS target publishes, as it comes: time, name, bucket/key, size in bytes.
 
     pip install nats-py
-    NATS_TOKEN=… python examples/consumers/nats.py localhost:4222 bucketevents
+    python examples/consumers/nats.py localhost:4222 bucketevents
 
-and in bucketcast.toml:
-
-    [notify_nats.primary]
-    address = "localhost:4222"
-    subject = "bucketevents"
-
-Like any reader of core NATS it sees what comes while it listens. With `--stream` it reads the
-stream that has the subject, `jetstream = "on"`, from its beginning, and with `--durable NAME` it
-goes on where it was when it was last there. The login is in NATS_TOKEN, in NATS_USER with
-NATS_PASSWORD, or in the file that NATS_CREDS names. A channel of NATS Streaming is not read here:
-for Python no client of it works any more, stan.go does.
+Like any subscriber of core NATS it sees the events that are published while it runs. For a target
+with `jetstream = "on"`, `--stream` reads the stream from its beginning, and with `--durable NAME`
+it continues after the last event that it read. A login is in NATS_TOKEN, in NATS_USER and
+NATS_PASSWORD, or in the file that NATS_CREDS names. It cannot read a channel of NATS Streaming, as
+no Python client for that works any more; use stan.go.
 """
 
 import argparse
@@ -27,7 +21,8 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 # Python looks for modules beside a script first, and this script has the client's name.
-sys.path = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
+OWN = Path(__file__).resolve().parent
+sys.path = [folder for folder in sys.path if Path(folder).resolve() != OWN]
 import nats  # noqa: E402
 from nats.aio.msg import Msg  # noqa: E402
 
@@ -41,7 +36,7 @@ LOGIN = {
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")
@@ -55,14 +50,14 @@ async def show(message: Msg) -> None:
 
 
 async def listen(options: argparse.Namespace) -> None:
-    """Show what comes, for ever."""
+    """Print each event, forever."""
     failed: list[Exception] = []
     ended = asyncio.Event()
 
     async def note(error: Exception) -> None:
         failed.append(error)
         if not client.is_connected:
-            raise error  # otherwise it would go on trying without a word
+            raise error  # otherwise it would retry silently
 
     async def end() -> None:
         ended.set()
@@ -97,7 +92,7 @@ def main() -> None:
     parser.add_argument("address", help="the server, such as localhost:4222")
     parser.add_argument("subject", help="the target's subject")
     parser.add_argument("--stream", action="store_true", help="read the stream of the subject")
-    parser.add_argument("--durable", help="the name by which the stream knows this reader")
+    parser.add_argument("--durable", help="name of the stream's durable consumer")
     options = parser.parse_args()
     try:
         asyncio.run(listen(options))

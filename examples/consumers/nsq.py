@@ -2,16 +2,10 @@
 
     python examples/consumers/nsq.py localhost:4150 bucketevents
 
-and in bucketcast.toml:
-
-    [notify_nsq.primary]
-    nsqd_address = "localhost:4150"
-    topic = "bucketevents"
-
-It does what `nsq_tail` does: a channel of its own, which ends with it, shows all events from now on
-and takes them from nobody. With the name of a channel behind the topic it reads that one: it keeps
-what comes while nobody reads, and each event goes to one of its readers. An nsqd that asks for a
-secret gets that in NSQ_AUTH_SECRET. For more than a look, take a client library, such as pynsq.
+It does what `nsq_tail` does: it reads a channel of its own, which is deleted when it ends, so that
+other consumers still get every event. With a channel's name after the topic it reads that channel,
+which keeps events while nobody reads, and delivers each to one reader. For an nsqd that requires a
+secret, set NSQ_AUTH_SECRET. In a program of your own, use a client library such as pynsq.
 """
 
 import argparse
@@ -25,13 +19,13 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote_plus
 
-MESSAGE, HEARTBEAT = 2, b"_heartbeat_"
+MESSAGE, HEARTBEAT, SUBSCRIBED = 2, b"_heartbeat_", b"OK"
 
 
 def events(nsqd: socket.socket, topic: str, channel: str) -> Iterator[dict[str, Any]]:
-    """The record of each event, for ever; nsqd forgets it when the next is asked for."""
+    """Yield each event's record, forever; it is confirmed to nsqd when the next is requested."""
     answers = nsqd.makefile("rb")
-    # Where nsqd has hung up already, why stands in what it sent before.
+    # If nsqd has closed the connection already, the reason is in what it sent before.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         tell(nsqd, f"SUB {topic} {channel}\n")
         tell(nsqd, "RDY 1\n")
@@ -43,6 +37,8 @@ def events(nsqd: socket.socket, topic: str, channel: str) -> Iterator[dict[str, 
             tell(nsqd, f"FIN {data[10:26].decode()}\n")
         elif data == HEARTBEAT:
             tell(nsqd, "NOP\n")
+        elif data == SUBSCRIBED:
+            print(f"waiting for events of {topic}", file=sys.stderr, flush=True)
         elif data.startswith(b"E_"):
             raise ConnectionError(data.decode())
 
@@ -54,7 +50,7 @@ def tell(nsqd: socket.socket, command: str, body: bytes | None = None) -> None:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

@@ -1,13 +1,8 @@
 """Print what the PostgreSQL target writes, as it comes: time, name, bucket/key, size in bytes.
 
     pip install 'psycopg[binary]'
-    python examples/consumers/postgres.py 'host=localhost dbname=minio_events …' bucketevents
-
-and in bucketcast.toml:
-
-    [notify_postgres.primary]
-    connection_string = "secret:postgres-primary"
-    table = "bucketevents"
+    export PGUSER=postgres PGPASSWORD=…
+    python examples/consumers/postgres.py 'host=localhost dbname=minio_events' bucketevents
 
 A mirror's rows (format `namespace`) are printed when they appear, change or are deleted, a log's
 (`access`) when they are appended. If the table does not exist yet, it waits for it. It reads the
@@ -50,7 +45,7 @@ def changes(connection: psycopg.Connection, table: str) -> Iterator[str]:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

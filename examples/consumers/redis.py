@@ -3,16 +3,10 @@
     pip install redis
     python examples/consumers/redis.py redis://localhost:6379 bucketevents
 
-and in bucketcast.toml:
-
-    [notify_redis.primary]
-    address = "localhost:6379"
-    key = "bucketevents"
-
-A hash (format `namespace`), the bucket's objects, is printed once; a list (`access`)
-is read from its start and then followed. If the key does not exist yet, it waits for it. Nothing is
-removed from the list: a consumer that must process each event once would use BLMOVE. The password
-is in the URL or in REDISCLI_AUTH.
+A hash (format `namespace`), the objects of the bucket, is printed once; a list (`access`) is read
+from its start and then followed. If the key does not exist yet, it waits for it. Nothing is removed
+from the list: a consumer that must process each event once would use BLMOVE. A password is in the
+URL or in REDISCLI_AUTH.
 """
 
 import argparse
@@ -27,18 +21,19 @@ from typing import Any
 from urllib.parse import unquote_plus
 
 # Python looks for modules beside a script first, and this script has the client's name.
-sys.path = [folder for folder in sys.path if Path(folder) != Path(__file__).parent]
+OWN = Path(__file__).resolve().parent
+sys.path = [folder for folder in sys.path if Path(folder).resolve() != OWN]
 import redis  # noqa: E402
 
 
 def objects(client: redis.Redis, key: str) -> Iterator[str]:
-    """A line for each object of the mirror."""
+    """Yield a line for each object of the mirror."""
     for _, value in client.hscan_iter(key):
         yield line(json.loads(value)["Records"][0])
 
 
 def events(client: redis.Redis, key: str) -> Iterator[str]:
-    """A line for each event of the log, for ever."""
+    """Yield a line for each event of the log, forever."""
     seen = 0
     while True:
         items = client.lrange(key, seen, seen + 999)
@@ -50,7 +45,7 @@ def events(client: redis.Redis, key: str) -> Iterator[str]:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

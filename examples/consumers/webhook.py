@@ -2,14 +2,9 @@
 
     python examples/consumers/webhook.py --port 3000
 
-and in bucketcast.toml:
-
-    [notify_webhook.primary]
-    endpoint = "http://127.0.0.1:3000/events"
-
-With the target's `auth_token` in the environment as AUTH_TOKEN, requests without it are refused.
-With its `signing_secret` as SIGNING_SECRET (one whsec_ key, or the public key of a whsk_ key as
-whpk_ and Base64, which needs `pip install pynacl`), so are requests with a wrong signature.
+If AUTH_TOKEN has the target's `auth_token`, requests without it are refused. If SIGNING_SECRET has
+its `signing_secret` (one whsec_ key, or the public key of a whsk_ key as whpk_ and Base64, which
+needs `pip install pynacl`), requests with a wrong signature are refused.
 """
 
 import argparse
@@ -30,9 +25,9 @@ TOLERANCE_SECONDS = 300
 
 
 class Consumer(BaseHTTPRequestHandler):
-    """Answers 204 once an event is printed: after any 2xx Bucketcast does not send it again."""
+    """Answer 204 when an event is printed; after any 2xx Bucketcast does not send it again."""
 
-    protocol_version = "HTTP/1.1"  # keeps the connection, which spares a handshake an event
+    protocol_version = "HTTP/1.1"  # keeps the connection, which saves a handshake per event
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -62,26 +57,26 @@ class Consumer(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 as http.server names it
-        """Say nothing a request; the events are the output."""
+        """Log no requests: the output is the events."""
 
 
 class Server(ThreadingHTTPServer):
-    """A thread a connection, which Bucketcast opens many of at once."""
+    """A thread per connection, of which Bucketcast opens many at once."""
 
     request_queue_size = 128
 
 
 def signed(headers: Message, body: bytes) -> bool:
-    """Whether the body has a recent signature of Standard Webhooks; True without a key.
+    """Return whether the body has a recent Standard Webhooks signature; True without a key.
 
-    The bytes as they came are signed: do not parse them and write them anew first.
+    The signature is of the exact bytes of the body: do not parse and serialise them first.
     """
     prefix, _, key = os.environ.get("SIGNING_SECRET", "").partition("_")
     if not prefix:
         return True
     sent, id_ = headers.get("webhook-timestamp", ""), headers.get("webhook-id", "")
     if not sent.isdecimal() or abs(time.time() - int(sent)) > TOLERANCE_SECONDS:
-        return False  # somebody may have recorded it
+        return False  # it may be a replay
     verify = verify_ed25519 if prefix == "whpk" else verify_hmac
     version = "v1a" if prefix == "whpk" else "v1"
     for signature in headers.get("webhook-signature", "").split():
@@ -94,12 +89,12 @@ def signed(headers: Message, body: bytes) -> bool:
 
 
 def verify_hmac(key: bytes, about: str, body: bytes, given: bytes) -> bool:
-    """Whether a `v1` signature is right."""
+    """Return whether a `v1` signature is right."""
     return hmac.compare_digest(hmac.digest(key, about.encode() + body, "sha256"), given)
 
 
 def verify_ed25519(key: bytes, about: str, body: bytes, given: bytes) -> bool:
-    """Whether a `v1a` signature is right."""
+    """Return whether a `v1a` signature is right."""
     from nacl.exceptions import BadSignatureError  # noqa: PLC0415 - only with such a key
     from nacl.signing import VerifyKey  # noqa: PLC0415
 
@@ -111,7 +106,7 @@ def verify_ed25519(key: bytes, about: str, body: bytes, given: bytes) -> bool:
 
 
 def line(record: dict[str, Any]) -> str:
-    """One event for people. A key in a record is URL-encoded; a delete has no size."""
+    """Format one event. A key in a record is URL-encoded; a delete has no size."""
     place = record["s3"]
     key = unquote_plus(place["object"]["key"])
     size = place["object"].get("size", "-")

@@ -93,6 +93,15 @@ def _quoted(text: str) -> str:
     return "'''" + text + "'''"
 
 
+def linked_checkout(folder: Path, *without: str) -> Path:
+    """A folder with links to what is in the checkout, so that what is written stays out of it."""
+    folder.mkdir()
+    for each in ROOT.iterdir():
+        if each.name not in (".git", *without):
+            (folder / each.name).symlink_to(each)
+    return folder
+
+
 class Local:
     """`make up` and `make stop` with a folder and a port of the tests' own."""
 

@@ -16,7 +16,7 @@ import boto3
 import pytest
 
 from tests.conftest import start_or_fail
-from tests.e2e.deployment import ROOT, Local
+from tests.e2e.deployment import ROOT, Local, linked_checkout
 from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 
@@ -54,13 +54,7 @@ def receiver(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The checkout, but that what is written stays out of it."""
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    for each in ROOT.iterdir():
-        if each.name not in (".git", "cdk.out"):
-            (folder / each.name).symlink_to(each)
-    return folder
+    return linked_checkout(tmp_path / "checkout", "cdk.out")
 
 
 def test_each_command_does_what_the_page_says(
@@ -86,7 +80,7 @@ def test_each_command_does_what_the_page_says(
             ["script", "-qec", command, "/dev/null"] if asks else ["bash", "-c", command],
             cwd=checkout,
             env=environment,
-            input="y\n" if asks else settings["auth_token"],
+            input="y\n" if asks else f"{settings['auth_token']}\n",
             capture_output=True,
             text=True,
             check=False,

@@ -16,10 +16,8 @@ from tests.chaos.run import bring_back_soon, prepare, run
 from tests.e2e import arrivals
 from tests.e2e.deployment import Local, write_configuration
 from tests.e2e.system import Deployed
-from tests.e2e.ten import Ten, all_running
+from tests.e2e.ten import Ten
 from tests.servers import Server
-from tests.servers.machine import MissingProgramError
-from tests.servers.tls import Tls
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
 BUCKET = "uploads"
@@ -41,15 +39,6 @@ CHAOS_SEED = 1
 CHAOS_SECONDS = 300.0
 BACK_SECONDS = 15
 """After so long what a killed function had is seen again."""
-
-
-@pytest.fixture(scope="module")
-def ten(servers_folder: Path, tls: Tls) -> Iterator[Ten]:
-    try:
-        with all_running(servers_folder / "ten", tls) as running:
-            yield running
-    except MissingProgramError as missing:
-        pytest.fail(str(missing), pytrace=False)
 
 
 @pytest.fixture(scope="module")

@@ -318,7 +318,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ("notify_webhook = 1", "notify_webhook: found 1; a table such as [notify_webhook.NAME]"),
         (
             "[notify_webhook.primary]",
-            "notify_webhook.primary.endpoint: missing; a url is needed, for example https://",
+            "notify_webhook.primary.endpoint: missing; a url is needed, for example http://",
         ),
         (
             "[notify_webhook.primary]\nendpoint = ''",

@@ -12,17 +12,32 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.settings.options import Option, options_of, read
+from bucketcast.settings.options import REFERENCE, Option, options_of, read
 from bucketcast.targets.base import Target
 
 _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
-_CONSUMER = "prints each event as it arrives; its first lines show how to run it."
-_SECRETS = (
-    "Any value may be a reference: `secret:NAME` is read from AWS Secrets Manager, and "
-    "`secret:NAME#FIELD` is one field of a JSON secret. Create it before the deploy with "
-    "`aws secretsmanager create-secret --name NAME --secret-string file:///dev/stdin`. A local "
-    "deploy also accepts the value itself. `bucketcast config` checks everything."
+_MADE = "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->"
+_WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
+_CONSUMER = (
+    "prints each event as it arrives; its first lines show how to run it, in a second terminal."
 )
+_REFERENCES = (
+    "Any value may be a reference: `secret:NAME` is read from AWS Secrets Manager, and "
+    "`secret:NAME#FIELD` is one field of a JSON secret. A local deploy also accepts the value "
+    "itself. `bucketcast config` checks everything."
+)
+_DEPLOY = """\
+For an AWS account, see [the first deploy](../deploy.md). For the local AWS:
+
+```sh
+make up
+set -a; . .local/env; set +a; export PATH="$PWD/.venv/bin:$PATH"
+```"""
+_SEE = """\
+```sh
+aws s3 cp examples/photo.jpg s3://uploads/
+bucketcast target ls     # is it online, and are messages waiting
+```"""
 
 
 def sentence(known: Option) -> str:
@@ -51,37 +66,45 @@ def of(kind: str) -> str:
     first, _, rest = docstring.partition("\n")
     declared: Any = target.Settings
     options = own_first(declared)
-    needed = _needed(target)
+    needed = _needed(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
     arn = str(Arn("primary", target.arn_type))
     consumer = f"examples/consumers/{kind}.py"
     parts = [
         f"# {first.rstrip('.')}",
-        _tables_fenced(rest.strip()),
-        "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->",
+        _MADE,
         "## 1. Configure",
-        f"In `bucketcast.toml`; `primary` is the target's id, its ARN is `{arn}`:",
-        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(shown)]),
+        f"{_WHERE} its ARN is `{arn}`:",
+        _fenced("toml", [f"[notify_{kind}.primary]", *_toml(kind, shown)]),
         "Or in the environment of the deploy; the suffix `_primary` is the id:",
         _fenced("sh", _variables(kind, shown)),
-        _table(kind, options.values(), needed),
-        _SECRETS,
         "## 2. Deploy",
-        _fenced("sh", ["make up           # the local AWS", "npx cdk deploy    # AWS"]),
+        _DEPLOY,
+        *(_secret(kind, known) for known in shown if known.hides(known.example)),
         "## 3. Add a rule",
         _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
         f"[`{consumer}`](../../{consumer}) {_CONSUMER}",
         "## 5. See the event",
-        _fenced(
-            "sh",
-            [
-                "aws s3 cp examples/photo.jpg s3://uploads/",
-                "bucketcast target ls     # is it online, and are messages waiting",
-            ],
-        ),
+        _SEE,
+        "## What it does",
+        _tables_fenced(rest.strip()),
+        "## Options",
+        _table(kind, options.values(), needed),
+        _REFERENCES,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _secret(kind: str, known: Option) -> str:
+    """Return how to store the secret of an option in the example."""
+    example = known.example.strip('"')
+    name = _example(kind, known).removeprefix(REFERENCE)
+    command = f'aws secretsmanager create-secret --name {name} --secret-string "$(cat)"'
+    return (
+        f"Store the secret: type the value of `{known.key}`, such as `{example}`, then Enter and "
+        f"Ctrl-D.\n\n{_fenced('sh', [command])}"
+    )
 
 
 def _tables_fenced(text: str) -> str:
@@ -89,30 +112,30 @@ def _tables_fenced(text: str) -> str:
     return _TABLE.sub(r"```text\n\g<0>\n```", text)
 
 
-def _toml(options: Any) -> Iterator[str]:
+def _toml(kind: str, options: Any) -> Iterator[str]:
     for known in options:
-        yield f'{known.key} = "{_example(known)}"'
+        yield f'{known.key} = "{_example(kind, known)}"'
 
 
 def _variables(kind: str, options: Any) -> Iterator[str]:
     yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
     for known in options:
-        yield f"export {_variable(kind, known)}_primary='{_example(known)}'"
+        yield f"export {_variable(kind, known)}_primary='{_example(kind, known)}'"
 
 
-def _needed(target: type[Target]) -> list[str]:
+def _needed(kind: str, target: type[Target]) -> list[str]:
     """Return the keys of an example: all required ones, and those that `check` demands."""
     declared: Any = target.Settings
     options = own_first(declared)
     needed = [key for key, known in options.items() if known.required]
-    given = read(declared, {key: _example(options[key]) for key in needed})
+    given = read(declared, {key: _example(kind, options[key]) for key in needed})
     missed = {key for key, found, _ in target.check(given) if found == "missing"}
     return [key for key in options if key in missed.union(needed)]
 
 
-def _example(known: Option) -> str:
+def _example(kind: str, known: Option) -> str:
     hidden = known.hides(known.example)
-    return f"secret:{known.key}" if hidden else known.example or f"the-{known.key}"
+    return f"{REFERENCE}{kind}-primary" if hidden else known.example or f"the-{known.key}"
 
 
 def _table(kind: str, options: Any, needed: Any) -> str:

@@ -35,7 +35,7 @@ class KafkaSettings(options.Common, iam.IamLogin):
 
     brokers: Csv = option(
         "brokers to ask for the others, port 9092 unless given",
-        example="localhost:9092,localhost:9093",
+        example="localhost:9092",
     )
     topic: str = option("the topic that events go to", example="bucketevents")
     sasl: OnOff = option("whether to log in with user and password", default="off")

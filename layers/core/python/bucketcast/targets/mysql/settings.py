@@ -23,7 +23,7 @@ class MysqlSettings(options.Common, options.Tls, rds.RdsLogin):
         default="",
         example=EXAMPLE,
     )
-    table: str = option("the table to fill; made when absent", example="minio_images")
+    table: str = option("the table to fill; made when absent", example="bucketevents")
     format: Literal["namespace", "access"] = option(
         "namespace: a row an object, changed and deleted with it; access: a row an event",
         default="namespace",

@@ -18,7 +18,7 @@ OLDER = {
     "database": "dbname",
 }
 """MinIO's deprecated keys, and what libpq calls them."""
-EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=…"'
+EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable"'
 _LAST_PORT = 65_535
 _URLS = ("postgres://", "postgresql://")
 _pairs = re.compile(r"(\w+)(\s*=\s*(?:'(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*))")

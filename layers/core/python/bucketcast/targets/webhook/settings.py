@@ -15,7 +15,7 @@ MAX_TIMEOUT = 300
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookSettings(options.Common, options.TlsUnverified):
-    endpoint: Url = option("where events are posted", example="https://example.org/hook")
+    endpoint: Url = option("where events are posted", example="http://127.0.0.1:3000/events")
     auth_token: Secret = option(
         "what Authorization says: a token, sent as Bearer, or scheme and credentials in two words",
         default="",
