@@ -24,6 +24,10 @@ class Assets(Construct):
     def lacks_bytecode(self) -> bool:
         return self._bundles is not None and not self._bundles.has_bytecode
 
+    def shared(self) -> list[lambda_.ILayerVersion]:
+        """Return the layers that most functions have: our code, and the libraries it needs."""
+        return [self.core(), self.runtime()]
+
     def core(self) -> lambda_.ILayerVersion:
         """Return the layer of first-party code."""
         made = self._made("Core")
@@ -40,10 +44,11 @@ class Assets(Construct):
         """Return the layer of what the control plane alone needs."""
         return self._needed("Gateway", "What Bucketcast's gateway needs")
 
-    def client(self, kind: str) -> lambda_.ILayerVersion | None:
-        """Return the layer of one kind's client; None when the kind needs no library."""
+    def client(self, kind: str) -> list[lambda_.ILayerVersion]:
+        """Return the layer of one kind's client; none when the kind needs no library."""
         source = self._root / "layers" / "clients" / kind
-        return self._packages(f"Client-{kind}", f"client-{kind}", source, f"The client of {kind}")
+        made = self._packages(f"Client-{kind}", f"client-{kind}", source, f"The client of {kind}")
+        return [made] if made else []
 
     def function(self, name: str) -> lambda_.Code:
         """Return a function's own folder."""

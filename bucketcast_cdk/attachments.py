@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from aws_cdk import CfnOutput, CustomResource, Duration, Stack, Token
+from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack, Token
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
@@ -14,16 +14,16 @@ from bucketcast.attach import notifications
 from bucketcast.aws import lock
 from bucketcast.aws.attach import cutover
 from bucketcast.aws.attach.cutover import TAKES_EFFECT
-from bucketcast.config import Bucket, Deployment
+from bucketcast.config import Bucket, Deployment, ScanConfig
 from bucketcast.rules import access_events
 from bucketcast_cdk import eventbridge, nag
-from bucketcast_cdk.assets import Assets
+from bucketcast_cdk.arns import arn, bucket_arn
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.nested_stacks import Nesting
-from bucketcast_cdk.removal_policy import removal_policy
+from bucketcast_cdk.permissions import leading_keys
 from bucketcast_cdk.runtime import Runtime
-from bucketcast_cdk.trail import trail_name
+from bucketcast_cdk.trail import SELECTORS, trail_name
 
 _TIMEOUT: Final = Duration.minutes(4)
 # Should the function not even start, CloudFormation gives up then; its own default is an hour.
@@ -50,52 +50,48 @@ class Attachments(Construct):
     names of buckets and rules are taken, and a custom resource cannot change its function.
     """
 
-    def __init__(  # noqa: PLR0913 - the parts of the stack that it connects
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
-        config: Deployment,
         trail: str | None,
         ingest: Ingest,
-        assets: Assets,
-        nesting: Nesting,
-        reports: Collection[str],
         labels: Mapping[str, str],
-        local: bool,
     ) -> None:
-        """Attach the configured buckets; those with `reports` send events to EventBridge only.
+        """Attach the configured buckets, and let those with reports send events to EventBridge.
 
         `trail` is the ARN of what logs access events, `labels` are words for buckets whose names
         only the deploy knows.
         """
         super().__init__(scope, construct_id)
-        buckets = config.buckets
+        config = context.config
+        self._context = context
         self._ingest = ingest
-        self._assets = assets
-        self._local = local
         self._labels = labels
         # The S3 of one machine heeds a change at once.
-        self._overlap = _AT_ONCE if local else Duration.seconds(TAKES_EFFECT)
-        rights = [self._rights]
+        self._overlap = _AT_ONCE if context.local else Duration.seconds(TAKES_EFFECT)
+        policies: list[IDependable] = [self._policy]
         if config.trail and trail and config.trail_selectors:
-            rights.append(self._let_follow(trail))
-        self._policies = dict(self._groups({*buckets, *reports}))
-        for name, bucket in buckets.items():
+            policies.append(self._trail_policy(trail))
+        reports = _report_buckets(config.scans)
+        self._bucket_policies = dict(self._groups({*config.buckets, *reports}))
+        for name, bucket in config.buckets.items():
             AttachedBucket(
                 self,
                 self._label(name),
+                context,
                 name=name,
                 bucket=bucket,
                 trail=trail if bucket.access_events else None,
-                config=config,
                 custom_resources=self._custom_resources,
                 ingest=ingest,
                 overlap=self._overlap,
-                rights=(*rights, self._policies[name]),
-                keep=not local,
-                nesting=nesting,
+                policies=(*policies, self._bucket_policies[name]),
             )
+        for name in reports:
+            self._send_to_eventbridge(name)
 
     @property
     def takes_effect(self) -> str:
@@ -106,37 +102,37 @@ class Attachments(Construct):
         """Return what ids and names are made of."""
         return self._labels.get(bucket, bucket)
 
-    def tell_eventbridge(self, bucket: str) -> None:
-        """Let S3 tell EventBridge of a bucket's events, of which ingest takes none by this."""
+    def _send_to_eventbridge(self, bucket: str) -> None:
+        """Let S3 send a bucket's events to EventBridge, none of them for ingest."""
         ours = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
         scope = Construct(self, f"Reports-{self._label(bucket)}")
         entry = _entry(
             scope, bucket, ours, custom_resources=self._custom_resources, ingest=self._ingest
         )
-        entry.node.add_dependency(self._policies[bucket])
+        entry.node.add_dependency(self._bucket_policies[bucket])
         if attached := self.node.try_find_child(self._label(bucket)):
             entry.node.add_dependency(attached)  # each reads the whole document and writes it back
 
-    def keep_what_waits(
+    def protect_waiting_events(
         self,
         queues: Mapping[str, tuple[str, str]],
         discard: Sequence[str],
         kinds: Sequence[str],
         runtime: Runtime,
     ) -> None:
-        """Refuse a deploy that would remove a target, by its ARN, for which something waits.
+        """Refuse a deploy that would remove a target, by its ARN, while its events wait.
 
         Or the function of a kind of which there are run-time targets; `kinds` are those that stay.
 
-        One resource for all, and always there, since CloudFormation asks a resource that is
-        removed only when it is too late to refuse. And it asks twice: before ingest is told that
-        the target is gone, since from then on its events go nowhere, also where the deploy is then
-        refused; and after that, when nothing comes any more. The functions of `runtime` are changed
-        after the first, which prepares their queues.
+        One resource for all, and in every stack, since CloudFormation calls a resource that is
+        removed only when it is too late to refuse. There are two: one before ingest's function
+        changes, since from then on the target's events go nowhere, even if the deploy is then
+        refused; and one after that, when no more events come. The functions of `runtime` are
+        changed after the first, which prepares their queues.
         """
         scope = Construct(self, "Targets")
-        policy = self._let_look_at_queues(scope, runtime.queues)
-        timeout = _SETTLE_HERE if self._local else _SETTLE
+        policy = self._queues_policy(scope, runtime.queues)
+        timeout = _SETTLE_HERE if self._context.local else _SETTLE
         hidden = {
             "RuntimeQueues": self._ingest.queues,
             "RuntimeVisibility": str(runtime.visibility),
@@ -160,16 +156,15 @@ class Attachments(Construct):
             )
             for name, settle in (("Before", 0), ("After", timeout))
         )
-        before.node.add_dependency(policy, self._rights)
+        before.node.add_dependency(policy, self._policy)
         self._ingest.writer.node.add_dependency(before)
         runtime.wait_for(before)
-        after.node.add_dependency(policy, self._rights, self._ingest.writer)
+        after.node.add_dependency(policy, self._policy, self._ingest.writer)
 
-    def _let_look_at_queues(self, scope: Construct, runtime: str) -> iam.Policy:
-        """Return the rights to ask how many messages wait, and to prepare run-time queues."""
-        stack = Stack.of(self)
+    def _queues_policy(self, scope: Construct, runtime: str) -> iam.Policy:
+        """Return the permissions to count waiting messages, and to prepare run-time queues."""
         # The queues of removed targets are in no template any more.
-        ours = f"arn:{stack.partition}:sqs:{stack.region}:{stack.account}:{stack.stack_name}-*"
+        ours = arn(self, "sqs", f"{Stack.of(self).stack_name}-*")
         policy = iam.Policy(
             scope,
             "Policy",
@@ -178,7 +173,7 @@ class Attachments(Construct):
                 iam.PolicyStatement(actions=["sqs:GetQueueAttributes"], resources=[ours]),
             ],
         )
-        nag.accept_looking_at_queues(policy, ours)
+        nag.accept_counting_messages(policy, ours)
         if runtime:
             policy.add_statements(
                 iam.PolicyStatement(actions=["sqs:SetQueueAttributes"], resources=[runtime])
@@ -187,20 +182,17 @@ class Attachments(Construct):
         return policy
 
     @cached_property
-    def _rights(self) -> iam.Policy:
-        """The rights to say since when a bucket is attached, and to let our trail follow its rules.
+    def _policy(self) -> iam.Policy:
+        """The permissions to store attachments, to set our trail's selectors, to see a rollback.
 
-        And to ask whether a deploy is rolled back.
-
-        Once for all buckets, since IAM limits what the policies of a role come to. The same with
+        Once for all buckets, since IAM limits the size of a role's policies. The same with
         and without access events: where they are switched off, or their bucket goes, the trail is
         told after the policies have changed. The buckets are attached at the same time and their
         trail is one: hence the lock.
         """
         stack = Stack.of(self)
-        where = f"arn:{stack.partition}:cloudtrail:{stack.region}:{stack.account}"
         table = self._ingest.rules.table_arn
-        keys = {"dynamodb:LeadingKeys": [cutover.KEY, lock.KEY]}
+        trail = arn(self, "cloudtrail", f"trail/{trail_name(stack.stack_name)}")
         return iam.Policy(
             self,
             "Rights",
@@ -209,28 +201,24 @@ class Attachments(Construct):
                 iam.PolicyStatement(
                     actions=["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"],
                     resources=[table],
-                    conditions={"ForAllValues:StringEquals": keys},
+                    conditions=leading_keys(cutover.KEY, lock.KEY),
                 ),
                 iam.PolicyStatement(actions=["dynamodb:Query"], resources=[table]),
-                iam.PolicyStatement(
-                    actions=["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"],
-                    resources=[f"{where}:trail/{trail_name(stack.stack_name)}"],
-                ),
+                iam.PolicyStatement(actions=list(SELECTORS), resources=[trail]),
                 iam.PolicyStatement(
                     actions=["cloudformation:DescribeStacks"], resources=[stack.stack_id]
                 ),
             ],
         )
 
-    def _let_follow(self, trail: str) -> iam.Policy:
-        """Return the rights to a trail that is named, called by it.
+    def _trail_policy(self, trail: str) -> iam.Policy:
+        """Return the permissions on a trail that is named; the policy's id is derived from it.
 
-        Where another is named there is a new policy, and CloudFormation takes the old one away only
-        after the trail of before was told.
+        Where another is named there is a new policy, and CloudFormation removes the old one only
+        after the selectors of the earlier trail were changed.
         """
         digest = hashlib.blake2b(trail.encode(), digest_size=4).hexdigest()
-        actions = ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
-        statement = iam.PolicyStatement(actions=actions, resources=[trail])
+        statement = iam.PolicyStatement(actions=list(SELECTORS), resources=[trail])
         return iam.Policy(
             self, f"Trail-{digest}", roles=[self._custom_resources.role], statements=[statement]
         )
@@ -245,10 +233,10 @@ class Attachments(Construct):
         made = Function(
             self,
             "Wire",
+            self._context,
             name=f"{Stack.of(self).stack_name}-wiring",
             folder="custom_resources",
-            assets=self._assets,
-            layers=[self._assets.core(), self._assets.runtime()],
+            layers=self._context.assets.shared(),
             environment={},
             memory=256,
             timeout=_TIMEOUT.plus(self._overlap),
@@ -257,13 +245,12 @@ class Attachments(Construct):
         return made
 
     def _groups(self, buckets: Collection[str]) -> Iterator[tuple[str, iam.ManagedPolicy]]:
-        """Yield the rights to attach, by bucket: as many buckets in a policy as IAM takes.
+        """Yield the permissions to attach, by bucket: as many buckets in a policy as IAM takes.
 
-        A policy is called by what is in it. So when a bucket leaves the configuration there is a
-        new policy, and CloudFormation takes the old one away only after the bucket's entry, which
-        depends on it, has come out.
+        A policy's id is derived from its buckets. So when a bucket leaves the configuration there
+        is a new policy, and CloudFormation removes the old one only after the bucket's entry, which
+        depends on it, was removed.
         """
-        partition = Stack.of(self).partition
         for names in _filled(sorted(buckets, key=self._label)):
             labels = "/".join(map(self._label, names))
             digest = hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()
@@ -275,7 +262,7 @@ class Attachments(Construct):
                 statements=[
                     iam.PolicyStatement(
                         actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
-                        resources=[f"arn:{partition}:s3:::{name}" for name in names],
+                        resources=[bucket_arn(self, name) for name in names],
                     )
                 ],
             )
@@ -290,20 +277,18 @@ class AttachedBucket(Construct):
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
         name: str,
         bucket: Bucket,
         trail: str | None,
-        config: Deployment,
         custom_resources: Function,
         ingest: Ingest,
         overlap: Duration,
-        rights: Sequence[IDependable],
-        keep: bool,
-        nesting: Nesting,
+        policies: Sequence[IDependable],
     ) -> None:
         super().__init__(scope, construct_id)
-        stack = Stack.of(self)
+        stack, config, nesting = Stack.of(self), context.config, context.nesting
         entry = _entry(
             self,
             name,
@@ -318,14 +303,14 @@ class AttachedBucket(Construct):
             ingest=ingest,
             timeout=_SERVICE_TIMEOUT.plus(overlap),
         )
-        entry.node.add_dependency(*rights)
+        entry.node.add_dependency(*policies)
         if bucket.create:
-            entry.node.add_dependency(self._create(name, keep=keep))
+            entry.node.add_dependency(self._create(name, context.removal_policy))
         label = construct_id
-        place = nesting.place("Rules", label, self)
+        rules = nesting.scope_for("Rules", label, self)
         if bucket.via == "eventbridge":
             rule = eventbridge.to_queue(
-                place,
+                rules,
                 "Rule",
                 name=notifications.within_rule_name(f"{nesting.prefix}bucket-", label),
                 description=f"Events of bucket {label}",
@@ -336,7 +321,7 @@ class AttachedBucket(Construct):
             entry.node.add_dependency(rule)
         if bucket.access_events:
             eventbridge.to_queue(
-                place,
+                rules,
                 "AccessRule",
                 name=notifications.within_rule_name(f"{nesting.prefix}access-", label),
                 description=f"Access events of bucket {label}",
@@ -347,7 +332,7 @@ class AttachedBucket(Construct):
         summary = stack.to_json_string(document)
         CfnOutput(self, "Output", value=summary)
 
-    def _create(self, name: str, *, keep: bool) -> s3.Bucket:
+    def _create(self, name: str, removal_policy: RemovalPolicy) -> s3.Bucket:
         made = s3.Bucket(
             self,
             "Bucket",
@@ -355,14 +340,19 @@ class AttachedBucket(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            removal_policy=removal_policy(keep=keep),
+            removal_policy=removal_policy,
         )
         nag.accept_no_access_log(made)
         return made
 
 
+def _report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
+    """Return the buckets whose reports start a scan."""
+    return sorted({each.report[0] for each in scans.values() if each.on_inventory and each.report})
+
+
 def _logged(trail: str, stack: str, config: Deployment) -> dict[str, str]:
-    """Return what a trail is told of a bucket: again where CloudFormation wrote its selectors."""
+    """Return the properties for the trail; `BucketEvents` makes CloudFormation write selectors."""
     if not config.trail_selectors:
         return {}
     bucket_events = "on" if config.bucket_events else "off"
@@ -393,7 +383,7 @@ def _entry(
             **ours,
         },
     )
-    # S3 tries the queue before it takes the entry, so its policy must stand.
+    # S3 tries the queue before it takes the entry, so the queue's policy must exist.
     entry.node.add_dependency(ingest.queue)
     return entry
 

@@ -1,30 +1,17 @@
-"""What looks at the balance of the targets every quarter of an hour, and what it may do."""
+"""The schedule by which ingest compares the counters of targets, every quarter of an hour."""
 
 from typing import Final
 
 from aws_cdk import Duration, Stack
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as event_targets
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
-
-from bucketcast.aws.counters import PARTITION
 
 _EVERY: Final = Duration.minutes(15)
 
 
-def right_to_add_up(table: dynamodb.ITable) -> iam.PolicyStatement:
-    """Of the rules' table only the counters: old hours become one item."""
-    return iam.PolicyStatement(
-        actions=["dynamodb:DeleteItem"],
-        resources=[table.table_arn],
-        conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [PARTITION]}},
-    )
-
-
-def look_regularly(scope: Construct, function: lambda_.Function) -> None:
+def check_regularly(scope: Construct, function: lambda_.Function) -> None:
     """Call ingest by a schedule: it can find every queue, and runs anyway."""
     events.Rule(
         scope,

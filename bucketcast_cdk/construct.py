@@ -7,33 +7,33 @@ from typing import Any
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags, Token
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.aws.runtime.orphans import PULL
-from bucketcast.config import Deployment, load
+from bucketcast.config import Deployment, PipelineOptions, load
 from bucketcast.config.loopback import unreachable
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast_cdk import customer_key, eventbridge, existing, limits, outputs
-from bucketcast_cdk.alarms import Watched, page, watch_called
+from bucketcast_cdk.alarms import page
 from bucketcast_cdk.assets import Assets
 from bucketcast_cdk.attachments import Attachments
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.control import Control
 from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.entry import Entry
 from bucketcast_cdk.failures import Failures
-from bucketcast_cdk.function import functions_in
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.nested_stacks import Nesting
+from bucketcast_cdk.permissions import allow
 from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.platform import LAMBDA, local_platform
-from bucketcast_cdk.runtime import Runtime, let_look
-from bucketcast_cdk.scans import Scans, report_buckets
+from bucketcast_cdk.runtime import Runtime, allow_inspecting
+from bucketcast_cdk.scans import Scans
 from bucketcast_cdk.sources import ROOT
-from bucketcast_cdk.tracing import trace
-from bucketcast_cdk.trail import tell_command_line, trail_arn
+from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
 
 
 class Bucketcast(Construct):
@@ -72,103 +72,58 @@ class Bucketcast(Construct):
         self.node.add_validation(existing.Notified(constructs, config.buckets))
         assets = Assets(self, "Assets", ROOT, local_platform() if local else LAMBDA)
         self._annotate(config, assets)
-        nesting = Nesting(self, on=config.nested)
-        ingest = Ingest(self, "Ingest", config=config, assets=assets, nesting=nesting, local=local)
+        context = Context(config, assets, Nesting(self, on=config.nested), local)
+        ingest = Ingest(self, "Ingest", context)
         self.ingress = ingest.watched
         self._targets = {
             (target.kind, target.id): Delivery(
                 self,
                 f"Target-{target.kind}-{target.id}",
+                context,
                 target=target,
-                sync_events=config.sync_events,
-                assets=assets,
-                local=local,
                 table=ingest.rules,
-                keys=config.kms_keys,
-                nesting=nesting,
             )
             for target in config.targets
         }
         deliveries = list(self._targets.values())
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
-        ingest.let_write(eventbridge.of_stack(stack))
-        eventbridge.let_accounts_forward(self, ingest, config.source.bus_accounts)
-        runtime = Runtime(
-            self,
-            "Runtime",
-            config=config,
-            ingest=ingest,
-            assets=assets,
-            nesting=nesting,
-            local=local,
-        )
-        trail = None if local else trail_arn(self, config)
+        ingest.allow_rules(eventbridge.of_stack(stack))
+        eventbridge.allow_forwarding(self, ingest, config.source.bus_accounts)
+        runtime = Runtime(self, "Runtime", context, ingest=ingest)
+        trail = None if local else trail_arn(self, context)
         if trail:
-            tell_command_line(self, trail, config)
+            add_outputs(self, trail, config)
         attachments = Attachments(
             self,
             "Wiring",  # an id of every deployed stack (see `Attachments`)
+            context,
             trail=trail,
-            config=config,
             ingest=ingest,
-            assets=assets,
-            nesting=nesting,
-            reports=report_buckets(config.scans),
-            local=local,
             labels={bucket.bucket_name: name for name, bucket in constructs.items()},
         )
         waiting = {each.arn: each.queues for each in deliveries}
         served = (*config.runtime.kinds, *([PULL] if config.topics.pull else []))
-        attachments.keep_what_waits(waiting, config.discard, served, runtime)
+        attachments.protect_waiting_events(waiting, config.discard, served, runtime)
         if config.pipeline:
-            pipeline = Pipeline(
-                self,
-                "Pipeline",
-                options=config.pipeline,
-                config=config,
-                ingest=ingest,
-                queues=queues,
-                assets=assets,
-                nesting=nesting,
-                local=local,
-            )
-            names = [job.name for job in pipeline.jobs.values()]
-            lost = Failures(self, "Lost", jobs=names, nesting=nesting)
-            Scans(
-                self,
-                "Scans",
-                scans=config.scans,
-                job=pipeline.jobs["scan"].name,
-                runs=pipeline.runs("scan"),
-                assets=assets,
-                entries=attachments,
-                lost=lost.queue,
-                nesting=nesting,
-            )
+            self._add_pipeline(context, config.pipeline, ingest, queues)
         Tags.of(self).add("application", "bucketcast")
         if config.entry:
-            entry = Entry(
-                self,
-                "Entry",
-                config=config.entry,
-                ingest=ingest,
-                assets=assets,
-                keys=config.kms_keys,
-            )
-            self._watch(nesting, entry, "entry", entry.function)
+            entry = Entry(self, "Entry", context, config=config.entry, ingest=ingest)
             CfnOutput(self, "EntryUrl", value=entry.url)
         if config.control:
-            control = Control(self, "Control", ingest=ingest, assets=assets)
-            runtime.let_manage(control.role)
-            let_look(control.role, deliveries)
+            control = Control(self, "Control", context, ingest=ingest)
+            runtime.allow_managing(control.role)
+            allow_inspecting(control.role, deliveries)
             if trail and config.trail_selectors:
-                control.let_follow(trail)
-            self._watch(nesting, control, "control", control.function)
+                allow(control.role, SELECTORS, [trail])
             CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config, attachments)
         watched = [ingest.watched, *runtime.watched, *(each.watched for each in deliveries)]
-        self._observe(config, watched, local=local)
+        customer_key.encrypt(self, config.kms_key)
+        page(self, config.alarms, local=local)
+        if config.dashboard:
+            Dashboard(self, "Dashboard", watched=watched, local=local)
         outputs.name_within(self)
 
     def target(self, kind: str, id_: str) -> Delivery:
@@ -191,21 +146,19 @@ class Bucketcast(Construct):
                 f"`uv python install {assets.platform.python}`",
             )
 
-    def _observe(self, config: Deployment, watched: Sequence[Watched], *, local: bool) -> None:
-        """Let people see all that was made so far, and encrypt it."""
-        for found in functions_in(self):
-            found.keep_logs(config.log_retention_days)
-        customer_key.encrypt(self, config.kms_key)
-        if config.tracing:
-            trace(self)
-        page(self, config.alarms, local=local)
-        if config.dashboard:
-            Dashboard(self, "Dashboard", watched=watched, local=local)
-
-    @staticmethod
-    def _watch(nesting: Nesting, own: Construct, name: str, function: lambda_.Function) -> None:
-        place = nesting.place("Alarms", name, own)
-        watch_called(place, f"{nesting.prefix}{name}", function)
+    def _add_pipeline(
+        self,
+        context: Context,
+        options: PipelineOptions,
+        ingest: Ingest,
+        queues: Sequence[sqs.IQueue],
+    ) -> None:
+        """Make the jobs, what starts the scans, and the queue of what failed."""
+        made = Pipeline(self, "Pipeline", context, options=options, ingest=ingest, queues=queues)
+        names = [job.name for job in made.jobs.values()]
+        lost = Failures(self, "Lost", context, jobs=names).queue
+        scan, runs = made.jobs["scan"].name, made.runs("scan")
+        Scans(self, "Scans", context, job=scan, runs=runs, lost=lost)
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)

@@ -3,14 +3,15 @@
 from typing import Final
 
 from aws_cdk import Duration, Stack
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast_cdk import nag
-from bucketcast_cdk.assets import Assets
+from bucketcast_cdk.alarms import watch_called
+from bucketcast_cdk.arns import arn, bucket_arn
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.ingest import Ingest
+from bucketcast_cdk.permissions import allow
 
 _MEMORY: Final = 1_024
 # Changes of a bucket's attachment or of a run-time target wait up to a minute, more than once.
@@ -21,19 +22,19 @@ class Control(Construct):
     """A function behind a URL of its own; `url` is what clients take as endpoint."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, ingest: Ingest, assets: Assets
+        self, scope: Construct, construct_id: str, context: Context, *, ingest: Ingest
     ) -> None:
         super().__init__(scope, construct_id)
-        self._stack = Stack.of(self)
+        stack = Stack.of(self).stack_name
         made = Function(
             self,
             "Answer",
-            name=f"{self._stack.stack_name}-control",
+            context,
+            name=f"{stack}-control",
             folder="control",
-            assets=assets,
-            layers=[assets.core(), assets.runtime(), assets.gateway()],
+            layers=[*context.assets.shared(), context.assets.gateway()],
             environment={
-                "BUCKETCAST_STACK": self._stack.stack_name,
+                "BUCKETCAST_STACK": stack,
                 "BUCKETCAST_RULES_TABLE": ingest.rules.table_name,
             },
             memory=_MEMORY,
@@ -49,29 +50,25 @@ class Control(Construct):
             "dynamodb:UpdateItem",
         )
         ingest.queue.grant(made.role, "sqs:GetQueueAttributes")
-        self._let_look_and_attach(made.role, ingest.listeners)
+        self._allow_attaching(stack, ingest.listeners)
         # The application checks the signature: Lambda's own check knows users of AWS only.
-        self.function = made.function
-        self.url = made.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE).url
+        self.url = made.add_url()
+        nesting = context.nesting
+        alarms = nesting.scope_for("Alarms", "control", self)
+        watch_called(alarms, f"{nesting.prefix}control", made.function)
 
-    def let_follow(self, trail: str) -> None:
-        """The rights to have the trail log the calls that a bucket's rules ask for."""
-        actions = ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
-        statement = iam.PolicyStatement(actions=actions, resources=[trail])
-        self.role.add_to_principal_policy(statement)
-
-    def _let_look_and_attach(self, role: iam.IRole, listeners: str) -> None:
-        """The deployment's outputs, the users' secrets, listeners, any bucket's notifications."""
-        name, partition = self._stack.stack_name, self._stack.partition
-        here = f"{self._stack.region}:{self._stack.account}"
-        buckets = f"arn:{partition}:s3:::*"
-        rules = f"arn:{partition}:events:{here}:rule/{name}-attached-*"
-        stack = f"arn:{partition}:cloudformation:{here}:stack/{name}/*"
-        secrets = f"arn:{partition}:secretsmanager:{here}:secret:{name}/users/*"
-        rights = {
-            stack: ["cloudformation:DescribeStacks"],
-            secrets: ["secretsmanager:GetSecretValue"],
-            rules: ["events:DescribeRule", "events:RemoveTargets", "events:DeleteRule"],
+    def _allow_attaching(self, stack: str, listeners: str) -> None:
+        """Allow the stack's outputs, the users' secrets, listeners, any bucket's notifications."""
+        permissions = {
+            arn(self, "cloudformation", f"stack/{stack}/*"): ["cloudformation:DescribeStacks"],
+            arn(self, "secretsmanager", f"secret:{stack}/users/*"): [
+                "secretsmanager:GetSecretValue"
+            ],
+            arn(self, "events", f"rule/{stack}-attached-*"): [
+                "events:DeleteRule",
+                "events:DescribeRule",
+                "events:RemoveTargets",
+            ],
             listeners: [
                 "sqs:ChangeMessageVisibility",
                 "sqs:CreateQueue",
@@ -79,7 +76,7 @@ class Control(Construct):
                 "sqs:DeleteQueue",
                 "sqs:ReceiveMessage",
             ],
-            buckets: [
+            bucket_arn(self, "*"): [
                 "s3:GetBucketLocation",
                 "s3:GetBucketNotification",
                 "s3:ListBucket",
@@ -87,7 +84,6 @@ class Control(Construct):
             ],
             "*": ["s3:ListAllMyBuckets"],
         }
-        for resource, actions in rights.items():
-            statement = iam.PolicyStatement(actions=actions, resources=[resource])
-            role.add_to_principal_policy(statement)
-        nag.accept_control(role, list(rights))
+        for resource, actions in permissions.items():
+            allow(self.role, actions, [resource])
+        nag.accept_control(self.role, list(permissions))

@@ -19,6 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct, IConstruct
 
 from bucketcast.config import Deployment
+from bucketcast_cdk.arns import arn
 from bucketcast_cdk.pipeline import Pipeline
 
 _USE: Final = (
@@ -63,8 +64,7 @@ def _statements(stack: Stack) -> Iterator[iam.PolicyStatement]:
         actions=["kms:Decrypt", "kms:GenerateDataKey"],
         resources=["*"],
     )
-    group = f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group"
-    names = f"{group}:/aws/lambda/{stack.stack_name}-*"
+    names = arn(stack, "logs", f"log-group:/aws/lambda/{stack.stack_name}-*")
     yield iam.PolicyStatement(
         sid="BucketcastLogs",
         principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],

@@ -12,6 +12,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from bucketcast_cdk.arns import arn
 from bucketcast_cdk.ingest import Ingest
 
 _A_DAY: Final = Duration.hours(24)
@@ -20,8 +21,7 @@ _TRIES: Final = 185
 
 def of_stack(stack: Stack) -> str:
     """Return the ARNs of all our rules, with a `*`; `stack` is the first one, not a nested one."""
-    where = f"arn:{stack.partition}:events:{stack.region}:{stack.account}:rule"
-    return f"{where}/{stack.stack_name}-*"
+    return arn(stack, "events", f"rule/{stack.stack_name}-*")
 
 
 def make(  # noqa: PLR0913 - the properties of a rule
@@ -50,8 +50,8 @@ def make(  # noqa: PLR0913 - the properties of a rule
     return made
 
 
-def let_accounts_forward(scope: Construct, ingest: Ingest, accounts: Sequence[str]) -> None:
-    """Make a bus on which other accounts put their events of S3, and its way to the ingress queue.
+def allow_forwarding(scope: Construct, ingest: Ingest, accounts: Sequence[str]) -> None:
+    """Make a bus to which other accounts forward their events of S3, and its rule to the queue.
 
     EventBridge itself stamps the account on what a rule forwards, and lets nobody put events of
     `aws.s3` by hand.

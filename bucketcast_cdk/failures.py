@@ -1,7 +1,7 @@
-"""What happens to nobody's sight: runs of jobs that fail, and scans that cannot be started.
+"""Failures that nobody watches: runs of jobs that fail, and scans that cannot be started.
 
-All of it comes into one queue, whose alarm tells. Nobody reads it but a person: a message says what
-failed, and is deleted when that is dealt with.
+All go to one queue with an alarm. Only a person reads it: a message says what failed, and is
+deleted when that is dealt with.
 """
 
 from collections.abc import Sequence
@@ -9,26 +9,26 @@ from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_events as events
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.delivery.retention import DEAD_DAYS
 from bucketcast_cdk import eventbridge, nag
 from bucketcast_cdk.alarms import watch_lost
-from bucketcast_cdk.nested_stacks import Nesting
+from bucketcast_cdk.context import Context
+from bucketcast_cdk.queues import allow_service
 
-_ENDED_BADLY: Final = ["FAILED", "TIMEOUT", "ERROR"]
+_FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
 
 
 class Failures(Construct):
-    """The queue `<stack>-pipeline-dead`, and what tells it of the runs of `jobs`."""
+    """The queue `<stack>-pipeline-dead`, and the rule that sends it the failed runs of `jobs`."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, jobs: Sequence[str], nesting: Nesting
+        self, scope: Construct, construct_id: str, context: Context, *, jobs: Sequence[str]
     ) -> None:
         super().__init__(scope, construct_id)
-        stack = Stack.of(self)
+        stack, nesting = Stack.of(self), context.nesting
         self.queue = sqs.Queue(
             self,
             "Queue",
@@ -40,27 +40,20 @@ class Failures(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         nag.accept_dead_letters_of_services(self.queue)
-        self.queue.add_to_resource_policy(
-            iam.PolicyStatement(
-                sid="RulesOfThisStack",
-                principals=[iam.ServicePrincipal("events.amazonaws.com")],
-                actions=["sqs:SendMessage"],
-                resources=[self.queue.queue_arn],
-                conditions={"ArnLike": {"aws:SourceArn": eventbridge.of_stack(stack)}},
-            )
-        )
+        rules = {"ArnLike": {"aws:SourceArn": eventbridge.of_stack(stack)}}
+        allow_service(self.queue, "RulesOfThisStack", "events", rules)
         eventbridge.make(
-            nesting.place("Starts", "Lost", self),
+            nesting.scope_for("Starts", "Lost", self),
             "Runs",
             name=f"{nesting.prefix}runs",
             description="Runs of the jobs that failed",
             pattern={
                 "source": ["aws.glue"],
                 "detail-type": ["Glue Job State Change"],
-                "detail": {"jobName": list(jobs), "state": _ENDED_BADLY},
+                "detail": {"jobName": list(jobs), "state": _FAILED},
             },
             target=events.CfnRule.TargetProperty(id="lost", arn=self.queue.queue_arn),
         )
         watch_lost(
-            nesting.place("Alarms", "Pipeline", self), f"{nesting.prefix}pipeline", self.queue
+            nesting.scope_for("Alarms", "Pipeline", self), f"{nesting.prefix}pipeline", self.queue
         )

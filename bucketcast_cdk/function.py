@@ -1,15 +1,17 @@
-"""A Lambda function with a role and a log group of its own, and no more rights than given."""
+"""A Lambda function with a role and a log group of its own, without needless permissions."""
 
 from collections.abc import Mapping, Sequence
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast_cdk import nag
-from bucketcast_cdk.assets import Assets
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.nested_stacks import deployed_name
 
 
@@ -21,20 +23,22 @@ def functions_in(scope: Construct) -> "list[Function]":
 class Function(Construct):
     """A function called `name` whose handler is `functions.<folder>.<entry>.handler`.
 
-    If a queue calls it, that is called by `functions.startup`, which lets messages wait if there is
-    no handler.
-
     `reserved` calls at once are its own share of the account's, and the most that it has.
+
+    A function that is `queued` is called by `functions.startup`, which lets messages wait if there
+    is no handler. It may send to the queue it is called by: what failed goes back there as a new
+    message. Lambda would take the sixteenth time for a mistake and stop it, but the retries of a
+    long outage look like that.
     """
 
     def __init__(  # noqa: PLR0913 - what a function is made of
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
         name: str,
         folder: str,
-        assets: Assets,
         layers: Sequence[lambda_.ILayerVersion],
         environment: Mapping[str, str],
         memory: int,
@@ -45,13 +49,16 @@ class Function(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         module = f"functions.{folder}.{entry}"
-        start = {"BUCKETCAST_HANDLER": module} if queued else {}
-        self._log_group = log_group = logs.LogGroup(
+        assets, tracing = context.assets, context.config.tracing
+        log_group = logs.LogGroup(
             self,
             "Logs",
             log_group_name=f"/aws/lambda/{name}",
             removal_policy=RemovalPolicy.DESTROY,
         )
+        cfn = log_group.node.default_child
+        if isinstance(cfn, logs.CfnLogGroup):
+            cfn.retention_in_days = context.config.log_retention_days
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         log_group.grant_write(self.role)
         self.function = lambda_.Function(
@@ -67,29 +74,43 @@ class Function(Construct):
                 "POWERTOOLS_SERVICE_NAME": folder,
                 "POWERTOOLS_METRICS_NAMESPACE": deployed_name(self),
                 "POWERTOOLS_LOG_LEVEL": "INFO",
-                **start,
+                **({"BUCKETCAST_HANDLER": module} if queued else {}),
                 **environment,
             },
             memory_size=memory,
             timeout=timeout,
             reserved_concurrent_executions=reserved,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if queued else None,
+            tracing=lambda_.Tracing.ACTIVE if tracing else None,
             role=self.role,
             log_group=log_group,
         )
         nag.accept_runtime(self.function)
+        if tracing:
+            nag.accept_tracing(self.role)
 
-    def keep_logs(self, days: int) -> None:
-        """Keep the function's logs for so many days."""
-        cfn = self._log_group.node.default_child
-        if isinstance(cfn, logs.CfnLogGroup):
-            cfn.retention_in_days = days
+    def read(
+        self,
+        queue: sqs.Queue,
+        *,
+        batch_size: int = 10,
+        window: int = 0,
+        max_concurrency: int | None = None,
+        enabled: bool | None = None,
+    ) -> None:
+        """Call the function with the messages of a queue, after gathering them for the window."""
+        self.function.add_event_source(
+            sources.SqsEventSource(
+                queue,
+                batch_size=batch_size,
+                max_batching_window=Duration.seconds(window) if window else None,
+                max_concurrency=max_concurrency,
+                report_batch_item_failures=True,
+                enabled=enabled,
+            )
+        )
 
-    def may_loop(self) -> None:
-        """Let the function send to the queue it is called by.
-
-        What failed goes back there as a new message: Lambda would take the sixteenth time for a
-        mistake and stop it, but the retries of a long outage look like that.
-        """
-        cfn = self.function.node.default_child
-        if isinstance(cfn, lambda_.CfnFunction):
-            cfn.recursive_loop = "Allow"
+    def add_url(self) -> str:
+        """Return a URL at which anyone may call the function, which itself checks who does."""
+        made = self.function.add_function_url(auth_type=lambda_.FunctionUrlAuthType.NONE)
+        return made.url

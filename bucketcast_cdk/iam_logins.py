@@ -1,4 +1,4 @@
-"""The right to log in to a target of AWS's own, as its settings name it, and to no other."""
+"""The permission to log in to a target of AWS's own, as its settings name it, and to no other."""
 
 from typing import Any
 
@@ -9,17 +9,16 @@ from bucketcast.config import TargetConfig
 from bucketcast.settings.options import read
 from bucketcast.targets.base.iam import IamLogin
 from bucketcast_cdk import nag
+from bucketcast_cdk.permissions import allow
 
 
-def let_log_in(role: iam.Role, target: TargetConfig) -> None:
-    """Let a role log in to a target with `auth = "iam"`; nothing for any other login."""
+def allow_login(role: iam.Role, target: TargetConfig) -> None:
+    """Allow a role to log in to a target with `auth = "iam"`; nothing for any other login."""
     declared: Any = targets.load(target.kind).Settings
     settings = read(declared, target.settings)
     if isinstance(settings, IamLogin) and settings.by_iam:
         for actions, resources in settings.iam_rights():
             for resource in resources:
                 if resource.endswith("*"):
-                    nag.accept_ends_of_a_login(role, resource)
-            role.add_to_policy(
-                iam.PolicyStatement(actions=list(actions), resources=list(resources))
-            )
+                    nag.accept_login_wildcards(role, resource)
+            allow(role, actions, resources)

@@ -1,32 +1,27 @@
 """From the ingress queue to the targets' queues: the queues, the rules' table and the function."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Final
 
 from aws_cdk import Duration, Fn, Stack
-from aws_cdk import aws_dynamodb as dynamodb
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.aws import counters
 from bucketcast.aws.breakers import EXPIRES
 from bucketcast.config import Deployment
 from bucketcast.cost.estimate import INGEST_MEMORY
-from bucketcast.delivery.retention import MAX_RECEIVES
 from bucketcast.listeners import queue_prefix
-from bucketcast.queues import visibility
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
-from bucketcast_cdk import balance, counters, nag, policy_statements, sns
+from bucketcast_cdk import balance, nag, sns, tables
 from bucketcast_cdk.alarms import Watched, watch, watch_balance, watch_throttled
-from bucketcast_cdk.assets import Assets
+from bucketcast_cdk.arns import arn, bucket_arn
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
-from bucketcast_cdk.nested_stacks import Nesting
-from bucketcast_cdk.queues import QueuePair
-from bucketcast_cdk.removal_policy import removal_policy
+from bucketcast_cdk.permissions import allow, leading_keys
+from bucketcast_cdk.queues import QueuePair, allow_service
 
-_TIMEOUT: Final = Duration.seconds(30)
+_TIMEOUT: Final = 30
 
 
 def limited_queues(config: Deployment) -> dict[str, str]:
@@ -36,43 +31,33 @@ def limited_queues(config: Deployment) -> dict[str, str]:
 
 
 class Ingest(Construct):
-    """One queue that every source writes to, one function that asks the rules and fans out."""
+    """One queue that every source writes to, one function that matches rules and fans out."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        config: Deployment,
-        assets: Assets,
-        nesting: Nesting,
-        local: bool,
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, context: Context) -> None:
         super().__init__(scope, construct_id)
+        config, nesting = context.config, context.nesting
         self._stack = Stack.of(self).stack_name
-        window = Duration.seconds(config.ingest_window)
         queues = QueuePair(
             self,
             "Ingress",
             name=f"{self._stack}-ingress",
-            fifo=False,
-            visibility=Duration.seconds(
-                visibility(int(_TIMEOUT.to_seconds()), window=int(window.to_seconds()))
-            ),
-            max_receive_count=MAX_RECEIVES,
-            keep=not local,
+            timeout=_TIMEOUT,
+            window=config.ingest_window,
+            removal_policy=context.removal_policy,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        self._let_s3_write(config.source.s3_accounts)
+        self._allow_s3(config.source.s3_accounts)
         sns.subscribe(self, self.queue, config.source.sns_topics)
-        self.rules = self._table(local=local)
-        made = Function(
+        self.rules = tables.make(
+            self, "Rules", context, key="bucket", sort_key="rule", expires=EXPIRES
+        )
+        made = self.writer = Function(
             self,
             "Ingest",
+            context,
             name=f"{self._stack}-ingest",
             folder="ingest",
-            assets=assets,
-            layers=[assets.core(), assets.runtime()],
+            layers=context.assets.shared(),
             environment={
                 "BUCKETCAST_RULES_TABLE": self.rules.table_name,
                 "BUCKETCAST_QUEUE_PREFIX": self.queue_prefix,
@@ -85,38 +70,32 @@ class Ingest(Construct):
                 **limited_queues(config),
             },
             memory=INGEST_MEMORY,
-            timeout=_TIMEOUT,
+            timeout=Duration.seconds(_TIMEOUT),
             reserved=config.reserved or None,
             queued=True,
         )
         name, about = f"{nesting.prefix}ingress", {"service": "ingest", "target": "ingress"}
-        place = nesting.place("Alarms", "Ingress", queues)
+        alarms = nesting.scope_for("Alarms", "Ingress", queues)
         self.watched = Watched(name, self.queue, self.dead, made.function, about)
-        watch(place, self.watched)
-        watch_throttled(place, name, made.function)
-        watch_balance(place, name)
+        watch(alarms, self.watched)
+        watch_throttled(alarms, name, made.function)
+        watch_balance(alarms, name)
         self._role = made.role
-        self.writer = made
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
-        made.role.add_to_policy(counters.right_to_add(self.rules))
-        made.role.add_to_policy(balance.right_to_add_up(self.rules))
-        balance.look_regularly(self, made.function)
-        self.dead.grant(made.role, "sqs:SendMessage")
-        # What a target's queue did not take goes back, addressed; what SQS would move is renewed.
-        self.queue.grant(made.role, "sqs:SendMessage")
-        made.may_loop()
+        # To count events, and to add up the counters of old hours in one item.
+        count = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
+        allow(made.role, count, [self.rules.table_arn], leading_keys(counters.PARTITION))
+        balance.check_regularly(self, made.function)
+        queues.allow_requeue(made.role)
         # Listeners come and go: their queues are known by how their names begin.
-        self.feeds_all(self.listeners)
-        self._let_look_at_objects(sorted(config.facts.buckets))
-        made.function.add_event_source(
-            sources.SqsEventSource(
-                self.queue,
-                batch_size=1_000 if config.ingest_window else 10,
-                max_batching_window=window if config.ingest_window else None,
-                # More pollers than calls would have their messages refused, and count receives.
-                max_concurrency=config.reserved or None,
-                report_batch_item_failures=True,
-            )
+        self.allow_writing(self.listeners)
+        self._allow_object_facts(sorted(config.facts.buckets))
+        made.read(
+            self.queue,
+            batch_size=1_000 if config.ingest_window else 10,
+            window=config.ingest_window,
+            # More pollers than calls would have their messages refused, and count receives.
+            max_concurrency=config.reserved or None,
         )
 
     @property
@@ -132,32 +111,26 @@ class Ingest(Construct):
     @property
     def listeners(self) -> str:
         """The ARN of all listeners' queues, with a `*`."""
-        stack = Stack.of(self)
-        here = f"arn:{stack.partition}:sqs:{stack.region}:{stack.account}"
-        return f"{here}:{queue_prefix(self._stack)}*"
+        return arn(self, "sqs", f"{queue_prefix(self._stack)}*")
 
     def feeds(self, queues: Sequence[sqs.IQueue]) -> None:
-        """Let ingest write to the targets' queues, and to no other, and count their messages."""
+        """Allow ingest to write to the targets' queues, and to no other, and count messages."""
         for queue in queues:
             queue.grant(self._role, "sqs:SendMessage", "sqs:GetQueueAttributes")
 
-    def feeds_all(self, queues: str, *actions: str) -> None:
-        """Let ingest write to the queues that will be made with such names: an ARN with a `*`.
+    def allow_writing(self, queues: str, *actions: str) -> None:
+        """Allow ingest to write to queues that are made later, by an ARN with a `*`.
 
         `actions` are what else it may do to them.
         """
-        self._role.add_to_policy(
-            iam.PolicyStatement(actions=["sqs:SendMessage", *actions], resources=[queues])
-        )
+        allow(self._role, ["sqs:SendMessage", *actions], [queues])
         nag.accept_names_made_later(self._role, [queues])
 
-    def _let_look_at_objects(self, buckets: Sequence[str]) -> None:
-        """Metadata and tags; to list is what makes S3 say that an object is gone."""
-        if not buckets:
-            return
-        names = [f"arn:{Stack.of(self).partition}:s3:::{bucket}" for bucket in buckets]
+    def _allow_object_facts(self, buckets: Sequence[str]) -> None:
+        """Allow to read metadata and tags; to list is what makes S3 say that an object is gone."""
+        names = [bucket_arn(self, bucket) for bucket in buckets]
         objects = [f"{name}/*" for name in names]
-        looks = [
+        reads = [
             "s3:GetObject",
             # Without these two a HeadObject leaves lock and hold out of its answer.
             "s3:GetObjectLegalHold",
@@ -166,57 +139,22 @@ class Ingest(Construct):
             "s3:GetObjectVersion",
             "s3:GetObjectVersionTagging",
         ]
-        allowed = (
-            policy_statements.allow(["s3:ListBucket"], names),
-            policy_statements.allow(looks, objects),
-        )
-        for statement in chain(*allowed):
-            self._role.add_to_policy(statement)
-        nag.accept_looking_at_objects(self._role, [*names, *objects])
+        allow(self._role, ["s3:ListBucket"], names)
+        allow(self._role, reads, objects)
+        nag.accept_reading_objects(self._role, [*names, *objects])
 
-    def _let_s3_write(self, others: Sequence[str]) -> None:
-        """Let buckets of this account write, and of others."""
-        stack = Stack.of(self)
-        accounts = [stack.account, *others] if others else stack.account
-        self.queue.add_to_resource_policy(
-            iam.PolicyStatement(
-                sid="BucketsOfThisAccount",
-                principals=[iam.ServicePrincipal("s3.amazonaws.com")],
-                actions=["sqs:SendMessage"],
-                resources=[self.queue.queue_arn],
-                conditions={
-                    "StringEquals": {"aws:SourceAccount": accounts},
-                    "ArnLike": {"aws:SourceArn": f"arn:{stack.partition}:s3:::*"},
-                },
-            )
-        )
+    def _allow_s3(self, others: Sequence[str]) -> None:
+        """Allow buckets of this account to write, and of others."""
+        account = Stack.of(self).account
+        conditions = {
+            "StringEquals": {"aws:SourceAccount": [account, *others] if others else account},
+            "ArnLike": {"aws:SourceArn": bucket_arn(self, "*")},
+        }
+        allow_service(self.queue, "BucketsOfThisAccount", "s3", conditions)
 
-    def let_write(self, rules: str) -> None:
-        """Let rules of EventBridge write; their ARNs may have a `*`."""
+    def allow_rules(self, rules: str) -> None:
+        """Allow rules of EventBridge to write; their ARNs may have a `*`."""
         for queue in (self.queue, self.dead):
-            queue.add_to_resource_policy(
-                iam.PolicyStatement(
-                    sid="RulesOfThisStack",
-                    principals=[iam.ServicePrincipal("events.amazonaws.com")],
-                    actions=["sqs:SendMessage"],
-                    resources=[queue.queue_arn],
-                    conditions={"ArnLike": {"aws:SourceArn": rules}},
-                )
+            allow_service(
+                queue, "RulesOfThisStack", "events", {"ArnLike": {"aws:SourceArn": rules}}
             )
-
-    def _table(self, *, local: bool) -> dynamodb.Table:
-        return dynamodb.Table(
-            self,
-            "Rules",
-            partition_key=dynamodb.Attribute(name="bucket", type=dynamodb.AttributeType.STRING),
-            sort_key=dynamodb.Attribute(name="rule", type=dynamodb.AttributeType.STRING),
-            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-            time_to_live_attribute=EXPIRES,
-            encryption=dynamodb.TableEncryption.AWS_MANAGED,
-            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
-                point_in_time_recovery_enabled=True
-            ),
-            # Not protected from deletion, or its making could not be rolled back. When it is
-            # deleted by hand DynamoDB keeps a backup for 35 days, as it does with recovery on.
-            removal_policy=removal_policy(keep=not local),
-        )

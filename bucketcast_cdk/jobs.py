@@ -1,8 +1,7 @@
 """A Glue job: its script, its arguments and what it runs on; with a role of its own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aws_cdk import AssetHashType, Stack
 from aws_cdk import aws_glue as glue
@@ -12,24 +11,23 @@ from constructs import Construct
 
 from bucketcast.config import PipelineOptions
 from bucketcast.settings.jobs import arguments
-from bucketcast_cdk import nag, policy_statements
+from bucketcast_cdk import nag, permissions
+from bucketcast_cdk.arns import arn
 from bucketcast_cdk.assets import Assets
-from bucketcast_cdk.nested_stacks import Nesting
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.platform import Platform
 
 _CATALOG: Final = "spark.sql.catalog.s3md"
 _AT_ONCE: Final = 20  # runs of one job, each of another bucket or target
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """What all jobs stand on; `connection` is a reference to a Glue connection, or empty."""
+class JobSetup(NamedTuple):
+    """What all jobs run with; `connection` is a reference to a Glue connection, or empty."""
 
     options: PipelineOptions
     package: s3_assets.Asset
     conf: str
     connection: str
-    nesting: Nesting
 
 
 class Job(Construct):
@@ -39,20 +37,20 @@ class Job(Construct):
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
         folder: str,
-        ground: JobContext,
-        given: Mapping[str, str],
-        assets: Assets,
+        setup: JobSetup,
+        settings: Mapping[str, str],
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = f"{Stack.of(self).stack_name}-{construct_id}"
         # AWS documents aws:SourceAccount for Scheduler, and not for Glue: if it does not send it, a
         # condition on it would keep every job from its role.
-        place = ground.nesting.place("Jobs", construct_id, self)
-        self.role = iam.Role(place, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
-        script = s3_assets.Asset(self, "Script", path=str(assets.script(folder)))
-        options = ground.options
+        inner = context.nesting.scope_for("Jobs", construct_id, self)
+        self.role = iam.Role(inner, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
+        script = s3_assets.Asset(self, "Script", path=str(context.assets.script(folder)))
+        options = setup.options
         made = glue.CfnJob(
             self,
             "Job",
@@ -69,35 +67,33 @@ class Job(Construct):
             # A run that failed is told of, not tried again behind the back of who follows it.
             max_retries=0,
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=_AT_ONCE),
-            connections=_connections(ground.connection),
-            default_arguments={**_special(ground), **arguments(given)},
+            connections=glue.CfnJob.ConnectionsListProperty(connections=[setup.connection])
+            if setup.connection
+            else None,
+            default_arguments={**_glue_arguments(setup), **arguments(settings)},
         )
         nag.accept_plain_glue(made)
-        self._let_run(script, ground)
+        self._allow_running(script, setup)
 
-    def _let_run(self, script: s3_assets.Asset, ground: JobContext) -> None:
-        """Read the code, write logs and metrics, and join a VPC."""
-        stack = Stack.of(self)
+    def _allow_running(self, script: s3_assets.Asset, setup: JobSetup) -> None:
+        """Allow to read the code, to write logs and metrics, and to join a VPC."""
         files = [
-            f"{each.bucket.bucket_arn}/{each.s3_object_key}" for each in (script, ground.package)
+            f"{each.bucket.bucket_arn}/{each.s3_object_key}" for each in (script, setup.package)
         ]
-        logs = (
-            f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:/aws-glue/jobs/*"
-        )
+        logs = arn(self, "logs", "log-group:/aws-glue/jobs/*")
         self.allow(["s3:GetObject"], files)
         self.allow(["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"], [logs])
         own = {"StringEquals": {"cloudwatch:namespace": "Glue"}}
         self.allow(["cloudwatch:PutMetricData"], ["*"], own)  # it takes no other resource
-        if ground.connection:
-            self._let_join_network(ground.connection)
+        if setup.connection:
+            self._allow_network(setup.connection)
 
-    def _let_join_network(self, connection: str) -> None:
-        stack = Stack.of(self)
-        where = f"arn:{stack.partition}:glue:{stack.region}:{stack.account}"
-        self.allow(["glue:GetConnection"], [f"{where}:catalog", f"{where}:connection/{connection}"])
+    def _allow_network(self, connection: str) -> None:
+        resources = [arn(self, "glue", each) for each in ("catalog", f"connection/{connection}")]
+        self.allow(["glue:GetConnection"], resources)
         self.allow(_NETWORK, ["*"])
-        network = f"arn:{stack.partition}:ec2:{stack.region}:{stack.account}:network-interface/*"
-        self.allow(["ec2:CreateTags", "ec2:DeleteTags"], [network])
+        interfaces = arn(self, "ec2", "network-interface/*")
+        self.allow(["ec2:CreateTags", "ec2:DeleteTags"], [interfaces])
 
     def allow(
         self,
@@ -105,9 +101,8 @@ class Job(Construct):
         resources: Sequence[str],
         conditions: Mapping[str, Any] | None = None,
     ) -> None:
-        """Give the job a right."""
-        for statement in policy_statements.allow(actions, resources, conditions):
-            self.role.add_to_policy(statement)
+        """Allow the job what it does with named resources."""
+        permissions.allow(self.role, actions, resources, conditions)
         nag.accept_wildcards(self.role, resources)
 
 
@@ -148,20 +143,16 @@ def conf(stack: Stack, bucket: str, *, metadata: bool) -> str:
     return " --conf ".join(f"{key}={value}" for key, value in spark_options.items())
 
 
-def _special(ground: JobContext) -> dict[str, str]:
+def _glue_arguments(setup: JobSetup) -> dict[str, str]:
     """Return the arguments that are for Glue itself."""
     return {
-        "--extra-py-files": ground.package.s3_object_url,
-        "--conf": ground.conf,
+        "--extra-py-files": setup.package.s3_object_url,
+        "--conf": setup.conf,
         "--enable-auto-scaling": "true",
         "--enable-metrics": "true",
         "--enable-observability-metrics": "true",
         # Bookmarks remember the files of a folder. Manifests name other files each time, Iceberg
-        # has snapshots, and what was told or sent the jobs remember themselves.
+        # has snapshots, and what they reported or sent the jobs remember themselves.
         "--job-bookmark-option": "job-bookmark-disable",
-        **({"--datalake-formats": "iceberg"} if ground.options.metadata else {}),
+        **({"--datalake-formats": "iceberg"} if setup.options.metadata else {}),
     }
-
-
-def _connections(name: str) -> glue.CfnJob.ConnectionsListProperty | None:
-    return glue.CfnJob.ConnectionsListProperty(connections=[name]) if name else None

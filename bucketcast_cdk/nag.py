@@ -36,7 +36,7 @@ def accept_tracing(role: IConstruct) -> None:
     )
 
 
-def accept_looking_at_objects(role: IConstruct, resources: Sequence[str]) -> None:
+def accept_reading_objects(role: IConstruct, resources: Sequence[str]) -> None:
     for name in resources:
         shown = re.sub(r"\$\{Token\[AWS\.Partition\.\d+\]\}", "<AWS::Partition>", name)
         if "*" in shown:
@@ -47,7 +47,7 @@ def accept_looking_at_objects(role: IConstruct, resources: Sequence[str]) -> Non
             )
 
 
-def accept_ends_of_a_login(role: IConstruct, resource: str) -> None:
+def accept_login_wildcards(role: IConstruct, resource: str) -> None:
     _accept(
         role,
         f"AwsSolutions-IAM5[Resource::{resource}]",
@@ -57,7 +57,7 @@ def accept_ends_of_a_login(role: IConstruct, resource: str) -> None:
     )
 
 
-def accept_looking_at_queues(policy: IConstruct, resource: str) -> None:
+def accept_counting_messages(policy: IConstruct, resource: str) -> None:
     _accept(
         policy,
         f"AwsSolutions-IAM5[Resource::{_shown(Stack.of(policy).resolve(resource))}]",

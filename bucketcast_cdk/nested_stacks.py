@@ -1,10 +1,10 @@
-"""Which stack a thing stands in: the first, or one of a few that are nested in it.
+"""Which stack a resource is in: the first, or one of a few that are nested in it.
 
-CloudFormation takes 500 resources a stack. Where `nested` is on, what holds nothing (functions,
-alarms, policies of queues, rules, schedules) goes into nested stacks, and queues, tables, buckets
-and what wires them stay where they are: a resource that moves to another stack is made anew. For
-the same reason the nested stack of a thing depends on its own name and on nothing else, and what
-has a name of ours has another one there, so that old and new can stand beside each other.
+CloudFormation takes 500 resources a stack. Where `nested` is on, resources without data
+(functions, alarms, policies of queues, rules, schedules) go into nested stacks, and queues, tables,
+buckets and what connects them stay where they are: a resource that moves to another stack is made
+anew. For the same reason the nested stack of a resource depends on its own name and on nothing
+else, and what has a name of ours has another one there, so that old and new can coexist.
 """
 
 import zlib
@@ -44,16 +44,16 @@ class Nesting(Construct):
         name = Stack.of(self).stack_name
         return f"{name}-{MARK if self._on else ''}"
 
-    def place(self, group: str, construct_id: str, otherwise: Construct) -> Construct:
-        """Return where the resources of a thing go; `otherwise` where nothing is nested."""
+    def scope_for(self, group: str, construct_id: str, default: Construct) -> Construct:
+        """Return the scope for resources of a group; `default` where nothing is nested."""
         if not self._on:
-            return otherwise
+            return default
         found = self.node.try_find_child(group)
         stack = found if isinstance(found, NestedStack) else NestedStack(self, group)
-        there = stack.node.try_find_child(construct_id)
-        return there if isinstance(there, Construct) else Construct(stack, construct_id)
+        made = stack.node.try_find_child(construct_id)
+        return made if isinstance(made, Construct) else Construct(stack, construct_id)
 
-    def of_target(self, kind: str, id_: str, otherwise: Construct) -> Construct:
-        """Return where the function and the alarms of a target go."""
+    def scope_for_target(self, kind: str, id_: str, default: Construct) -> Construct:
+        """Return the scope for the function and the alarms of a target."""
         number = zlib.crc32(f"{kind}/{id_}".encode()) % TARGETS
-        return self.place(f"Targets{number}", f"{kind}-{id_}", otherwise)
+        return self.scope_for(f"Targets{number}", f"{kind}-{id_}", default)

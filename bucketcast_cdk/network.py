@@ -3,13 +3,13 @@
 from typing import Final, NamedTuple
 
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from bucketcast.settings.egress import VARIABLE, Egress
 from bucketcast_cdk import nag
 from bucketcast_cdk.function import Function
+from bucketcast_cdk.permissions import allow
 
 _ACTIONS: Final = (
     "ec2:AssignPrivateIpAddresses",
@@ -28,27 +28,26 @@ class Network(NamedTuple):
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
 
-
-def join(scope: Construct, made: Function, name: str, it: Network) -> None:
-    """Use the ids as given: to look a VPC up would need AWS at synth."""
-    if not it.subnets:
-        return
-    made.role.add_to_policy(iam.PolicyStatement(actions=list(_ACTIONS), resources=["*"]))
-    nag.accept_network_interfaces(made.role)
-    groups = list(it.security_groups)
-    if not groups and it.vpc:
-        group = ec2.CfnSecurityGroup(
-            scope,
-            "SecurityGroup",
-            vpc_id=it.vpc,
-            group_description=f"{name}: may connect to anything, is connected to by none",
-        )
-        groups = [group.attr_group_id]
-    cfn = made.function.node.default_child
-    if isinstance(cfn, lambda_.CfnFunction):
-        cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-            subnet_ids=list(it.subnets), security_group_ids=groups
-        )
+    def join(self, scope: Construct, made: Function, name: str) -> None:
+        """Put a function into it, by the ids as given: to look a VPC up would need AWS at synth."""
+        if not self.subnets:
+            return
+        allow(made.role, _ACTIONS, ["*"])
+        nag.accept_network_interfaces(made.role)
+        groups = list(self.security_groups)
+        if not groups and self.vpc:
+            group = ec2.CfnSecurityGroup(
+                scope,
+                "SecurityGroup",
+                vpc_id=self.vpc,
+                group_description=f"{name}: may connect to anything, is connected to by none",
+            )
+            groups = [group.attr_group_id]
+        cfn = made.function.node.default_child
+        if isinstance(cfn, lambda_.CfnFunction):
+            cfn.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+                subnet_ids=list(self.subnets), security_group_ids=groups
+            )
 
 
 def egress(kind: str, allowed: Egress, *, local: bool) -> dict[str, str]:

@@ -3,13 +3,13 @@
 from typing import Final
 
 from aws_cdk import Duration, RemovalPolicy
-from aws_cdk import aws_lambda_event_sources as sources
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.runtime.model import once_queue
 from bucketcast.topics.model import KINDS
 from bucketcast_cdk import nag
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 
 TOPIC_KINDS: Final = frozenset(KINDS.values())
@@ -23,18 +23,18 @@ class NonPersistentQueue(Construct):
     It has no dead letters: what has failed is lost, and is counted.
     """
 
-    def __init__(  # noqa: PLR0913 - what a queue and its reader are made of
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
         prefix: str,
         kind: str,
         function: Function,
-        timeout: int,
-        max_concurrency: int | None,
     ) -> None:
         super().__init__(scope, construct_id)
+        runtime = context.config.runtime
         self.queue = sqs.Queue(
             self,
             "Queue",
@@ -43,16 +43,9 @@ class NonPersistentQueue(Construct):
             enforce_ssl=True,
             retention_period=_RETENTION,
             removal_policy=RemovalPolicy.DESTROY,
-            visibility_timeout=Duration.seconds(6 * timeout),
+            visibility_timeout=Duration.seconds(6 * runtime.timeout),
         )
         nag.accept_no_dead_letters(self.queue)
         # A longer timeout than the queue hides a message for is refused, so the queue comes first.
         function.function.node.add_dependency(self.queue)
-        function.function.add_event_source(
-            sources.SqsEventSource(
-                self.queue,
-                batch_size=10,
-                max_concurrency=max_concurrency,
-                report_batch_item_failures=True,
-            )
-        )
+        function.read(self.queue, max_concurrency=runtime.max_concurrency)

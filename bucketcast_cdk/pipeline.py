@@ -4,22 +4,21 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from aws_cdk import CfnOutput, Duration, Stack
+from aws_cdk import CfnOutput, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_glue as glue
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.config import Deployment, PipelineOptions, TargetConfig
+from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
-from bucketcast_cdk import encryption, iam_logins, jobs, nag, secrets
-from bucketcast_cdk.assets import Assets
-from bucketcast_cdk.bundling import mirrors
+from bucketcast_cdk import iam_logins, jobs, nag
+from bucketcast_cdk.arns import arn, bucket_arn
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.jobs import Job, JobContext
-from bucketcast_cdk.nested_stacks import Nesting
+from bucketcast_cdk.jobs import Job, JobSetup
+from bucketcast_cdk.permissions import OBJECTS, allow_decryption, allow_secrets
 from bucketcast_cdk.platform import glue_platform
-from bucketcast_cdk.removal_policy import removal_policy
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
 _KEPT: Final = Duration.days(30)
@@ -29,43 +28,40 @@ _ABANDONED: Final = Duration.days(7)
 class Pipeline(Construct):
     """The jobs `scan`, `backfill` and `reconcile`; the command starts them, and `Scans`."""
 
-    def __init__(  # noqa: PLR0913 - what the pipeline is made of
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
         options: PipelineOptions,
-        config: Deployment,
         ingest: Ingest,
         queues: Sequence[sqs.IQueue],
-        assets: Assets,
-        nesting: Nesting,
-        local: bool,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._config = config
+        self._config = context.config
         self._options = options
-        self.bucket = self._make_bucket(local=local)
+        self._mirrors = [each for each in context.config.targets if each.is_mirror]
+        self.bucket = self._make_bucket(context.removal_policy)
         name = self.bucket.bucket_name
+        assets, local = context.assets, context.local
         platform = assets.platform if local else glue_platform(options.glue_version)
-        ground = JobContext(
+        setup = JobSetup(
             options,
             jobs.package(self, assets, platform),
             jobs.conf(Stack.of(self), name, metadata=bool(options.metadata)),
             self._connection(),
-            nesting,
         )
-        given = self._given(ingest)
         self.jobs = {
-            job: Job(self, job, folder=folder, ground=ground, given=given[job], assets=assets)
-            for job, folder in _FOLDERS.items()
+            job: Job(self, job, context, folder=_FOLDERS[job], setup=setup, settings=settings)
+            for job, settings in self._settings(ingest).items()
         }
         self._allow(ingest, queues)
         document = {"bucket": name, "jobs": {key: job.name for key, job in self.jobs.items()}}
         CfnOutput(self, "Output", value=Stack.of(self).to_json_string(document))
 
-    def _given(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
-        """What only the stack knows of each job's options (`bucketcast.settings.jobs.GIVEN`)."""
+    def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
+        """Return what only the stack knows of jobs' options (`bucketcast.settings.jobs.GIVEN`)."""
         rules = ingest.rules.table_name
         sending = {
             "rules": rules,
@@ -76,36 +72,36 @@ class Pipeline(Construct):
         return {
             "scan": {"state": state, "ingress": ingest.queue.queue_url, "rules": rules},
             "backfill": sending,
-            "reconcile": {**sending, "targets": _targets_text(self._mirrors())},
+            "reconcile": {**sending, "targets": _targets_text(self._mirrors)},
         }
 
     def _allow(self, ingest: Ingest, queues: Sequence[sqs.IQueue]) -> None:
         for key, job in self.jobs.items():
-            self._let_read(job)
-            self._let_keep(job, f"runs/{key}/*")
+            self._allow_reading(job)
+            self._allow_folder(job, f"runs/{key}/*")
             job.allow(["dynamodb:Query"], [ingest.rules.table_arn])
         scan, *senders = self.jobs.values()
-        self._let_keep(scan, "alerts/*")
+        self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
         if arns := [queue.queue_arn for queue in queues]:
             for job in senders:
                 job.allow(["sqs:SendMessage"], arns)
             # What waits may explain differences, so the result says how much it is.
             self.jobs["reconcile"].allow(["sqs:GetQueueAttributes"], arns)
-        names = [target.secret_names for target in self._mirrors()]
+        names = [target.secret_names for target in self._mirrors]
         keys = self._config.kms_keys
         reader = self.jobs["reconcile"].role
-        secrets.let_read(reader, frozenset().union(*names), keys)
-        for target in self._mirrors():
-            iam_logins.let_log_in(reader, target)
+        allow_secrets(reader, frozenset().union(*names), keys)
+        for target in self._mirrors:
+            iam_logins.allow_login(reader, target)
         for job in self.jobs.values():
-            encryption.let_decrypt(job.role, keys, encryption.OBJECTS)
+            allow_decryption(job.role, keys, OBJECTS)
 
     def runs(self, job: str) -> str:
         """Return the folder of a job's runs."""
         return f"s3://{self.bucket.bucket_name}/runs/{job}"
 
-    def _make_bucket(self, *, local: bool) -> s3.Bucket:
+    def _make_bucket(self, removal_policy: RemovalPolicy) -> s3.Bucket:
         made = s3.Bucket(
             self,
             "Bucket",
@@ -119,7 +115,7 @@ class Pipeline(Construct):
                     abort_incomplete_multipart_upload_after=_ABANDONED,
                 )
             ],
-            removal_policy=removal_policy(keep=not local),
+            removal_policy=removal_policy,
         )
         nag.accept_no_access_log(made)
         return made
@@ -150,33 +146,23 @@ class Pipeline(Construct):
         nag.accept_availability_zone(made)
         return made.ref
 
-    def _mirrors(self) -> list[TargetConfig]:
-        """Return the targets that hold the bucket's content, and no log of its events."""
-        kinds = mirrors()
-        return [
-            target
-            for target in self._config.targets
-            if target.kind in kinds and target.settings.get("format", "namespace") == "namespace"
-        ]
-
-    def _let_read(self, job: Job) -> None:
-        """List what the configuration names, and read Inventory's reports."""
-        arn = f"arn:{Stack.of(self).partition}:s3:::"
+    def _allow_reading(self, job: Job) -> None:
+        """Allow to list the configuration's buckets, and to read Inventory's reports."""
         scans = self._config.scans
         reports = {scan.report[0] for scan in scans.values() if scan.report}
         named = {*self._config.buckets, *scans, *reports, *self._options.buckets}
         read = [ANY] if ANY in named else sorted(named)
-        looks = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
-        job.allow(looks, [f"{arn}{bucket}" for bucket in read])
-        job.allow(["s3:GetObject"], [f"{arn}{bucket}/*" for bucket in read])
+        lists = ["s3:GetBucketVersioning", "s3:ListBucket", "s3:ListBucketVersions"]
+        job.allow(lists, [bucket_arn(self, bucket) for bucket in read])
+        job.allow(["s3:GetObject"], [bucket_arn(self, f"{bucket}/*") for bucket in read])
         if self._options.metadata:
-            _let_read_metadata(job)
+            _allow_metadata(job)
 
-    def _let_keep(self, job: Job, place: str) -> None:
-        """Read, write and remove what is the job's own."""
+    def _allow_folder(self, job: Job, folder: str) -> None:
+        """Allow to read, write and remove the job's own objects."""
         arn = self.bucket.bucket_arn
         job.allow(["s3:ListBucket"], [arn])
-        job.allow(["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], [f"{arn}/{place}"])
+        job.allow(["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], [f"{arn}/{folder}"])
 
 
 def _targets_text(targets: Iterable[TargetConfig]) -> str:
@@ -187,15 +173,13 @@ def _targets_text(targets: Iterable[TargetConfig]) -> str:
     return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
 
-def _let_read_metadata(job: Job) -> None:
-    """The catalog of S3 Metadata's tables; their files Lake Formation lends out."""
-    stack = Stack.of(job)
-    where = f"arn:{stack.partition}:glue:{stack.region}:{stack.account}"
+def _allow_metadata(job: Job) -> None:
+    """Allow the catalog of S3 Metadata's tables; Lake Formation grants access to their files."""
     catalog = "s3tablescatalog/aws-s3"
     resources = ["catalog", "catalog/s3tablescatalog", f"catalog/{catalog}"]
     resources += [f"database/{catalog}/*", f"table/{catalog}/*/*"]
     job.allow(
         ["glue:GetCatalog", "glue:GetDatabase", "glue:GetTable"],
-        [f"{where}:{each}" for each in resources],
+        [arn(job, "glue", each) for each in resources],
     )
     job.allow(["lakeformation:GetDataAccess"], ["*"])  # it takes no other

@@ -17,10 +17,10 @@ from bucketcast.config import ScanConfig
 from bucketcast.settings.jobs import arguments
 from bucketcast_cdk import eventbridge
 from bucketcast_cdk.alarms import watch_called
-from bucketcast_cdk.assets import Assets
-from bucketcast_cdk.attachments import Attachments
+from bucketcast_cdk.arns import arn
+from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
-from bucketcast_cdk.nested_stacks import Nesting
+from bucketcast_cdk.permissions import allow
 
 _EXECUTION: Final = "<aws.scheduler.execution-id>"
 _MAX_EVENT_AGE: Final = Duration.hours(1).to_seconds()
@@ -32,52 +32,45 @@ class Scans(Construct):
     `job` is the name of the job in Glue, and `runs` the folder of its runs.
     """
 
-    def __init__(  # noqa: PLR0913 - what starts a scan
+    def __init__(
         self,
         scope: Construct,
         construct_id: str,
+        context: Context,
         *,
-        scans: Mapping[str, ScanConfig],
         job: str,
         runs: str,
-        assets: Assets,
-        entries: Attachments,
         lost: sqs.Queue,
-        nesting: Nesting,
     ) -> None:
         super().__init__(scope, construct_id)
-        stack = Stack.of(self)
-        self._nesting = nesting
+        self._context = context
+        self._nesting = context.nesting
         self._lost = lost
         self._job = job
         self._runs = runs
-        self._may_start = iam.PolicyStatement(
-            actions=["glue:StartJobRun"],
-            resources=[f"arn:{stack.partition}:glue:{stack.region}:{stack.account}:job/{job}"],
-        )
-        timed = {bucket: scan for bucket, scan in scans.items() if scan.schedule}
-        if timed:
+        scans = context.config.scans
+        if timed := {bucket: scan for bucket, scan in scans.items() if scan.schedule}:
             self._schedule(timed)
-        waiting = {bucket: scan for bucket, scan in scans.items() if scan.on_inventory}
-        if waiting:
-            self._wait(waiting, assets)
-            for bucket in report_buckets(scans):
-                entries.tell_eventbridge(bucket)
+        if waiting := {bucket: scan for bucket, scan in scans.items() if scan.on_inventory}:
+            self._await_reports(waiting)
+
+    def _allow_starting(self, role: iam.Role) -> None:
+        allow(role, ["glue:StartJobRun"], [arn(self, "glue", f"job/{self._job}")])
 
     def _schedule(self, scans: Mapping[str, ScanConfig]) -> None:
         """EventBridge Scheduler starts the job itself; a run is called by the execution's id."""
         # A schedule of another account must not become this role through the service they share.
         ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         scheduler_itself = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=ours)
-        place = self._nesting.place("Starts", "Schedules", self)
-        role = iam.Role(place, "Role", assumed_by=scheduler_itself)
-        role.add_to_policy(self._may_start)
+        shared = self._nesting.scope_for("Starts", "Schedules", self)
+        role = iam.Role(shared, "Role", assumed_by=scheduler_itself)
+        self._allow_starting(role)
         self._lost.grant(role, "sqs:SendMessage")
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
             request = {"JobName": self._job, "Arguments": {**_arguments(bucket, scan), **run}}
             scheduler.CfnSchedule(
-                self._nesting.place("Starts", bucket, self),
+                self._nesting.scope_for("Starts", bucket, self),
                 f"On-{bucket}",
                 schedule_expression=scan.schedule,
                 flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
@@ -94,25 +87,22 @@ class Scans(Construct):
                 ),
             )
 
-    def _wait(self, scans: Mapping[str, ScanConfig], assets: Assets) -> None:
+    def _await_reports(self, scans: Mapping[str, ScanConfig]) -> None:
         made = Function(
-            self._nesting.place("Starts", "Reports", self),
+            self._nesting.scope_for("Starts", "Reports", self),
             "Start",
+            self._context,
             name=f"{self._nesting.prefix}start",
             folder="start",
-            assets=assets,
-            layers=[assets.runtime()],
-            environment={
-                "BUCKETCAST_JOB": self._job,
-                "BUCKETCAST_RUNS": self._runs,
-            },
+            layers=[self._context.assets.runtime()],
+            environment={"BUCKETCAST_JOB": self._job, "BUCKETCAST_RUNS": self._runs},
             memory=256,
             timeout=Duration.seconds(30),
         )
-        made.role.add_to_policy(self._may_start)
+        self._allow_starting(made.role)
         made.function.configure_async_invoke(on_failure=destinations.SqsDestination(self._lost))
-        place = self._nesting.place("Alarms", "Start", made)
-        watch_called(place, f"{self._nesting.prefix}start", made.function)
+        alarms = self._nesting.scope_for("Alarms", "Start", made)
+        watch_called(alarms, f"{self._nesting.prefix}start", made.function)
         stack = Stack.of(self)
         # One for all rules: a function's policy has 20 KB.
         made.function.add_permission(
@@ -134,7 +124,7 @@ class Scans(Construct):
             "object": {"key": [{"wildcard": f"{folder}/*/manifest.checksum".lstrip("/")}]},
         }
         eventbridge.make(
-            self._nesting.place("Starts", bucket, self),
+            self._nesting.scope_for("Starts", bucket, self),
             f"Report-{bucket}",
             name=notifications.within_rule_name(f"{self._nesting.prefix}report-", bucket),
             description=f"Inventory reports in {where}/{folder}",
@@ -151,21 +141,16 @@ class Scans(Construct):
                         "bucket": "$.detail.bucket.name",
                         "key": "$.detail.object.key",
                     },
-                    input_template=_handed(bucket, scan),
+                    input_template=_input_template(bucket, scan),
                 ),
             ),
         )
 
 
-def report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
-    """Return the buckets whose reports start a scan."""
-    return sorted({each.report[0] for each in scans.values() if each.on_inventory and each.report})
+def _input_template(bucket: str, scan: ScanConfig) -> str:
+    """Return the function's payload; EventBridge puts quotes around what it fills in.
 
-
-def _handed(bucket: str, scan: ScanConfig) -> str:
-    """Return what the function is called with; EventBridge puts quotes around what it fills in.
-
-    It takes what stands between < and > for the name of such a place, also within a text.
+    It takes what is between < and > for the name of a variable, also within a text.
     """
     arguments = json.dumps(_arguments(bucket, scan))
     arguments = arguments.replace("<", r"\u003c").replace(">", r"\u003e")

@@ -3,25 +3,18 @@
 import zlib
 from collections.abc import Sequence
 
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
+
+from bucketcast_cdk.queues import allow_service
 
 
 def subscribe(scope: Construct, queue: sqs.Queue, topics: Sequence[str]) -> None:
     """Subscribe a queue to topics by their ARNs, raw, and let them write."""
     if not topics:
         return
-    queue.add_to_resource_policy(
-        iam.PolicyStatement(
-            sid="Topics",
-            principals=[iam.ServicePrincipal("sns.amazonaws.com")],
-            actions=["sqs:SendMessage"],
-            resources=[queue.queue_arn],
-            conditions={"ArnEquals": {"aws:SourceArn": list(topics)}},
-        )
-    )
+    allow_service(queue, "Topics", "sns", {"ArnEquals": {"aws:SourceArn": list(topics)}})
     for arn in topics:
         made = sns.CfnSubscription(
             scope,
@@ -32,5 +25,5 @@ def subscribe(scope: Construct, queue: sqs.Queue, topics: Sequence[str]) -> None
             endpoint=queue.queue_arn,
             raw_message_delivery=True,
         )
-        # What a topic sends before its policy stands would be tried again, and may be lost.
+        # What a topic sends before the queue's policy exists would be tried again, and may be lost.
         made.node.add_dependency(queue)

@@ -10,29 +10,32 @@ from constructs import Construct
 from bucketcast.config import Deployment
 from bucketcast.rules import trail_selectors
 from bucketcast_cdk import nag
-from bucketcast_cdk.removal_policy import removal_policy
+from bucketcast_cdk.arns import arn
+from bucketcast_cdk.context import Context
 
+SELECTORS: Final = ("cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors")
+"""The actions to have a trail log the calls that a bucket's rules ask for."""
 _KEPT: Final = Duration.days(7)
 
 
 def trail_name(stack: str) -> str:
-    """Return the trail's name; rights to it outlive it by this."""
+    """Return the trail's name, by which permissions outlive it."""
     return f"{stack}-access"
 
 
-def trail_arn(scope: Construct, config: Deployment) -> str | None:
+def trail_arn(scope: Construct, context: Context) -> str | None:
     """Return the ARN of the trail that is named, or else of one that is made where it is needed."""
+    config = context.config
     if config.trail:
-        stack = Stack.of(scope)
-        where = f"arn:{stack.partition}:cloudtrail:{stack.region}:{stack.account}"
-        return config.trail if ":" in config.trail else f"{where}:trail/{config.trail}"
+        named = ":" in config.trail
+        return config.trail if named else arn(scope, "cloudtrail", f"trail/{config.trail}")
     if not any(bucket.access_events for bucket in config.buckets.values()):
         return None
-    return AccessTrail(scope, "Access", bucket_events=config.bucket_events).trail.trail_arn
+    return AccessTrail(scope, "Access", context).trail.trail_arn
 
 
-def tell_command_line(scope: Construct, trail: str, config: Deployment) -> None:
-    """Make the outputs by which the command line knows the trail, by its ARN, and its ways."""
+def add_outputs(scope: Construct, trail: str, config: Deployment) -> None:
+    """Make the outputs by which the command line finds the trail, by its ARN, and its options."""
     CfnOutput(scope, "AccessTrail", value=trail)
     if not config.trail_selectors:
         CfnOutput(scope, "TrailSelectors", value="off")
@@ -49,7 +52,7 @@ class AccessTrail(Construct):
     the properties of each attached bucket.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, bucket_events: bool) -> None:
+    def __init__(self, scope: Construct, construct_id: str, context: Context) -> None:
         super().__init__(scope, construct_id)
         log = s3.Bucket(
             self,
@@ -61,7 +64,7 @@ class AccessTrail(Construct):
                 s3.LifecycleRule(expiration=_KEPT, abort_incomplete_multipart_upload_after=_KEPT)
             ],
             # Not empty, it could not be deleted; it empties itself within a week.
-            removal_policy=removal_policy(keep=True),
+            removal_policy=context.removal_policy,
         )
         nag.accept_log_bucket(log)
         self.trail = cloudtrail.Trail(
@@ -75,6 +78,6 @@ class AccessTrail(Construct):
         made = self.trail.node.default_child
         if isinstance(made, cloudtrail.CfnTrail):
             nothing = trail_selectors.nothing(log.bucket_arn)
-            first = dict(trail_selectors.MANAGEMENT) if bucket_events else nothing
+            first = dict(trail_selectors.MANAGEMENT) if context.config.bucket_events else nothing
             made.event_selectors = None
             made.add_property_override("AdvancedEventSelectors", [first])

@@ -204,7 +204,7 @@ def _app(folder: Path) -> App:
     role = iam.Role(stack, "Manager", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     runtime = made.node.find_child("Runtime")
     assert isinstance(runtime, Runtime)
-    runtime.let_manage(role)
+    runtime.allow_managing(role)
     return app
 
 

@@ -1,0 +1,70 @@
+"""Permissions of roles, each on named resources.
+
+CDK moves statements that a role's inline policy has no room for to managed policies, whole ones: a
+statement must not be longer than a managed policy may be.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from aws_cdk import Stack
+from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
+
+from bucketcast.aws import breakers, counters
+from bucketcast_cdk.arns import arn
+
+SECRETS: Final = "secretsmanager"
+OBJECTS: Final = "s3"
+_BATCH: Final = 18
+"""ARNs in a statement. CDK takes each for 150 characters: so it puts two statements in a policy."""
+
+
+def allow(
+    role: iam.IRole,
+    actions: Iterable[str],
+    resources: Sequence[str],
+    conditions: Mapping[str, Any] | None = None,
+) -> None:
+    """Allow a role the actions on the resources, by statements that fit into one policy each."""
+    for start in range(0, len(resources), _BATCH):
+        some = list(resources[start : start + _BATCH])
+        role.add_to_principal_policy(
+            iam.PolicyStatement(actions=list(actions), resources=some, conditions=conditions)
+        )
+
+
+def leading_keys(*partitions: str) -> Mapping[str, Any]:
+    """Return the condition that limits a permission on a table to some of its partitions."""
+    return {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(partitions)}}
+
+
+def allow_dispatch_state(role: iam.IRole, rules: dynamodb.ITable) -> None:
+    """Allow to count events and to use breakers, which are stored in the rules' table."""
+    table = [rules.table_arn]
+    allow(role, ["dynamodb:UpdateItem"], table, leading_keys(counters.PARTITION))
+    use = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
+    allow(role, use, table, leading_keys(breakers.PARTITION))
+
+
+def allow_secrets(role: iam.IRole, names: Collection[str], keys: Sequence[str]) -> None:
+    """Allow to read the secrets with these names or ARNs, which may be under any of the keys."""
+    arns = [_secret_arn(role, name) for name in sorted(names)]
+    allow(role, ["secretsmanager:GetSecretValue"], arns)
+    if names:
+        allow_decryption(role, keys, SECRETS)
+
+
+def allow_decryption(role: iam.IRole, keys: Sequence[str], service: str) -> None:
+    """Allow to read what a service, and no other, encrypts by the customer's keys, by their ARNs.
+
+    The key's own policy has to let the account's IAM decide, as that of a new key does.
+    """
+    stack = Stack.of(role)
+    through = f"{service}.{stack.region}.{stack.url_suffix}"
+    allow(role, ["kms:Decrypt"], keys, {"StringEquals": {"kms:ViaService": through}})
+
+
+def _secret_arn(role: iam.IRole, name: str) -> str:
+    # Secrets Manager appends a hyphen and six characters of its own to a secret's name.
+    return name if name.startswith("arn:") else arn(role, SECRETS, f"secret:{name}-??????")
