@@ -45,12 +45,12 @@ def synthesise(config: Path, folder: Path) -> None:
     templates = quotas.templates(assembly)
     counts = sorted(
         quotas.counts(templates),
-        key=lambda each: each.found / quotas.MOST[each.what],
+        key=lambda each: each.found / quotas.LIMITS[each.what].most,
         reverse=True,
     )
     nearest = {each.what: each for each in reversed(counts)}
     for each in sorted(nearest.values(), key=counts.index)[:SHOWN]:
-        most = quotas.MOST[each.what]
+        most = quotas.LIMITS[each.what].most
         print(f"  {each.found:>9,} of {most:>9,} {each.what} ({each.of})")
 
 

@@ -1,6 +1,7 @@
 """Code and layers as CDK takes them, each made once a stack and shared by the functions."""
 
 from pathlib import Path
+from typing import Final
 
 from aws_cdk import AssetHashType, Stack
 from aws_cdk import aws_lambda as lambda_
@@ -9,6 +10,12 @@ from constructs import Construct
 from bucketcast_cdk import sources
 from bucketcast_cdk.bundling import Bundles
 from bucketcast_cdk.platform import Platform
+
+_DESCRIPTIONS: Final = {
+    "core": "Bucketcast's own code",
+    "runtime": "What Bucketcast's functions share",
+    "gateway": "What Bucketcast's gateway needs",
+}
 
 
 class Assets(Construct):
@@ -26,29 +33,27 @@ class Assets(Construct):
 
     def shared(self) -> list[lambda_.ILayerVersion]:
         """Return the layers that most functions have: our code, and the libraries it needs."""
-        return [self.core(), self.runtime()]
+        return [*self.layer("core"), *self.layer("runtime")]
 
-    def core(self) -> lambda_.ILayerVersion:
-        """Return the layer of first-party code."""
-        made = self._made("Core")
-        if made:
-            return made
-        path = self._bundles.core() if self._bundles else sources.package(self._root)
-        return self._layer("Core", path, "Bucketcast's own code")
-
-    def runtime(self) -> lambda_.ILayerVersion:
-        """Return the layer of what ingest and dispatch share."""
-        return self._needed("Runtime", "What Bucketcast's functions share")
-
-    def gateway(self) -> lambda_.ILayerVersion:
-        """Return the layer of what the control plane alone needs."""
-        return self._needed("Gateway", "What Bucketcast's gateway needs")
-
-    def client(self, kind: str) -> list[lambda_.ILayerVersion]:
-        """Return the layer of one kind's client; none when the kind needs no library."""
-        source = self._root / "layers" / "clients" / kind
-        made = self._packages(f"Client-{kind}", f"client-{kind}", source, f"The client of {kind}")
-        return [made] if made else []
+    def layer(self, name: str) -> list[lambda_.ILayerVersion]:
+        """Return a layer (see `Bundles.layer`); none for a client that needs no library."""
+        construct_id = name.capitalize()
+        made = self.node.try_find_child(construct_id)
+        if isinstance(made, lambda_.LayerVersion):
+            return [made]
+        path = self._bundles.layer(name) if self._bundles else sources.layer(self._root, name)
+        if path is None:
+            return []
+        kind = name.removeprefix(sources.CLIENT)
+        made = lambda_.LayerVersion(
+            self,
+            construct_id,
+            code=_code(path),
+            description=_DESCRIPTIONS.get(name, f"The client of {kind}"),
+            compatible_runtimes=[self.platform.runtime],
+            compatible_architectures=[self.platform.architecture],
+        )
+        return [made]
 
     def function(self, name: str) -> lambda_.Code:
         """Return a function's own folder."""
@@ -64,39 +69,6 @@ class Assets(Construct):
     def script(self, folder: str) -> Path:
         """Return the script of a job."""
         return self._root / "glue_jobs" / folder / "job.py"
-
-    def _needed(self, construct_id: str, description: str) -> lambda_.ILayerVersion:
-        label = construct_id.lower()
-        source = self._root / "layers" / label
-        layer = self._packages(construct_id, label, source, description)
-        if layer is None:
-            raise RuntimeError(f"{source}/requirements.txt names no package")
-        return layer
-
-    def _packages(
-        self, construct_id: str, label: str, source: Path, description: str
-    ) -> lambda_.ILayerVersion | None:
-        made = self._made(construct_id)
-        if made:
-            return made
-        path: Path | None = source
-        if self._bundles:
-            path = self._bundles.packages(label, source / "requirements.txt")
-        return self._layer(construct_id, path, description) if path else None
-
-    def _made(self, construct_id: str) -> lambda_.ILayerVersion | None:
-        found = self.node.try_find_child(construct_id)
-        return found if isinstance(found, lambda_.LayerVersion) else None
-
-    def _layer(self, construct_id: str, path: Path, description: str) -> lambda_.ILayerVersion:
-        return lambda_.LayerVersion(
-            self,
-            construct_id,
-            code=_code(path),
-            description=description,
-            compatible_runtimes=[self.platform.runtime],
-            compatible_architectures=[self.platform.architecture],
-        )
 
 
 def _code(path: Path) -> lambda_.Code:

@@ -74,7 +74,7 @@ class Attachments(Construct):
         self._overlap = _AT_ONCE if context.local else Duration.seconds(TAKES_EFFECT)
         policies: list[IDependable] = [self._policy]
         if config.trail and trail and config.trail_selectors:
-            policies.append(self._trail_policy(trail))
+            policies.append(self._trail_policy(config.trail, trail))
         reports = _report_buckets(config.scans)
         self._bucket_policies = dict(self._groups({*config.buckets, *reports}))
         for name, bucket in config.buckets.items():
@@ -173,12 +173,12 @@ class Attachments(Construct):
                 iam.PolicyStatement(actions=["sqs:GetQueueAttributes"], resources=[ours]),
             ],
         )
-        nag.accept_counting_messages(policy, ours)
+        nag.accept_wildcards(policy, [ours], nag.REMOVED_QUEUES)
         if runtime:
             policy.add_statements(
                 iam.PolicyStatement(actions=["sqs:SetQueueAttributes"], resources=[runtime])
             )
-            nag.accept_names_made_later(policy, [runtime])
+            nag.accept_wildcards(policy, [runtime], nag.MADE_LATER)
         return policy
 
     @cached_property
@@ -211,13 +211,13 @@ class Attachments(Construct):
             ],
         )
 
-    def _trail_policy(self, trail: str) -> iam.Policy:
-        """Return the permissions on a trail that is named; the policy's id is derived from it.
+    def _trail_policy(self, name: str, trail: str) -> iam.Policy:
+        """Return the permissions on a trail that is named; the policy's id is derived from that.
 
         Where another is named there is a new policy, and CloudFormation removes the old one only
         after the selectors of the earlier trail were changed.
         """
-        digest = hashlib.blake2b(trail.encode(), digest_size=4).hexdigest()
+        digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
         statement = iam.PolicyStatement(actions=list(SELECTORS), resources=[trail])
         return iam.Policy(
             self, f"Trail-{digest}", roles=[self._custom_resources.role], statements=[statement]
@@ -342,7 +342,7 @@ class AttachedBucket(Construct):
             enforce_ssl=True,
             removal_policy=removal_policy,
         )
-        nag.accept_no_access_log(made)
+        nag.accept(made, nag.NO_ACCESS_LOG)
         return made
 
 

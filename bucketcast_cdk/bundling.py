@@ -24,13 +24,13 @@ from bucketcast.settings.options import options_of
 from bucketcast_cdk import package, sources
 from bucketcast_cdk.platform import Platform
 
-# Part of every hash: to be raised when the way of building changes.
+# Part of every hash: raise it when how bundles are built changes.
 _RECIPE: Final = "1"
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc", "*.egg-info")
 _COMMAND: Final = frozenset(
     {"aws/dlq", "bucketcast/cli", "bucketcast/cost", "bucketcast/dlq", "bucketcast/migrate"}
 )
-"""What only the command line needs: a change of it is to redeploy no function and no job."""
+"""What only the command line needs: a change of it redeploys no function and no job."""
 # `name==1.0 ; marker \` and the hashes after it
 _MARKER: Final = re.compile(r"^(?P<pin>[^;#\s][^;#]*?)\s*;\s*(?P<marker>[^\\#]+?)\s*(?P<rest>\\?)$")
 
@@ -46,7 +46,7 @@ class Bundles:
 
     @property
     def has_bytecode(self) -> bool:
-        """Whether cold starts are spared the compiling: Lambda's file system keeps none of it."""
+        """Whether bundles have bytecode, without which each cold start compiles the source."""
         return self._interpreter is not None
 
     def core(self) -> Path:
@@ -58,8 +58,20 @@ class Bundles:
 
         return self._build("core", _contents(source), fill)
 
+    def layer(self, name: str) -> Path | None:
+        """Build a layer: `core`, `runtime`, `gateway`, `jobs` or `client-<kind>`.
+
+        None for a client that needs no library.
+
+        Raises:
+            ConfigErrors: as `packages`.
+        """
+        if name == sources.CORE:
+            return self.core()
+        return self.packages(name, sources.layer(self._root, name) / "requirements.txt")
+
     def function(self, name: str) -> Path:
-        """Build a function's folder and its start, whose dotted paths are what they are here."""
+        """Build a function's folder and `startup.py`, under the dotted paths of this repository."""
         inside, start = Path("functions") / name, Path("functions") / "startup.py"
         source = self._root / inside
 
@@ -96,23 +108,18 @@ class Bundles:
         Raises:
             ConfigErrors: as `packages`.
         """
-        layers = self._root / "layers"
-        wanted = {"runtime": layers / "runtime", "jobs-own": layers / "jobs"} | {
-            f"client-{kind}": layers / "clients" / kind for kind in mirrors()
-        }
-        needed = [
-            self.packages(label, folder / "requirements.txt") for label, folder in wanted.items()
-        ]
+        clients = [f"{sources.CLIENT}{kind}" for kind in mirrors()]
+        layers = [path for name in ("runtime", "jobs", *clients) if (path := self.layer(name))]
         ours = [sources.package(self._root), self._root / "glue_jobs"]
 
         def fill(out: Path) -> None:
             with tempfile.TemporaryDirectory() as scratch:
                 for source in ours:
                     shutil.copytree(source, Path(scratch) / source.name, ignore=_skipped)
-                modules = [each / "python" for each in needed if each]
+                modules = [each / "python" for each in layers]
                 package.write(out / package.NAME, [*modules, Path(scratch)], ["__pycache__"])
 
-        inputs = [path.name for path in needed if path]
+        inputs = [path.name for path in layers]
         for source in ours:
             inputs += _contents(source)
         return self._build("jobs", inputs, fill) / package.NAME
@@ -169,7 +176,7 @@ class Bundles:
 
 
 def mirrors() -> list[str]:
-    """Return the kinds of target that can hold the bucket's content, which a job may look into."""
+    """Return the kinds of target that may be mirrors, which a job reads."""
     declared: dict[str, Any] = {kind: targets.load(kind).Settings for kind in targets.kinds()}
     return [
         kind
@@ -201,7 +208,7 @@ def _skipped(folder: str, names: list[str]) -> set[str]:
 
 
 def _contents(folder: Path) -> list[str]:
-    """Names and hashes of the files that a copy of the folder would hold."""
+    """Return names and hashes of the files that a copy of the folder would hold."""
     found: list[str] = []
     for path, folders, files in os.walk(folder):
         skipped = _skipped(path, [*folders, *files])

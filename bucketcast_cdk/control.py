@@ -32,7 +32,7 @@ class Control(Construct):
             context,
             name=f"{stack}-control",
             folder="control",
-            layers=[*context.assets.shared(), context.assets.gateway()],
+            layers=[*context.assets.shared(), *context.assets.layer("gateway")],
             environment={
                 "BUCKETCAST_STACK": stack,
                 "BUCKETCAST_RULES_TABLE": ingest.rules.table_name,
@@ -86,4 +86,4 @@ class Control(Construct):
         }
         for resource, actions in permissions.items():
             allow(self.role, actions, [resource])
-        nag.accept_control(self.role, list(permissions))
+        nag.accept_wildcards(self.role, permissions, nag.CONTROL)

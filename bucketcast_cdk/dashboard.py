@@ -39,7 +39,7 @@ class Dashboard(Construct):
             "functions": widgets.of_functions(functions),
             "cost": widgets.of_cost(watched, functions),
         }
-        shown = fitting(groups, quotas.MOST["metrics of a dashboard"])
+        shown = fitting(groups, quotas.LIMITS["metrics of a dashboard"].most)
         name = f"{stack.stack_name}-{Aws.REGION}"
         made = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
         made.add_widgets(_heading(stack.stack_name, groups.keys() - shown.keys()))

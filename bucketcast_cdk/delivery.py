@@ -53,7 +53,7 @@ class Delivery(Construct):
             context,
             name=self._function,
             folder="dispatch",
-            layers=[*context.assets.shared(), *context.assets.client(target.kind)],
+            layers=[*context.assets.shared(), *context.assets.layer(f"client-{target.kind}")],
             environment={
                 "BUCKETCAST_KIND": target.kind,
                 "BUCKETCAST_ID": target.id,

@@ -39,7 +39,7 @@ class Failures(Construct):
             # Its messages are copies of what the logs say too.
             removal_policy=RemovalPolicy.DESTROY,
         )
-        nag.accept_dead_letters_of_services(self.queue)
+        nag.accept(self.queue, nag.IS_DEAD_LETTER_QUEUE)
         rules = {"ArnLike": {"aws:SourceArn": eventbridge.of_stack(stack)}}
         allow_service(self.queue, "RulesOfThisStack", "events", rules)
         eventbridge.make(

@@ -85,9 +85,9 @@ class Function(Construct):
             role=self.role,
             log_group=log_group,
         )
-        nag.accept_runtime(self.function)
+        nag.accept(self.function, nag.RUNTIME)
         if tracing:
-            nag.accept_tracing(self.role)
+            nag.accept(self.role, nag.TRACING)
 
     def read(
         self,

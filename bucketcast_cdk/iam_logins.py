@@ -18,7 +18,5 @@ def allow_login(role: iam.Role, target: TargetConfig) -> None:
     settings = read(declared, target.settings)
     if isinstance(settings, IamLogin) and settings.by_iam:
         for actions, resources in settings.iam_rights():
-            for resource in resources:
-                if resource.endswith("*"):
-                    nag.accept_login_wildcards(role, resource)
+            nag.accept_wildcards(role, resources, nag.LOGINS)
             allow(role, actions, resources)

@@ -124,7 +124,7 @@ class Ingest(Construct):
         `actions` are what else it may do to them.
         """
         allow(self._role, ["sqs:SendMessage", *actions], [queues])
-        nag.accept_names_made_later(self._role, [queues])
+        nag.accept_wildcards(self._role, [queues], nag.MADE_LATER)
 
     def _allow_object_facts(self, buckets: Sequence[str]) -> None:
         """Allow to read metadata and tags; to list is what makes S3 say that an object is gone."""
@@ -141,7 +141,7 @@ class Ingest(Construct):
         ]
         allow(self._role, ["s3:ListBucket"], names)
         allow(self._role, reads, objects)
-        nag.accept_reading_objects(self._role, [*names, *objects])
+        nag.accept_wildcards(self._role, [*names, *objects], nag.OBJECTS)
 
     def _allow_s3(self, others: Sequence[str]) -> None:
         """Allow buckets of this account to write, and of others."""

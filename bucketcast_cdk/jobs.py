@@ -72,7 +72,7 @@ class Job(Construct):
             else None,
             default_arguments={**_glue_arguments(setup), **arguments(settings)},
         )
-        nag.accept_plain_glue(made)
+        nag.accept(made, nag.GLUE_LOGS, nag.GLUE_BOOKMARKS)
         self._allow_running(script, setup)
 
     def _allow_running(self, script: s3_assets.Asset, setup: JobSetup) -> None:
@@ -103,7 +103,7 @@ class Job(Construct):
     ) -> None:
         """Allow the job what it does with named resources."""
         permissions.allow(self.role, actions, resources, conditions)
-        nag.accept_wildcards(self.role, resources)
+        nag.accept_wildcards(self.role, resources, nag.JOBS)
 
 
 _NETWORK: Final = [

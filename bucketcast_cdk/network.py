@@ -33,7 +33,7 @@ class Network(NamedTuple):
         if not self.subnets:
             return
         allow(made.role, _ACTIONS, ["*"])
-        nag.accept_network_interfaces(made.role)
+        nag.accept(made.role, nag.NETWORK_INTERFACES)
         groups = list(self.security_groups)
         if not groups and self.vpc:
             group = ec2.CfnSecurityGroup(

@@ -45,7 +45,7 @@ class NonPersistentQueue(Construct):
             removal_policy=RemovalPolicy.DESTROY,
             visibility_timeout=Duration.seconds(6 * runtime.timeout),
         )
-        nag.accept_no_dead_letters(self.queue)
+        nag.accept(self.queue, nag.NO_DEAD_LETTERS)
         # A longer timeout than the queue hides a message for is refused, so the queue comes first.
         function.function.node.add_dependency(self.queue)
         function.read(self.queue, max_concurrency=runtime.max_concurrency)

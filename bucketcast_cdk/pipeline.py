@@ -117,7 +117,7 @@ class Pipeline(Construct):
             ],
             removal_policy=removal_policy,
         )
-        nag.accept_no_access_log(made)
+        nag.accept(made, nag.NO_ACCESS_LOG)
         return made
 
     def _connection(self) -> str:
@@ -143,7 +143,7 @@ class Pipeline(Construct):
                 ),
             ),
         )
-        nag.accept_availability_zone(made)
+        nag.accept(made, nag.AVAILABILITY_ZONE)
         return made.ref
 
     def _allow_reading(self, job: Job) -> None:

@@ -74,7 +74,7 @@ class QueuePair(Construct):
 
 def _refuse_plain_http(scope: Construct, queue: sqs.Queue) -> sqs.QueuePolicy:
     """Return what `enforce_ssl` does, in another stack than the queue's."""
-    nag.accept_policy_elsewhere(queue)
+    nag.accept(queue, nag.POLICY_ELSEWHERE)
     made = sqs.QueuePolicy(scope, f"{queue.node.id}Policy", queues=[queue])
     made.document.add_statements(
         iam.PolicyStatement(

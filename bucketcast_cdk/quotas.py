@@ -23,54 +23,42 @@ _NEST: Final = (
 _ATTACH: Final = "attach some buckets by `bucketcast attach` instead"
 _SPLIT: Final = "a second deployment takes the rest"
 _NO_DASHBOARD: Final = 'dashboard = "off" at the top of the file leaves it out'
+_FEWER_RULES: Final = 'fewer buckets by via = "eventbridge", or a quota raised by AWS'
 _SHORTER: Final = "keep long values in a secret"
-HINTS: Final[Mapping[str, str]] = {
-    "resources": _NEST,
-    "bytes": _NEST,
-    "parameters": _SPLIT,
-    "outputs": _SPLIT,
-    "bytes of variables": _SHORTER,
-    "layers": "this is a fault of Bucketcast",
-    "characters of inline policies": _ATTACH,
-    "characters of a managed policy": _ATTACH,
-    "managed policies": _ATTACH,
-    "bytes of a queue's policy": _ATTACH,
-    "statements of a queue's policy": _ATTACH,
-    "bytes of a function's policy": _SPLIT,
-    "rules of EventBridge": 'fewer buckets by via = "eventbridge", or a quota raised by AWS',
-    "characters of a rule's name": "a shorter name of the stack",
-    "characters of a rule's pattern": "shorter names",
-    "characters of a rule's input": "shorter options of the scan",
-    "values in a trail's selectors": _ATTACH,
-    "widgets of a dashboard": _NO_DASHBOARD,
-    "metrics of a widget": _NO_DASHBOARD,
-    "metrics of a dashboard": _NO_DASHBOARD,
-}
-MOST: Final[Mapping[str, int]] = {
-    "resources": 500,
-    "bytes": 1_000_000,
-    "parameters": 200,
-    "outputs": 200,
-    "bytes of variables": 4_096,
-    "layers": 5,
-    "characters of inline policies": 10_240,
-    "characters of a managed policy": 6_144,
-    "managed policies": 10,
-    "bytes of a queue's policy": 8_192,
-    "statements of a queue's policy": 20,
-    "bytes of a function's policy": 20_480,
-    "rules of EventBridge": 300,
-    "characters of a rule's name": 64,
-    "characters of a rule's pattern": 2_048,
-    "characters of a rule's input": 8_192,
-    "values in a trail's selectors": trail_selectors.MOST_VALUES,
-    "widgets of a dashboard": 500,
-    "metrics of a widget": 500,
-    "metrics of a dashboard": 2_500,
+
+
+class Limit(NamedTuple):
+    """How many of something AWS takes, and what to do about more."""
+
+    most: int
+    hint: str
+
+
+LIMITS: Final[Mapping[str, Limit]] = {
+    "resources": Limit(500, _NEST),
+    "bytes": Limit(1_000_000, _NEST),
+    "parameters": Limit(200, _SPLIT),
+    "outputs": Limit(200, _SPLIT),
+    "bytes of variables": Limit(4_096, _SHORTER),
+    "layers": Limit(5, "this is a fault of Bucketcast"),
+    "characters of inline policies": Limit(10_240, _ATTACH),
+    "characters of a managed policy": Limit(6_144, _ATTACH),
+    "managed policies": Limit(10, _ATTACH),
+    "bytes of a queue's policy": Limit(8_192, _ATTACH),
+    "statements of a queue's policy": Limit(20, _ATTACH),
+    "bytes of a function's policy": Limit(20_480, _SPLIT),
+    "rules of EventBridge": Limit(300, _FEWER_RULES),
+    "characters of a rule's name": Limit(64, "a shorter name of the stack"),
+    "characters of a rule's pattern": Limit(2_048, "shorter names"),
+    "characters of a rule's input": Limit(8_192, "shorter options of the scan"),
+    "values in a trail's selectors": Limit(trail_selectors.MOST_VALUES, _ATTACH),
+    "widgets of a dashboard": Limit(500, _NO_DASHBOARD),
+    "metrics of a widget": Limit(500, _NO_DASHBOARD),
+    "metrics of a dashboard": Limit(2_500, _NO_DASHBOARD),
 }
 _PERMISSION: Final = 400
 """Bytes of one statement of a function's policy, at most."""
-_KNOWN: Final = {
+_LONGEST: Final = {
     "AWS::Partition": "aws-us-gov",
     "AWS::Region": "ap-southeast-1",
     "AWS::AccountId": "1" * 12,
@@ -83,7 +71,7 @@ _UNKNOWN: Final = "x" * 120
 
 
 class Count(NamedTuple):
-    """How many of a `MOST`; `of` is the resource or template that has them."""
+    """How many of one of the `LIMITS`; `of` is the resource or template that has them."""
 
     what: str
     of: str
@@ -117,10 +105,10 @@ def validation_errors(templates: Mapping[str, Template]) -> list[ConfigError]:
         ConfigError(
             each.of,
             f"it comes to {each.found:,} {each.what}",
-            f"AWS takes {MOST[each.what]:,}: {HINTS[each.what]}",
+            f"AWS takes {limit.most:,}: {limit.hint}",
         )
         for each in counts(templates)
-        if each.found > MOST[each.what]
+        if each.found > (limit := LIMITS[each.what]).most
     ]
 
 
@@ -243,7 +231,7 @@ def _filled(value: Any) -> Any:
         separator, parts = value["Fn::Join"]
         return separator.join(text(each) for each in parts)
     if "Ref" in value:
-        return _KNOWN.get(value["Ref"], _UNKNOWN)
+        return _LONGEST.get(value["Ref"], _UNKNOWN)
     if len(value) == 1 and next(iter(value)).startswith("Fn::"):
         return _UNKNOWN
     return {key: _filled(each) for key, each in value.items()}

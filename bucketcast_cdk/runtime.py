@@ -119,7 +119,7 @@ class Runtime(Construct):
         allow(role, _MAKE_MAPPINGS, ["*"], only)
         allow(role, ["lambda:ListEventSourceMappings"], ["*"])
         allow(role, _WRITE, [self._ingest.rules.table_arn], leading_keys(PARTITION))
-        nag.accept_names_made_later(role, [*by_name, "*"])
+        nag.accept_wildcards(role, [*by_name, "*"], nag.MADE_LATER)
 
     def _function(self, kind: str) -> Function:
         context, runtime, rules = self._context, self._config.runtime, self._ingest.rules
@@ -131,7 +131,7 @@ class Runtime(Construct):
             name=name,
             folder="dispatch",
             entry="runtime",
-            layers=[*context.assets.shared(), *context.assets.client(kind)],
+            layers=[*context.assets.shared(), *context.assets.layer(f"client-{kind}")],
             environment={
                 "BUCKETCAST_KIND": kind,
                 "BUCKETCAST_RULES_TABLE": rules.table_name,
@@ -147,7 +147,7 @@ class Runtime(Construct):
         queues, secrets = self._queue_arn(f"{kind}-*"), self._secret_arn(f"{kind}-*")
         allow(made.role, _RECEIVE, [queues])
         allow(made.role, ["secretsmanager:GetSecretValue"], [secrets])
-        nag.accept_names_made_later(made.role, [queues, secrets])
+        nag.accept_wildcards(made.role, [queues, secrets], nag.MADE_LATER)
         allow(made.role, ["dynamodb:GetItem"], [rules.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(made.role, rules)
         Network(runtime.vpc, runtime.subnets, runtime.security_groups).join(made, made, name)

@@ -94,7 +94,7 @@ class Scans(Construct):
             self._context,
             name=f"{self._nesting.prefix}start",
             folder="start",
-            layers=[self._context.assets.runtime()],
+            layers=self._context.assets.layer("runtime"),
             environment={"BUCKETCAST_JOB": self._job, "BUCKETCAST_RUNS": self._runs},
             memory=256,
             timeout=Duration.seconds(30),

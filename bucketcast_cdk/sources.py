@@ -6,6 +6,8 @@ from typing import Final
 
 import bucketcast
 
+CORE: Final = "core"
+CLIENT: Final = "client-"
 _HERE: Final = Path(__file__).resolve().parent
 _IN_WHEEL: Final = _HERE / "bundled"
 ROOT: Final = _IN_WHEEL if _IN_WHEEL.is_dir() else _HERE.parent
@@ -16,6 +18,14 @@ def package(root: Path) -> Path:
     """Return the folder of the package `bucketcast`; a wheel has it once, beside this package."""
     found = root / "layers" / "core" / "python" / "bucketcast"
     return found if found.is_dir() else Path(bucketcast.__file__).resolve().parent
+
+
+def layer(root: Path, name: str) -> Path:
+    """Return the folder of a layer: `core`, `runtime`, `gateway`, `jobs` or `client-<kind>`."""
+    if name == CORE:
+        return package(root)
+    of_client = name.startswith(CLIENT)
+    return root / "layers" / (f"clients/{name.removeprefix(CLIENT)}" if of_client else name)
 
 
 def cache(root: Path) -> Path:

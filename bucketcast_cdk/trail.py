@@ -66,7 +66,7 @@ class AccessTrail(Construct):
             # Not empty, it could not be deleted; it empties itself within a week.
             removal_policy=context.removal_policy,
         )
-        nag.accept_log_bucket(log)
+        nag.accept(log, nag.LOG_BUCKET)
         self.trail = cloudtrail.Trail(
             self,
             "Trail",

@@ -10,28 +10,17 @@ import json
 import platform
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from bucketcast_cdk.bundling import Bundles
 from bucketcast_cdk.platform import Platform
 from bucketcast_cdk.sources import ROOT
 
-CLIENT = "client-"
-
 
 def folders(version: str, function: str, layers: Iterable[str]) -> list[str]:
     """Return what is on a function's path: its own folder, then those of its layers."""
     bundles = Bundles(ROOT, Platform(version, platform.machine(), here=False))
-    found = [_layer(bundles, name) for name in layers]
+    found = [bundles.layer(name) for name in layers]
     return [str(bundles.function(function)), *(str(each / "python") for each in found if each)]
-
-
-def _layer(bundles: Bundles, name: str) -> Path | None:
-    """Build a layer; None for a client that needs no library."""
-    if name == "core":
-        return bundles.core()
-    place = f"clients/{name.removeprefix(CLIENT)}" if name.startswith(CLIENT) else name
-    return bundles.packages(name, ROOT / "layers" / place / "requirements.txt")
 
 
 if __name__ == "__main__":

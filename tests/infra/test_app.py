@@ -96,7 +96,8 @@ vpc = "my-vpc"
 subnets = ["subnet-0123456789abcdef0"]
 """
 FEW_RESOURCES = (
-    "from bucketcast_cdk import quotas; quotas.MOST = {**quotas.MOST, 'resources': 10}; "
+    "from bucketcast_cdk import quotas; few = quotas.LIMITS['resources']._replace(most=10); "
+    "quotas.LIMITS = {**quotas.LIMITS, 'resources': few}; "
     "import app, sys; sys.exit(app.main())"
 )
 

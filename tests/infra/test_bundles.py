@@ -164,12 +164,11 @@ def test_bytecode_is_left_out_where_no_interpreter_can_make_it(tmp_path: Path) -
 
 
 def _client(bundles: Bundles, kind: str) -> Path | None:
-    requirements = ROOT / "layers" / "clients" / kind / "requirements.txt"
-    return bundles.packages(f"client-{kind}", requirements)
+    return bundles.layer(f"client-{kind}")
 
 
 def _runtime(bundles: Bundles) -> Path:
-    runtime = bundles.packages("runtime", ROOT / "layers" / "runtime" / "requirements.txt")
+    runtime = bundles.layer("runtime")
     assert runtime is not None
     return runtime
 

@@ -96,12 +96,12 @@ def test_templates_of_an_earlier_synthesis_do_not_count(tmp_path: Path) -> None:
     assert list(made) == ["Bucketcast"]
 
 
-@pytest.mark.parametrize("what", quotas.MOST)
+@pytest.mark.parametrize("what", quotas.LIMITS)
 def test_it_is_within_what_aws_takes(made: Templates, what: str) -> None:
     found = [each for each in quotas.counts(made) if each.what == what]
     assert found, "nothing was counted"
     largest = max(found, key=lambda each: each.found)
-    assert largest.found <= quotas.MOST[what], largest
+    assert largest.found <= quotas.LIMITS[what].most, largest
 
 
 def wired(buckets: int) -> Templates:
@@ -114,10 +114,6 @@ def test_buckets_with_access_events_share_the_values_of_a_trail() -> None:
     assert quotas.validation_errors(wired(most)) == []
     (wrong,) = quotas.validation_errors(wired(most + 1))
     assert "501 values in a trail's selectors" in str(wrong)
-
-
-def test_each_quota_has_its_hint() -> None:
-    assert quotas.HINTS.keys() == quotas.MOST.keys()
 
 
 def test_what_holds_something_is_in_the_first_stack(made: Templates) -> None:
