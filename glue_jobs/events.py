@@ -1,11 +1,18 @@
 """The objects of a listing, and the synthetic events made of them."""
 
+from datetime import datetime
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from bucketcast.namespace.synthetic import EPOCH, OLDEST, Object, created, just_after, removed
 
-__all__ = ["EPOCH", "OLDEST", "Object", "created", "just_after", "objects", "removed"]
+__all__ = ["EPOCH", "OLDEST", "Object", "created", "just_after", "objects", "removed", "unix_ms"]
+
+
+def unix_ms(at: datetime) -> int:
+    """Return a time in Unix milliseconds."""
+    return round(at.timestamp() * 1000)
 
 
 def objects(listing: DataFrame) -> DataFrame:

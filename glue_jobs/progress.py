@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from bucketcast.errors import BucketcastError
+from glue_jobs.background import running
 from glue_jobs.run import Run
 
 _BETWEEN: Final = 2.0  # seconds
@@ -21,16 +23,8 @@ def reported(spark: SparkSession, run: Run, stage: str) -> Iterator[None]:
     Spark works in several stages with tasks of their own: the total is of the active ones.
     """
     run.report(stage)
-    ended = threading.Event()
-    voice = threading.Thread(
-        target=_report, args=(spark, run, stage, ended), name="progress", daemon=True
-    )
-    voice.start()
-    try:
+    with running("progress", partial(_report, spark, run, stage)):
         yield
-    finally:
-        ended.set()
-        voice.join()
 
 
 def _report(spark: SparkSession, run: Run, stage: str, ended: threading.Event) -> None:

@@ -91,7 +91,7 @@ def _written(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
     """List the bucket and spool the target's events."""
     to = destination(settings)
     found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
-    taken = round(found.taken.timestamp() * 1000)
+    taken = events.unix_ms(found.taken)
     _check_age(taken, 0.0)
     tally = spark.sparkContext.accumulator(Counts(), Tally())
     # An unfinished attempt leaves its spool behind, unused.

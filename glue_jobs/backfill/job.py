@@ -1,19 +1,8 @@
-"""The backfill job: its arguments and its session."""
+"""The backfill job's script."""
 
-import sys
-
-from bucketcast.settings.jobs import Backfill, parse
+from bucketcast.settings.jobs import Backfill
 from glue_jobs.backfill.backfill import backfill
-from glue_jobs.run import Run
-from glue_jobs.session import session
-
-
-def main(argv: list[str]) -> None:
-    """Backfill the target that the arguments name."""
-    settings = parse(Backfill, argv)
-    with Run(settings.run) as run, session("backfill") as spark:
-        backfill(spark, settings, run)
-
+from glue_jobs.job import start
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    start("backfill", Backfill, backfill)

@@ -6,49 +6,11 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.types import (
-    ArrayType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.queues import BATCH
 from glue_jobs import files
-
-MESSAGES: Final = StructType(
-    [
-        StructField("queue", StringType(), nullable=False),
-        StructField("body", StringType(), nullable=False),
-        StructField("events", IntegerType(), nullable=False),
-        StructField("group", StringType(), nullable=False),
-        StructField("token", StringType(), nullable=False),
-    ]
-)
-"""A row per message: the URL of its queue, and how many events it holds.
-
-`group` and `token` are a FIFO queue's, else "". The messages of a group go in the order of their
-rows.
-"""
-CHUNKS: Final = StructType(
-    [
-        StructField("part", IntegerType(), nullable=False),
-        StructField("chunk", IntegerType(), nullable=False),
-        StructField("queue", StringType(), nullable=False),
-        StructField("group", StringType(), nullable=False),
-        StructField("events", LongType(), nullable=False),
-        StructField("bodies", ArrayType(StringType(), containsNull=False), nullable=False),
-        StructField("tokens", ArrayType(StringType(), containsNull=False), nullable=False),
-        StructField("counts", ArrayType(IntegerType(), containsNull=False), nullable=False),
-    ]
-)
-"""The messages of one call, for one queue and group; `counts` are their events.
-
-A chunk's number counts within its part, in the order of the messages.
-"""
+from glue_jobs.columns import Int32, schema
 
 _LARGE_ROWS: Final = {
     "parquet.block.size": str(16 << 20),
@@ -60,26 +22,37 @@ be at least 100 rows."""
 
 
 class Message(NamedTuple):
-    """A row of `MESSAGES`."""
+    """A message: the URL of its queue, and how many events it holds.
+
+    `group` and `token` are a FIFO queue's, else "". The messages of a group go in the order of
+    their rows.
+    """
 
     queue: str
     body: str
-    events: int
+    events: Int32
     group: str
     token: str
 
 
 class Chunk(NamedTuple):
-    """A row of `CHUNKS`."""
+    """The messages of one call, for one queue and group; `counts` are their events.
 
-    part: int
-    chunk: int
+    A chunk's number counts within its part, in the order of the messages.
+    """
+
+    part: Int32
+    chunk: Int32
     queue: str
     group: str
     events: int
     bodies: list[str]
     tokens: list[str]
-    counts: list[int]
+    counts: list[Int32]
+
+
+MESSAGES: Final = schema(Message)
+CHUNKS: Final = schema(Chunk)
 
 
 def spool(messages: DataFrame, folder: str) -> int:
@@ -94,11 +67,11 @@ def spool(messages: DataFrame, folder: str) -> int:
     spark = messages.sparkSession
     rows = messages.select(*MESSAGES.fieldNames()).rdd
     chunks = rows.mapPartitionsWithIndex(_chunks)
-    place = f"{folder}/chunks"
+    url = f"{folder}/chunks"
     # `verifySchema` would look at every row again.
     frame = spark.createDataFrame(chunks, CHUNKS, verifySchema=False)
-    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(place)
-    written = spark.read.schema(CHUNKS).parquet(place)
+    frame.write.options(**_LARGE_ROWS).mode("overwrite").parquet(url)
+    written = spark.read.schema(CHUNKS).parquet(url)
     totals = written.agg(
         F.count("chunk").alias("chunks"),
         F.coalesce(F.sum("events"), F.lit(0)).alias("events"),

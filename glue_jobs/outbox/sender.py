@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -15,6 +14,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.queues import Outgoing, Queue
 from glue_jobs import files
 from glue_jobs.aws import client
+from glue_jobs.background import running
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, Chunk
@@ -63,7 +63,7 @@ def send(
     refusals: list[Refusal] = []
     if before < total:
         chunks = _chunks(spark, folder, ordered=spooled["ordered"])
-        with _watched(folder, total, on_progress):
+        with running("outbox progress", partial(_watch, folder, total, on_progress)):
             refusals = _sent(chunks, folder, rate)
     done = checkpoints.events(folder)
     on_progress(done, total)
@@ -155,25 +155,13 @@ class Sender:
             self.refusals.append(refusal)
 
 
-@contextmanager
-def _watched(folder: str, total: int, on_progress: OnProgress) -> Iterator[None]:
-    """Report the progress while the block runs, less often when counting takes long."""
-    ended = threading.Event()
-
-    def watch() -> None:
-        pause = _BETWEEN
-        while not ended.wait(pause):
-            start = time.monotonic()
-            on_progress(checkpoints.events(folder), total)
-            pause = max(_BETWEEN, 10 * (time.monotonic() - start))
-
-    watcher = threading.Thread(target=watch, name="outbox progress", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        watcher.join()
+def _watch(folder: str, total: int, on_progress: OnProgress, ended: threading.Event) -> None:
+    """Report the progress until the end, less often when counting takes long."""
+    pause = _BETWEEN
+    while not ended.wait(pause):
+        start = time.monotonic()
+        on_progress(checkpoints.events(folder), total)
+        pause = max(_BETWEEN, 10 * (time.monotonic() - start))
 
 
 def _explained(refusals: Iterable[Refusal], missing: int) -> OutboxError:

@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame
-from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
@@ -21,37 +20,13 @@ from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.rules import Rule, RuleIndex
 from glue_jobs import events
 from glue_jobs.aws import client
-from glue_jobs.events import Object
+from glue_jobs.columns import schema
+from glue_jobs.events import Object, unix_ms
 from glue_jobs.reconcile import compare, mirror
 from glue_jobs.reconcile.compare import What
 
 CHANGING: Final = "changing"
 UNCOVERED: Final = "uncovered"
-DIFFERENCES: Final = StructType(
-    [
-        StructField("key", StringType(), nullable=False),
-        StructField("what", StringType(), nullable=False),
-        StructField("rule", StringType(), nullable=False),
-        StructField("version_id", StringType()),
-        StructField("size", LongType()),
-        StructField("etag", StringType()),
-        StructField("modified", LongType()),
-        StructField("storage_class", StringType()),
-        StructField("row_version_id", StringType()),
-        StructField("row_size", LongType()),
-        StructField("row_etag", StringType()),
-        StructField("row_time", StringType()),
-        StructField("known_sequencer", StringType(), nullable=False),
-        StructField("known_time", StringType(), nullable=False),
-    ]
-)
-"""A row per key that differs.
-
-`what` is one of `compare.What`, or `changing`: changed since the comparison began; or `uncovered`:
-a row that no rule covers, so that no event would ever repair it. `rule` is the id of the rule that
-the repairing event matches. The object's columns are null where there is none, the row's where it
-has none; `modified` is Unix ms. `known_…` is the newest order key of the target's merged state.
-"""
 _PATHS_A_LOOK: Final = 500
 _THREADS: Final = 16
 _GONE: Final = "404"
@@ -65,7 +40,14 @@ class UnseenError(BucketcastError):
 
 
 class Difference(NamedTuple):
-    """A row of `DIFFERENCES`."""
+    """A key that differs.
+
+    `what` is one of `compare.What`, or `changing`: changed since the comparison began; or
+    `uncovered`: a row that no rule covers, so that no event would ever repair it. `rule` is the id
+    of the rule that the repairing event matches. The object's fields are None where there is none,
+    the row's where it has none; `modified` is Unix ms. `known_…` is the newest order key of the
+    target's merged state.
+    """
 
     key: str
     what: str
@@ -81,6 +63,9 @@ class Difference(NamedTuple):
     row_time: str | None = None
     known_sequencer: str = ""
     known_time: str = ""
+
+
+DIFFERENCES: Final = schema(Difference)
 
 
 class Context(NamedTuple):
@@ -191,7 +176,7 @@ def head(bucket: str, key: str) -> Object | None:
         found.get("VersionId"),
         found["ContentLength"],
         found["ETag"].strip('"'),
-        _unix_ms(found["LastModified"]),
+        unix_ms(found["LastModified"]),
         found.get("StorageClass"),
     )
 
@@ -201,7 +186,7 @@ def _listed(bucket: str, key: str) -> Object | None:
     answer: Any = client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
     for each in answer.get("Contents", ()):
         if each["Key"] == key:
-            etag, at = each["ETag"].strip('"'), _unix_ms(each["LastModified"])
+            etag, at = each["ETag"].strip('"'), unix_ms(each["LastModified"])
             return Object(bucket, key, None, each["Size"], etag, at, each.get("StorageClass"))
     return None
 
@@ -209,10 +194,6 @@ def _listed(bucket: str, key: str) -> Object | None:
 def _why(bucket: str, key: str, code: str, error: ClientError) -> str:
     hint = f"; grant the job's role s3:GetObject and s3:ListBucket on {bucket}"
     return f"s3://{bucket}/{key} cannot be looked at: {error}{hint if code in _REFUSED else ''}"
-
-
-def _unix_ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)
 
 
 def _newest(found: Object | None, row: StoredRow | None) -> int:
@@ -223,6 +204,6 @@ def _newest(found: Object | None, row: StoredRow | None) -> int:
 def _millis(time: str) -> int:
     """Return the Unix ms of an event's time; 0 for none or an invalid date."""
     try:
-        return _unix_ms(datetime.fromisoformat(time)) if time else 0
+        return unix_ms(datetime.fromisoformat(time)) if time else 0
     except ValueError:
         return 0

@@ -40,7 +40,7 @@ def reconcile(spark: SparkSession, settings: Reconcile, run: Run) -> None:
     began = datetime.now(UTC).replace(microsecond=0)  # as exact as LastModified
     config = mirror.find(settings.target, settings.targets)
     to = destination(settings)
-    context = recheck.Context(config, settings.bucket, to.rules, _unix_ms(began))
+    context = recheck.Context(config, settings.bucket, to.rules, events.unix_ms(began))
     run.report(f"listing {settings.bucket}")
     content = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
     run.report(f"reading {config.arn}")
@@ -92,10 +92,6 @@ def _repair(found: DataFrame, to: Destination, settings: Reconcile, run: Run, be
     most = at_once(settings.rate)
     outbox.spool(repair.messages(found, settings.bucket, to, began, most), folder)
     return outbox.send(found.sparkSession, folder, rate=settings.rate, on_progress=run.sent)
-
-
-def _unix_ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)
 
 
 def _waiting(queue: str) -> int | None:

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
+from glue_jobs.background import running
 
 LEASE_SECONDS: Final = 30.0
 """The seconds after which a lease that was not renewed is expired; a renewal is due at a third."""
@@ -32,14 +33,10 @@ def acquired(url: str, run: str) -> Iterator[None]:
     """
     lease = _Lease(url, run)
     lease.take()
-    ended = threading.Event()
-    renewal = threading.Thread(target=lease.hold, args=(ended,), name="lease", daemon=True)
-    renewal.start()
     try:
-        yield
+        with running("lease", lease.hold):
+            yield
     finally:
-        ended.set()
-        renewal.join()
         lease.release()
 
 

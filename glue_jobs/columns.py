@@ -1,0 +1,35 @@
+"""Spark's columns, derived from the fields of a row class."""
+
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+Int32 = Annotated[int, 32]
+"""A whole number that Spark stores in 32 bits; a plain `int` has 64."""
+_TYPES: Final = {str: StringType(), int: LongType(), Int32: IntegerType()}
+
+
+def schema(row: type) -> StructType:
+    """Return the schema of rows of a NamedTuple: nullable is what may be None."""
+    hints = get_type_hints(row, include_extras=True)
+    return StructType([_column(name, hint) for name, hint in hints.items()])
+
+
+def _column(name: str, hint: Any) -> StructField:
+    return StructField(name, _type(hint), nullable=NoneType in get_args(hint))
+
+
+def _type(hint: Any) -> DataType:
+    if hint in _TYPES:
+        return _TYPES[hint]
+    inner = get_args(hint)[0]  # of a list, or of `… | None`
+    return ArrayType(_type(inner), containsNull=False) if get_origin(hint) is list else _type(inner)
