@@ -27,7 +27,7 @@ from bucketcast import targets
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from tests import servers
-from tests.servers.machine import ports
+from tests.servers.machine import MissingProgramError, ports
 from tests.servers.tls import issue
 
 EVENTS = 20_000
@@ -47,6 +47,7 @@ class Figure(NamedTuple):
 
 
 def main() -> None:
+    names = _names(sys.argv[1:])
     os.environ |= {
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "none",
@@ -57,15 +58,31 @@ def main() -> None:
         f"{'target':<16} {'events/s':>9} {'raw/s':>9} {'ratio':>6} {'CPU ms/1,000':>13}"
         f" {'raw CPU':>8} {'MinIO/s':>8} {'times MinIO':>12}"
     )
-    for name in sys.argv[1:] or [name for kind in targets.kinds() for name in servers.names(kind)]:
-        kind = name.partition("-")[0]
-        with server(name) as settings:
-            ours, bare = _compare(kind, settings)
-        _print(name, ours, bare, MINIO.get(name))
-        if kind == "webhook":
-            with slow() as settings:
-                ours, bare = _compare(kind, settings, SLOW_EVENTS, rounds=2)
-            _print("webhook, 10 ms", ours, bare, MINIO_SLOW)
+    for name in names:
+        try:
+            _measure(name)
+        except MissingProgramError as error:
+            raise SystemExit(f"{name}: {error}") from None
+
+
+def _names(words: list[str]) -> list[str]:
+    """Return the servers that the words name, each a server or a kind; all if there are none."""
+    found = {kind: servers.names(kind) for kind in targets.kinds()}
+    found |= {name: [name] for names in found.values() for name in names}
+    if unknown := [word for word in words if word not in found]:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; servers are {', '.join(found)}")
+    return [name for word in words or targets.kinds() for name in found[word]]
+
+
+def _measure(name: str) -> None:
+    kind = name.partition("-")[0]
+    with server(name) as settings:
+        ours, bare = _compare(kind, settings)
+    _print(name, ours, bare, MINIO.get(name))
+    if kind == "webhook":
+        with slow() as settings:
+            ours, bare = _compare(kind, settings, SLOW_EVENTS, rounds=2)
+        _print("webhook, 10 ms", ours, bare, MINIO_SLOW)
 
 
 @contextmanager

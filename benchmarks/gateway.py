@@ -25,8 +25,8 @@ import psutil
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
-from botocore.credentials import Credentials
 
+from benchmarks.gateway_client import client, sign
 from localstack import ports
 
 PUTS = 1_000
@@ -70,12 +70,9 @@ def main() -> None:
 
 def small_puts() -> None:
     """Print the time of 1,000 puts through the gateway and without it, and their ratio."""
-    where = os.environ
-    keys = {"aws_access_key_id": where["BUCKETCAST_ACCESS_KEY"]}
-    keys["aws_secret_access_key"] = where["BUCKETCAST_SECRET_KEY"]
     clients: dict[str, Any] = {
         "without": boto3.client("s3", config=Config(retries={"total_max_attempts": 1})),
-        "through": boto3.client("s3", endpoint_url=where["BUCKETCAST_URL"], **keys),
+        "through": client(),
     }
     clients["without"].create_bucket(Bucket=BUCKET)
     took: dict[str, list[float]] = {name: [] for name in clients}
@@ -120,8 +117,7 @@ def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
     size = blocks * len(BLOCK)
     headers = {"X-Amz-Content-SHA256": body}
     request = AWSRequest(method, url + path, headers)
-    keys = Credentials(os.environ["BUCKETCAST_ACCESS_KEY"], os.environ["BUCKETCAST_SECRET_KEY"])
-    SigV4Auth(keys, "s3", os.environ["AWS_REGION"]).add_auth(request)
+    sign(request, SigV4Auth)
     connection = http.client.HTTPConnection(urlsplit(url).netloc)
     connection.putrequest(method, path)
     for name, value in request.headers.items():

@@ -6,7 +6,6 @@ Run: `python -m benchmarks.gateway_rules`.
 """
 
 import http.client
-import os
 import socket
 import statistics
 import threading
@@ -15,11 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from urllib.parse import urlsplit
 
-import boto3
-from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.config import Config
-from botocore.credentials import Credentials
+
+from benchmarks.gateway_client import client, sign, variable
 
 RULES = 10_000
 BUCKET = "gateway-rules"
@@ -32,15 +29,7 @@ BOMB = (
 
 
 def main() -> None:
-    where = os.environ
-    client = boto3.client(
-        "s3",
-        endpoint_url=where["BUCKETCAST_URL"],
-        aws_access_key_id=where["BUCKETCAST_ACCESS_KEY"],
-        aws_secret_access_key=where["BUCKETCAST_SECRET_KEY"],
-        config=Config(retries={"total_max_attempts": 1}),
-    )
-    client.create_bucket(Bucket=BUCKET)
+    client().create_bucket(Bucket=BUCKET)
     told("nothing else", 200, lambda: (time.sleep(2), 200)[1])
     document = rules(RULES)
     told(f"PUT of {RULES:,} rules", 200, lambda: call("PUT", document))
@@ -80,11 +69,10 @@ def told(what: str, wanted: int, work: Callable[[], int]) -> None:
 
 def call(method: str, body: bytes = b"", target: str = f"/{BUCKET}?notification") -> int:
     """One signed call; its status."""
-    where = os.environ
-    keys = Credentials(where["BUCKETCAST_ACCESS_KEY"], where["BUCKETCAST_SECRET_KEY"])
-    request = AWSRequest(method, where["BUCKETCAST_URL"] + target, {}, body)
-    S3SigV4Auth(keys, "s3", where["AWS_REGION"]).add_auth(request)
-    netloc = urlsplit(where["BUCKETCAST_URL"]).netloc
+    url = variable("BUCKETCAST_URL")
+    request = AWSRequest(method, url + target, {}, body)
+    sign(request)
+    netloc = urlsplit(url).netloc
     with closing(http.client.HTTPConnection(netloc, timeout=120)) as opened:
         opened.request(method, target, body, dict(request.headers))
         answer = opened.getresponse()
@@ -119,7 +107,7 @@ def another_client() -> Iterator[list[float]]:
 @contextmanager
 def slow_clients() -> Iterator[None]:
     """Connections that never come to the end of their headers."""
-    parts = urlsplit(os.environ["BUCKETCAST_URL"])
+    parts = urlsplit(variable("BUCKETCAST_URL"))
     with ExitStack() as opened:
         for _ in range(SLOW):
             one = socket.create_connection((parts.hostname, parts.port or 80), timeout=30)

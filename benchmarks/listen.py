@@ -14,11 +14,10 @@ from urllib.parse import quote, urlsplit
 
 import boto3
 import psutil
-from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 
 from benchmarks.gateway import MIB, gateway
+from benchmarks.gateway_client import client, sign
 
 LISTENERS = 100
 KINDS = 10
@@ -69,20 +68,14 @@ _at_work: set["asyncio.Task[None]"] = set()
 def signed(url: str, path: str) -> bytes:
     """The head of a GET."""
     request = AWSRequest("GET", url + path)
-    keys = Credentials(os.environ["BUCKETCAST_ACCESS_KEY"], os.environ["BUCKETCAST_SECRET_KEY"])
-    S3SigV4Auth(keys, "s3", os.environ["AWS_REGION"]).add_auth(request)
+    sign(request)
     lines = [f"GET {path} HTTP/1.1", f"Host: {urlsplit(url).netloc}"]
     lines += [f"{name}: {value}" for name, value in request.headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
 def put(url: str, keys: list[str]) -> None:
-    s3 = boto3.client(
-        "s3",
-        endpoint_url=url,
-        aws_access_key_id=os.environ["BUCKETCAST_ACCESS_KEY"],
-        aws_secret_access_key=os.environ["BUCKETCAST_SECRET_KEY"],
-    )
+    s3 = client(url=url)
     for key in keys:
         s3.put_object(Bucket=BUCKET, Key=key, Body=b"x")
 

@@ -4,15 +4,13 @@ Needs a running `make up`, whose `.local/env` is exported. Prints the median mil
 calls of each tenth. Run: `python -m benchmarks.topics [NUMBER] [--persistent]`.
 """
 
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-import boto3
-from botocore.config import Config
+from benchmarks.gateway_client import client
 
 BUCKET = "topics-benchmark"
 NUMBER = 1_000
@@ -25,7 +23,9 @@ def main() -> None:
     attributes = {"push-endpoint": "http://127.0.0.1:9/"}
     if "--persistent" in sys.argv:
         attributes["persistent"] = "true"
-    sns, s3 = client("sns"), client("s3")
+    sns, s3 = (
+        client(service, signature_version="s3v4", read_timeout=120) for service in ("sns", "s3")
+    )
     arns: list[str] = []
 
     def make(name: str) -> None:
@@ -46,20 +46,6 @@ def main() -> None:
     print(f"GetBucketNotificationConfiguration: {len(bound):,}, {took * 1000:,.0f} ms", flush=True)
     s3.put_bucket_notification_configuration(Bucket=BUCKET, NotificationConfiguration={})
     told("DeleteTopic", arns, lambda arn: sns.delete_topic(TopicArn=arn))
-
-
-def client(service: str) -> Any:
-    where = os.environ
-    return boto3.client(  # type: ignore[call-overload]
-        service,
-        endpoint_url=where["BUCKETCAST_URL"],
-        region_name=where["AWS_REGION"],
-        aws_access_key_id=where["BUCKETCAST_ACCESS_KEY"],
-        aws_secret_access_key=where["BUCKETCAST_SECRET_KEY"],
-        config=Config(
-            signature_version="s3v4", retries={"total_max_attempts": 1}, read_timeout=120
-        ),
-    )
 
 
 def bind(s3: Any, arn: str) -> None:
