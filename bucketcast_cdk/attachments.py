@@ -309,24 +309,24 @@ class AttachedBucket(Construct):
         label = construct_id
         rules = nesting.scope_for("Rules", label, self)
         if bucket.via == "eventbridge":
-            rule = eventbridge.to_queue(
+            rule = eventbridge.make(
                 rules,
                 "Rule",
                 name=notifications.within_rule_name(f"{nesting.prefix}bucket-", label),
                 description=f"Events of bucket {label}",
                 pattern=notifications.pattern(name),
-                ingest=ingest,
+                target=eventbridge.ingress(ingest),
             )
             # S3 may tell EventBridge only when somebody there listens.
             entry.node.add_dependency(rule)
         if bucket.access_events:
-            eventbridge.to_queue(
+            eventbridge.make(
                 rules,
                 "AccessRule",
                 name=notifications.within_rule_name(f"{nesting.prefix}access-", label),
                 description=f"Access events of bucket {label}",
                 pattern=access_events.pattern(name, bucket_events=config.bucket_events),
-                ingest=ingest,
+                target=eventbridge.ingress(ingest),
             )
         document = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}
         summary = stack.to_json_string(document)

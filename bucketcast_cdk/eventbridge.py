@@ -72,43 +72,26 @@ def allow_forwarding(scope: Construct, ingest: Ingest, accounts: Sequence[str]) 
     made = bus.node.default_child
     if isinstance(made, events.CfnEventBus):
         made.policy = iam.PolicyDocument(statements=[statement])
-    to_queue(
+    make(
         scope,
         "BusRule",
         name=f"{name}-to-ingress",
         description="S3's events of other accounts",
         pattern={"source": ["aws.s3"], "account": list(accounts)},
-        ingest=ingest,
+        target=ingress(ingest),
         bus=bus,
     )
     CfnOutput(scope, "EventBus", value=bus.event_bus_arn)
 
 
-def to_queue(  # noqa: PLR0913 - the properties of a rule
-    scope: Construct,
-    construct_id: str,
-    *,
-    name: str,
-    description: str,
-    pattern: Mapping[str, Any],
-    ingest: Ingest,
-    bus: events.IEventBus | None = None,
-) -> events.Rule:
-    """Make a rule that writes to the ingress queue."""
-    return make(
-        scope,
-        construct_id,
-        name=name,
-        description=description,
-        pattern=pattern,
-        bus=bus,
-        target=events.CfnRule.TargetProperty(
-            id="ingress",
-            arn=ingest.queue.queue_arn,
-            # EventBridge's own last resort: the same place to look, the same bodies.
-            dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=ingest.dead.queue_arn),
-            retry_policy=events.CfnRule.RetryPolicyProperty(
-                maximum_event_age_in_seconds=_A_DAY.to_seconds(), maximum_retry_attempts=_TRIES
-            ),
+def ingress(ingest: Ingest) -> events.CfnRule.TargetProperty:
+    """Return the ingress queue as the target of a rule."""
+    return events.CfnRule.TargetProperty(
+        id="ingress",
+        arn=ingest.queue.queue_arn,
+        # EventBridge's own last resort: the same place to look, the same bodies.
+        dead_letter_config=events.CfnRule.DeadLetterConfigProperty(arn=ingest.dead.queue_arn),
+        retry_policy=events.CfnRule.RetryPolicyProperty(
+            maximum_event_age_in_seconds=_A_DAY.to_seconds(), maximum_retry_attempts=_TRIES
         ),
     )

@@ -10,9 +10,10 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from localstack.places import LOCAL, LOGS, ROOT
+from localstack.places import LOCAL, LOGS, ROOT, Failure
 
 PIDS = LOCAL / "pids"
 GRACE_SECONDS = 5.0
@@ -89,6 +90,19 @@ def stop(name: str) -> bool:
         child.wait()
     _pid_file(name).unlink(missing_ok=True)
     return running is not None
+
+
+def wait_until(name: str, ready: Callable[[], bool], *, what: str, within: float) -> None:
+    """Wait until a program is ready; stop it and raise Failure if it ends, or is late."""
+    deadline = time.monotonic() + within
+    while not ready():
+        ended = pid(name) is None
+        if ended or time.monotonic() > deadline:
+            why = "exited" if ended else f"did not answer for {within:.0f} s"
+            tail = log_tail(name)
+            stop(name)
+            raise Failure(f"{what} {why}; its log ends:\n{tail}")
+        time.sleep(0.05)
 
 
 def _end_group(group: int, child: subprocess.Popen[bytes] | None) -> None:

@@ -13,7 +13,6 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,13 +62,7 @@ class Database(ABC):
         self.port, self.password = self._kept(running=running)
         if not running:
             self._start()
-        deadline = time.monotonic() + READY_SECONDS
-        while not self._answers():
-            if background.pid(self.name) is None or time.monotonic() > deadline:
-                tail = background.log_tail(self.name)
-                background.stop(self.name)
-                raise Failure(f"{self.title} does not come up; its log ends:\n{tail}")
-            time.sleep(0.05)
+        background.wait_until(self.name, self._answers, what=self.title, within=READY_SECONDS)
 
     @abstractmethod
     def variables(self) -> Mapping[str, str]:

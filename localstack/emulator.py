@@ -57,7 +57,7 @@ def restart() -> str:
     background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
     life = str(time.time_ns())
     RECORD.write_text(json.dumps({"port": wanted, "life": life}))
-    _wait()
+    background.wait_until(NAME, answers, what="the emulator", within=HEALTHY_WITHIN_SECONDS)
     return life
 
 
@@ -88,18 +88,6 @@ def _demand(wanted: int) -> None:
             f"port {wanted} is in use by {ports.holder(wanted)}: stop that program,"
             " or choose another port with MINISTACK_PORT, e.g. make up MINISTACK_PORT=4567"
         )
-
-
-def _wait() -> None:
-    deadline = time.monotonic() + HEALTHY_WITHIN_SECONDS
-    while not answers():
-        ended = background.pid(NAME) is None
-        if ended or time.monotonic() > deadline:
-            why = "exited" if ended else f"did not answer for {HEALTHY_WITHIN_SECONDS:.0f} s"
-            tail = background.log_tail(NAME)
-            stop()
-            raise Failure(f"the emulator {why}; its log ends:\n{tail}")
-        time.sleep(0.1)
 
 
 def _variables() -> dict[str, str]:

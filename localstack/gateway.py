@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 from bucketcast.aws.users import UserExistsError, Users, new_keys
 from bucketcast.control.users import User
 from localstack import background, clients, deploy, ports
 from localstack.emulator import RECORDER
-from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment
+from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment, port_from
 from localstack.places import endpoint as aws_endpoint
 
 NAME = "gateway"
@@ -28,10 +27,7 @@ _SOURCES = ROOT / "layers" / "core" / "python" / "bucketcast"
 
 def port() -> int:
     """Return the gateway's port, or raise Failure when GATEWAY_PORT is no port."""
-    text = os.environ.get("GATEWAY_PORT") or str(DEFAULT_PORT)
-    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - the largest port
-        raise Failure(f"GATEWAY_PORT is {text!r}: give a port number from 1 to 65535")
-    return int(text)
+    return port_from("GATEWAY_PORT", DEFAULT_PORT)
 
 
 def refuse_busy_port() -> None:
@@ -72,7 +68,9 @@ def ensure() -> dict[str, str]:
         command += ["gateway", "--stack", STACK, "--port", str(port())]
         background.start(NAME, command, aws_environment() | _recorded())
         record.write_text(wanted)
-    _wait_until_listening()
+    background.wait_until(
+        NAME, lambda: not ports.is_free(port()), what="the gateway", within=LISTENING_SECONDS
+    )
     return {
         "BUCKETCAST_URL": f"http://127.0.0.1:{port()}",
         "BUCKETCAST_ACCESS_KEY": access,
@@ -89,14 +87,6 @@ def _recorded() -> dict[str, str]:
 def _record() -> Path:
     """The file that says with what the gateway that runs was started."""
     return background.PIDS / f"{NAME}.started"
-
-
-def _wait_until_listening() -> None:
-    deadline = time.monotonic() + LISTENING_SECONDS
-    while ports.is_free(port()):
-        if background.pid(NAME) is None or time.monotonic() > deadline:
-            raise Failure(f"the gateway did not start:\n{background.log_tail(NAME)}")
-        time.sleep(0.05)
 
 
 def _user(table: str) -> tuple[str, str]:

@@ -13,7 +13,9 @@ import hashlib
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from localstack.installers import Installers
 from localstack.machine import gaps, interpreter
@@ -31,10 +33,35 @@ from localstack.places import (
 Note = dict[str, str]
 NOTE = "installed.json"
 NODE_MODULES = ROOT / "node_modules"
-LAMBDA_PYTHON = "3.13"
-LAMBDA_PINNED = "requirements/lambda.txt"
 # What satisfies what: dev contains spark, which contains deploy.
 LEVELS = {"deploy": ("deploy", "spark", "dev"), "spark": ("spark", "dev"), "dev": ("dev",)}
+
+
+class Venv(NamedTuple):
+    """An environment of pinned packages; `version` is its Python's, "" for the running one."""
+
+    what: str
+    folder: Path
+    pinned: str
+    version: str = ""
+
+    def note(self) -> Note:
+        """Return what is installed there once it is up to date."""
+        python = interpreter(self.version) if self.version else _interpreter()
+        return {"python": python} | _digests(self.pinned)
+
+    def install(self, installers: Installers) -> None:
+        """Make it anew."""
+        python = interpreter(self.version) if self.version else sys.executable
+        _new_venv(installers, self.folder, python)
+        pip = [str(self.folder / "bin" / "python"), "-m", "pip", "install"]
+        installers.run(self.what, [*pip, "--require-hashes", "-r", self.pinned])
+        _finish(self.folder, self.note())
+
+
+EMULATOR = Venv("the emulator's environment", EMULATOR_VENV, "localstack/requirements.txt")
+AWS_CLI = Venv("the AWS CLI", AWS_CLI_VENV, "requirements/aws-cli.txt")
+LAMBDA = Venv("Lambda's environment", LAMBDA_VENV, "requirements/lambda.txt", "3.13")
 
 
 def main() -> int:
@@ -60,12 +87,9 @@ def install(level: str) -> None:
     with Installers() as installers:
         if not any(_note(PROJECT_VENV) == _project_note(one) for one in LEVELS[level]):
             installers.begin(lambda: _project(installers, level))
-        if _note(EMULATOR_VENV) != _emulator_note():
-            installers.begin(lambda: _emulator(installers))
-        if level == "dev" and _note(AWS_CLI_VENV) != _aws_cli_note():
-            installers.begin(lambda: _aws_cli(installers))
-        if level == "dev" and _note(LAMBDA_VENV) != _lambda_note():
-            installers.begin(lambda: _lambda(installers))
+        for venv in (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,):
+            if _note(venv.folder) != venv.note():
+                installers.begin(partial(venv.install, installers))
         if not CDK.exists() or _note(NODE_MODULES) != _cdk_note():
             installers.begin(lambda: _cdk(installers))
 
@@ -86,35 +110,10 @@ def _project(installers: Installers, level: str) -> None:
     _finish(PROJECT_VENV, wanted)
 
 
-def _emulator(installers: Installers) -> None:
-    pinned = "localstack/requirements.txt"
-    _pinned_venv(installers, "the emulator's environment", EMULATOR_VENV, pinned)
-    _finish(EMULATOR_VENV, _emulator_note())
-
-
-def _aws_cli(installers: Installers) -> None:
-    _pinned_venv(installers, "the AWS CLI", AWS_CLI_VENV, "requirements/aws-cli.txt")
-    _finish(AWS_CLI_VENV, _aws_cli_note())
-
-
-def _lambda(installers: Installers) -> None:
-    python = interpreter(LAMBDA_PYTHON)
-    _pinned_venv(installers, "Lambda's environment", LAMBDA_VENV, LAMBDA_PINNED, python)
-    _finish(LAMBDA_VENV, _lambda_note())
-
-
 def _cdk(installers: Installers) -> None:
     (NODE_MODULES / NOTE).unlink(missing_ok=True)
     installers.run("the AWS CDK", ["npm", "ci", "--no-fund", "--no-audit", "--loglevel=error"])
     _finish(NODE_MODULES, _cdk_note())
-
-
-def _pinned_venv(
-    installers: Installers, what: str, folder: Path, pinned: str, python: str = sys.executable
-) -> None:
-    _new_venv(installers, folder, python)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install"]
-    installers.run(what, [*pip, "--require-hashes", "-r", pinned])
 
 
 def _new_venv(installers: Installers, folder: Path, python: str = sys.executable) -> None:
@@ -126,18 +125,6 @@ def _project_note(level: str) -> Note:
     return {"python": _interpreter(), "level": level} | _digests(
         f"requirements/{level}.txt", "pyproject.toml"
     )
-
-
-def _emulator_note() -> Note:
-    return {"python": _interpreter()} | _digests("localstack/requirements.txt")
-
-
-def _aws_cli_note() -> Note:
-    return {"python": _interpreter()} | _digests("requirements/aws-cli.txt")
-
-
-def _lambda_note() -> Note:
-    return {"python": interpreter(LAMBDA_PYTHON)} | _digests(LAMBDA_PINNED)
 
 
 def _cdk_note() -> Note:

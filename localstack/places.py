@@ -33,9 +33,14 @@ class Failure(Exception):
 
 def port() -> int:
     """Return the emulator's port, or raise Failure when MINISTACK_PORT is no port."""
-    text = os.environ.get("MINISTACK_PORT") or str(DEFAULT_PORT)
+    return port_from("MINISTACK_PORT", DEFAULT_PORT)
+
+
+def port_from(variable: str, default: int) -> int:
+    """Return the port that a variable names, or raise Failure when it is no port."""
+    text = os.environ.get(variable) or str(default)
     if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - the largest port
-        raise Failure(f"MINISTACK_PORT is {text!r}: give a port number from 1 to 65535")
+        raise Failure(f"{variable} is {text!r}: give a port number from 1 to 65535")
     return int(text)
 
 

@@ -78,11 +78,9 @@ def start(target: TargetConfig) -> None:
     command = [sys.executable, str(PROGRAM), "--port", str(port)]
     background.start(NAME, command, os.environ | {"AUTH_TOKEN": _token(target)})
     record.write_text(str(port))
-    deadline = time.monotonic() + LISTENING_SECONDS
-    while ports.is_free(port):
-        if background.pid(NAME) is None or time.monotonic() > deadline:
-            raise Failure(f"the receiver did not start:\n{background.log_tail(NAME)}")
-        time.sleep(0.05)
+    background.wait_until(
+        NAME, lambda: not ports.is_free(port), what="the receiver", within=LISTENING_SECONDS
+    )
 
 
 def _token(target: TargetConfig) -> str:
