@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from bucketcast.aws.users import UserExistsError, Users, new_keys
-from bucketcast.control.users import User
+from bucketcast.users import User
 from localstack import background, clients, deploy, ports
 from localstack.emulator import RECORDER
 from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment, port_from

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.users import NoSuchUserError, UserExistsError, Users, new_keys
-from bucketcast.control.users import User
+from bucketcast.users import User
 from tests.unit.fake_aws import _client
 
 ANNA = User("anna", "shop", "ANNAKEY", admin=True)

@@ -17,10 +17,10 @@ from bucketcast.aws.topics.topics import Topics
 from bucketcast.control.app import build
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.secure import SecureCalls, secure
-from bucketcast.control.sns.routes import Sns
+from bucketcast.control.sns.api import Sns
 from bucketcast.control.user_topics import UserTopics
-from bucketcast.control.users import Account as Known
-from bucketcast.control.users import User
+from bucketcast.users import Account as Known
+from bucketcast.users import User
 from tests.unit.control.requests import REGION, Wire
 from tests.unit.runtime_targets import RUNTIME, Account
 

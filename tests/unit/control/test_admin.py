@@ -17,7 +17,7 @@ from bucketcast.control.admin.routes import PREFIX, Admin
 from bucketcast.control.app import build
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
-from bucketcast.control.users import Account
+from bucketcast.users import Account
 from tests.unit.control.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
 from tests.unit.fake_aws import REGION as AWS_REGION
 from tests.unit.fake_aws import FakeAws, _client

@@ -15,8 +15,8 @@ from bucketcast.aws.target_stats import TargetStats
 from bucketcast.aws.topics.metrics import Pubsub, pubsub
 from bucketcast.control.admin import metrics, prometheus_token
 from bucketcast.control.errors import S3Error
-from bucketcast.control.users import Account, User
 from bucketcast.topics.model import topic_id
+from bucketcast.users import Account, User
 from tests.unit.control.requests import ACCESS, ANNA, SECRET
 
 FOUND = [

@@ -321,6 +321,6 @@ def test_an_error_is_what_s3_writes() -> None:
 
 
 def test_no_secret_is_shown() -> None:
-    from bucketcast.control.users import Account  # noqa: PLC0415
+    from bucketcast.users import Account  # noqa: PLC0415
 
     assert SECRET not in repr(Account(ANNA, SECRET))

@@ -14,7 +14,7 @@ from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
 from bucketcast.control.request_body import RequestBody
 from bucketcast.control.signature.chunked import Chunked
-from bucketcast.control.users import Account
+from bucketcast.users import Account
 from tests.unit.control.requests import ACCESS, ANNA, SECRET, Wire
 
 # From AWS's "Signature Calculations for the Authorization Header: Transferring Payload in Multiple

@@ -14,8 +14,8 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.listen import api
 from bucketcast.control.listen.api import Listen
 from bucketcast.control.listen.idle import IdleMonitor
-from bucketcast.control.users import Account
 from bucketcast.listeners import KEPT_SECONDS, LEASE_SECONDS, ListenFilter
+from bucketcast.users import Account
 from tests.unit.control.requests import ANNA, gate, scope_of, signed
 from tests.unit.control.test_listen_stream import Shelf, until
 

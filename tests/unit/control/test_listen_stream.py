@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bucketcast.control.listen.idle import IdleMonitor
-from bucketcast.control.listen.queue import Message, QueueGoneError, QueueTimeoutError
+from bucketcast.control.listen.queue import Message, Queue, QueueGoneError, QueueTimeoutError
 from bucketcast.control.listen.stream import MAX_HELD_BYTES, PING, Pulse, Stream
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.listeners import EventsLostError
@@ -20,7 +20,7 @@ QUIET = Pulse(60.0)
 
 
 @dataclass
-class Shelf:
+class Shelf(Queue):
     """A queue in memory: what is received lies apart until it is deleted or released."""
 
     waiting: list[Message] = field(default_factory=list)

@@ -13,9 +13,9 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.request import RawRequest
 from bucketcast.control.s3 import notification as api
 from bucketcast.control.s3.notification import Notifications
-from bucketcast.control.users import User
 from bucketcast.rules import regexes
 from bucketcast.topics.model import topic_id
+from bucketcast.users import User
 from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.fake_buckets import Buckets, EventRules
 

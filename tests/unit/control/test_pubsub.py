@@ -1,6 +1,7 @@
 """Ceph's PubSub API on the wire: who may do what, pages, acknowledgements and refusals."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -13,12 +14,11 @@ from bucketcast.aws.topics.stored_events import Stored, StoredEvents
 from bucketcast.aws.topics.subscriptions import Subscriptions
 from bucketcast.control.app import build
 from bucketcast.control.authentication import Authenticator
-from bucketcast.control.pubsub.actions import PubsubActions
-from bucketcast.control.pubsub.routes import Pubsub
+from bucketcast.control.pubsub.api import Pubsub
 from bucketcast.control.secure import secure
 from bucketcast.control.user_topics import UserTopics
-from bucketcast.control.users import Account as Known
 from bucketcast.topics.subscription import MOST_OF_A_TOPIC
+from bucketcast.users import Account as Known
 from tests.unit.control.requests import REGION
 from tests.unit.control.sns_calls import URL, USERS, Server, _nothing
 from tests.unit.runtime_targets import Account
@@ -42,10 +42,18 @@ class Calls(Server):
         self.events = StoredEvents(make_events_table(account.dynamodb), account.dynamodb, 7)
         self.subscriptions = Subscriptions(account.table_name, account.dynamodb)
         topics = UserTopics(self.items, self.topics, REGION, lambda: self.most)
-        buckets: Any = None
-        actions = PubsubActions(topics, self.subscriptions, lambda: self.events, buckets)
-        gate = Authenticator(find, REGION)
-        self.app = build(Pubsub(gate, secure("never"), _nothing, actions, lambda: self.is_on))
+        none: Any = None
+        options: Any = SimpleNamespace(pull=lambda: self.is_on, events=lambda: self.events)
+        pubsub = Pubsub(
+            Authenticator(find, REGION),
+            secure("never"),
+            _nothing,
+            topics=topics,
+            subscriptions=self.subscriptions,
+            buckets=none,
+            options=options,
+        )
+        self.app = build(pubsub)
 
     def __call__(self, method: str, path: str, *, user: str = "ANN", **given: str) -> Any:
         """The answer's status and document."""

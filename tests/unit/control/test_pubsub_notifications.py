@@ -10,8 +10,8 @@ from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.control.pubsub.notifications import BucketTopics
 from bucketcast.control.s3.notification import Notifications
-from bucketcast.control.users import User
 from bucketcast.topics.model import TopicArn
+from bucketcast.users import User
 from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.fake_buckets import Buckets, EventRules
 

@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from bucketcast.control.errors import S3Error
-from bucketcast.control.pubsub.routes import Pubsub
+from bucketcast.control.pubsub.api import Pubsub
 from bucketcast.control.request_body import ClientDisconnected
 from bucketcast.control.secure import secure
-from bucketcast.control.sns.routes import Sns
+from bucketcast.control.sns.api import Sns
 from bucketcast.control.topic_api import TopicApi, TopicCall
 from bucketcast.errors import BucketcastError
 from bucketcast.topics.errors import TopicError

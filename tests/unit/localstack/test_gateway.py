@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bucketcast.aws.users import Users
-from bucketcast.control.users import User
+from bucketcast.users import User
 from localstack import background, clients, deploy, gateway, ports
 from localstack.places import STACK, Failure
 from tests.unit.fake_aws import _client

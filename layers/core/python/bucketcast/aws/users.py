@@ -11,8 +11,8 @@ import string
 from typing import TYPE_CHECKING, Any, Final
 
 from bucketcast.aws.partition import Part, Partition
-from bucketcast.control.users import Account, User
 from bucketcast.errors import BucketcastError
+from bucketcast.users import Account, User
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

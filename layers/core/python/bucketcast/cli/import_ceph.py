@@ -18,13 +18,13 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import document
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.s3.topic_lookup import TopicLookup
-from bucketcast.control.users import User
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import ceph
-from bucketcast.topics.attributes import Given, checked
+from bucketcast.topics.attributes import TopicAttributes, checked
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn, require_name
 from bucketcast.topics.notification import Notification
+from bucketcast.users import User
 
 _WHOEVER = User("import", "", "", admin=True)
 
@@ -82,7 +82,7 @@ def _text(path: Path) -> tuple[str, str]:
         raise click.UsageError(f"{path} cannot be read: {why}") from None
 
 
-def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[Given]:
+def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
     """Return each topic's attributes, checked as CreateTopic checks them; all errors at once."""
     given, wrong = [], []
     for topic in topics:
@@ -97,7 +97,7 @@ def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[Given]:
 
 
 def _make_topics(
-    topics: Sequence[tuple[ceph.ParsedTopic, Given]], there: Deployed, aws: Aws
+    topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]], there: Deployed, aws: Aws
 ) -> None:
     if not topics:
         return
@@ -131,7 +131,7 @@ def _make_notifications(
 def _say(
     out: Output,
     parsed: ceph.ParsedCeph,
-    topics: Sequence[tuple[ceph.ParsedTopic, Given]],
+    topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]],
     *,
     applied: bool,
 ) -> None:

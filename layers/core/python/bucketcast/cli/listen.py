@@ -149,8 +149,8 @@ class _Listening:
     async def _once(self) -> None:
         """Listen until the queue is gone."""
         from bucketcast.control.listen.queue import (  # noqa: PLC0415 - takes long to import
+            Queue,
             QueueGoneError,
-            SqsQueue,
         )
         from bucketcast.control.listen.stream import Pulse, Stream  # noqa: PLC0415 - as above
 
@@ -159,7 +159,7 @@ class _Listening:
         renewing = asyncio.create_task(self._renew(lose))
         try:
             one = await self._try(partial(self._listeners.take, self._filter))
-            queue = SqsQueue(self._listeners.url(one), self._sqs)
+            queue = Queue(self._listeners.url(one), self._sqs)
             pulse = Pulse(60.0, shown=False)
             stream = Stream(queue, self._quiet, self._write, pulse, warn=self._note)
             lose.append(stream.lose)

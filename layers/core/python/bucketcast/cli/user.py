@@ -9,7 +9,7 @@ import click
 from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.users import Users, new_keys
 from bucketcast.cli.output import Output, shared
-from bucketcast.control.users import User
+from bucketcast.users import User
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 _ACCESS_KEY = re.compile(r"[A-Za-z0-9_.-]{3,128}")

@@ -11,7 +11,7 @@ from bucketcast.control.request import RawRequest
 from bucketcast.control.request_body import Receive, RequestBody
 from bucketcast.control.signature import check, claims, payload
 from bucketcast.control.signature.claims import UNSIGNED, Claim
-from bucketcast.control.users import Account, User
+from bucketcast.users import Account, User
 
 Scope = MutableMapping[str, Any]
 FindAccount = Callable[[str], Awaitable[Account | None]]

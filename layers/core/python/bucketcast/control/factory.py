@@ -18,27 +18,27 @@ from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.subscriptions import Subscriptions
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.users import Users
+from bucketcast.control.account_cache import AccountCache
 from bucketcast.control.admin.routes import Admin
 from bucketcast.control.app import S3, build
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.listen.api import Listen
 from bucketcast.control.listen.bucket_events import BucketEvents
 from bucketcast.control.listen.idle import IdleMonitor
-from bucketcast.control.listen.queue import Sqs, SqsQueue
+from bucketcast.control.listen.queue import Queue, Sqs
 from bucketcast.control.proxy import Proxy
-from bucketcast.control.pubsub.actions import PubsubActions
+from bucketcast.control.pubsub.api import Pubsub
 from bucketcast.control.pubsub.deployment import Deployment
 from bucketcast.control.pubsub.notifications import BucketTopics
-from bucketcast.control.pubsub.routes import Pubsub
 from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.s3.topic_lookup import TopicLookup
 from bucketcast.control.secure import SecureCalls, secure
-from bucketcast.control.sns.routes import Sns
+from bucketcast.control.sns.api import Sns
 from bucketcast.control.topic_api import IsSecure
 from bucketcast.control.user_topics import UserTopics
-from bucketcast.control.users import Account, AccountCache
+from bucketcast.users import Account
 
 _REGION: Final = "us-east-1"
 
@@ -93,7 +93,7 @@ def create_app(
     sqs = Sqs(aws.sqs.meta.endpoint_url, region, logins)
     listen = Listen(
         listeners,
-        lambda one: SqsQueue(listeners.url(one), sqs),
+        lambda one: Queue(listeners.url(one), sqs),
         notifications.attach,
         IdleMonitor(lambda: sqs.depth(there().ingress_queue)),
         known,
@@ -126,10 +126,13 @@ def _topic_apis(  # noqa: PLR0913 - what they are made of
     topics = UserTopics(
         items, lambda: topics_of(stack, table, aws), gate.region, options.topics_per_user
     )
-    actions = PubsubActions(
-        topics,
-        Subscriptions(table, aws.dynamodb),
-        options.events,
-        BucketTopics(notifications, Rules(table, aws.dynamodb), items),
+    pubsub = Pubsub(
+        gate,
+        is_secure,
+        others,
+        topics=topics,
+        subscriptions=Subscriptions(table, aws.dynamodb),
+        buckets=BucketTopics(notifications, Rules(table, aws.dynamodb), items),
+        options=options,
     )
-    return Sns(gate, is_secure, Pubsub(gate, is_secure, others, actions, options.pull), topics)
+    return Sns(gate, is_secure, pubsub, topics)

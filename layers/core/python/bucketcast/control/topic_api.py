@@ -15,8 +15,8 @@ from bucketcast.control.authentication import AuthenticatedRequest, Authenticato
 from bucketcast.control.errors import as_s3_error
 from bucketcast.control.request import RawRequest
 from bucketcast.control.request_body import ClientDisconnected, RequestStream
-from bucketcast.control.users import User
 from bucketcast.topics.errors import TopicError
+from bucketcast.users import User
 
 IsSecure = Callable[[Mapping[str, Any], Mapping[str, str]], bool]
 

@@ -1,4 +1,4 @@
-"""What a run-time target is, and what the stack has for all of them."""
+"""Run-time targets, and what the stack provides for them."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -86,11 +86,11 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ONCE = "once"
-"""How the queue's name ends that all topics of a kind share whose events have one attempt each."""
+"""The end of the name of the queue that a kind's topics share which are not persistent."""
 
 
 def once_queue(prefix: str, kind: str) -> str:
-    """The name of that queue; `prefix` begins the names of all queues of run-time targets."""
+    """Return the name of that queue; `prefix` begins the names of all run-time targets' queues."""
     return f"{prefix}{kind}-{ONCE}"
 
 
@@ -100,5 +100,5 @@ def pull_queue(prefix: str) -> str:
 
 
 def id_of(queue: str, prefix: str) -> str:
-    """The id of the target behind a queue's name; `prefix` is its name's part before the id."""
+    """Return the id of the target of a queue; `prefix` is the part of its name before the id."""
     return queue.removeprefix(prefix).removesuffix(".fifo")[: -TOKEN_LENGTH - 1]

@@ -1,4 +1,4 @@
-"""A run-time target's settings, checked as those of the configuration file are."""
+"""Validate the settings of run-time targets, as those of the configuration file are."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,9 +28,9 @@ _NO_RIGHTS = (
 
 @dataclass(frozen=True, slots=True)
 class ValidatedTarget:
-    """Settings that are right: those that may be seen, and those that may not.
+    """Valid settings: those that may be shown, and secrets.
 
-    `notes` are for whoever gave them: what was accepted and does nothing.
+    `notes` are for the user: what was accepted and has no effect.
     """
 
     shown: Mapping[str, str]
@@ -47,15 +47,15 @@ class ValidatedTarget:
 
     @property
     def secret_text(self) -> str:
-        """What the secret holds: a JSON object; "" where nothing is to be hidden."""
+        """The text of the secret, a JSON object; "" if nothing is secret."""
         return json.dumps(dict(self.secrets), sort_keys=True) if self.secrets else ""
 
 
 def require_available(runtime: Runtime, kind: str, id: str) -> None:  # noqa: A002 - MinIO's word
-    """See that there may be a run-time target of this kind and id.
+    """Require that a run-time target of this kind and id is possible.
 
     Raises:
-        ConfigErrors: with every mistake.
+        ConfigErrors: it is not, with every reason.
     """
     if wrong := list(_about_the_target(runtime, kind, id, f"notify_{kind}.{id}")):
         raise ConfigErrors(wrong)
@@ -65,7 +65,7 @@ def validate(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) ->
     """Return the settings of a target of this kind and id.
 
     Raises:
-        ConfigErrors: with every mistake; what must not be seen is not in it.
+        ConfigErrors: they are invalid; every error is named, and no secret is in the text.
     """
     where = f"notify_{kind}.{id}"
     require_available(runtime, kind, id)
@@ -144,7 +144,7 @@ def _references(given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
 
 
 def _open(runtime: Runtime, given: Mapping[str, str], where: str) -> Iterator[ConfigError]:
-    """Yield what is left open on the way, as for a target of the file."""
+    """Yield the errors of an unencrypted connection, as for a target of the file."""
     if not runtime.local:
         said = runtime.tls_skip_verify
         then = " of bucketcast.toml, and a deploy"

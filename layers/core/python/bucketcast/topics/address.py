@@ -36,34 +36,27 @@ class Address:
         return KINDS[self.scheme]
 
     @property
-    def place(self) -> str:
-        """Host and port, as written."""
+    def host_and_port(self) -> str:
+        """As written."""
         return f"{self.host}:{self.port}" if self.port else self.host
 
     @property
     def without_login(self) -> str:
-        return f"{self.scheme}://{self.place}{self.path}"
+        return f"{self.scheme}://{self.host_and_port}{self.path}"
 
 
 def address(text: str) -> Address:
-    """Read an endpoint.
+    """Parse an endpoint.
 
     Raises:
-        TopicError: it is none; what was found is not told, since it may hold a password.
+        TopicError: it is invalid; its text does not quote it, since it may hold a password.
     """
     found = _FORM.fullmatch(text)
     if found is None:
         raise TopicError("InvalidArgument", f"{ENDPOINT}: found another form; allowed is {ALLOWED}")
-    scheme, port = found["scheme"].lower(), found["port"] or ""
-    if scheme not in KINDS:
+    parts = Address(**{**found.groupdict(""), "scheme": found["scheme"].lower()})
+    if parts.scheme not in KINDS:
         raise invalid(ENDPOINT, repr(found["scheme"]), ALLOWED)
-    if port and not 0 < int(port) <= _LAST_PORT:
-        raise invalid(ENDPOINT, f"the port {port}", f"1 to {_LAST_PORT}")
-    return Address(
-        scheme=scheme,
-        host=found["host"],
-        port=port,
-        path=found["path"] or "",
-        user=found["user"] or "",
-        password=found["password"] or "",
-    )
+    if parts.port and not 0 < int(parts.port) <= _LAST_PORT:
+        raise invalid(ENDPOINT, f"the port {parts.port}", f"1 to {_LAST_PORT}")
+    return parts

@@ -1,11 +1,11 @@
-"""The attributes of a topic: which there are, what each may hold, and what must not be seen.
+"""The attributes of a topic: their names, their allowed values, and which are secret.
 
-Ceph takes most of them unseen and fails at the first event; here they are refused when given.
+Ceph accepts most of them unchecked and fails at the first event; here invalid ones are refused.
 Attributes that Ceph does not know are kept and shown, as it does.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,11 +46,11 @@ _HTTP_ACK: Final = re.compile(r"any|non-error|[1-5][0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Attributes that are right: those that may be seen, and those with a login in them.
+class TopicAttributes:
+    """Valid attributes: those that may be shown, and those that hold a login.
 
-    Both together, `hidden` last, are all that was given. `authority` is what `ca-location` leads
-    to, where that is a path.
+    Merged, `hidden` last, they are all that was given. `authority` is the certificate at the path
+    `ca-location`, if it is one.
     """
 
     shown: dict[str, str]
@@ -59,15 +59,17 @@ class Given:
 
 
 def no_file(path: str) -> str:
-    """The certificate at a path, where nobody could read one."""
+    """Refuse the path of a certificate that cannot be read."""
     raise invalid("ca-location", repr(path[:200]), CERTIFICATE)
 
 
-def checked(given: Mapping[str, str], certificate: Callable[[str], str] = no_file) -> Given:
-    """The attributes of a topic; `certificate` gives what is at the path of `ca-location`.
+def checked(
+    given: Mapping[str, str], certificate: Callable[[str], str] = no_file
+) -> TopicAttributes:
+    """Validate attributes; `certificate` reads the certificate at the path `ca-location`.
 
     Raises:
-        TopicError: they cannot be; no password is in it.
+        TopicError: they are invalid; its text holds no password.
     """
     _require_size("Attributes", given, _MOST_BYTES)
     _require_size("the login", {key: given[key] for key in _LOGIN & given.keys()}, _MOST_SECRET)
@@ -80,8 +82,7 @@ def checked(given: Mapping[str, str], certificate: Callable[[str], str] = no_fil
     where = address(values[ENDPOINT]) if ENDPOINT in values else None
     _require_login(where, values)
     if where is not None:
-        for error in _about_the_endpoint(where, values):
-            raise error
+        _require_consistent(where, values)
     hidden = {key: values[key] for key in _LOGIN if values.get(key)}
     shown = {key: text for key, text in values.items() if key not in _LOGIN}
     if where is not None and where.user:
@@ -89,17 +90,17 @@ def checked(given: Mapping[str, str], certificate: Callable[[str], str] = no_fil
         shown[ENDPOINT] = where.without_login
     authority = values.get("ca-location", "")
     is_path = authority and _PEM not in authority
-    return Given(shown, hidden, certificate(authority) if is_path else "")
+    return TopicAttributes(shown, hidden, certificate(authority) if is_path else "")
 
 
 def has_login(given: Mapping[str, str]) -> bool:
-    """Whether these attributes, right or wrong, hold what must only come over HTTPS."""
+    """Return whether attributes, valid or not, hold what must only be sent over HTTPS."""
     where = given.get(ENDPOINT, "").partition("://")[2].partition("/")[0]
     return any(given.get(key) for key in _LOGIN) or "@" in where
 
 
 def login(values: Mapping[str, str]) -> tuple[str, str]:
-    """User and password of right attributes: their own before those of the URL; "" for none."""
+    """Return user and password of valid attributes: their own, else those of the URL, or ""."""
     where = address(values[ENDPOINT])
     if values.get(USER):
         return values[USER], values[PASSWORD]
@@ -107,7 +108,7 @@ def login(values: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _require_size(what: str, given: Mapping[str, str], most: int) -> None:
-    """Raise a TopicError when attributes are too many bytes as they are kept, which is as JSON."""
+    """Raise a TopicError if attributes are too large in the format they are stored in, JSON."""
     try:
         size = len(msgspec.json.encode(dict(given)))
     except UnicodeEncodeError:
@@ -117,7 +118,7 @@ def _require_size(what: str, given: Mapping[str, str], most: int) -> None:
 
 
 def _value(key: str, text: str) -> str:
-    """The text of one attribute, switches and numbers in one spelling."""
+    """Return the normalized value of an attribute."""
     if key in _SWITCHES:
         lower = text.strip().lower()
         if lower not in (*_TRUE, *_FALSE):
@@ -150,14 +151,14 @@ def _require_login(where: Address | None, values: Mapping[str, str]) -> None:
         raise TopicError("InvalidArgument", f"{USER}: {allowed}")
 
 
-def _about_the_endpoint(where: Address, values: Mapping[str, str]) -> Iterator[TopicError]:
-    """What cannot be together."""
+def _require_consistent(where: Address, values: Mapping[str, str]) -> None:
+    """Raise a TopicError if attributes contradict the endpoint."""
     if where.kind == "amqp" and not values.get("amqp-exchange"):
-        yield TopicError("InvalidArgument", "amqp-exchange: missing; AMQP endpoints need it")
+        raise TopicError("InvalidArgument", "amqp-exchange: missing; AMQP endpoints need it")
     if where.kind == "kafka":
         has_user = bool(where.user or values.get(USER))
         if has_user and values.get("use-ssl") != "true":
             allowed = "use-ssl=true beside it: the password would go to the broker in the clear"
-            yield TopicError("InvalidArgument", f"{USER}: allowed is {allowed}")
+            raise TopicError("InvalidArgument", f"{USER}: allowed is {allowed}")
         if where.path not in ("", "/"):
-            yield invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")
+            raise invalid(ENDPOINT, "a path", "kafka://[USER:PASSWORD@]HOST[:PORT]")

@@ -31,7 +31,7 @@ class Pushed:
 
 
 def target(topic: Topic, hidden: Mapping[str, str]) -> Pushed | None:
-    """Where and how a topic's events are pushed; None where they are only pulled.
+    """Return how a topic's events are pushed; None if they are only pulled.
 
     `hidden` are the fields of its secret. Events are Ceph's records with the topic's `OpaqueData`,
     with the headers of CloudEvents beside them where `cloudevents` says so and HTTP is spoken.
@@ -69,7 +69,7 @@ def _amqp(topic: Topic, where: Address, values: Mapping[str, str]) -> dict[str, 
     user, password = login(values)
     entry = f"{user}:{password}@" if user else ""
     return {
-        "url": f"{where.scheme}://{entry}{where.place}{where.path}",
+        "url": f"{where.scheme}://{entry}{where.host_and_port}{where.path}",
         "exchange": values["amqp-exchange"],
         "routing_key": topic.name,
         "mandatory": "on" if ack == "routable" else "off",
@@ -84,7 +84,7 @@ def _kafka(topic: Topic, where: Address, values: Mapping[str, str]) -> dict[str,
     secure = values.get("use-ssl") == "true"
     user, password = login(values)
     found = {
-        "brokers": ",".join(filter(None, (where.place, values.get("kafka-brokers", "")))),
+        "brokers": ",".join(filter(None, (where.host_and_port, values.get("kafka-brokers", "")))),
         "topic": topic.name,
         "ack": "none" if values.get("kafka-ack-level") == "none" else "",
         "tls": "on" if secure else "off",

@@ -1,4 +1,4 @@
-"""What a call about a topic is refused with: the code is Ceph's, the status belongs to it."""
+"""The errors of calls about topics: Ceph's codes, each with its status."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -28,5 +28,5 @@ class TopicError(BucketcastError):
 
 
 def invalid(field: str, found: str, allowed: str) -> TopicError:
-    """An argument that cannot be; `found` must hold no secret."""
+    """Return the error of an invalid argument; `found` must hold no secret."""
     return TopicError("InvalidArgument", f"{field}: found {found}; allowed is {allowed}")

@@ -1,4 +1,4 @@
-"""What a topic is."""
+"""Topics, their ARNs and their names."""
 
 import hashlib
 import re
@@ -42,7 +42,7 @@ _TARGET: Final = re.compile(r"arn:minio:sqs:[^:]*:topic-[0-9a-f]{16}:[a-z]+")
 
 @dataclass(frozen=True, slots=True)
 class TopicArn:
-    """`arn:aws:sns:REGION:TENANT:NAME`; the tenant of who has none is empty."""
+    """`arn:aws:sns:REGION:TENANT:NAME`; the tenant is "" for users without one."""
 
     region: str
     tenant: str
@@ -50,10 +50,10 @@ class TopicArn:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read an ARN; whatever its region is, the topic is the same.
+        """Parse an ARN; ARNs that differ by region name the same topic.
 
         Raises:
-            TopicError: it is none.
+            TopicError: it is invalid.
         """
         fields = text.split(":")
         if not text.startswith(_PREFIX) or len(fields) != _FIELDS or not fields[5]:
@@ -161,7 +161,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds where a topic says nothing, as Ceph's three global options; 0 is no limit.
+    """The defaults of all topics, as Ceph's three global options; 0 is no limit.
 
     `pull` says whether topics have subscriptions, whose events are kept `events_retention_days`.
     """
@@ -175,7 +175,7 @@ class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_topic(arn: str) -> bool:
-    """Whether an ARN is a topic's, and not a target's."""
+    """Return whether an ARN is a topic's, not a target's."""
     return arn.startswith(_PREFIX)
 
 
@@ -195,25 +195,25 @@ def topic_of_pull(arn: str) -> str:
 
 
 def is_topics_target(arn: str) -> bool:
-    """Whether an ARN is that of the run-time target of some topic, which only the topic may use."""
+    """Return whether an ARN is that of a topic's run-time target, which only the topic may use."""
     return bool(_TARGET.fullmatch(arn))
 
 
 def topic_id(tenant: str, name: str) -> str:
-    """The id of a topic's run-time target: names of topics are longer than those of queues."""
+    """Return the id of a topic's run-time target: topics may have longer names than queues."""
     return "topic-" + hashlib.sha256(f"{tenant}:{name}".encode()).hexdigest()[:16]
 
 
-def require_name(name: str) -> None:
-    """See that a new topic may be called so.
+def require_name(name: str, field: str = "Name") -> None:
+    """Check the name of a new topic or subscription.
 
     Raises:
-        TopicError: it may not.
+        TopicError: it is invalid; `field` is named in its text.
     """
     if not _NAME.fullmatch(name):
-        raise invalid("Name", repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
+        raise invalid(field, repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
 
 
 def missing(arn: str) -> TopicError:
-    """There is no such topic."""
+    """Return the error that there is no such topic."""
     return TopicError("NotFound", f"there is no topic {arn}")

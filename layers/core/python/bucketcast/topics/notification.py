@@ -39,7 +39,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrongFilterError(ValueError):
-    """A notification asks what cannot be asked; the text says what is allowed."""
+    """A notification has an invalid filter or event; the text says what is allowed."""
 
 
 def of(
@@ -51,13 +51,13 @@ def of(
     metadata: Iterable[tuple[str, str]] = (),
     tags: Iterable[tuple[str, str]] = (),
 ) -> Notification:
-    """A notification as it is kept: an `Id` is made where there is none, no event means the usual.
+    """Return a notification to store, with an `Id` and events even if none were given.
 
     Of two values of one name in `metadata` or `tags` the first counts; an empty filter of the key
-    asks nothing.
+    matches all.
 
     Raises:
-        WrongFilterError: a filter or an event cannot be.
+        WrongFilterError: a filter or an event is invalid.
     """
     found = Notification(
         id=id,
@@ -72,7 +72,7 @@ def of(
 
 
 def rule(bucket: str, given: Notification) -> Rule:
-    """The rule that does what the notification says."""
+    """Return the rule of a notification."""
     conditions = [Condition("key", (value,), _how(name)) for name, value in given.key]
     conditions += [Condition(METADATA + name, (value,)) for name, value in given.metadata]
     conditions += [Condition(TAG + name, (value,)) for name, value in given.tags]
@@ -86,12 +86,12 @@ def rule(bucket: str, given: Notification) -> Rule:
 
 
 def is_notification(rule: Rule) -> bool:
-    """Whether a rule is about a topic."""
+    """Return whether a rule is a notification."""
     return is_topic(rule.arn)
 
 
 def notification(rule: Rule) -> Notification:
-    """The notification behind a rule about a topic."""
+    """Return the notification of a rule."""
     by_subject = [(one.on, one.how, one.values[0]) for one in rule.conditions]
     return Notification(
         id=rule.name,
@@ -111,7 +111,7 @@ def merged(current: Sequence[Notification], given: Iterable[Notification]) -> li
 
 
 def check_memory(rules: Iterable[Rule]) -> None:
-    """See that ingest can hold the regular expressions of a bucket's rules.
+    """Check that the regular expressions of a bucket's rules fit into ingest's memory.
 
     Raises:
         WrongFilterError: together they are too large.
@@ -133,7 +133,7 @@ def _events(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _ordered(key: Iterable[tuple[str, str]]) -> Pairs:
-    """The filters of the key in the order in which RGW gives them back, without the empty ones."""
+    """Return the filters of the key in RGW's order, without empty ones."""
     given: dict[str, str] = {}
     for name, value in key:
         if name not in KEY_FILTERS:
@@ -175,5 +175,5 @@ def _behind(prefix: str, found: Iterable[tuple[str, str, str]]) -> Pairs:
 
 
 def _made_id(given: Notification) -> str:
-    """The same for the same notification, so that who sends it again makes no second one."""
+    """Return the same Id for the same notification, so that a repeated call adds none."""
     return hashlib.blake2b(msgspec.json.encode(given), digest_size=16).hexdigest()

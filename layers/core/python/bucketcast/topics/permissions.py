@@ -5,11 +5,12 @@ others what it allows. Without a policy a topic is its owner's alone, also for `
 is to bind it to a bucket.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
 from bucketcast.topics.policy import Policy
+from bucketcast.users import User
 
 CREATE: Final = "sns:CreateTopic"
 DELETE: Final = "sns:DeleteTopic"
@@ -18,19 +19,8 @@ PUBLISH: Final = "sns:Publish"
 SET: Final = "sns:SetTopicAttributes"
 
 
-class Asking(Protocol):
-    """Who asks, as `bucketcast.control.users.User` is."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def tenant(self) -> str: ...
-    @property
-    def admin(self) -> bool: ...
-
-
-def may(user: Asking, action: str, topic: Topic) -> bool:
-    """Whether a user may do this to a topic that is there."""
+def may(user: User, action: str, topic: Topic) -> bool:
+    """Return whether a user may do this to an existing topic."""
     if user.admin:
         return True
     said = ""
@@ -41,16 +31,16 @@ def may(user: Asking, action: str, topic: Topic) -> bool:
     return said == "Allow"
 
 
-def owns(user: Asking, topic: Topic) -> bool:
-    """Whether the topic is the user's own."""
+def owns(user: User, topic: Topic) -> bool:
+    """Return whether the user owns the topic."""
     return (topic.tenant, topic.owner) == (user.tenant, user.name)
 
 
-def require(user: Asking, action: str, topic: Topic) -> None:
-    """See that a user may do this.
+def require(user: User, action: str, topic: Topic) -> None:
+    """Require that a user may do this.
 
     Raises:
-        TopicError: it may not.
+        TopicError: the user may not.
     """
     if not may(user, action, topic):
         raise TopicError(
@@ -59,11 +49,11 @@ def require(user: Asking, action: str, topic: Topic) -> None:
         )
 
 
-def require_own(user: Asking, topic: Topic, what: str) -> None:
-    """See that a user may do what no policy can allow.
+def require_own(user: User, topic: Topic, what: str) -> None:
+    """Require that a user may do what no policy can allow.
 
     Raises:
-        TopicError: it is neither the owner nor an administrator.
+        TopicError: the user is neither the owner nor an administrator.
     """
     if not (user.admin or owns(user, topic)):
         raise TopicError(

@@ -46,7 +46,7 @@ class Statement:
     negated: frozenset[str]
 
     def is_about(self, tenant: str, user: str, action: str, resource: str) -> bool:
-        """Whether it says something about this user's doing this to that topic."""
+        """Return whether it applies to this user, action and topic."""
         names = (f"arn:aws:iam::{tenant}:user/{user}", f"arn:aws:iam::{tenant}:root", tenant or "")
         found = {
             "Action": any(_like(each.lower(), action.lower()) for each in self.actions),
@@ -58,16 +58,16 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy that was read."""
+    """A parsed policy."""
 
     statements: tuple[Statement, ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a policy.
+        """Parse a policy.
 
         Raises:
-            TopicError: it is no policy, or says what is not understood here.
+            TopicError: it is invalid, or uses what is not supported.
         """
         if (size := len(text.encode())) > _MOST_BYTES:
             raise _malformed(f"it has {size:,} bytes: allowed are {_MOST_BYTES:,}")
@@ -85,7 +85,7 @@ class Policy:
         return cls(tuple(_statement(each) for each in listed))
 
     def verdict(self, tenant: str, user: str, action: str, resource: str) -> Verdict:
-        """What it says about this user's doing this to that topic; "" where it says nothing."""
+        """Return its verdict on this user, action and topic; "" if no statement applies."""
         said = {
             each.effect for each in self.statements if each.is_about(tenant, user, action, resource)
         }
@@ -137,7 +137,7 @@ def _is_user(given: str, names: Sequence[str]) -> bool:
 
 
 def _is_topic(given: str, arn: str) -> bool:
-    """Whether a pattern is about a topic, which is the same whatever its region is."""
+    """Return whether a pattern matches a topic, ignoring the region."""
     parts = given.split(":", _FIELDS - 1)
     if len(parts) == _FIELDS:
         parts[3] = arn.split(":", _FIELDS - 1)[3]
@@ -145,7 +145,7 @@ def _is_topic(given: str, arn: str) -> bool:
 
 
 def _like(pattern: str, text: str) -> bool:
-    """Whether a text is like a pattern whose only signs are `*` and `?`."""
+    """Return whether a text matches a pattern whose only wildcards are `*` and `?`."""
     return re.fullmatch(fnmatch.translate(pattern.replace("[", "[[]")), text) is not None
 
 

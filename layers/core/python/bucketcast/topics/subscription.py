@@ -1,17 +1,16 @@
-"""What a subscription is: a topic's events, kept until its reader acknowledges them."""
+"""Subscriptions: a topic's events, stored until their reader acknowledges them."""
 
-import re
 from typing import Final
 
 import msgspec
 
-from bucketcast.topics.errors import TopicError, invalid
+from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic, TopicArn
-from bucketcast.topics.permissions import GET, Asking, require
+from bucketcast.topics.permissions import GET, require
+from bucketcast.users import User
 
 MOST_OF_A_TOPIC: Final = 50
 """Each event is stored once for each subscription."""
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +47,7 @@ def name_of(partition: str) -> str:
     return partition.split(":")[1]
 
 
-def require_subscription_name(name: str) -> None:
-    """Raise a TopicError when a subscription may not be called so."""
-    if not _NAME.fullmatch(name):
-        raise invalid("subscription", repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
-
-
-def require_access(user: Asking, subscription: Subscription, topic: Topic | None) -> None:
+def require_access(user: User, subscription: Subscription, topic: Topic | None) -> None:
     """Raise a TopicError unless the user may read, acknowledge and delete a subscription.
 
     It is its owner's and an administrator's, as long as they may read the topic; what was stored

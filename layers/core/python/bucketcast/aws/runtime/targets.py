@@ -114,12 +114,11 @@ class RuntimeTargets:
     ) -> Put:
         """Create a target with these settings, or change it to them.
 
-        With `merge` what it has already stays, as with MinIO's `config set`; an empty value takes
-        a setting away. Events reach its queue from now on. A target that was removed while messages
-        waited takes up where it was left.
+        With `merge` its other settings stay, as with MinIO's `config set`; an empty value removes
+        one. Events reach its queue from now on, behind those that waited when it was removed.
 
         Raises:
-            ConfigErrors: the settings cannot be.
+            ConfigErrors: the settings are invalid.
             DeployedByFileError: the configuration file has this target.
             TopicsTargetError: it is a topic's.
             BusyError: another call is at work on it.
@@ -153,9 +152,9 @@ class RuntimeTargets:
         return Put(target, "changed" if there and there.state != "kept" else "made", wanted.notes)
 
     def remove(self, arn: Arn, *, discard: bool = False) -> Removed:
-        """Take a target away; what waits for it stays, for when it is made again, or is discarded.
+        """Remove a target; its waiting events are kept for its next creation, or discarded.
 
-        A queue in which nothing waits goes a minute later, with the next call.
+        An empty queue is removed by the first call after a minute.
 
         Raises:
             NoRuntimeTargetError: there is none.
@@ -183,7 +182,7 @@ class RuntimeTargets:
         return Removed(there, waiting, dead, discard)
 
     def sweep(self) -> list[str]:
-        """Clean up after calls that did not come to their end; the ARNs that were dealt with."""
+        """Clean up after unfinished calls; return the ARNs that were cleaned up."""
         due = self._table.tasks.due(self._now())
         return [task.arn for task in due if self._take_over(task)]
 
@@ -248,7 +247,7 @@ class RuntimeTargets:
         wanted: ValidatedTarget,
         there: RuntimeTarget | None,
     ) -> None:
-        """Make what is missing, put the target in force, remove what it does not use any more."""
+        """Create what is missing, store the target, and remove what it no longer uses."""
         is_mapped = there is not None and there.state == "on"
         doomed = [Leftovers("mapping", target.queue)] if not is_mapped else []
         is_watched = there is not None and there.state != "kept"
@@ -278,7 +277,7 @@ class RuntimeTargets:
             self._clean(rest)
 
     def _begin(self, arn: str) -> Task:
-        """A task of our own about this target; whoever else is at work on it is waited for."""
+        """Begin a task on this target, after waiting for the call that is at work on it."""
         deadline = time.monotonic() + self._timeout
         while True:
             found = self._table.tasks.get(arn)
@@ -293,7 +292,7 @@ class RuntimeTargets:
             time.sleep(_PAUSE_SECONDS)
 
     def _take_over(self, task: Task) -> bool:
-        """Finish what another call left; whether it is done."""
+        """Finish what another call left; return whether it is done."""
         if task.if_empty:
             return self._remove_if_empty(task)
         mine = self._task(task.arn, task.doomed)
@@ -315,7 +314,7 @@ class RuntimeTargets:
         return self._clean(rest)
 
     def _clean(self, task: Task) -> bool:
-        """Remove what is doomed; what Lambda is still at work on is left to a later call."""
+        """Remove what is doomed; return False if Lambda is still at work on a part of it."""
         try:
             for each in task.doomed:
                 if each.what == "mapping":

@@ -30,7 +30,7 @@ from bucketcast.aws.topics.table import TopicTable, Work, until_done
 from bucketcast.errors import ConfigErrors
 from bucketcast.runtime.model import Runtime
 from bucketcast.runtime.validation import validate
-from bucketcast.topics.attributes import Given
+from bucketcast.topics.attributes import TopicAttributes
 from bucketcast.topics.endpoint import Pushed, target
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import KINDS, Topic, TopicArn
@@ -43,7 +43,7 @@ class Wanted:
     """The desired state of a topic."""
 
     owner: str
-    given: Given = field(repr=False)
+    attributes: TopicAttributes = field(repr=False)
 
 
 Change = Callable[[Topic | None, Mapping[str, str]], Wanted]
@@ -80,8 +80,8 @@ class Topics:
             stored_secrets = self.hidden(there)
             wanted = change(there, stored_secrets)
             topic = self._planned(arn, wanted, there, stored_secrets)
-            pushed = self._checked(topic, wanted.given.hidden)
-            done = self._made(topic, pushed, wanted.given.hidden, there)
+            pushed = self._checked(topic, wanted.attributes.hidden)
+            done = self._made(topic, pushed, wanted.attributes.hidden, there)
             return topic if done else None
 
         self.sweep()
@@ -124,7 +124,7 @@ class Topics:
     def _planned(
         self, arn: TopicArn, wanted: Wanted, there: Topic | None, stored_secrets: Mapping[str, str]
     ) -> Topic:
-        given, secret = wanted.given, ""
+        given, secret = wanted.attributes, ""
         topic = Topic(
             tenant=arn.tenant,
             owner=wanted.owner,
@@ -192,13 +192,13 @@ class Topics:
         arn = TopicArn("", work.tenant, work.name)
         while True:
             topic = self._items.topic(arn)
-            self._let_there_be(topic, work, made)
+            self._apply(topic, work, made)
             after = self._items.topic(arn)
             if (after and after.number) == (topic and topic.number):
                 break
         self._items.works.end(work)
 
-    def _let_there_be(self, topic: Topic | None, work: Work, made: int) -> None:
+    def _apply(self, topic: Topic | None, work: Work, made: int) -> None:
         wanted = topic.target_arn if topic else ""
         for unused in work.targets:
             if unused != wanted:

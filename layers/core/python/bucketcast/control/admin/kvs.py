@@ -16,7 +16,7 @@ DEFAULT_ID: Final = "_"
 _HEAD: Final = re.compile(r"(?P<system>[a-z_]+)(?::(?P<id>\S+))?(?:\s+|$)")
 _KEY: Final = re.compile(r"(?:^|(?<=\s))(?P<key>[a-z][a-z0-9_]*)=")
 _QUOTED: Final = re.compile(
-    r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)(?=\s+[a-z][a-z0-9_]*=|\s*$)"""
+    r"""(?P<quote>["'])(?P<text>.*?)(?P=quote)(?=\s+[a-z][a-z0-9_]*=|\s*$)\s*"""
 )
 _PEM: Final = "-----BEGIN "
 _STRINGS: Final = ("connection_string", "dsn_string")
@@ -59,7 +59,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
         key, start = found["key"], found.end()
         if quoted := _QUOTED.match(text, start):
             pairs.append((key, _many_lines(quoted["text"])))
-            at = _behind_blanks(text, quoted.end())
+            at = quoted.end()
             continue
         following = (
             each
@@ -70,12 +70,6 @@ def _pairs(text: str) -> list[tuple[str, str]]:
         pairs.append((key, text[start:end].strip()))
         at = end
     return pairs
-
-
-def _behind_blanks(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at
 
 
 def written(system: str, id: str, values: Mapping[str, str], *, off: bool = False) -> str:  # noqa: A002

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bucketcast.control.authentication import FindAccount
 from bucketcast.control.errors import S3Error
-from bucketcast.control.users import User
+from bucketcast.users import User
 
 _SCHEME: Final = "bearer "
 _LONGEST: Final = 4_096

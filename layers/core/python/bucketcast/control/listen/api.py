@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Final, ParamSpec, TypeVar
 
 from bucketcast.aws.clients import aws_errors
@@ -182,17 +182,13 @@ class Listen:
         watching = asyncio.ensure_future(admitted.body.gone())
         watching.add_done_callback(lambda _: stream.end())
         try:
-            await send(_start())
-            await stream.run()
+            async with self._settling(listener):
+                await send(_start())
+                await stream.run()
         except EventsLostError as error:
             logger.warning("a listener lost events", listener=listener.id, reason=str(error))
-            await self._change(self._listeners.lose, listener, str(error))
             admitted.abort()
             return
-        except QueueGoneError:
-            await self._change(self._listeners.remove, listener)
-        else:
-            await self._change(self._listeners.release, listener)
         finally:
             self._streams.pop(stream, None)
             watching.cancel()
@@ -207,17 +203,26 @@ class Listen:
 
         stream = Stream(self._queue(listener), self._quiet, write, Pulse(ping))
         try:
-            await stream.once(POLL_SECONDS)
+            async with self._settling(listener):
+                await stream.once(POLL_SECONDS)
+        except EventsLostError as error:
+            raise S3Error("EventsLost", str(error)) from None
+        await send(_start())
+        body = bytes(written) or Pulse(ping).text
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    @asynccontextmanager
+    async def _settling(self, listener: Listener) -> AsyncIterator[None]:
+        """Store how a listener's stream ended."""
+        try:
+            yield
         except EventsLostError as error:
             await self._change(self._listeners.lose, listener, str(error))
-            raise S3Error("EventsLost", str(error)) from None
+            raise
         except QueueGoneError:
             await self._change(self._listeners.remove, listener)
         else:
             await self._change(self._listeners.release, listener)
-        await send(_start())
-        body = bytes(written) or Pulse(ping).text
-        await send({"type": "http.response.body", "body": body, "more_body": False})
 
     async def _change(self, change: Callable[..., None], *given: object) -> None:
         """Change a listener; on failure its lease expires by itself."""

@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -36,23 +36,6 @@ class QueueGoneError(BucketcastError):
 
 class QueueTimeoutError(BucketcastError):
     """SQS does not answer, or refuses temporarily."""
-
-
-class Queue(Protocol):
-    """A listener's queue; received messages are hidden from others for a while."""
-
-    async def receive(self, seconds: float) -> Sequence[Message]:
-        """Wait up to `seconds` for messages.
-
-        Raises:
-            QueueGoneError: there is no such queue any more.
-            QueueTimeoutError: SQS does not answer.
-        """
-
-    async def delete(self, receipts: Sequence[str]) -> None: ...
-
-    async def release(self, receipts: Sequence[str]) -> None:
-        """Make messages visible again at once."""
 
 
 class Sqs:
@@ -123,14 +106,20 @@ class Sqs:
         return self._session
 
 
-class SqsQueue:
-    """One queue by its URL."""
+class Queue:
+    """A listener's queue by its URL; received messages are hidden from others for a while."""
 
     def __init__(self, url: str, sqs: Sqs) -> None:
         self._url = url
         self._sqs = sqs
 
     async def receive(self, seconds: float) -> Sequence[Message]:
+        """Wait up to `seconds` for messages.
+
+        Raises:
+            QueueGoneError: there is no such queue any more.
+            QueueTimeoutError: SQS does not answer.
+        """
         parameters = {
             "QueueUrl": self._url,
             "MaxNumberOfMessages": _MOST,
@@ -153,6 +142,7 @@ class SqsQueue:
         await self._each("DeleteMessageBatch", receipts)
 
     async def release(self, receipts: Sequence[str]) -> None:
+        """Make messages visible again at once."""
         await self._each("ChangeMessageVisibilityBatch", receipts, VisibilityTimeout=0)
 
     async def _each(self, operation: str, receipts: Sequence[str], **more: int) -> None:

@@ -6,11 +6,11 @@ from typing import Final
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.control.s3.notification import Notifications
-from bucketcast.control.users import User
 from bucketcast.topics import notification
 from bucketcast.topics.errors import invalid
 from bucketcast.topics.model import Topic, TopicArn
 from bucketcast.topics.permissions import GET, may
+from bucketcast.users import User
 
 _EVENTS: Final[Mapping[str, str]] = {
     "OBJECT_CREATE": "s3:ObjectCreated:*",

@@ -30,13 +30,13 @@ from bucketcast.control.responses import Handler, Send, send_response
 from bucketcast.control.s3 import conversion, document
 from bucketcast.control.s3.access_events import require_logged
 from bucketcast.control.s3.document import Document
-from bucketcast.control.users import User
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, patterns
 from bucketcast.telemetry import logger
 from bucketcast.topics import notification
 from bucketcast.topics.model import is_topics_target
 from bucketcast.topics.notification import Notification
+from bucketcast.users import User
 
 QUERY: Final = "notification"
 _ONE: Final = "notification-id"

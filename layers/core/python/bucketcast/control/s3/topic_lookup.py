@@ -4,10 +4,10 @@ from bucketcast.aws.clients import Aws
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.control.errors import S3Error
-from bucketcast.control.users import User
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn
 from bucketcast.topics.permissions import PUBLISH, may
+from bucketcast.users import User
 
 
 class TopicLookup:

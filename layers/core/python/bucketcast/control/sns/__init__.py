@@ -1,4 +1,4 @@
 """The SNS API of topics, as in Ceph RGW: `POST /` with a form, answered in XML.
 
-`routes` recognizes a call, `form` parses it, `actions` runs it, and `responses` writes the answer.
+`api` recognizes and runs a call, `form` parses it, and `responses` writes the answer.
 """

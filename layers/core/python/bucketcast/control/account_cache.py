@@ -1,33 +1,16 @@
-"""Users, and a cache of their accounts so that not every request reads from AWS."""
+"""A cache of accounts, so that not every request reads from AWS."""
 
 import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
+
+from bucketcast.users import Account
 
 MAX_AGE_SECONDS: Final = 5.0
 """How long a removed user may still be admitted."""
 _KEPT: Final = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user; `tenant` owns what the user creates, `admin` may change the deployment."""
-
-    name: str
-    tenant: str
-    access_key: str
-    admin: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A user with its secret key, which is not in the repr."""
-
-    user: User
-    secret: str = field(repr=False)
 
 
 class AccountCache:

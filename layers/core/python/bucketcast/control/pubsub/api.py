@@ -1,47 +1,60 @@
-"""The actions of the PubSub API."""
+"""`/topics`, `/notifications` and `/subscriptions`: bucket names that Ceph reserves."""
 
+import asyncio
 import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bucketcast.aws.topics.stored_events import StoredEvents
+from starlette.types import ASGIApp, Scope
+
 from bucketcast.aws.topics.subscriptions import Subscriptions
+from bucketcast.control.authentication import Authenticator
+from bucketcast.control.errors import S3Error
 from bucketcast.control.pubsub import responses
+from bucketcast.control.pubsub.deployment import Deployment
 from bucketcast.control.pubsub.notifications import BucketTopics
-from bucketcast.control.topic_api import TopicCall
+from bucketcast.control.topic_api import IsSecure, Refusal, TopicApi, TopicCall
 from bucketcast.control.user_topics import UserTopics
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic, TopicArn, require_name
 from bucketcast.topics.permissions import GET, require
-from bucketcast.topics.subscription import (
-    Subscription,
-    require_access,
-    require_subscription_name,
-    unknown,
-)
+from bucketcast.topics.subscription import Subscription, require_access, unknown
 
+RESERVED: Final = ("notifications", "subscriptions", "topics")
 DEFAULT_ENTRIES: Final = 100
 MOST_ENTRIES: Final = 1_000
 _EVENT_ID: Final = re.compile(r"[0-9A-Za-z.:-]{1,200}")
 
 
-class PubsubActions:
-    """The calls about one deployment's topics, subscriptions and buckets."""
+class Pubsub(TopicApi):
+    """Answers the calls of these paths if the deployment has subscriptions.
 
-    def __init__(
+    All others go to `others`.
+    """
+
+    services = ("s3", "sns")
+    media_type = "application/json"
+    max_bytes = 1 << 16
+
+    def __init__(  # noqa: PLR0913 - what it is made of
         self,
+        gate: Authenticator,
+        is_secure: IsSecure,
+        others: ASGIApp,
+        *,
         topics: UserTopics,
         subscriptions: Subscriptions,
-        events: Callable[[], StoredEvents],
         buckets: BucketTopics,
+        options: Deployment,
     ) -> None:
+        super().__init__(gate, is_secure, others)
         self._topics = topics
         self._subscriptions = subscriptions
-        self._events = events
         self._buckets = buckets
-        self._known: Mapping[tuple[str, str], Callable[[TopicCall], bytes]] = {
+        self._options = options
+        self._actions: Mapping[tuple[str, str], Callable[[TopicCall], bytes]] = {
             ("topics", "PUT"): self._create_topic,
             ("topics", "GET"): self._get_topic,
             ("topics", "DELETE"): self._delete_topic,
@@ -54,13 +67,29 @@ class PubsubActions:
             ("subscriptions", "POST"): self._acknowledge,
         }
 
-    def __call__(self, call: TopicCall) -> bytes:
+    async def is_on(self) -> bool:
+        return await asyncio.to_thread(self._options.pull)
+
+    def is_own(self, scope: Scope) -> bool:
+        """Return whether the path names such a bucket, and the host none."""
+        path = scope["raw_path"].decode("latin-1")
+        if path.split("/", 2)[1:2] not in [[name] for name in RESERVED]:
+            return False
+        try:
+            return self.gate.read(scope).bucket in RESERVED
+        except S3Error:
+            return False
+
+    def run(self, call: TopicCall) -> bytes:
         what = (call.request.bucket, call.request.method)
-        answer = self._known.get(what)
-        if answer is None or not (call.request.key or what == ("topics", "GET")):
+        action = self._actions.get(what)
+        if action is None or not (call.request.key or what == ("topics", "GET")):
             path = f"/{call.request.bucket}/{call.request.key[:100]}"
             raise TopicError("MethodNotAllowed", f"{call.request.method} {path}")
-        return answer(call)
+        return action(call)
+
+    def refused(self, what: Refusal) -> bytes:
+        return responses.refused(what)
 
     def _create_topic(self, call: TopicCall) -> bytes:
         params = call.request.params.items()
@@ -90,7 +119,7 @@ class PubsubActions:
         return b""
 
     def _subscribe(self, call: TopicCall) -> bytes:
-        require_subscription_name(call.request.key)
+        require_name(call.request.key, "subscription")
         if call.request.first("push-endpoint"):
             raise TopicError(
                 "InvalidArgument",
@@ -115,13 +144,13 @@ class PubsubActions:
         if marker and not _EVENT_ID.fullmatch(marker):
             raise invalid("marker", repr(marker[:100]), "next_marker of the page before")
         found = self._found(call)
-        return responses.events(self._events().page(found.partition, limit, marker))
+        return responses.events(self._options.events().page(found.partition, limit, marker))
 
     def _unsubscribe(self, call: TopicCall) -> bytes:
         def allow(there: Subscription, topic: Topic | None) -> None:
             require_access(call.user, there, topic)
 
-        require_subscription_name(call.request.key)
+        require_name(call.request.key, "subscription")
         self._subscriptions.delete(call.user.tenant, call.request.key, allow)
         return b""
 
@@ -133,12 +162,12 @@ class PubsubActions:
         if not _EVENT_ID.fullmatch(event_id):
             raise invalid("event-id", repr(event_id[:100]), "the eventId of a record")
         # As with Ceph, an event that does not exist (any more) is no error.
-        self._events().acknowledge(found.partition, event_id)
+        self._options.events().acknowledge(found.partition, event_id)
         return b""
 
     def _found(self, call: TopicCall) -> Subscription:
         """Return the subscription of a call, if the user may use it."""
-        require_subscription_name(call.request.key)
+        require_name(call.request.key, "subscription")
         found = self._subscriptions.find(call.user.tenant, call.request.key)
         if found is None:
             raise unknown(call.request.key)

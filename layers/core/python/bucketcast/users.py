@@ -1,0 +1,21 @@
+"""Users of the control plane: who they are, and what they sign with."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user; `tenant` owns what the user creates, `admin` may change the deployment."""
+
+    name: str
+    tenant: str
+    access_key: str
+    admin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user with its secret key, which is not in the repr."""
+
+    user: User
+    secret: str = field(repr=False)
