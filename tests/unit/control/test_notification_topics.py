@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.rules import Rules
 from bucketcast.control.errors import S3Error
 from bucketcast.control.request import RawRequest
@@ -24,7 +23,7 @@ TOPIC = "arn:aws:sns:us-east-1::photos"
 HOOK = "arn:minio:sqs::primary:webhook"
 
 
-def bind(_: Deployed, arn: str, user: User) -> str:
+def bind(arn: str, user: User, *_: Any) -> str:
     """`photos` of any region is there, `secret` is another's."""
     name = arn.rpartition(":")[2]
     if name == "secret" and user is ANN:
@@ -47,8 +46,9 @@ def aws() -> Iterator[FakeAws]:
 
 
 @pytest.fixture
-def there(aws: FakeAws) -> Notifications:
-    return Notifications("Bucketcast", aws, "us-east-1", bind)
+def there(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
+    monkeypatch.setattr(api, "bindable", bind)
+    return Notifications("Bucketcast", aws, "us-east-1")
 
 
 def topic(id_: str, inside: str = "", arn: str = TOPIC) -> str:
@@ -161,10 +161,10 @@ def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
 ) -> None:
     there.put("b", config(topic("one")), ANN)
 
-    def gone(_: Any, arn: str, __: Any) -> str:
+    def gone(arn: str, *_: Any) -> str:
         raise S3Error("NoSuchKey", arn)
 
-    monkeypatch.setattr(there, "_topic", gone)
+    monkeypatch.setattr(api, "bindable", gone)
     there.put("b", config(topic("one"), QUEUE), ANN, whole=True)
     assert ids(there.get("b")) == ["q", "one"]
     with pytest.raises(S3Error, match="NoSuchKey"):

@@ -9,6 +9,7 @@ from moto import mock_aws
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.control.pubsub.notifications import BucketTopics
+from bucketcast.control.s3 import notification as api
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.topics.model import TopicArn
 from bucketcast.users import User
@@ -32,8 +33,9 @@ def aws() -> Iterator[FakeAws]:
 
 
 @pytest.fixture
-def buckets(aws: FakeAws) -> BucketTopics:
-    notifications = Notifications("Bucketcast", aws, "us-east-1", lambda _, arn, __: arn)
+def buckets(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> BucketTopics:
+    monkeypatch.setattr(api, "bindable", lambda arn, *_: arn)
+    notifications = Notifications("Bucketcast", aws, "us-east-1")
     return BucketTopics(notifications, Rules(TABLE, aws.dynamodb), TopicTable(TABLE, aws.dynamodb))
 
 

@@ -4,7 +4,7 @@ The keys are named after what the table was made for, `bucket` and `rule`. What 
 partition whose name no bucket can have.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
@@ -39,30 +39,44 @@ class Partition:
         )
         return found
 
-    def items(self, begins: str = "") -> Iterator[Mapping[str, Any]]:
-        """Yield the items, all or those whose sort key begins so, in the order of that key."""
+    def items(self, begins: str = "", after: str = "", **more: Any) -> Iterator[Mapping[str, Any]]:
+        """Yield the items whose sort key begins so, ordered by it, from behind the key `after`."""
         condition = "#bucket = :bucket"
         names, values = {"#bucket": "bucket"}, {":bucket": {"S": self._name}}
         if begins:
             condition += " AND begins_with(#rule, :begins)"
             names["#rule"], values[":begins"] = "rule", {"S": begins}
+        if after:
+            more["ExclusiveStartKey"] = self._key(after)
         pages = self.client.get_paginator("query").paginate(
             TableName=self._table,
             KeyConditionExpression=condition,
             ExpressionAttributeNames=names,
             ExpressionAttributeValues=values,
             ConsistentRead=self._consistent,
+            **more,
         )
         for page in pages:
             yield from page["Items"]
 
     def put(self, key: str, item: Mapping[str, Any], **condition: Any) -> bool:
         """Store an item; return whether the condition held."""
-        return _held(lambda: self.client.put_item(**self.put_part(key, item, **condition)["Put"]))
+        return self.write(self.put_part(key, item, **condition))
 
     def delete(self, key: str, **condition: Any) -> bool:
         """Delete an item; return whether the condition held."""
-        return _held(lambda: self.call("delete_item", key, **condition))
+        return self.write(self.delete_part(key, **condition))
+
+    def write(self, part: Part) -> bool:
+        """Do one part by itself; return whether its condition held."""
+        ((operation, arguments),) = part.items()
+        try:
+            getattr(self.client, f"{operation.lower()}_item")(**arguments)
+        except ClientError as error:
+            if not is_refusal(error):
+                raise
+            return False
+        return True
 
     def call(self, operation: str, key: str, **more: Any) -> Any:
         """Return DynamoDB's response to an operation on one item."""
@@ -93,17 +107,6 @@ class Partition:
 def is_refusal(error: ClientError) -> bool:
     """Return whether a condition on an item did not hold."""
     return error.response.get("Error", {}).get("Code") == _CONDITION
-
-
-def _held(write: Callable[[], object]) -> bool:
-    """Return whether the condition of a write held."""
-    try:
-        write()
-    except ClientError as error:
-        if not is_refusal(error):
-            raise
-        return False
-    return True
 
 
 def refusals(error: ClientError) -> set[str]:

@@ -17,7 +17,6 @@ from bucketcast.control.certificate import certificate
 from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import document
 from bucketcast.control.s3.notification import Notifications
-from bucketcast.control.s3.topic_lookup import TopicLookup
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import ceph
 from bucketcast.topics.attributes import TopicAttributes, checked
@@ -117,7 +116,7 @@ def _make_notifications(
     notifications: Sequence[tuple[str, Notification]], there: Deployed, aws: Aws
 ) -> None:
     region = aws.dynamodb.meta.region_name
-    api = Notifications(there.stack, aws, region, TopicLookup(aws))
+    api = Notifications(there.stack, aws, region)
     for bucket, group in groupby(notifications, key=lambda each: each[0]):
         # As Ceph's PUT merges them, with all of its checks.
         text = document.written([], [each for _, each in group])

@@ -33,7 +33,6 @@ from bucketcast.control.pubsub.notifications import BucketTopics
 from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler
 from bucketcast.control.s3.notification import Notifications
-from bucketcast.control.s3.topic_lookup import TopicLookup
 from bucketcast.control.secure import SecureCalls, secure
 from bucketcast.control.sns.api import Sns
 from bucketcast.control.topic_api import IsSecure
@@ -82,7 +81,7 @@ def create_app(
     gate = Authenticator(known, region, domains=tuple(name.lower() for name in domains))
     # Clients are created one by one: creating is not thread-safe, using is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
-    notifications = Notifications(stack, aws, region, TopicLookup(aws))
+    notifications = Notifications(stack, aws, region)
     listeners = Listeners(
         stack,
         Table(table, aws.dynamodb),

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
+from bucketcast.aws.partition import Part, Partition
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -24,55 +26,38 @@ class Items(Generic[T]):
     """The items of one type; all reads are consistent."""
 
     def __init__(self, table: str, client: "DynamoDBClient", prefix: str, value: type[T]) -> None:
-        self._table = table
+        self._items = Partition(table, PARTITION, client)
         self._prefix = prefix
-        self._decoder = msgspec.json.Decoder(value)
-        self._client = client
+        self._decode = msgspec.json.Decoder(value).decode
 
     def get(self, key: str) -> T | None:
         """Return the value of a key, which may be longer than DynamoDB allows."""
         if len((self._prefix + key).encode()) > _LONGEST_KEY:
             return None
-        answer = self._client.get_item(
-            TableName=self._table, Key=self._key(key), ConsistentRead=True
-        )
-        return self._decoder.decode(answer["Item"]["text"]["S"]) if "Item" in answer else None
+        item = self._items.get(self._prefix + key)
+        return self._decode(item["text"]["S"]) if item else None
 
     def all(self, begin: str = "", *, after: str = "", at_once: int = _AT_ONCE) -> Iterator[T]:
         """Yield the values whose keys begin so, ordered by key, from behind the key `after`.
 
         A call reads up to `at_once` of them.
         """
-        query: Any = {
-            "TableName": self._table,
-            "KeyConditionExpression": "#bucket = :bucket AND begins_with(#rule, :begin)",
-            "ExpressionAttributeNames": {"#bucket": "bucket", "#rule": "rule"},
-            "ExpressionAttributeValues": {
-                ":bucket": {"S": PARTITION},
-                ":begin": {"S": self._prefix + begin},
-            },
-            "ConsistentRead": True,
-            "Limit": min(at_once, _AT_ONCE),
-        }
-        if after and after.startswith(begin):
-            query["ExclusiveStartKey"] = self._key(after)
-        for page in self._client.get_paginator("query").paginate(**query):
-            yield from (self._decoder.decode(item["text"]["S"]) for item in page["Items"])
+        start = self._prefix + after if after and after.startswith(begin) else ""
+        limit = min(at_once, _AT_ONCE)
+        for item in self._items.items(self._prefix + begin, start, Limit=limit):
+            yield self._decode(item["text"]["S"])
 
     def put(
         self, key: str, value: T, condition: Mapping[str, Any] = _UNCONDITIONAL, **attributes: Any
-    ) -> dict[str, Any]:
-        """Return the write that stores a value, as part of a transaction."""
+    ) -> Part:
+        """Return the part of a transaction that stores a value."""
         text = msgspec.json.encode(value).decode()
-        item = {**self._key(key), "text": {"S": text}, **attributes}
-        return {"Put": {"TableName": self._table, "Item": item, **condition}}
+        item = {"text": {"S": text}, **attributes}
+        return self._items.put_part(self._prefix + key, item, **condition)
 
-    def delete(self, key: str, condition: Mapping[str, Any] = _UNCONDITIONAL) -> dict[str, Any]:
-        """Return the write that deletes a value, as part of a transaction."""
-        return {"Delete": {"TableName": self._table, "Key": self._key(key), **condition}}
-
-    def _key(self, key: str) -> dict[str, Any]:
-        return {"bucket": {"S": PARTITION}, "rule": {"S": self._prefix + key}}
+    def delete(self, key: str, condition: Mapping[str, Any] = _UNCONDITIONAL) -> Part:
+        """Return the part of a transaction that deletes a value."""
+        return self._items.delete_part(self._prefix + key, **condition)
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,27 +91,20 @@ class Leases(Items[L]):
 
     def begin(self, lease: L, instead_of: L | None = None) -> bool:
         """Store a lease, in place of another; return whether no other call was first."""
-        return self._is_done(self._client.put_item, self.beginning(lease, instead_of)["Put"])
+        return self._items.write(self.beginning(lease, instead_of))
 
     def end(self, lease: L) -> None:
         """Delete a lease, unless another call owns it by now."""
-        self._is_done(self._client.delete_item, self.ending(lease)["Delete"])
+        self._items.write(self.ending(lease))
 
-    def beginning(self, lease: L, instead_of: L | None = None) -> dict[str, Any]:
-        """Return the write of `begin`, as part of a transaction."""
+    def beginning(self, lease: L, instead_of: L | None = None) -> Part:
+        """Return the part of a transaction that does `begin`."""
         condition = if_same("mark", instead_of.mark if instead_of else None)
         return self.put(lease.key, lease, condition, mark=lease.mark)
 
-    def ending(self, lease: L) -> dict[str, Any]:
-        """Return the write of `end`, as part of a transaction."""
+    def ending(self, lease: L) -> Part:
+        """Return the part of a transaction that does `end`."""
         return self.delete(lease.key, if_same("mark", lease.mark))
-
-    def _is_done(self, write: Any, arguments: Mapping[str, Any]) -> bool:
-        try:
-            write(**arguments)
-        except self._client.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
 
 
 def if_same(attribute: str, value: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -8,12 +8,12 @@ resource is named here before it is created, until a target's own item names it.
 import random
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from bucketcast.aws.counters import Counters
-from bucketcast.aws.partition import refusals
+from bucketcast.aws.partition import Part, Partition, refusals
 from bucketcast.aws.runtime.items import PARTITION, Items, Lease, Leases
 from bucketcast.errors import BucketcastError
 from bucketcast.runtime.model import RuntimeTarget
@@ -21,7 +21,7 @@ from bucketcast.runtime.model import RuntimeTarget
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_VERSION: Any = {"bucket": {"S": PARTITION}, "rule": {"S": "#version"}}
+_VERSION = "#version"
 _TRIES = 30
 _LONGEST_PAUSE = 0.5
 
@@ -61,13 +61,14 @@ class Table:
     def __init__(self, name: str, client: "DynamoDBClient") -> None:
         self._name = name
         self._client = client
+        self._items = Partition(name, PARTITION, client)
         self._targets = Items(name, client, "target#", RuntimeTarget)
         self.tasks = Leases(name, client, "task#", Task)
 
     def version(self) -> int:
         """Return the number that grows with every change of any target."""
-        answer = self._client.get_item(TableName=self._name, Key=_VERSION, ConsistentRead=True)
-        return int(answer["Item"]["version"]["N"]) if "Item" in answer else 0
+        item = self._items.get(_VERSION)
+        return int(item["version"]["N"]) if item else 0
 
     def forget_counts(self, queue: str) -> None:
         """Delete the counts of a removed queue."""
@@ -91,22 +92,20 @@ class Table:
         rest = tasks.beginning(leaves, task) if leaves else tasks.ending(task)
         self.transact([changed, rest], task.arn)
 
-    def transact(self, items: Sequence[Any], arn: str) -> None:
+    def transact(self, parts: Sequence[Part], arn: str) -> None:
         """Write all of these and increment the number, or nothing.
 
         Raises:
             LostTaskError: a condition failed; nothing was changed.
         """
-        count: Any = {
-            "TableName": self._name,
-            "Key": _VERSION,
-            "UpdateExpression": "ADD version :one",
-            "ExpressionAttributeValues": {":one": {"N": "1"}},
-        }
-        wanted: Any = [*items, {"Update": count}]
+        count = self._items.update_part(
+            _VERSION,
+            UpdateExpression="ADD version :one",
+            ExpressionAttributeValues={":one": {"N": "1"}},
+        )
         for left in reversed(range(_TRIES)):
             try:
-                self._client.transact_write_items(TransactItems=wanted)
+                self._items.transact(*parts, count)
             except self._client.exceptions.TransactionCanceledException as error:
                 why = refusals(error)
                 if "ConditionalCheckFailed" in why:

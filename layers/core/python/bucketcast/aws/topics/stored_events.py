@@ -188,33 +188,34 @@ class StoredEvents:
                     "ConsistentRead": True,
                 }
             }
-            for pause in self._pauses():
+            for _ in self._attempts():
                 answer = self._client.batch_get_item(RequestItems=left)
                 rows = answer["Responses"].get(self._table, [])
                 found.update(row[SORT_KEY]["S"] for row in rows)
                 left = answer.get("UnprocessedKeys")
                 if not left:
                     break
-                time.sleep(pause)
             else:
                 raise BusyError("DynamoDB did not answer for all events; try again")
         return found
 
     def _write(self, requests: Any) -> bool:
-        """Write rows; whether DynamoDB took all of them."""
+        """Write rows; return whether DynamoDB took all of them."""
         left: Any = {self._table: requests}
-        for pause in self._pauses():
+        for _ in self._attempts():
             # Where it takes none at all, it raises instead of giving them back.
             with suppress(self._client.exceptions.ProvisionedThroughputExceededException):
                 left = self._client.batch_write_item(RequestItems=left).get("UnprocessedItems")
             if not left:
                 return True
-            time.sleep(pause)
         return False
 
     @staticmethod
-    def _pauses() -> Iterator[float]:
-        return (_PAUSE_SECONDS * 2**number for number in range(_TRIES))
+    def _attempts() -> Iterator[None]:
+        """Yield before each attempt, and pause after it."""
+        for number in range(_TRIES):
+            yield
+            time.sleep(_PAUSE_SECONDS * 2**number)
 
     def _expiry(self, days: int) -> int:
         return int(self._clock()) + days * DAY_SECONDS

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
+from bucketcast.aws.partition import Part
 from bucketcast.aws.runtime.items import Items, if_same
 from bucketcast.aws.runtime.table import LostTaskError, Table
 from bucketcast.aws.topics.table import TopicTable, until_done
@@ -110,12 +111,12 @@ class Subscriptions:
 
         until_done(f"the subscription {name}", attempt)
 
-    def _listed(self, topic: Topic, subscriptions: tuple[str, ...]) -> dict[str, Any]:
+    def _listed(self, topic: Topic, subscriptions: tuple[str, ...]) -> Part:
         """Return the write that changes which subscriptions a topic names."""
         after = replace(topic, number=topic.number + 1, subscriptions=subscriptions)
         return self._topics.change(TopicArn.parse(topic.arn), topic, after)
 
-    def _is_written(self, arn: TopicArn, changes: list[Any]) -> bool:
+    def _is_written(self, arn: TopicArn, changes: list[Part]) -> bool:
         """Write all items; return whether nothing had changed meanwhile."""
         try:
             self._table.transact(changes, str(arn))

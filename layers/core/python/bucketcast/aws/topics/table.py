@@ -8,8 +8,9 @@ still as it was read, so of two simultaneous calls one reads it again.
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from bucketcast.aws.partition import Part
 from bucketcast.aws.runtime.items import Items, Lease, Leases, if_same
 from bucketcast.aws.runtime.table import LostTaskError, Table
 from bucketcast.runtime.model import RuntimeTarget
@@ -91,7 +92,7 @@ class TopicTable:
             return False
         return True
 
-    def change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> dict[str, Any]:
+    def change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
         """Return the part of a transaction that puts a topic, if it is still as it was read."""
         as_read = if_same("number", _number(before) if before else None)
         if after is None:

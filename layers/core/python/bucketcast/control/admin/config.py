@@ -128,9 +128,10 @@ class AdminConfig:
         """Return all keys of a target with their values or defaults, without secrets."""
         stored = deployed.settings(target, self._aws)
         shown = {key: known.default for key, known in _options(target.kind).items()}
+        secret = target.made.secret if target.made else ""
         for key, text in stored.items():
-            hidden = target.made is not None and text.startswith(f"secret:{target.made.secret}#")
-            shown[key] = REDACTED if target.made and target.made.secret and hidden else text
+            hidden = secret and text.startswith(f"secret:{secret}#")
+            shown[key] = REDACTED if hidden else text
         return shown
 
     def _is_so(self, there: Deployed, line: Line) -> bool:
@@ -143,15 +144,8 @@ class AdminConfig:
 
     def _put(self, there: Deployed, line: Line) -> None:
         if line.system == _API:
-            raise ConfigErrors(
-                [
-                    ConfigError(
-                        _API,
-                        "is set by a deploy",
-                        "sync_events in bucketcast.toml, or MINIO_API_SYNC_EVENTS, and a deploy",
-                    )
-                ]
-            )
+            hint = "sync_events in bucketcast.toml, or MINIO_API_SYNC_EVENTS, and a deploy"
+            raise ConfigErrors([ConfigError(_API, "is set by a deploy", hint)])
         kind = _kind(line.system)
         values = {key: text for key, text in line.values.items() if text != REDACTED}
         with aws_errors():

@@ -41,10 +41,8 @@ def parsed(text: str) -> Line:
     """
     head = _HEAD.match(text.strip())
     if head is None:
-        found = ConfigError(
-            text.split("=", maxsplit=1)[0][:60], "found no sub-system", "notify_KIND[:ID] k=v"
-        )
-        raise ConfigErrors([found])
+        start = text.split("=", maxsplit=1)[0][:60]
+        raise ConfigErrors([ConfigError(start, "found no sub-system", "notify_KIND[:ID] k=v")])
     return Line(head["system"], head["id"] or "", dict(_pairs(text.strip()[head.end() :])))
 
 
@@ -52,9 +50,8 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     pairs: list[tuple[str, str]] = []
     at = 0
     if text and not _KEY.match(text):
-        raise ConfigErrors(
-            [ConfigError(text.split(maxsplit=1)[0], "found no '='", "allowed is KEY=VALUE")]
-        )
+        first = text.split(maxsplit=1)[0]
+        raise ConfigErrors([ConfigError(first, "found no '='", "allowed is KEY=VALUE")])
     while found := _KEY.match(text, at):
         key, start = found["key"], found.end()
         if quoted := _QUOTED.match(text, start):

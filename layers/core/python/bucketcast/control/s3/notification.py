@@ -8,7 +8,7 @@ entries in the bucket's notifications are left alone.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
@@ -30,6 +30,7 @@ from bucketcast.control.responses import Handler, Send, send_response
 from bucketcast.control.s3 import conversion, document
 from bucketcast.control.s3.access_events import require_logged
 from bucketcast.control.s3.document import Document
+from bucketcast.control.s3.topic_lookup import bindable
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, patterns
 from bucketcast.telemetry import logger
@@ -45,20 +46,10 @@ _MINIOS: Final = "MinIO ("
 _MISSING: Final = ("404", "NoSuchBucket")
 
 
-Bind = Callable[[Deployed, str, User], str]
-"""Returns a topic's ARN as stored; raises an `S3Error` if the user may not use it."""
-
-
-def no_topics(_: Deployed, arn: str, __: User) -> str:
-    """Stand in for a deployment without topics."""
-    raise S3Error("NoSuchKey", f"there is no topic {arn}")
-
-
 class Notifications:
-    """The notification API of one deployment; `topic` looks topics up for a user."""
+    """The notification API of one deployment."""
 
-    def __init__(self, stack: str, aws: Aws, region: str, topic: Bind = no_topics) -> None:
-        self._topic = topic
+    def __init__(self, stack: str, aws: Aws, region: str) -> None:
         self._stack = stack
         self._aws = aws
         self._region = region
@@ -124,7 +115,7 @@ class Notifications:
             S3Error: the bucket or Id does not exist, or AWS does not answer.
         """
         self.exists(bucket)
-        with _answered(), aws_errors():
+        with _answered():
             there = deployed.find(self._stack, self._aws)
             known = set(_for_queues(there))
             stored = Rules(there.rules_table, self._aws.dynamodb).in_order(bucket)
@@ -174,14 +165,12 @@ class Notifications:
             _check_supported(wanted, stored, there)
             return wanted
 
-        with aws_errors():
-            stored = rules.in_order(bucket)
-            given = self._bound(bucket, given, stored, user, there, whole=whole)
-            require_logged(edit(stored), stored, lambda: logs.are_on(bucket))
+        stored = rules.in_order(bucket)
+        given = self._bound(bucket, given, stored, user, there, whole=whole)
+        require_logged(edit(stored), stored, lambda: logs.are_on(bucket))
         if not given.empty:
             self._attach(there, bucket)
-        with aws_errors():
-            rules.change(bucket, edit)
+        rules.change(bucket, edit)
         self._follow(there, bucket)
 
     def attach(self, bucket: str) -> None:
@@ -206,7 +195,7 @@ class Notifications:
             S3Error: there is no such bucket, or AWS refused.
         """
         self.exists(bucket)
-        with _answered(), aws_errors():
+        with _answered():
             there = deployed.find(self._stack, self._aws)
             Rules(there.rules_table, self._aws.dynamodb).change(
                 bucket, lambda stored: conversion.without(stored, id) if id else []
@@ -232,7 +221,7 @@ class Notifications:
         bound = [
             each
             if notification.rule(bucket, meant).id in same
-            else replace(each, topic=self._topic(there, each.topic, user))
+            else replace(each, topic=bindable(each.topic, user, there, self._aws))
             for each, meant in zip(
                 given.notifications, conversion.given_back(given.notifications, stored), strict=True
             )
@@ -279,7 +268,8 @@ def _check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], there: Depl
 def _answered() -> Iterator[None]:
     """Translate errors to S3's."""
     try:
-        yield
+        with aws_errors():
+            yield
     except S3Error:
         raise
     except AwsError as error:

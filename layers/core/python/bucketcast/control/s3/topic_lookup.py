@@ -10,25 +10,19 @@ from bucketcast.topics.permissions import PUBLISH, may
 from bucketcast.users import User
 
 
-class TopicLookup:
-    """Looks topics up in the table of a deployment."""
+def bindable(arn: str, user: User, there: Deployed, aws: Aws) -> str:
+    """Return the ARN of a topic as stored, for any given region.
 
-    def __init__(self, aws: Aws) -> None:
-        self._aws = aws
-
-    def __call__(self, there: Deployed, arn: str, user: User) -> str:
-        """Return the ARN of a topic as stored, for any given region.
-
-        Raises:
-            S3Error: there is no such topic, or the user may not use it.
-        """
-        try:
-            wanted = TopicArn.parse(arn)
-        except TopicError as error:
-            raise S3Error("InvalidArgument", str(error)) from None
-        found = TopicTable(there.rules_table, self._aws.dynamodb).topic(wanted)
-        if found is None:
-            raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
-        if not may(user, PUBLISH, found):
-            raise S3Error("AccessDenied", f"{arn} is another's, and no policy allows {PUBLISH}")
-        return found.arn
+    Raises:
+        S3Error: there is no such topic, or the user may not use it.
+    """
+    try:
+        wanted = TopicArn.parse(arn)
+    except TopicError as error:
+        raise S3Error("InvalidArgument", str(error)) from None
+    found = TopicTable(there.rules_table, aws.dynamodb).topic(wanted)
+    if found is None:
+        raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
+    if not may(user, PUBLISH, found):
+        raise S3Error("AccessDenied", f"{arn} is another's, and no policy allows {PUBLISH}")
+    return found.arn

@@ -53,7 +53,9 @@ class Chunks:
 
 
 class Chunked:
-    """A body of `length` bytes in chunks; `trailers` are announced names, None if none is allowed.
+    """A body of `length` bytes in chunks; `announced` are trailers, None if none is allowed.
+
+    `trailers` are the trailing lines, for S3 to check; known at the end.
 
     Raises:
         S3Error: in `feed` and `finish`: a wrong signature, wrong framing, or missing bytes.

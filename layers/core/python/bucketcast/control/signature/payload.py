@@ -7,7 +7,7 @@ reaches S3 that is not what was signed.
 import hashlib
 import hmac
 import re
-from typing import Final, Protocol
+from typing import Final
 
 from bucketcast.control.errors import S3Error
 from bucketcast.control.request import RawRequest
@@ -20,22 +20,11 @@ _TRAILER: Final = "-TRAILER"
 _UNSIGNED_CHUNKS: Final = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 
 
-class Payload(Protocol):
-    """The verifier of one body; `length` is the content's, None if unknown."""
-
-    length: int | None
-    digest: str
-    """The body's expected hash, or S3's word for an unsigned one."""
-    trailers: bytes
-    """The trailing lines of a chunked body, for S3 to check; known at the end."""
-
-    def feed(self, data: bytes) -> bytes: ...
-
-    def finish(self) -> None: ...
-
-
 class Plain:
     """A plain body, compared with its SHA-256 if that is signed.
+
+    `length` is the content's, None if unknown; `digest` is the expected hash, or S3's word for an
+    unsigned body.
 
     Raises:
         S3Error: in `finish`: it differs, or is shorter than announced.
@@ -65,6 +54,10 @@ class Plain:
                     ClientComputedContentSHA256=self.digest,
                     S3ComputedContentSHA256=computed,
                 )
+
+
+Payload = Plain | Chunked
+"""The verifier of one body."""
 
 
 def of(call: RawRequest, claim: Claim, key: bytes) -> Payload:
