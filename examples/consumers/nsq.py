@@ -25,28 +25,31 @@ MESSAGE, HEARTBEAT, SUBSCRIBED = 2, b"_heartbeat_", b"OK"
 def events(nsqd: socket.socket, topic: str, channel: str) -> Iterator[dict[str, Any]]:
     """Yield each event's record, forever; it is confirmed to nsqd when the next is requested."""
     answers = nsqd.makefile("rb")
-    # If nsqd has closed the connection already, the reason is in what it sent before.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        tell(nsqd, f"SUB {topic} {channel}\n")
-        tell(nsqd, "RDY 1\n")
+    send(nsqd, f"SUB {topic} {channel}\n")
+    send(nsqd, "RDY 1\n")
     while head := answers.read(8):
         size, type_ = struct.unpack(">ii", head)
         data = answers.read(size - 4)
         if type_ == MESSAGE:  # 8 bytes of time, 2 of attempts, 16 of id
             yield json.loads(data[26:])["Records"][0]
-            tell(nsqd, f"FIN {data[10:26].decode()}\n")
+            send(nsqd, f"FIN {data[10:26].decode()}\n")
         elif data == HEARTBEAT:
-            tell(nsqd, "NOP\n")
+            send(nsqd, "NOP\n")
         elif data == SUBSCRIBED:
             print(f"waiting for events of {topic}", file=sys.stderr, flush=True)
         elif data.startswith(b"E_"):
             raise ConnectionError(data.decode())
 
 
-def tell(nsqd: socket.socket, command: str, body: bytes | None = None) -> None:
-    """Send a command, and its body behind the body's length."""
+def send(nsqd: socket.socket, command: str, body: bytes | None = None) -> None:
+    """Send a command, and its body behind the body's length.
+
+    An nsqd that has closed the connection is no error here: what it sent before says why, and is
+    read next.
+    """
     counted = b"" if body is None else struct.pack(">i", len(body)) + body
-    nsqd.sendall(command.encode() + counted)
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        nsqd.sendall(command.encode() + counted)
 
 
 def line(record: dict[str, Any]) -> str:
@@ -68,9 +71,9 @@ def main() -> None:
     host, _, port = options.nsqd.rpartition(":")
     try:
         with socket.create_connection((host, int(port))) as nsqd:
-            tell(nsqd, "  V2")
+            send(nsqd, "  V2")
             if secret := os.environ.get("NSQ_AUTH_SECRET"):
-                tell(nsqd, "AUTH\n", secret.encode())
+                send(nsqd, "AUTH\n", secret.encode())
             for record in events(nsqd, options.topic, options.channel):
                 print(line(record), flush=True)
     except (OSError, ValueError) as error:

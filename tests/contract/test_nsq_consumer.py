@@ -1,6 +1,8 @@
 """The consumer in examples/ reads what the NSQ target delivered to a real nsqd."""
 
 import os
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ from bucketcast.settings.options import read
 from bucketcast.targets.nsq import Target
 from tests.contract.trial import DELETE, HANGS_AFTER, event
 from tests.servers import Server
+from tests.servers.machine import ports
 from tests.servers.nsq import SECRET, NsqServer
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "consumers" / "nsq.py"
@@ -94,3 +97,23 @@ def test_a_refusal_is_said(nsqd: NsqServer, secret: str, says: str) -> None:
     assert (program.returncode, printed) == (1, "")
     assert complaint.startswith(f"cannot read {nsqd.place}: {says}")
     assert "s3cret" not in complaint
+
+
+def test_the_reason_is_read_when_the_connection_was_reset(tmp_path: Path) -> None:
+    """nsqd may be gone before the consumer has written its next command."""
+    port = ports(tmp_path, "nsqd")["nsqd"]
+    reason = b"E_BAD_TOPIC no such topic"
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        program = subprocess.Popen(
+            [sys.executable, EXAMPLE, f"127.0.0.1:{port}", "topic"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with program:
+            client, _ = listener.accept()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(struct.pack(">ii", len(reason) + 4, 1) + reason)
+            client.close()
+            _, complaint = program.communicate(timeout=HANGS_AFTER)
+    assert program.returncode == 1
+    assert complaint == f"cannot read topic: {reason.decode()}\n"
