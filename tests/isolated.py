@@ -21,7 +21,6 @@ from tests import servers
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".local" / "isolated"
 SHARED = FOLDER / "shared"
-PIP = ["-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
 
 
 class Result(NamedTuple):
@@ -61,29 +60,20 @@ def main(kinds: Sequence[str]) -> int:
 
 
 def install_shared() -> None:
-    """All that the tests need beside a client."""
-    python = SHARED / "bin" / "python"
-    checked([sys.executable, "-m", "venv", "--clear", SHARED])
-    checked([python, *PIP, "--require-hashes", "-r", "requirements/tests.txt"])
-    checked([python, *PIP, "--no-deps", "--no-build-isolation", "-e", "."])
+    """Install all that the tests need beside a client."""
+    python = new_environment(SHARED)
+    install(python, "--require-hashes", "-r", "requirements/tests.txt")
+    install(python, "--no-deps", "--no-build-isolation", "-e", ".")
 
 
 def tested(kind: str) -> Result:
     """Install the kind's client beside what is shared, and run its tests."""
     start = time.monotonic()
-    folder = FOLDER / kind
-    python = folder / "bin" / "python"
-    checked([sys.executable, "-m", "venv", "--clear", "--without-pip", folder])
-    for mine, shared in zip(packages(folder), packages(SHARED), strict=True):
+    python = new_environment(FOLDER / kind)
+    for mine, shared in zip(packages(FOLDER / kind), packages(SHARED), strict=True):
         (mine / "shared.pth").write_text(f"import site; site.addsitedir({str(shared)!r})\n")
-    requirements = [
-        "--no-deps",
-        "--require-hashes",
-        "-r",
-        f"layers/clients/{kind}/requirements.txt",
-    ]
-    installer = [SHARED / "bin" / "python", "-m", "pip", "--python", python]
-    checked([*installer, *PIP[2:], *requirements])
+    client = f"layers/clients/{kind}/requirements.txt"
+    install(python, "--no-deps", "--require-hashes", "-r", client)
     done = subprocess.run(
         [python, "-m", "pytest", "tests/contract", "--kind", kind, "-q"],
         cwd=ROOT,
@@ -93,6 +83,17 @@ def tested(kind: str) -> Result:
         check=False,
     )
     return Result(kind, done.returncode, done.stdout, time.monotonic() - start)
+
+
+def new_environment(folder: Path) -> Path:
+    """Make an empty environment; return its Python."""
+    checked([sys.executable, "-m", "venv", "--clear", "--without-pip", folder])
+    return folder / "bin" / "python"
+
+
+def install(python: Path, *packages: str) -> None:
+    """Install what uv's arguments say; it takes a tenth of the time that pip takes."""
+    checked([sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *packages])
 
 
 def packages(environment: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.isolated import PIP, ROOT, checked
+from tests.isolated import ROOT, install, new_environment
 
 OLDER: Final = ROOT / ".local" / "spark-3.5"
 PINNED: Final = ROOT / "requirements" / "spark-3.5.txt"
@@ -44,10 +44,9 @@ def install_older() -> None:
     digest = hashlib.sha256(PINNED.read_bytes()).hexdigest()
     if note.is_file() and note.read_text() == digest:
         return
-    python = VERSIONS["3.5"]
-    checked([sys.executable, "-m", "venv", "--clear", OLDER])
-    checked([python, *PIP, "--require-hashes", "-r", PINNED])
-    checked([python, *PIP, "--no-deps", "--no-build-isolation", "-e", "."])
+    python = new_environment(OLDER)
+    install(python, "--require-hashes", "-r", str(PINNED))
+    install(python, "--no-deps", "--no-build-isolation", "-e", ".")
     note.write_text(digest)
 
 

@@ -38,10 +38,13 @@ class Held(NamedTuple):
 def posted(server: WebhookServer, prefix: str, path: str = "") -> list[Posted]:
     """The events of keys with this prefix (`bucket/…`) that were answered 2xx, as they came."""
     found = []
-    for arrival in server.received(path):
-        document = json.loads(arrival.body)
+    part = prefix.encode()
+    for request in server.accepted(path):
+        if part not in request.body:  # most are another test's, and to parse them takes long
+            continue
+        document = json.loads(request.body)
         if document["Key"].startswith(prefix):
-            one = Posted(document["EventName"], document["Key"], document, arrival.headers)
+            one = Posted(document["EventName"], document["Key"], document, request.headers)
             found.append(one)
     return found
 

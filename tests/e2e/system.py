@@ -204,25 +204,17 @@ class Deployed:
         within: float = WAIT_SECONDS,
     ) -> T:
         """Look until it is as wanted; else fail with what was seen and how the system fares."""
-        began = time.monotonic()
-        while True:
-            seen = look()
-            if wanted(seen):
-                return seen
-            waited = time.monotonic() - began
-            if waited > within:
-                shown = repr(seen)[:3_000]
-                raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {shown}\n{self}")
-            # The longer it takes, the rarer: a look costs the emulator time that it needs itself.
-            time.sleep(max(0.05, waited / 20))
+        seen = _last_seen(look, wanted, within)
+        if not wanted(seen):
+            shown = repr(seen)[:3_000]
+            raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {shown}\n{self}")
+        return seen
 
     def until_equal(
         self, what: str, look: Callable[[], T], wanted: T, *, within: float = WAIT_SECONDS
     ) -> None:
         """As `until`, for one value; pytest shows what differs."""
-        deadline = time.monotonic() + within
-        while (seen := look()) != wanted and time.monotonic() < deadline:
-            time.sleep(0.05)
+        seen = _last_seen(look, lambda seen: seen == wanted, within)
         assert seen == wanted, f"not within {within:.0f} s: {what}\n{self}"
 
     def until_settled(self, *, within: float = WAIT_SECONDS) -> None:
@@ -247,3 +239,12 @@ class System(Deployed):
 
 def dead_of(queue: str) -> str:
     return f"{queue}-dead"
+
+
+def _last_seen(look: Callable[[], T], wanted: Callable[[T], bool], within: float) -> T:
+    """Look until it is as wanted or the time is over; return what was seen last."""
+    began = time.monotonic()
+    while not wanted(seen := look()) and (waited := time.monotonic() - began) <= within:
+        # The longer it takes, the rarer: a look costs the emulator time that it needs itself.
+        time.sleep(max(0.05, waited / 20))
+    return seen

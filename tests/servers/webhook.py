@@ -34,6 +34,8 @@ class WebhookServer(Server):
         super().__init__(process, tls)
         self.listeners = listeners
         self._file = process.folder / "requests.jsonl"
+        self._requests: list[Request] = []
+        self._bytes_read = 0
 
     @property
     def address(self) -> str:
@@ -81,21 +83,30 @@ class WebhookServer(Server):
 
     def received(self, place: str = "") -> list[Arrival]:
         """The events that were answered 2xx; `requests` has the others too."""
-        path = place or self.place
         return [
             Arrival(
                 body=each.body,
                 headers=each.headers,
                 time=datetime.fromtimestamp(each.at, UTC).isoformat(),
             )
-            for each in self.requests()
-            if 200 <= each.status < 300 and each.path == path
+            for each in self.accepted(place)
         ]
+
+    def accepted(self, place: str = "") -> list[Request]:
+        """Return the requests of a path that were answered 2xx."""
+        path = place or self.place
+        return [each for each in self.requests() if 200 <= each.status < 300 and each.path == path]
 
     def requests(self) -> list[Request]:
         """All since `clear`, refused ones too, in the order they came; also while it is down."""
-        whole = self._file.read_bytes().rpartition(b"\n")[0]  # the last line may be half written
-        return msgspec.json.decode(b"[" + whole.replace(b"\n", b",") + b"]", type=list[Request])
+        with self._file.open("rb") as file:
+            file.seek(self._bytes_read)
+            new, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
+        self._requests += msgspec.json.decode(
+            b"[" + new.replace(b"\n", b",") + b"]", type=list[Request]
+        )
+        self._bytes_read += len(new) + len(newline)
+        return list(self._requests)
 
     def answer(self, *answers: Answer) -> None:
         """Give the first of these that fits, else 200; a restart forgets them."""
@@ -112,6 +123,8 @@ class WebhookServer(Server):
         self.answer()
         with self._file.open("r+b") as file:
             file.truncate()
+        self._requests.clear()
+        self._bytes_read = 0
 
     def tell(self, method: str, body: bytes = b"") -> None:
         connection = HTTPConnection("127.0.0.1", self.listeners.control, timeout=5)
