@@ -65,8 +65,9 @@ infra: setup ## tests of the templates and bundles
 e2e: setup servers ## end-to-end tests: the stack on the local AWS, with real servers
 	$(RUN) -m pytest tests/e2e
 
-test: setup servers ## install the servers, then run all tests
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target --keep-going e2e unit infra glue isolated
+test: python ## install the servers, then run all tests (JOBS=3 parts at a time; PARTS="e2e glue isolated deploys infra unit")
+	@$(MAKE) --no-print-directory --jobs 2 setup servers
+	@JOBS="$(JOBS)" $(RUN) -m tests.suite $(PARTS)
 
 chaos: setup servers ## chaos test: N events to ten targets while everything around them fails (N=100000 SEED=1)
 	@$(RUN) -m tests.chaos --events "$(N)" --seed "$(SEED)" --report .local/chaos/$(N)-$(SEED).md

@@ -30,7 +30,7 @@ _JOBS: Final = ("backfill", "reconcile", "scan")
 _POLLER: Final = "Lambda reads the queue with the function's role"
 _METADATA: Final = "Spark reads the tables of S3 Metadata, which the local AWS does not have"
 _SPARK: Final = "Spark reads and writes files by S3A, in Java"
-_LOCAL_AWS: Final = "only in tests/e2e/test_removal.py, which has a local AWS of its own"
+_LOCAL_AWS: Final = "only in tests/e2e/own_stack/test_removal.py, which has a local AWS of its own"
 _OWN_CLIENT: Final = "called for clients by the gateway's own HTTP client, not by botocore"
 REASONS: Final = (
     ("*", "logs:*", "Lambda and Glue write the logs"),

@@ -100,7 +100,7 @@ def test_a_refusal_is_said(nsqd: NsqServer, secret: str, says: str) -> None:
 
 
 def test_the_reason_is_read_when_the_connection_was_reset(tmp_path: Path) -> None:
-    """nsqd may be gone before the consumer has written its next command."""
+    """The server may be gone before the consumer has written its next command."""
     port = ports(tmp_path, "nsqd")["nsqd"]
     reason = b"E_BAD_TOPIC no such topic"
     with socket.create_server(("127.0.0.1", port)) as listener:

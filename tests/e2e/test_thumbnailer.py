@@ -1,8 +1,7 @@
-"""`examples/thumbnailer`: its one command on a local AWS of its own, and its service by itself."""
+"""`examples/thumbnailer`: its service, on the deployed stack's S3."""
 
 import io
 import json
-import os
 import subprocess
 import sys
 import urllib.error
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.e2e.deployment import ROOT, UP_SECONDS, Local
+from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
 from tests.servers.machine import ports
 
@@ -22,14 +21,6 @@ PHOTO = ROOT / "examples" / "photo.jpg"
 ANSWER_SECONDS = 30.0
 TURNED_RIGHT = 6
 """What EXIF says of a picture that lies on its side; its tag is 274."""
-
-
-@pytest.fixture
-def alone(servers_folder: Path) -> Iterator[Local]:
-    """A local AWS with nothing in it."""
-    local = Local(servers_folder / "thumbnailer")
-    yield local
-    local.stop()
 
 
 @pytest.fixture(scope="module")
@@ -56,36 +47,6 @@ def tell(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], 
 
         yield told
         service.terminate()
-
-
-def test_one_command_makes_a_thumbnail_of_a_photo(alone: Local) -> None:
-    port = ports(alone.folder / "service", "http")["http"]
-    environment = alone.environment(
-        PYTHON=sys.executable, MINIO_NOTIFY_WEBHOOK_ENDPOINT_1=f"http://127.0.0.1:{port}/"
-    )
-    ran = subprocess.run(
-        [str(EXAMPLE / "run")],
-        cwd=os.sep,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=UP_SECONDS,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "5,605 bytes, 480 x 320 pixels" in ran.stdout
-    assert "bytes, 128 x 85 pixels" in ran.stdout
-    with pytest.raises(urllib.error.URLError):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=ANSWER_SECONDS)
-    listed = subprocess.run(
-        [str(ROOT / ".venv" / "bin" / "bucketcast"), "event", "ls", "images"],
-        env=alone.exported(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=ANSWER_SECONDS,
-    )
-    assert "arn:minio:sqs::1:webhook  s3:ObjectCreated:*          .jpg" in listed.stdout
 
 
 def test_a_thumbnail_stands_upright(

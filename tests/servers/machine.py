@@ -1,11 +1,21 @@
 """What a machine has for test servers: their programs and free ports."""
 
+import fcntl
 import json
 import os
 import random
 import shutil
 import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Lock
+from typing import Final
+
+FIRST_PORT: Final = 20_000
+RANGES: Final = 60
+RANGE_SIZE: Final = 200
 
 
 class MissingProgramError(Exception):
@@ -13,10 +23,6 @@ class MissingProgramError(Exception):
 
     def __init__(self, program: str) -> None:
         super().__init__(f"{program} is not on this machine: run tests/servers/install")
-
-
-_given: set[int] = set()
-"""Ports that this program has handed out; whoever asked may not listen there yet."""
 
 
 def find_program(name: str, *patterns: str) -> str:
@@ -47,27 +53,45 @@ def ports(folder: Path, *names: str) -> dict[str, int]:
         kept: dict[str, int] = json.loads(file.read_text())
         if kept.keys() == set(names):
             return kept
-    held: dict[str, socket.socket] = {}
-    try:
-        while len(held) < len(names):
-            trial = socket.socket()
-            port = random.randrange(20_000, 32_000)  # noqa: S311 no secret
-            try:
-                trial.bind(("127.0.0.1", port))
-            except OSError:
-                trial.close()
-                continue
-            if port in _given:
-                trial.close()
-                continue
-            _given.add(port)
-            held[names[len(held)]] = trial
-        chosen = {name: int(each.getsockname()[1]) for name, each in held.items()}
-    finally:
-        for each in held.values():
-            each.close()
+    with ExitStack() as bound:
+        chosen = {name: _bind_free_port(bound) for name in names}
     file.write_text(json.dumps(chosen))
     return chosen
+
+
+def _bind_free_port(bound: ExitStack) -> int:
+    """Bind a free port until `bound` is closed."""
+    while True:
+        with _one_at_a_time:
+            port = next(_candidates)
+        probe = bound.enter_context(socket.socket())
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return port
+
+
+def _ports_of_this_program() -> Iterator[int]:
+    """Yield ports that no other program of the tests takes while this one runs, each once.
+
+    Whoever asks for a port may not listen there yet, and a server that is down must find its own
+    free, so each program has ranges to itself, by locks that end with it.
+    """
+    for number in random.sample(range(RANGES), RANGES):
+        file = Path(tempfile.gettempdir(), f"bucketcast-ports-{os.getuid()}-{number}")
+        lock = os.open(file, os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        first = FIRST_PORT + number * RANGE_SIZE
+        yield from random.sample(range(first, first + RANGE_SIZE), RANGE_SIZE)
+
+
+_candidates: Final = _ports_of_this_program()
+_one_at_a_time: Final = Lock()
 
 
 def _numbers(text: str) -> list[str]:

@@ -36,15 +36,6 @@ def commands() -> list[str]:
 
 
 @pytest.fixture
-def alone(servers_folder: Path) -> Iterator[Local]:
-    """A local AWS with nothing in it."""
-    local = Local(servers_folder / "deploy-page")
-    local.start_emulator()
-    yield local
-    local.stop()
-
-
-@pytest.fixture
 def receiver(servers_folder: Path, tls: Tls) -> Iterator[WebhookServer]:
     server = start_or_fail("webhook", servers_folder / "deploy-page-webhook", tls)
     assert isinstance(server, WebhookServer)
@@ -60,6 +51,7 @@ def checkout(tmp_path: Path) -> Path:
 def test_each_command_does_what_the_page_says(
     alone: Local, receiver: WebhookServer, checkout: Path, tmp_path: Path
 ) -> None:
+    alone.start_emulator()
     settings = receiver.settings()
     environment = _environment(alone, tmp_path)
     s3 = boto3.client(

@@ -1,6 +1,5 @@
 """A target that is off keeps what waits, and is removed with it only where that is said."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,6 @@ from tests.e2e.system import Deployed
 GONE = "arn:minio:sqs::gone:webhook"
 KEPT = '[notify_webhook.kept]\nendpoint = "http://127.0.0.1:9/"\n'
 OFF = '[notify_webhook.gone]\nendpoint = "http://127.0.0.1:9/"\nenable = "off"\n'
-
-
-@pytest.fixture
-def alone(servers_folder: Path) -> Iterator[Local]:
-    """A local AWS with nothing in it."""
-    local = Local(servers_folder / "removal")
-    yield local
-    local.stop()
 
 
 def test_a_target_is_not_removed_while_something_waits_for_it(alone: Local, tmp_path: Path) -> None:
