@@ -14,8 +14,6 @@ import pytest
 from tests.conftest import start_or_fail
 from tests.e2e.deployment import BUCKETS, SNS_TOPIC, Consumers, Local, write_configuration
 from tests.e2e.system import System
-from tests.e2e.ten import Ten, all_running
-from tests.servers.machine import MissingProgramError
 from tests.servers.postgres import PostgresServer
 from tests.servers.redis import RedisServer
 from tests.servers.tls import Tls
@@ -81,16 +79,6 @@ def _all_of_them(session: pytest.Session) -> bool:
     """Whether every file here was run, so that what nothing used is a right too many."""
     files = set(Path(__file__).parent.glob("test_*.py"))
     return {item.path for item in session.items} >= files and not session.testsfailed
-
-
-@pytest.fixture(scope="session")
-def ten(servers_folder: Path, tls: Tls) -> Iterator[Ten]:
-    """A server of each kind, shared by the tests that deploy all ten."""
-    try:
-        with all_running(servers_folder / "ten", tls) as running:
-            yield running
-    except MissingProgramError as missing:
-        pytest.fail(str(missing), pytrace=False)
 
 
 @pytest.fixture

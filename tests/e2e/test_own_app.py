@@ -13,6 +13,7 @@ from tests.conftest import start_or_fail
 from tests.e2e import iam
 from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
+from tests.isolated import install, new_environment
 from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 
@@ -36,11 +37,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if "==" in line.partition(" ")[0]
     ]
     (folder / "constraints.txt").write_text("\n".join(pinned), encoding="utf-8")
-    _run([sys.executable, "-m", "venv", str(folder / "venv")], folder)
-    programs = folder / "venv" / "bin"
-    pip = ["install", "--quiet", "--constraint", str(folder / "constraints.txt")]
-    _run([str(programs / "python"), "-m", "pip", *pip, f"{wheel}[cdk]"], folder)
-    return programs
+    python = new_environment(folder / "venv")
+    install(python, "--constraint", str(folder / "constraints.txt"), f"{wheel}[cdk]")
+    return python.parent
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from tests.ran import Ran
 
 JOB_SECONDS = 600.0
 TO_MIRROR = ("--target", "arn:minio:sqs::mirror:postgresql")
-OBJECTS = 5_000
+OBJECTS = 1_500
+"""More than S3 lists in a page."""
 AT_ONCE = 8
 MANY = 20
 """Lowered, as all thresholds here: it is their comparison that is tried."""
@@ -53,7 +54,7 @@ def test_a_scan_tells_each_finding_once_and_again_when_it_is_worse(
 
     first = job(system, "scan", versioned, *limits)
     assert first.code == 0, first.err
-    assert told(system, versioned) == {
+    assert scanner_events(system, versioned) == {
         ("s3:Scanner:ManyVersions", "many/often.txt", MANY + 1),
         ("s3:Scanner:BigPrefix", "big/", MANY + 1),
     }
@@ -64,14 +65,13 @@ def test_a_scan_tells_each_finding_once_and_again_when_it_is_worse(
         system, "Bucketcast-scan"
     )
 
-    again = job(system, "scan", versioned, *limits)
-    assert (again.code, again.document["events"]) == (0, 0), again.err
-
+    # Only one of the two is worse: the other is not sent again.
     for number in range(3):
         system.put(versioned, "many/often.txt", b"y" * number)
     worse = job(system, "scan", versioned, *limits)
     assert (worse.code, worse.document["events"]) == (0, 1), worse.err
-    assert ("s3:Scanner:ManyVersions", "many/often.txt", MANY + 4) in told(system, versioned, 3)
+    event = ("s3:Scanner:ManyVersions", "many/often.txt", MANY + 4)
+    assert event in scanner_events(system, versioned, 3)
 
 
 def test_a_scan_of_a_broken_report_says_which_file_and_sends_nothing(system: System) -> None:
@@ -132,7 +132,7 @@ def test_a_new_mirror_is_backfilled_while_the_bucket_changes(
 
 
 def change(system: System, bucket: str, ended: Event) -> int:
-    """Put, overwrite and delete objects until told to end; how often."""
+    """Put, overwrite and delete objects until `ended` is set; return how often."""
     chance = random.Random(20261122)  # noqa: S311 - the same run every time
     count = 0
     while not ended.is_set():
@@ -148,7 +148,7 @@ def change(system: System, bucket: str, ended: Event) -> int:
 @pytest.mark.usefixtures("backfilled")
 def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded: str) -> None:
     there = arrivals.bucket(system, crowded, "")
-    damaged = sorted(there)[7::20][:DAMAGED]
+    damaged = sorted(there)[7::7][:DAMAGED]
     gone, altered, added = damaged[:40], damaged[40:80], [f"{path}.x" for path in damaged[80:]]
     with system.consumers.postgres.connect() as connection:
         connection.execute("delete from mirror where key = any(%s)", [gone])
@@ -180,7 +180,7 @@ def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded
     assert "ListObjectVersions" in calls_of(system, "Bucketcast-reconcile")
 
 
-def told(system: System, bucket: str, count: int = 2) -> set[tuple[str, str, int]]:
+def scanner_events(system: System, bucket: str, count: int = 2) -> set[tuple[str, str, int]]:
     """Wait for so many events of the bucket at the webhook: name, key and what its size says."""
 
     def look() -> list[Any]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
@@ -91,6 +92,7 @@ def test_within_the_cooldown_nothing_is_told_again(spark: SparkSession) -> None:
     assert states(judged) == {"lately": "same", "long_ago": "worse"}
 
 
+@pytest.mark.one_spark
 def test_a_story_of_scans(spark: SparkSession) -> None:
     past = before(
         spark,

@@ -203,6 +203,7 @@ def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage, ru
     assert stage.scan(**large)["events"] == 0
 
 
+@pytest.mark.one_spark
 def test_without_sizes_what_was_told_of_them_stays(stage: Stage) -> None:
     large = {"alert_versions_size": "4"}
     stage.keys = {"large": 4}

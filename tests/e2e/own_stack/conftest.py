@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.deployment import Local
+from tests.e2e.ten import Ten, all_running
+from tests.servers.machine import MissingProgramError
+from tests.servers.tls import Tls
 
 
 @pytest.fixture
@@ -14,3 +17,13 @@ def alone(servers_folder: Path, request: pytest.FixtureRequest) -> Iterator[Loca
     local = Local(servers_folder / request.path.stem)
     yield local
     local.stop()
+
+
+@pytest.fixture(scope="session")
+def ten(servers_folder: Path, tls: Tls) -> Iterator[Ten]:
+    """A server of each kind, shared by the tests that deploy all ten."""
+    try:
+        with all_running(servers_folder / "ten", tls) as running:
+            yield running
+    except MissingProgramError as missing:
+        pytest.fail(str(missing), pytrace=False)
