@@ -8,7 +8,7 @@ from bucketcast.doctor import Finding, not_checked
 CHECK = "bucket"
 
 
-class Wiring(NamedTuple):
+class Connection(NamedTuple):
     """How a bucket is connected.
 
     `via` is "" if it is not, `deployed` the transport of the configuration, "" if a deploy does not
@@ -25,7 +25,7 @@ class Wiring(NamedTuple):
     both: str = ""
 
 
-def bucket(seen: Wiring, event_rules: Mapping[str, str]) -> Finding | None:
+def bucket(seen: Connection, event_rules: Mapping[str, str]) -> Finding | None:
     """Check one bucket; None for one that has nothing to do with this deployment.
 
     `event_rules` are EventBridge's rules that write to the ingress queue: their states by bucket.
@@ -42,7 +42,7 @@ def bucket(seen: Wiring, event_rules: Mapping[str, str]) -> Finding | None:
     return Finding(CHECK, name, "ok", f"connected via {seen.via}")
 
 
-def _missing(seen: Wiring) -> Finding:
+def _missing(seen: Connection) -> Finding:
     name = seen.bucket
     return Finding(
         CHECK,
@@ -54,7 +54,7 @@ def _missing(seen: Wiring) -> Finding:
     )
 
 
-def _unconnected(seen: Wiring) -> Finding | None:
+def _unconnected(seen: Connection) -> Finding | None:
     name = seen.bucket
     if seen.why and "attach again" not in seen.why:
         return not_checked(CHECK, name, seen.why)
@@ -67,7 +67,7 @@ def _unconnected(seen: Wiring) -> Finding | None:
     return Finding(CHECK, name, "warn", found, hint, _attach(seen))
 
 
-def _disconnected(seen: Wiring) -> Finding:
+def _disconnected(seen: Connection) -> Finding:
     found = "its notifications have no entry to the ingress queue"
     if seen.deployed == "eventbridge":
         found = "S3 does not send its events to EventBridge"
@@ -82,7 +82,7 @@ def _disconnected(seen: Wiring) -> Finding:
     )
 
 
-def _without_rule(seen: Wiring, state: str) -> Finding:
+def _without_rule(seen: Connection, state: str) -> Finding:
     if state:
         found = f"its EventBridge rule is {state.lower()}: no event arrives"
         return Finding(
@@ -98,6 +98,6 @@ def _without_rule(seen: Wiring, state: str) -> Finding:
     return Finding(CHECK, seen.bucket, "error", found, hint, _attach(seen))
 
 
-def _attach(seen: Wiring) -> str:
+def _attach(seen: Connection) -> str:
     via = seen.deployed or seen.via or "sqs"
     return f"bucketcast attach {seen.bucket} --via {via}"

@@ -10,7 +10,7 @@ from bucketcast.aws.doctor import at_once
 from bucketcast.aws.rules import Rules
 from bucketcast.doctor import Finding
 from bucketcast.doctor import buckets as checks
-from bucketcast.doctor.buckets import Wiring
+from bucketcast.doctor.buckets import Connection
 
 
 def findings(there: Deployed, aws: Aws) -> list[Finding]:
@@ -25,12 +25,14 @@ def findings(there: Deployed, aws: Aws) -> list[Finding]:
     def one(bucket: str) -> Iterator[Finding]:
         deployed = there.buckets.get(bucket, "")
         if bucket not in existing:
-            wiring = Wiring(bucket, "", deployed, missing=True)
+            connection = Connection(bucket, "", deployed, missing=True)
         else:
             seen = attachments.look(bucket)
             both = "two transports are in use: events arrive twice" if seen.both else ""
-            wiring = Wiring(bucket, seen.via, deployed, seen.why, rules=bucket in ruled, both=both)
-        found = checks.bucket(wiring, states)
+            connection = Connection(
+                bucket, seen.via, deployed, seen.why, rules=bucket in ruled, both=both
+            )
+        found = checks.bucket(connection, states)
         if found:
             yield found
 

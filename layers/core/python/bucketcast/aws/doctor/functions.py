@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from bucketcast.aws import deployed
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
-from bucketcast.aws.doctor import arn_beside, at_once, unless_unread
+from bucketcast.aws.doctor import arn_beside, at_once, unless_missing, unless_unread
 from bucketcast.aws.doctor.queues import ingress_arn
 from bucketcast.config.model import secret_names
-from bucketcast.doctor import Finding, mapping, roles, secrets
-from bucketcast.doctor.roles import Need
+from bucketcast.doctor import Finding
+from bucketcast.doctor import functions as checks
+from bucketcast.doctor.functions import Need
 
 _MISSING = "ResourceNotFoundException"
 
@@ -40,21 +41,21 @@ def findings(there: Deployed, aws: Aws) -> list[Finding]:
     _ = aws.mappings, aws.iam, aws.secretsmanager  # see queues.findings
 
     def one(function: _Function) -> Iterator[Finding]:
-        found = _or_none(
-            lambda: aws.mappings.get_function_configuration(FunctionName=function.name)
+        found: Any = unless_missing(
+            lambda: aws.mappings.get_function_configuration(FunctionName=function.name), _MISSING
         )
-        yield mapping.function(function.subject, function.name, found)
+        yield checks.function(function.subject, function.name, found)
         if found is None:
             return
         yield from unless_unread("mapping", function.subject, _mapping(function, aws))
         names = sorted(secret_names(_settings(function, found).values()))
-        described = {name: _secret(name, aws) for name in names}
+        described = {name: _described(name, aws) for name in names}
         for name, description in described.items():
-            yield secrets.secret(function.subject, name, description)
+            yield checks.secret(function.subject, name, description)
         arns = [each["ARN"] for each in described.values() if each]
         needs = _needs(function, there, base, arns)
         look = _role(function.subject, str(found["Role"]), needs, aws)
-        yield from unless_unread(roles.CHECK, function.subject, look)
+        yield from unless_unread("role", function.subject, look)
 
     orphans = [_orphan(target) for target in there.targets if not target.function]
     return orphans + at_once(lambda each: unless_unread("function", each.subject, one(each)), own)
@@ -78,7 +79,7 @@ def _mapping(function: _Function, aws: Aws) -> Iterator[Finding]:
         found: Any = aws.mappings.list_event_source_mappings(
             FunctionName=function.name, EventSourceArn=function.queue
         )["EventSourceMappings"]
-    yield mapping.mapping(function.subject, function.name, function.queue, found)
+    yield checks.mapping(function.subject, function.name, function.queue, found)
 
 
 def _settings(function: _Function, found: Mapping[str, Any]) -> Mapping[str, str]:
@@ -90,15 +91,15 @@ def _needs(function: _Function, there: Deployed, base: str, secret_arns: list[st
     if function.target is None:
         queues = [arn_beside(base, target.queue) for target in there.targets]
         return [
-            Need(roles.READ_QUEUE, function.queue),
-            Need(roles.READ_RULES, _table(base, there.rules_table)),
-            *(Need(roles.WRITE_QUEUE, queue) for queue in queues),
+            Need(checks.READ_QUEUE, function.queue),
+            Need(checks.READ_RULES, _table(base, there.rules_table)),
+            *(Need(checks.WRITE_QUEUE, queue) for queue in queues),
         ]
     dead = arn_beside(base, function.target.dead)
     return [
-        Need((*roles.READ_QUEUE, *roles.WRITE_QUEUE), function.queue),
-        Need(roles.WRITE_QUEUE, dead),
-        *(Need(roles.READ_SECRET, arn) for arn in secret_arns),
+        Need((*checks.READ_QUEUE, *checks.WRITE_QUEUE), function.queue),
+        Need(checks.WRITE_QUEUE, dead),
+        *(Need(checks.READ_SECRET, arn) for arn in secret_arns),
     ]
 
 
@@ -106,6 +107,10 @@ def _table(queue: str, name: str) -> str:
     """Return the ARN of a table, from that of a queue of the same account and region."""
     partition, _, region, account = queue.split(":")[1:5]
     return f"arn:{partition}:dynamodb:{region}:{account}:table/{name}"
+
+
+def _described(secret: str, aws: Aws) -> Any:
+    return unless_missing(lambda: aws.secretsmanager.describe_secret(SecretId=secret), _MISSING)
 
 
 def _role(subject: str, role: str, needs: list[Need], aws: Aws) -> Iterator[Finding]:
@@ -120,20 +125,4 @@ def _role(subject: str, role: str, needs: list[Need], aws: Aws) -> Iterator[Find
         denied = [each["EvalActionName"] for each in found if each["EvalDecision"] != "allowed"]
         if denied:
             lacking.append(Need(tuple(denied), need.resource))
-    yield roles.role(subject, role.rpartition("/")[2], lacking)
-
-
-def _secret(name: str, aws: Aws) -> Mapping[str, Any] | None:
-    return _or_none(lambda: aws.secretsmanager.describe_secret(SecretId=name))
-
-
-def _or_none(call: Any) -> Mapping[str, Any] | None:
-    """Return AWS's answer, None where it does not know the resource."""
-    try:
-        with aws_errors():
-            found: Mapping[str, Any] = call()
-    except AwsError as error:
-        if error.code == _MISSING:
-            return None
-        raise
-    return found
+    yield checks.role(subject, role.rpartition("/")[2], lacking)

@@ -6,19 +6,19 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from bucketcast.attach import notifications
-from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from bucketcast.aws.attach.ingress import Ingress
+from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed
-from bucketcast.aws.doctor import arn_beside, at_once, unless_unread
+from bucketcast.aws.doctor import arn_beside, at_once, unless_missing, unless_unread
 from bucketcast.doctor import Finding
 from bucketcast.doctor import clock as clocks
 from bucketcast.doctor import queues as checks
-from bucketcast.queues import queue_names
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
 _S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
-_MISSING = "AWS.SimpleQueueService.NonExistentQueue"
+_MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 _READ: "list[QueueAttributeNameType]" = [
     "QueueArn",
     "Policy",
@@ -41,10 +41,9 @@ def clock(there: Deployed, aws: Aws) -> Iterator[Finding]:
 def findings(there: Deployed, aws: Aws) -> list[Finding]:
     """Check each target's queues, the ingress queue, and who may write to it."""
     base = ingress_arn(there, aws)
+    ingress = Ingress(base, "")
     _ = aws.sqs  # making a client is not safe among threads, using one is
-    name = base.rpartition(":")[2]
-    dead = queue_names(name, fifo=False)[1]
-    ingress_dead = f"{there.ingress_queue.rpartition('/')[0]}/{dead}"
+    ingress_dead = f"{there.ingress_queue.rpartition('/')[0]}/{ingress.dead.rpartition(':')[2]}"
     pairs = [("ingress", there.ingress_queue, ingress_dead)]
     pairs += [(target.arn, target.queue, target.dead) for target in there.targets]
     wanted = [
@@ -53,19 +52,17 @@ def findings(there: Deployed, aws: Aws) -> list[Finding]:
         for url in (queue, dead_url)
     ]
 
+    def checked(subject: str, url: str, dead: str) -> Iterator[Finding]:
+        found = _attributes(url, aws)
+        yield from checks.queue(subject, arn_beside(base, url), dead, found, there.kms_key)
+
     def one(item: tuple[str, str, str]) -> Iterator[Finding]:
-        subject, url, dead = item
-        look = (
-            finding
-            for found in (_attributes(url, aws),)
-            for finding in checks.queue(subject, arn_beside(base, url), dead, found, there.kms_key)
-        )
-        return unless_unread("queue", subject, look)
+        return unless_unread("queue", item[0], checked(*item))
 
     return [
         *at_once(one, wanted),
-        *unless_unread(checks.POLICY, "ingress", _policy(base, there, aws)),
-        *unless_unread(checks.KEY_POLICY, "ingress", _key_policy(base, there, aws)),
+        *unless_unread(checks.POLICY, "ingress", _policy(ingress, there, aws)),
+        *unless_unread(checks.KEY_POLICY, "ingress", _key_policy(ingress, there, aws)),
     ]
 
 
@@ -77,53 +74,40 @@ def ingress_arn(there: Deployed, aws: Aws) -> str:
     return f"arn:{partition}:sqs:{region}:{account}:{name}"
 
 
-def _policy(queue: str, there: Deployed, aws: Aws) -> Iterator[Finding]:
+def _policy(ingress: Ingress, there: Deployed, aws: Aws) -> Iterator[Finding]:
     found = _attributes(there.ingress_queue, aws)
     if found is None:
         return
     conditions: dict[str, dict[str, Any]] = {
         _S3: {
-            "StringEquals": {"aws:SourceAccount": queue.split(":")[4]},
-            "ArnLike": {"aws:SourceArn": f"{_buckets(queue)}*"},
+            "StringEquals": {"aws:SourceAccount": ingress.account},
+            "ArnLike": {"aws:SourceArn": ingress.bucket("*")},
         },
-        _EVENTS: {"ArnLike": {"aws:SourceArn": f"{_rules(queue)}{there.stack}-*"}},
+        _EVENTS: {"ArnLike": {"aws:SourceArn": ingress.rule(f"{there.stack}-*")}},
     }
     policy = found.get("Policy", "")
-    for service, source in _sources(queue, there):
-        yield checks.policy(queue, policy, service, source, conditions[service])
+    for service, source in _sources(ingress, there):
+        yield checks.policy(ingress.queue, policy, service, source, conditions[service])
 
 
-def _key_policy(queue: str, there: Deployed, aws: Aws) -> Iterator[Finding]:
+def _key_policy(ingress: Ingress, there: Deployed, aws: Aws) -> Iterator[Finding]:
     if not there.kms_key:
         return
     with aws_errors():
         found = aws.kms.get_key_policy(KeyId=there.kms_key, PolicyName="default")
-    for service, source in _sources(queue, there):
+    for service, source in _sources(ingress, there):
         yield checks.key_policy(there.kms_key, found["Policy"], service, source)
 
 
-def _sources(queue: str, there: Deployed) -> Iterator[tuple[str, str]]:
+def _sources(ingress: Ingress, there: Deployed) -> Iterator[tuple[str, str]]:
     """Yield who writes to the ingress queue: a service, and a source on whose behalf it does."""
-    yield _S3, f"{_buckets(queue)}any"
-    yield _EVENTS, _rules(queue) + notifications.rule_name(there.stack, "any")
-
-
-def _buckets(queue: str) -> str:
-    return f"arn:{queue.split(':')[1]}:s3:::"
-
-
-def _rules(queue: str) -> str:
-    _, partition, _, region, account, _ = queue.split(":")
-    return f"arn:{partition}:events:{region}:{account}:rule/"
+    yield _S3, ingress.bucket("any")
+    yield _EVENTS, ingress.rule(notifications.rule_name(there.stack, "any"))
 
 
 def _attributes(url: str, aws: Aws) -> Mapping[str, str] | None:
     """Return a queue's attributes, None for one that does not exist."""
-    try:
-        with aws_errors():
-            found = aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_READ)
-    except AwsError as error:
-        if error.code in (_MISSING, "QueueDoesNotExist"):
-            return None
-        raise
-    return {str(name): text for name, text in found["Attributes"].items()}
+    found = unless_missing(
+        lambda: aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_READ), *_MISSING
+    )
+    return {str(name): text for name, text in found["Attributes"].items()} if found else None

@@ -1,12 +1,23 @@
-"""Functions, and the event source mappings that bring them their queues' messages."""
+"""Functions: the event source mappings that bring them messages, their roles and secrets."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bucketcast.doctor import BY_HAND, Finding
 
 _WORKS = ("Enabled", "Enabling", "Creating", "Updating")
 _REPORTS = "ReportBatchItemFailures"
+READ_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
+WRITE_QUEUE = ("sqs:SendMessage",)
+READ_SECRET = ("secretsmanager:GetSecretValue",)
+READ_RULES = ("dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+
+
+class Need(NamedTuple):
+    """Actions that a function needs on one resource."""
+
+    actions: tuple[str, ...]
+    resource: str
 
 
 def function(subject: str, name: str, found: Mapping[str, Any] | None) -> Finding:
@@ -60,3 +71,47 @@ def mapping(subject: str, name: str, queue: str, found: Sequence[Mapping[str, An
                 f"--function-response-types {_REPORTS}",
             )
     return Finding("mapping", subject, "ok", str(working[0]["State"]).lower())
+
+
+def role(subject: str, name: str, lacking: Sequence[Need]) -> Finding:
+    """Check what a role lacks, as IAM evaluates it."""
+    if not lacking:
+        return Finding("role", subject, "ok", name)
+    said = "; ".join(
+        f"{', '.join(each.actions)} on {each.resource.rpartition(':')[2]}" for each in lacking
+    )
+    return Finding(
+        "role",
+        subject,
+        "error",
+        f"the role {name} may not do {said}",
+        "the stack grants it: undo what was changed by hand (`aws cloudformation "
+        "detect-stack-drift` finds it); a permissions boundary or a policy of the organization may "
+        "deny it too",
+    )
+
+
+def secret(subject: str, name: str, found: Mapping[str, Any] | None) -> Finding:
+    """Check a secret by its description, None if there is none of this name.
+
+    Its value is not read here: the function does that.
+    """
+    if found is None:
+        return Finding(
+            "secret",
+            subject,
+            "error",
+            f"the secret '{name}' does not exist",
+            "create it from a file that holds its value; events then go at once",
+            f"aws secretsmanager create-secret --name {name} --secret-string file://SECRET",
+        )
+    if found.get("DeletedDate"):
+        return Finding(
+            "secret",
+            subject,
+            "error",
+            f"the secret '{name}' is deleted, and can be restored until its recovery window ends",
+            "restore it",
+            f"aws secretsmanager restore-secret --secret-id {name}",
+        )
+    return Finding("secret", subject, "ok", name)
