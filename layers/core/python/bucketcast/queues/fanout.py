@@ -15,7 +15,7 @@ from bucketcast.listeners import is_listener
 from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.queues.measured import Queued, measure
-from bucketcast.queues.overflow import Limits, Overflow, Unlimited
+from bucketcast.queues.overflow import Limits, Overflow
 from bucketcast.telemetry import logger
 from bucketcast.topics.model import is_pull, is_topic, pull_arn, topic_of_pull
 
@@ -56,7 +56,7 @@ class Fanout:
         self._deployed = deployed
         self._runtime_queue = runtime_queue
         self._listener_queue = listener_queue
-        self.overflow = Overflow(limits or Unlimited())
+        self.overflow = Overflow(limits)
         self._skipped: Counter[str] = Counter()
         self._queued: dict[str, Queued] = {}
 
@@ -123,7 +123,7 @@ class Fanout:
         return skipped
 
     def take_queued(self) -> Mapping[str, Queued]:
-        """How much queues of topics were sent since this was asked last, by the queues' names."""
+        """Return what was sent to queues of topics since the last call, by the queues' names."""
         queued, self._queued = self._queued, {}
         return queued
 

@@ -7,33 +7,24 @@ attributes; a dead letter keeps when its event arrived.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from bucketcast.ingest import Incoming, TargetBatch, Unsent
 from bucketcast.ingest.ingester import Dead
 from bucketcast.queues import Outgoing, Queue, dead_letter
+from bucketcast.queues.consumer import ConsumerQueue
 from bucketcast.queues.fanout import Fanout
-from bucketcast.queues.heartbeat import Heartbeat
-from bucketcast.telemetry import logger
 
 _PREFIX = "bucketcast-"
 """What SNS hands on of its publishers' attributes is called otherwise."""
 _NUMBERS = ("since", "tries", "created")
 
 
-class Ingress:
-    """Implements `ingest.Publisher`.
-
-    If SQS does not answer, nothing changes: the message becomes visible again. `heartbeats` is the
-    own queue with a client of short timeouts.
-    """
+class Ingress(ConsumerQueue):
+    """Implements `ingest.Publisher`."""
 
     def __init__(
         self, own: Queue, dead: Queue, fanout: Fanout, heartbeats: Queue | None = None
     ) -> None:
-        self._own = own
-        self._heartbeats = heartbeats or own
-        self._dead = dead
+        super().__init__(own, dead, heartbeats)
         self._fanout = fanout
 
     def send(self, arn: str, batch: TargetBatch) -> Sequence[Unsent]:
@@ -50,23 +41,6 @@ class Ingress:
 
     def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
         return self._try(self._dead, [_dead_letter(one) for one in dead])
-
-    def postpone(self, pauses: dict[str, int]) -> None:
-        try:
-            self._own.postpone(pauses)
-        except (BotoCoreError, ClientError) as error:
-            logger.warning("retries come at the queue's own pace", reason=str(error))
-
-    def heartbeat(self, seconds: Mapping[str, int]) -> Heartbeat:
-        return Heartbeat(self._heartbeats, seconds)
-
-    @staticmethod
-    def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:
-        try:
-            return set(queue.send(messages))
-        except (BotoCoreError, ClientError) as error:
-            logger.error("SQS did not take messages", queue=queue.url, reason=str(error))
-            return set(range(len(messages)))
 
 
 def incoming(record: Mapping[str, Any]) -> Incoming:

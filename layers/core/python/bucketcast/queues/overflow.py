@@ -23,19 +23,6 @@ class Limits(Protocol):
     def sent(self, arn: str, number: int) -> None: ...
 
 
-class Unlimited:
-    """No target has a limit."""
-
-    def limits(self, _: str) -> bool:
-        return False
-
-    def room(self, _: str, number: int) -> int:
-        return number
-
-    def sent(self, arn: str, number: int) -> None:
-        """Forget it."""
-
-
 class Came(NamedTuple):
     """Events that came for a target in one hour, and how many of them were discarded."""
 
@@ -46,17 +33,19 @@ class Came(NamedTuple):
 class Overflow:
     """Discards what is too much, and counts what it saw, by target and hour since 1970."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits | None) -> None:
         self._limits = limits
         self._came: dict[str, dict[int, Came]] = {}
         self._discarded: dict[str, list[Event]] = {}
 
     def counts(self, arn: str) -> bool:
         """Return whether a target has a limit, so that its events are counted here."""
-        return self._limits.limits(arn)
+        return self._limits is not None and self._limits.limits(arn)
 
     def fitting(self, arn: str, batch: TargetBatch) -> TargetBatch:
         """Return the part of a batch that the target's queue takes; discard the rest."""
+        if self._limits is None:
+            return batch
         room = self._limits.room(arn, len(batch.deliveries))
         if len(batch.deliveries) <= room:
             return batch
@@ -67,7 +56,9 @@ class Overflow:
 
     def sent(self, arn: str, deliveries: Iterable[Delivery]) -> None:
         """Count what a limited target's queue took."""
-        self._limits.sent(arn, self._add(arn, deliveries, Came(1)))
+        number = self._add(arn, deliveries, Came(1))
+        if self._limits:
+            self._limits.sent(arn, number)
 
     def take(self) -> tuple[Mapping[str, Mapping[int, Came]], Mapping[str, list[Event]]]:
         """Return what came since the last call, and the discarded events, by target."""

@@ -1,35 +1,27 @@
 """A target's queue and its dead-letter queue, as dispatch uses them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from uuid import uuid4
 
 import msgspec
-from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
 from bucketcast.delivery.envelope import Envelope, TooLarge, pack
 from bucketcast.dispatch import Dead, Message, Requeue
 from bucketcast.queues import REASON_LENGTH, Outgoing, Queue, dead_letter, escaped, legal_text
-from bucketcast.queues.heartbeat import Heartbeat
-from bucketcast.telemetry import logger
+from bucketcast.queues.consumer import ConsumerQueue
 
 LONGEST_DELAY = 900
 
 
-class TargetQueue:
-    """Implements `dispatch.QueueActions`.
-
-    If SQS does not answer, nothing changes: the message becomes visible again. `heartbeats` is the
-    own queue with a client of short timeouts.
-    """
+class TargetQueue(ConsumerQueue):
+    """Implements `dispatch.QueueActions`."""
 
     def __init__(
         self, target: str, own: Queue, dead: Queue, *, fifo: bool, heartbeats: Queue | None = None
     ) -> None:
+        super().__init__(own, dead, heartbeats)
         self._target = target
-        self._own = own
-        self._heartbeats = heartbeats or own
-        self._dead = dead
         self._fifo = fifo
 
     def dead_letter(self, dead: Sequence[Dead]) -> set[int]:
@@ -67,15 +59,6 @@ class TargetQueue:
         # A reason in it may be what a server said, with characters that SQS does not take.
         return self._try(self._own, [Outgoing(escaped(body), delay=wait) for body in bodies])
 
-    def heartbeat(self, seconds: Mapping[str, int]) -> Heartbeat:
-        return Heartbeat(self._heartbeats, seconds)
-
-    def postpone(self, pauses: dict[str, int]) -> None:
-        try:
-            self._own.postpone(pauses)
-        except (BotoCoreError, ClientError) as error:
-            logger.warning("retries come at the queue's own pace", reason=str(error))
-
     def _dead_letter(self, body: str, reason: str, **about: str) -> Outgoing:
         letter = dead_letter(body, reason, target=self._target, **about)
         if not self._fifo:
@@ -85,15 +68,6 @@ class TargetQueue:
         # they are gone.
         token = uuid4().hex
         return letter._replace(group=token, token=token)
-
-    @staticmethod
-    def _try(queue: Queue, messages: Sequence[Outgoing]) -> set[int]:
-        try:
-            failed = queue.send(messages)
-        except (BotoCoreError, ClientError) as error:
-            logger.error("SQS did not take messages", queue=queue.url, reason=str(error))
-            return set(range(len(messages)))
-        return set(failed)
 
 
 def _legal(reason: str) -> str:
