@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bucketcast.attach import notifications
+from bucketcast.attach.notifications import Part
 
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
 OURS = "Bucketcast-ingress"
@@ -28,7 +29,7 @@ RESTORED = {
 
 def test_entry_joins_those_of_others() -> None:
     before = {"TopicConfigurations": [RESTORED], "EventBridgeConfiguration": {}}
-    after = notifications.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
+    after = notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectCreated:*"]))
     assert after == {
         "TopicConfigurations": [RESTORED],
         "QueueConfigurations": [
@@ -62,7 +63,7 @@ def test_attaching_again_replaces_the_entry() -> None:
 def test_an_event_of_somebody_else_is_refused_by_name(theirs: str, ours: str) -> None:
     before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
     with pytest.raises(notifications.Overlap) as caught:
-        notifications.attach(before, OURS, QUEUE, [ours])
+        notifications.attach(before, OURS, QUEUE, Part([ours]))
     for part in ("'thumbs'", "function:thumbs", "prefix 'in/'", ours, 'via = "eventbridge"'):
         assert part in str(caught.value)
 
@@ -77,7 +78,7 @@ def test_an_event_of_somebody_else_is_refused_by_name(theirs: str, ours: str) ->
 )
 def test_other_events_are_no_overlap(theirs: str, ours: str) -> None:
     before = {"LambdaFunctionConfigurations": [{**THUMBS, "Events": [theirs]}]}
-    assert notifications.attach(before, OURS, QUEUE, [ours])["QueueConfigurations"]
+    assert notifications.attach(before, OURS, QUEUE, Part([ours]))["QueueConfigurations"]
 
 
 def test_every_event_of_s3_overlaps_with_anything() -> None:
@@ -114,7 +115,7 @@ def test_attach_then_detach_leaves_what_others_wrote(ids: list[str], *, switched
         OURS,
     )
     untouched = copy.deepcopy(before)
-    attached = notifications.attach(before, OURS, QUEUE, ["s3:ObjectCreated:*"])
+    attached = notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectCreated:*"]))
     assert before == untouched
     assert notifications.detach(attached, OURS) == before
 
@@ -187,9 +188,9 @@ def test_entries_overlap_where_a_key_may_be_of_both(
     meet: bool,  # noqa: FBT001
 ) -> None:
     """As S3 judges two filters with events in common."""
-    before = notifications.attach({}, "theirs", QUEUE, ["s3:ObjectCreated:*"], *theirs)
+    before = notifications.attach({}, "theirs", QUEUE, Part(["s3:ObjectCreated:*"], *theirs))
     try:
-        notifications.attach(before, OURS, QUEUE, ["s3:ObjectCreated:Put"], *ours)
+        notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectCreated:Put"], *ours))
     except notifications.Overlap:
         assert meet
     else:

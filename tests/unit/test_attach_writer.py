@@ -10,6 +10,7 @@ from moto import mock_aws
 from moto.s3.notifications import S3NotificationEvent
 
 from bucketcast.attach import notifications
+from bucketcast.attach.notifications import Part
 from bucketcast.aws import propagation
 from bucketcast.aws.attach.cutover import Cutover, Cutovers
 from bucketcast.aws.attach.deployed_bucket import DeployedBucket
@@ -77,7 +78,7 @@ def writer(s3: Any) -> NotificationWriter:
 
 
 def attach(document: notifications.Document) -> dict[str, Any]:
-    return notifications.attach(document, OURS, QUEUE, CREATED)
+    return notifications.attach(document, OURS, QUEUE, Part(CREATED))
 
 
 def deploy(s3: Any) -> None:

@@ -140,7 +140,7 @@ def test_one_that_is_released_meanwhile_is_taken_over_at_once(gateway: Gateway) 
         if gateway.clock.now - began < 2 * seconds:
             process.release(one)
 
-    other._sleep = sleep
+    other.sleep = sleep
     other.renew(30)
     assert other.take(ASKED).id == one.id
     assert gateway.clock.now - began < LEASE_SECONDS

@@ -173,5 +173,5 @@ def test_reasons_that_differ_in_numbers_are_one_group_and_groups_are_bounded() -
 
 def test_a_grave_that_queues_make_is_read() -> None:
     grave = dead_letter(body("a"), "no", target="arn:minio:sqs::primary:webhook", error="Rejected")
-    one = Letter("m", "r", grave.body, NOW, 1, grave.attributes)
+    one = Letter("m", "r", grave.body, NOW, 1, grave.attributes or {})
     assert (one.reason, one.attribute("target")) == ("no", "arn:minio:sqs::primary:webhook")

@@ -87,13 +87,6 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Lease(msgspec.Struct, frozen=True):
-    """Until when (Unix ms) a process surely holds its listeners."""
-
-    holder: str
-    until: int
-
-
 class Seen(msgspec.Struct, frozen=True):
     """All listeners and leases of one moment, and their change number, 0 before the first."""
 
@@ -113,7 +106,7 @@ class Seen(msgspec.Struct, frozen=True):
         return not one.holder or self.leases.get(one.holder, 0) < now
 
     def alive(self, now: int) -> list[Listener]:
-        """Those that get events."""
+        """Return the listeners that get events."""
         return [one for one in self.listeners if self.ends(one) > now]
 
     def refusal(self, user: str, now: int) -> str:

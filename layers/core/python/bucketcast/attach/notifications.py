@@ -65,24 +65,19 @@ WHOLE: Final = Part()
 """All events of all keys."""
 
 
-def attach(
-    document: Document,
-    entry_id: str,
-    queue_arn: str,
-    events: Sequence[str] = EVENTS,
-    prefix: str = "",
-    suffix: str = "",
-) -> dict[str, Any]:
-    """Let the bucket's `events`, of such keys, go to a queue; replaces what has the same `Id`.
+def attach(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> dict[str, Any]:
+    """Let a part of the bucket's events go to a queue; replace the entry with the same `Id`.
 
     Raises:
         Overlap: an entry of somebody else takes one of the events, which S3 would refuse.
     """
     merged = detach(document, entry_id)
     for destination, other in _entries(merged):
-        if not _share_keys(other, prefix, suffix):
+        if not _share_keys(other, part.prefix, part.suffix):
             continue
-        taken = [event for event in events if any(_meet(event, its) for its in other["Events"])]
+        taken = [
+            event for event in part.events if any(_meet(event, its) for its in other["Events"])
+        ]
         if taken:
             raise Overlap(
                 f"the notification entry '{other.get('Id', '')}' to {destination}{_filter(other)} "
@@ -90,7 +85,7 @@ def attach(
                 "Remove that entry, attach the rest with --event, --prefix or --suffix, or use "
                 'via = "eventbridge" (--via eventbridge) for this bucket'
             )
-    ours = {"Id": entry_id, "QueueArn": queue_arn, **_entry_of(Part(events, prefix, suffix))}
+    ours = {"Id": entry_id, "QueueArn": queue_arn, **_entry_of(part)}
     merged["QueueConfigurations"] = [*merged.get("QueueConfigurations", []), ours]
     return merged
 
@@ -121,16 +116,11 @@ def to_eventbridge(document: Document) -> dict[str, Any]:
 
 
 def entry_id(stack: str) -> str:
-    """By what our entry in a bucket's document is known."""
+    """Return the `Id` of our entry in a bucket's document."""
     return f"{stack}-ingress"
 
 
-def is_attached(
-    document: Document,
-    entry_id: str,
-    queue_arn: str,
-    part: Part = WHOLE,
-) -> bool:
+def is_attached(document: Document, entry_id: str, queue_arn: str, part: Part = WHOLE) -> bool:
     """Return whether our entry is there, for this part of the events and to this queue."""
     wanted = _entry_of(part)
     return any(
@@ -166,7 +156,7 @@ def others(document: Document, entry_id: str) -> list[str]:
 
 
 def lost(before: Document, after: Document, but: str = "") -> list[str]:
-    """What stood in the first document and does not in the second, `but` for the entry so called.
+    """Return the entries of the first document that the second lacks, except the one named `but`.
 
     S3 may give entries in another order.
     """
@@ -222,7 +212,7 @@ def rule_name(stack: str, bucket: str) -> str:
 
 
 def within_rule_name(prefix: str, bucket: str) -> str:
-    """A rule's name that begins so; where the bucket's does not fit, a digest stands for it."""
+    """Return a rule's name with this prefix; a digest replaces a bucket that does not fit."""
     name = prefix + bucket
     if len(name) <= _RULE_NAME:
         return name

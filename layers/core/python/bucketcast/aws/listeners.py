@@ -8,6 +8,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,7 +23,6 @@ from bucketcast.listeners import (
     RETENTION_SECONDS,
     TOLD_SECONDS,
     EventsLostError,
-    Lease,
     Listener,
     ListenFilter,
     Seen,
@@ -46,10 +46,6 @@ _NO_QUEUE: Final = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExis
 _listener = msgspec.json.Decoder(Listener)
 
 
-class LostListenerError(Exception):
-    """Another process changed the listener meanwhile."""
-
-
 class Table:
     """The rows; all reads are consistent."""
 
@@ -69,9 +65,9 @@ class Table:
                 listeners.append(_listener.decode(item["text"]["S"]))
         return Seen(version, tuple(listeners), leases)
 
-    def renew(self, lease: Lease) -> None:
-        """Extend a process' lease."""
-        self._items.put(_LEASE + lease.holder, {"until": {"N": str(lease.until)}})
+    def renew(self, holder: str, until: int) -> None:
+        """Extend a process' lease until then (Unix ms)."""
+        self._items.put(_LEASE + holder, {"until": {"N": str(until)}})
 
     def forget(self, holder: str) -> None:
         """Delete a lease without listeners."""
@@ -83,11 +79,10 @@ class Table:
         seen = {":seen": {"N": str(version)}} if version else {}
         return self._written(self._put(one), self._count(seen, ConditionExpression=unchanged))
 
-    def change(self, before: Listener, after: Listener | None) -> None:
+    def change(self, before: Listener, after: Listener | None) -> bool:
         """Replace `before` by `after` (None: nothing), and increment the change number.
 
-        Raises:
-            LostListenerError: another process changed it.
+        Return whether it did: another process may have changed the listener meanwhile.
         """
         condition: Any = {
             "ConditionExpression": "mark = :mark",
@@ -99,11 +94,11 @@ class Table:
             changed = self._items.delete_part(_LISTENER + before.id, **condition)
         for _ in range(_TRIES):
             if self._written(changed, self._count({})):
-                return
+                return True
             if self._current(before.id) != _mark(before):
-                raise LostListenerError(before.id)
+                return False
             time.sleep(_PAUSE_SECONDS)
-        raise LostListenerError(before.id)
+        return False
 
     def _current(self, id_: str) -> str:
         return str(self._items.get(_LISTENER + id_).get("mark", {}).get("S", ""))
@@ -131,6 +126,7 @@ class Table:
         return self._items.put_part(_LISTENER + one.id, row, **condition)
 
 
+@dataclass
 class Listeners:
     """The listeners of a deployment, for one process that serves them.
 
@@ -138,39 +134,29 @@ class Listeners:
     encrypts queues, "" for SQS's own. `clock` returns seconds since 1970.
     """
 
-    def __init__(  # noqa: PLR0913 - what a stack is, and what tests set
-        self,
-        stack: str,
-        table: Table,
-        sqs: "SQSClient",
-        prefix: Callable[[], str],
-        *,
-        kms_key: Callable[[], str] = str,
-        clock: Callable[[], float] = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self.holder = secrets.token_hex(8)
-        self._names = queue_prefix(stack)
-        self._table = table
-        self._sqs = sqs
-        self._prefix = prefix
-        self._kms_key = kms_key
-        self._clock = clock
-        self._sleep = sleep
-        self._until = 0
+    stack: str
+    table: Table
+    sqs: "SQSClient"
+    prefix: Callable[[], str]
+    _: KW_ONLY
+    kms_key: Callable[[], str] = str
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    holder: str = field(default_factory=lambda: secrets.token_hex(8))
+    leased_until: int = field(default=0, init=False)
 
     def url(self, one: Listener) -> str:
         """Return the URL of a listener's queue."""
-        return f"{self._prefix()}/{one.queue}"
+        return f"{self.prefix()}/{one.queue}"
 
     def renew(self, seconds: float = LEASE_SECONDS) -> float:
         """Renew the process' lease; return for how many seconds it had expired.
 
         That happens if it was suspended, as on a machine that slept, or AWS did not answer.
         """
-        lease = Lease(self.holder, self._now() + round(seconds * 1_000))
-        self._table.renew(lease)
-        before, self._until = self._until, lease.until
+        until = self._now() + round(seconds * 1_000)
+        self.table.renew(self.holder, until)
+        before, self.leased_until = self.leased_until, until
         return max(0, self._now() - before) / 1_000 if before else 0.0
 
     def leased(self, lapse: float) -> frozenset[str]:
@@ -180,7 +166,7 @@ class Listeners:
         """
         if lapse > KEPT_SECONDS:
             return frozenset()
-        its = (one for one in self._table.seen().listeners if one.holder == self.holder)
+        its = (one for one in self.table.seen().listeners if one.holder == self.holder)
         return frozenset(one.id for one in its if one.state == "on")
 
     def take(self, asked: ListenFilter) -> Listener:
@@ -193,56 +179,56 @@ class Listeners:
             EventsLostError: the client's earlier listener lost events.
         """
         for _ in range(_TRIES):
-            seen = self._table.seen()
+            seen = self.table.seen()
             found = self._taken_over(asked, seen)
             if found is None:
                 found = self._made(asked, seen)
             if found is not None:
                 return found
-            self._sleep(_PAUSE_SECONDS)
+            self.sleep(_PAUSE_SECONDS)
         raise TooManyListenersError("too many listeners begin at the same moment: try again")
 
     def release(self, one: Listener) -> None:
         """Release a listener, for a client that may come back."""
-        self._exchange(one, replace(one, holder="", since=self._now()))
+        self.table.change(one, replace(one, holder="", since=self._now()))
 
     def lose(self, one: Listener, why: str) -> None:
         """Mark it as lost, since its client did not read; the client gets the reason later."""
         lost = replace(one, holder="", since=self._now(), state="lost", why=why)
-        if self._exchange(one, lost):
+        if self.table.change(one, lost):
             self._remove_queue(one)
 
     def remove(self, one: Listener) -> None:
         """Remove it and its queue, unless another process holds it by now."""
         gone = one if one.state == "removed" else replace(one, state="removed")
-        if gone is not one and not self._exchange(one, gone):
+        if gone is not one and not self.table.change(one, gone):
             return
         self._remove_queue(one)
-        self._exchange(gone, None)
+        self.table.change(gone, None)
 
     def sweep(self) -> int:
         """Remove expired listeners; return how many are left, with lost ones."""
-        seen, now = self._table.seen(), self._now()
+        seen, now = self.table.seen(), self._now()
         over = [one for one in seen.listeners if self._is_over(one, seen, now)]
         for one in over:
             self.remove(one)
         for holder, until in seen.leases.items():
             if until + KEPT_SECONDS * 1_000 < now and holder != self.holder:
-                self._table.forget(holder)
+                self.table.forget(holder)
         return len(seen.listeners) - len(over)
 
     def _taken_over(self, asked: ListenFilter, seen: Seen) -> Listener | None:
         same = [one for one in seen.listeners if one.asked.digest == asked.digest]
         for one in same:
             if one.state == "lost":
-                if self._exchange(one, None):
+                if self.table.change(one, None):
                     raise EventsLostError(one.why)
                 continue
             if seen.ends(one) <= self._now() or one.state != "on":
                 continue
             if self._is_free(one, seen):
                 leased = replace(one, holder=self.holder, since=self._now())
-                if self._exchange(one, leased):
+                if self.table.change(one, leased):
                     return leased
         return None
 
@@ -253,8 +239,8 @@ class Listeners:
         if one.holder == self.holder:
             return False
         while seen.leases.get(one.holder, 0) >= self._now():
-            self._sleep(_ASKED_AGAIN_SECONDS)
-            again = self._table.seen()
+            self.sleep(_ASKED_AGAIN_SECONDS)
+            again = self.table.seen()
             if one not in again.listeners:  # it was released: the caller reads it again
                 return False
             if again.leases.get(one.holder) != seen.leases.get(one.holder):
@@ -269,11 +255,11 @@ class Listeners:
         one = Listener(
             id=name,
             asked=asked,
-            queue=self._names + name,
+            queue=queue_prefix(self.stack) + name,
             since=self._now(),
             holder=self.holder,
         )
-        if not self._table.add(one, seen.version):
+        if not self.table.add(one, seen.version):
             return None
         try:
             self._make_queue(one)
@@ -287,31 +273,24 @@ class Listeners:
             return one.since + TOLD_SECONDS * 1_000 < now
         return seen.ends(one) <= now
 
-    def _exchange(self, before: Listener, after: Listener | None) -> bool:
-        try:
-            self._table.change(before, after)
-        except LostListenerError:
-            return False
-        return True
-
     def _make_queue(self, one: Listener) -> None:
         attributes: Any = {
             "MessageRetentionPeriod": str(RETENTION_SECONDS),
-            **encryption.attributes(self._kms_key()),
+            **encryption.attributes(self.kms_key()),
             "VisibilityTimeout": str(VISIBILITY_SECONDS),
             "Policy": json.dumps(_with_tls_only()),
         }
-        self._sqs.create_queue(QueueName=one.queue, Attributes=attributes)
+        self.sqs.create_queue(QueueName=one.queue, Attributes=attributes)
 
     def _remove_queue(self, one: Listener) -> None:
         try:
-            self._sqs.delete_queue(QueueUrl=self.url(one))
+            self.sqs.delete_queue(QueueUrl=self.url(one))
         except ClientError as error:
             if error.response["Error"].get("Code", "") not in _NO_QUEUE:
                 raise
 
     def _now(self) -> int:
-        return round(self._clock() * 1_000)
+        return round(self.clock() * 1_000)
 
 
 def _with_tls_only() -> dict[str, Any]:

@@ -25,22 +25,8 @@ def about(trace_id: str, functions: Iterable[str], since: int, aws: Aws) -> Iter
     Raises:
         AwsError: AWS cannot be reached.
     """
-    client = aws.logs
-    pages = client.get_paginator("filter_log_events")
     for function in functions:
-        with aws_errors():
-            try:
-                for page in pages.paginate(
-                    logGroupName=f"/aws/lambda/{function}",
-                    filterPattern=f'"{trace_id}"',
-                    startTime=since,
-                ):
-                    for event in page["events"]:
-                        line = tracing.read(event["message"])
-                        if line is not None:
-                            yield Found(event["timestamp"], line)
-            except client.exceptions.ResourceNotFoundException:
-                continue  # it never ran
+        yield from _lines(_events(function, f'"{trace_id}"', since, aws))
 
 
 class Follower:
@@ -66,25 +52,35 @@ class Follower:
             yield from self._new_lines(function)
 
     def _new_lines(self, function: str) -> Iterator[Found]:
-        client, seen = self._aws.logs, self._seen[function]
+        seen = self._seen[function]
         start = max(self._since, self._newest[function] - LATE_MS)
-        pages = client.get_paginator("filter_log_events").paginate(
-            logGroupName=f"/aws/lambda/{function}", filterPattern=_ANY_TRACE, startTime=start
-        )
-        with aws_errors():
-            try:
-                events = [event for page in pages for event in page["events"]]
-            except client.exceptions.ResourceNotFoundException:
-                return  # it never ran
-        named = _by_id(events)
+        named = _by_id(_events(function, _ANY_TRACE, start, self._aws))
         new = [event for id_, event in named.items() if id_ not in seen]
         seen.update((id_, event["timestamp"]) for id_, event in named.items())
         self._newest[function] = newest = max(seen.values(), default=start)
         self._seen[function] = {each: at for each, at in seen.items() if at >= newest - LATE_MS}
-        for event in new:
-            line = tracing.read(event["message"])
-            if line is not None:
-                yield Found(event["timestamp"], line)
+        yield from _lines(new)
+
+
+def _events(function: str, pattern: str, since: int, aws: Aws) -> Iterator[Any]:
+    """Yield the log events of a function; none if it never ran."""
+    client = aws.logs
+    pages = client.get_paginator("filter_log_events").paginate(
+        logGroupName=f"/aws/lambda/{function}", filterPattern=pattern, startTime=since
+    )
+    with aws_errors():
+        try:
+            for page in pages:
+                yield from page["events"]
+        except client.exceptions.ResourceNotFoundException:
+            return
+
+
+def _lines(events: Iterable[Any]) -> Iterator[Found]:
+    for event in events:
+        line = tracing.read(event["message"])
+        if line is not None:
+            yield Found(event["timestamp"], line)
 
 
 def _by_id(events: Iterable[Any]) -> Mapping[Hashable, Any]:
@@ -95,7 +91,7 @@ def _by_id(events: Iterable[Any]) -> Mapping[Hashable, Any]:
     found: dict[Hashable, Any] = {}
     same: Counter[Hashable] = Counter()
     for event in events:
-        place = (event.get("logStreamName"), event["timestamp"], event["message"])
-        same[place] += 1
-        found[event.get("eventId") or (*place, same[place])] = event
+        position = (event.get("logStreamName"), event["timestamp"], event["message"])
+        same[position] += 1
+        found[event.get("eventId") or (*position, same[position])] = event
     return found

@@ -141,17 +141,19 @@ class ObjectReader:
         if Fact.TAGS in fact:
             which: Any = {"Bucket": event.bucket, "Key": event.key}
             which |= {"VersionId": version} if version else {}
-            tags = self._client.get_object_tagging(**which)["TagSet"]
-            found["tags"] = [(tag["Key"], tag["Value"]) for tag in tags]
+            found["tags"] = self._tags(which)
         return found
+
+    def _tags(self, which: Any) -> list[tuple[str, str]]:
+        found = self._client.get_object_tagging(**which)["TagSet"]
+        return [(tag["Key"], tag["Value"]) for tag in found]
 
     def _look(self, object_: _Object, fact: Fact) -> Fields:
         bucket, key, version, etag = object_
         which: Any = {"Bucket": bucket, "Key": key} | ({"VersionId": version} if version else {})
         found: Fields = {}
         if Fact.TAGS in fact:
-            tags = self._client.get_object_tagging(**which)["TagSet"]
-            found["tags"] = [(tag["Key"], tag["Value"]) for tag in tags]
+            found["tags"] = self._tags(which)
         if Fact.HEAD in fact or version in _OVERWRITTEN:
             head = self._client.head_object(**which)
             if etag and head["ETag"].strip('"') != etag:

@@ -12,6 +12,7 @@ import msgspec
 from bucketcast.delivery.envelope import zstd
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
+from bucketcast.rules.conditions import Condition
 
 PREFIX: Final = "page#"
 _MAX_ITEM: Final = 380_000
@@ -20,6 +21,7 @@ _MAX_ITEMS: Final = 9
 """A transaction holds 4 MB."""
 _LEVEL: Final = 3
 _decode: Final = msgspec.json.Decoder(list[Rule]).decode
+_conditions: Final = msgspec.json.Decoder(tuple[Condition, ...]).decode
 
 
 class TooManyRulesError(BucketcastError):
@@ -65,7 +67,7 @@ def _parts(rules: Sequence[Rule]) -> Iterable[bytes]:
     yield from _parts(rules[half:])
 
 
-def legacy(item: Any, bucket: str, conditions: Any) -> Rule:
+def legacy(item: Any, bucket: str) -> Rule:
     """Return a rule from an item of its own, as before rules were packed."""
     return Rule(
         bucket=bucket,
@@ -73,6 +75,6 @@ def legacy(item: Any, bucket: str, conditions: Any) -> Rule:
         events=tuple(event["S"] for event in item["events"]["L"]),
         prefix=item["prefix"]["S"],
         suffix=item["suffix"]["S"],
-        conditions=conditions,
+        conditions=_conditions(item.get("conditions", {}).get("S", "[]")),
         name=item.get("name", {}).get("S", ""),
     )

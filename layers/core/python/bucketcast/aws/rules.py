@@ -12,9 +12,8 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.aws import rule_items
@@ -23,10 +22,12 @@ from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.listeners import PARTITION as LISTENERS
 from bucketcast.rules import Hit, Rule, RuleIndex
-from bucketcast.rules.conditions import Condition, Fact
+from bucketcast.rules.conditions import Fact
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from bucketcast.aws.listener_cache import ListenerCache
 
 _VERSION: Final = "#version"
 _LEGACY: Final = "rule#"
@@ -34,7 +35,6 @@ _BATCH_GET: Final = 100
 _TRANSACTION: Final = 80  # what is left of 100 beside the pages and the number
 _TRIES: Final = 30
 _PAUSE_SECONDS: Final = 0.02
-_conditions = msgspec.json.Decoder(tuple[Condition, ...])
 Edit = Callable[[list[Rule]], list[Rule]]
 
 
@@ -156,7 +156,7 @@ class Rules:
             version = int(number.get("version", {"N": "0"})["N"])
             old = tuple(name for name in items if name.startswith(_LEGACY))
             if "pages" not in number:
-                found = [self._legacy(items[name], bucket) for name in old]
+                found = [rule_items.legacy(items[name], bucket) for name in old]
                 return _StoredRules(found, version, 0, old)
             count, written = int(number["pages"]["N"]), number["written"]["N"]
             parts = [items.get(rule_items.name(each)) for each in range(count)]
@@ -167,10 +167,6 @@ class Rules:
 
     def _partition(self, bucket: str) -> Partition:
         return Partition(self._table, bucket, self._client)
-
-    def _legacy(self, item: Any, bucket: str) -> Rule:
-        conditions = _conditions.decode(item.get("conditions", {}).get("S", "[]"))
-        return rule_items.legacy(item, bucket, conditions)
 
     def _write(self, bucket: str, stored: _StoredRules, wanted: Sequence[Rule]) -> None:
         parts = rule_items.pack(wanted)
@@ -210,18 +206,10 @@ class UnreadableRules(RuleIndex):
         raise UnreadableRulesError(self._reason)
 
 
-class ListenerSource(Protocol):
-    """A source of listeners; their change number is read with the rules'."""
-
-    def beside(
-        self, rules: Mapping[str, RuleIndex], buckets: Collection[str], version: int
-    ) -> Mapping[str, RuleIndex]: ...
-
-
 class RuleCache:
     """The indexes of buckets' rules, cached while they do not change."""
 
-    def __init__(self, rules: Rules, listening: ListenerSource | None = None) -> None:
+    def __init__(self, rules: Rules, listening: "ListenerCache | None" = None) -> None:
         self._rules = rules
         self._listening = listening
         self._kept: dict[str, tuple[int, RuleIndex]] = {}

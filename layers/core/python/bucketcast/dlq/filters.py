@@ -41,8 +41,8 @@ class Filter:
             and (self.newer is None or age <= self.newer)
         )
 
-    def places(self, letter: Letter, content: Content) -> Sequence[int]:
-        """Return the places of the events that are asked for.
+    def indexes(self, letter: Letter, content: Content) -> Sequence[int]:
+        """Return the indexes of the events that are asked for.
 
         A message whose events cannot be read has none, unless nothing is asked of them.
         """
@@ -50,15 +50,15 @@ class Filter:
             return range(max(content.number, 1))
         if self.id == letter.id:
             whole = Filter(rule=self.rule, names=self.names, bucket=self.bucket, prefix=self.prefix)
-            return whole.places(letter, content)
+            return whole.indexes(letter, content)
         if not content.events:
             only = not (self.names or self.bucket or self.prefix or self.id)
             return range(1) if only and self.rule == letter.attribute("rule") else ()
         singles = {single for name in self.names for single in expand(name)}
         return [
-            place
-            for place, event in enumerate(content.events)
-            if self._event(event, singles) and self._rule(letter, content, place)
+            index
+            for index, event in enumerate(content.events)
+            if self._event(event, singles) and self._rule(letter, content, index)
         ]
 
     def _event(self, event: Event, singles: set[str]) -> bool:
@@ -69,7 +69,7 @@ class Filter:
             and self.id in ("", event.id)
         )
 
-    def _rule(self, letter: Letter, content: Content, place: int) -> bool:
+    def _rule(self, letter: Letter, content: Content, index: int) -> bool:
         inside: Sequence[Delivery] = content.deliveries
-        own = inside[place].rule if inside else letter.attribute("rule")
+        own = inside[index].rule if inside else letter.attribute("rule")
         return self.rule in ("", own)

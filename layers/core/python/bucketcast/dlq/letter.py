@@ -5,7 +5,7 @@ functions buried has a reason among its attributes; what SQS or EventBridge move
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from msgspec.structs import replace
@@ -54,42 +54,39 @@ class Letter:
     body: str
     sent: int
     receives: int = 0
-    attributes: Mapping[str, str] | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
     queue_arn: str = ""
 
     @property
     def moved_by(self) -> MovedBy:
         """Who put it there."""
-        about = self.attributes or {}
-        if "reason" in about:
+        if "reason" in self.attributes:
             return "bucketcast"
-        return "eventbridge" if _EVENTBRIDGE_CODE in about else "sqs"
+        return "eventbridge" if _EVENTBRIDGE_CODE in self.attributes else "sqs"
 
     @property
     def reason(self) -> str:
         """Why it is there, as far as anybody said."""
-        about = self.attributes or {}
         if self.moved_by == "bucketcast":
-            return about["reason"]
+            return self.attributes["reason"]
         if self.moved_by == "eventbridge":
-            return f"EventBridge could not deliver it: {about.get(_EVENTBRIDGE_TEXT, '')}"
+            return f"EventBridge could not deliver it: {self.attribute(_EVENTBRIDGE_TEXT)}"
         said = f"; the last known failure: {last}" if (last := _last_reason(self.body)) else ""
         return f"SQS moved it: received too often, no reason recorded{said}"
 
     @property
     def error(self) -> str:
         """The class of the error."""
-        about = self.attributes or {}
-        return about.get("error") or about.get(_EVENTBRIDGE_CODE) or ""
+        return self.attribute("error") or self.attribute(_EVENTBRIDGE_CODE)
 
     def attribute(self, name: str) -> str:
         """Return a message attribute, "" where it is absent."""
-        return (self.attributes or {}).get(name, "")
+        return self.attributes.get(name, "")
 
     @property
     def cut(self) -> bool:
         """Whether only the beginning of the message was kept."""
-        return "cut" in (self.attributes or {})
+        return "cut" in self.attributes
 
 
 def count(letter: Letter, *, ingress: bool) -> int:

@@ -50,15 +50,15 @@ def plan(letter: Letter, wanted: Filter, now: int, *, ingress: bool) -> Plan | N
     if not wanted.letter(letter, now):
         return None
     found = content(letter, ingress=ingress)
-    places = wanted.places(letter, found)
-    if not places:
+    indexes = wanted.indexes(letter, found)
+    if not indexes:
         return None
     if found.problem or not found.deliveries:
         empty = "" if ingress else "it holds no event"
-        return Plan(letter, found, number=len(places), problem=found.problem or empty)
-    chosen = set(places)
-    taken = [each for place, each in enumerate(found.deliveries) if place in chosen]
-    left = [each for place, each in enumerate(found.deliveries) if place not in chosen]
+        return Plan(letter, found, number=len(indexes), problem=found.problem or empty)
+    chosen = set(indexes)
+    taken = [each for index, each in enumerate(found.deliveries) if index in chosen]
+    left = [each for index, each in enumerate(found.deliveries) if index not in chosen]
     return Plan(letter, found, taken, left, len(taken))
 
 
@@ -104,7 +104,7 @@ def rest(each: Plan, now: int) -> list[str]:
 
 def _packed(plans: Sequence[Plan], now: int, topic: str, *, single: bool) -> list[Packed]:
     origins = [each for each in plans for _ in each.taken]
-    places = [place for each in plans for place in range(len(each.taken))]
+    indexes = [index for each in plans for index in range(len(each.taken))]
     deliveries = [delivery for each in plans for delivery in each.taken]
     about = Envelope(now, topic=topic)
     most = 1 if single else MAX_EVENTS
@@ -113,7 +113,7 @@ def _packed(plans: Sequence[Plan], now: int, topic: str, *, single: bool) -> lis
             one.body,
             list({each.letter.id: each for each in origins[one.start : one.stop]}.values()),
             # Another one each time that an event is buried, the same when this is repeated.
-            f"{origins[one.start].letter.id}-{places[one.start]}",
+            f"{origins[one.start].letter.id}-{indexes[one.start]}",
             one.stop - one.start,
         )
         for one in pack(deliveries, now, history=about, most=most)

@@ -159,7 +159,7 @@ class Attachments:
     def _to_queue(self, part: Part, before: Document) -> dict[str, Any]:
         if notifications.is_attached(before, self._entry, self.ingress.queue, part):
             return dict(before)
-        return notifications.attach(before, self._entry, self.ingress.queue, *part)
+        return notifications.attach(before, self._entry, self.ingress.queue, part)
 
     def _without_entry(self, before: Document) -> dict[str, Any]:
         return notifications.detach(before, self._entry)

@@ -130,7 +130,7 @@ class DeployedBucket:
             self._retried(lambda: switches.put(self.name, switch))
 
     def _to_queue(self, before: Document, part: Part = WHOLE) -> dict[str, Any]:
-        return notifications.attach(before, self._entry_id, self._properties["QueueArn"], *part)
+        return notifications.attach(before, self._entry_id, self._properties["QueueArn"], part)
 
     def _to_rule(self, before: Document) -> dict[str, Any]:
         return self._without_entry(notifications.to_eventbridge(before))

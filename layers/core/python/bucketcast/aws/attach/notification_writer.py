@@ -7,6 +7,7 @@ somebody else is missing from it.
 
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError
@@ -32,29 +33,23 @@ class ConcurrentWriteError(BucketcastError):
     """Somebody else replaced the document at the same time; writing again may help."""
 
 
+@dataclass
 class NotificationWriter:
     """Reads and writes the notification configurations of the buckets of one account.
 
     Errors of botocore pass through as they are.
     """
 
-    def __init__(
-        self,
-        s3: "S3Client",
-        *,
-        entry_id: str,
-        account: str,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._s3 = s3
-        self._entry_id = entry_id
-        self._account = account
-        self._sleep = sleep
+    s3: "S3Client"
+    _: KW_ONLY
+    entry_id: str
+    account: str
+    sleep: Callable[[float], None] = time.sleep
 
     def read(self, bucket: str) -> dict[str, Any]:
         """Return the notification configuration of a bucket."""
-        found = self._s3.get_bucket_notification_configuration(
-            Bucket=bucket, ExpectedBucketOwner=self._account
+        found = self.s3.get_bucket_notification_configuration(
+            Bucket=bucket, ExpectedBucketOwner=self.account
         )
         return {key: value for key, value in found.items() if key != "ResponseMetadata"}
 
@@ -77,19 +72,19 @@ class NotificationWriter:
             self._restore(bucket, before, after)
             raise
         self._verify(bucket, before, after)
-        return notifications.changes(before, after, self._entry_id)
+        return notifications.changes(before, after, self.entry_id)
 
     def _verify(self, bucket: str, before: Document, after: Document) -> None:
         seen = self._read_back(bucket, before)
-        if notifications.lost(before, seen, self._entry_id):
+        if notifications.lost(before, seen, self.entry_id):
             self._restore(bucket, before, after)
             raise EntryLostError(
                 f"S3 did not keep every entry of {bucket}'s notifications; they were put back as "
                 "they were"
             )
-        ours_left = notifications.has_entry(seen, self._entry_id)
+        ours_left = notifications.has_entry(seen, self.entry_id)
         if notifications.lost(after, seen) or (
-            ours_left and not notifications.has_entry(after, self._entry_id)
+            ours_left and not notifications.has_entry(after, self.entry_id)
         ):
             raise ConcurrentWriteError(
                 f"somebody else wrote {bucket}'s notifications at the same time; try again"
@@ -101,23 +96,23 @@ class NotificationWriter:
         for _ in range(_READS - 1):
             if seen != before:
                 break
-            self._sleep(_PAUSE_SECONDS)
+            self.sleep(_PAUSE_SECONDS)
             seen = self.read(bucket)
         return seen
 
     def _restore(self, bucket: str, before: Document, after: Document) -> None:
         """Undo our change in what is there now, and keep what others added to it."""
         seen = self.read(bucket)
-        restored = notifications.restored(before, after, seen, self._entry_id)
+        restored = notifications.restored(before, after, seen, self.entry_id)
         if restored != seen:
             self._put(bucket, restored)
 
     def _put(self, bucket: str, document: Document) -> None:
         wanted: Any = document
-        self._s3.put_bucket_notification_configuration(
+        self.s3.put_bucket_notification_configuration(
             Bucket=bucket,
-            ExpectedBucketOwner=self._account,
+            ExpectedBucketOwner=self.account,
             NotificationConfiguration=wanted,
             # A destination of somebody else that is gone must not keep our entry in.
-            SkipDestinationValidation=not notifications.has_entry(document, self._entry_id),
+            SkipDestinationValidation=not notifications.has_entry(document, self.entry_id),
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.dlq.letter import Letter
-from bucketcast.queues import BATCH
+from bucketcast.queues import BATCH, Queue
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -55,7 +55,7 @@ class Reader:
     ) -> None:
         self.most = most
         self.full = False
-        self._queue = queue
+        self._own = Queue(queue, sqs)
         self._sqs = sqs
         self._expected = expected
         self._hide = hide
@@ -110,7 +110,7 @@ class Reader:
 
     def hide_longer(self, letters: Sequence[Letter], seconds: int) -> None:
         """Hide received messages for another so many seconds."""
-        self._change([each.receipt for each in letters], seconds)
+        self._own.postpone({each.receipt: seconds for each in letters})
 
     def _receive(self) -> list[list[Any]]:
         calls: list[Callable[[], list[Any]]] = [self._receive_one] * self._threads
@@ -120,7 +120,7 @@ class Reader:
 
     def _receive_one(self) -> list[Any]:
         answer = self._sqs.receive_message(
-            QueueUrl=self._queue,
+            QueueUrl=self._own.url,
             MaxNumberOfMessages=min(self.most, BATCH),
             VisibilityTimeout=self._hide,
             WaitTimeSeconds=_WAIT_SECONDS,
@@ -147,17 +147,7 @@ class Reader:
         """Make messages visible again; those that fail come back after their timeout."""
         parts = [receipts[at : at + BATCH] for at in range(0, len(receipts), BATCH)]
         with suppress(BotoCoreError, ClientError):
-            list(self._pool.map(lambda part: self._change(part, 0), parts))
-
-    def _change(self, receipts: Sequence[str], seconds: int) -> None:
-        for start in range(0, len(receipts), BATCH):
-            self._sqs.change_message_visibility_batch(
-                QueueUrl=self._queue,
-                Entries=[
-                    {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": seconds}
-                    for place, receipt in enumerate(receipts[start : start + BATCH])
-                ],
-            )
+            list(self._pool.map(lambda part: self._own.postpone(dict.fromkeys(part, 0)), parts))
 
 
 def letter(message: Any) -> Letter:

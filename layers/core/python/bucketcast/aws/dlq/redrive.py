@@ -9,7 +9,7 @@ otherwise loop for ever. Times are SQS's own, since only those are on its messag
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
@@ -64,37 +64,27 @@ class Destination:
         return self.url.endswith(".fifo")
 
 
+@dataclass(slots=True)
 class Mover:
     """The common part of redrive and purge: read, choose, keep the rest, delete.
 
-    `act` is given plans and answers the ids of the letters that may be deleted. `progress` is told
-    after each batch. Letters that cannot be read stay, unless `unreadable` ones are moved too. No
-    more than `most` events are moved, but for a message of the ingress queue, which goes whole.
+    `queue` is the URL of the dead-letter queue. Letters that were sent after the run `began` stay,
+    and so do those that cannot be read, unless `unreadable` ones are moved too. `progress` is
+    called after each batch. No more than `most` events are moved, but for a message of the ingress
+    queue, which goes whole.
     """
 
-    def __init__(  # noqa: PLR0913 - what it takes to move letters
-        self,
-        reader: Reader,
-        queue: str,
-        sqs: "SQSClient",
-        wanted: Filter,
-        *,
-        ingress: bool,
-        began: int,
-        progress: Callable[[Done], None] = lambda _: None,
-        most: int | None = None,
-        unreadable: bool = False,
-    ) -> None:
-        self.done = Done()
-        self._reader = reader
-        self._dead = Queue(queue, sqs)
-        self._sqs = sqs
-        self._wanted = wanted
-        self._ingress = ingress
-        self._began = began
-        self._progress = progress
-        self._most = most
-        self._unreadable = unreadable
+    reader: Reader
+    queue: str
+    sqs: "SQSClient"
+    wanted: Filter
+    _: KW_ONLY
+    ingress: bool
+    began: int
+    progress: Callable[[Done], None] = lambda _: None
+    most: int | None = None
+    unreadable: bool = False
+    done: Done = field(default_factory=Done)
 
     def run(
         self,
@@ -102,9 +92,9 @@ class Mover:
         limit: RateLimit | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Done:
-        """Move all chosen letters."""
+        """Move all chosen letters; `act` returns the ids of the letters that may be deleted."""
         limit = limit or RateLimit(None)
-        for letters in self._reader.batches():
+        for letters in self.reader.batches():
             planned = [each for one in letters if (each := self._plan(one))]
             plans = [each for each in planned if not self._keeps(each)]
             for whole in _portions(plans):
@@ -114,25 +104,25 @@ class Mover:
                 if (wait := limit.wait()) > 0:
                     if wait > _SHORT_WAIT:
                         waiting = [each.letter for each in plans]
-                        self._reader.hide_longer(waiting, round(wait) + _HOLD_SECONDS)
+                        self.reader.hide_longer(waiting, round(wait) + _HOLD_SECONDS)
                     sleep(wait)
                 limit.spend(self._move(some, act))
-            self._progress(self.done)
+            self.progress(self.done)
         return self.done
 
     def _within(self, plans: Sequence[Plan]) -> Sequence[Plan]:
         """Return what may still be moved, of a letter of many events some of them."""
-        if self._most is None:
+        if self.most is None:
             return plans
-        room = max(0, self._most - self.done.moved)
+        room = max(0, self.most - self.done.moved)
         some = plans[:room]
-        return some if self._ingress else [first(each, room) for each in some]
+        return some if self.ingress else [first(each, room) for each in some]
 
     def _plan(self, letter: Letter) -> Plan | None:
-        if letter.sent >= self._began:
+        if letter.sent >= self.began:
             self.done.later += 1
             return None
-        found = plan(letter, self._wanted, self._began, ingress=self._ingress)
+        found = plan(letter, self.wanted, self.began, ingress=self.ingress)
         if found is None:
             self.done.skipped += 1
         return found
@@ -149,30 +139,31 @@ class Mover:
         return sum(each.number for each in gone)
 
     def _keeps(self, each: Plan) -> bool:
-        kept = bool(each.problem) and not self._unreadable
+        kept = bool(each.problem) and not self.unreadable
         if kept:
             self.done.problems[each.problem] += each.number
         return kept
 
     def _leave_rest(self, each: Plan) -> bool:
         """Send the rest of a letter to its queue again; return whether SQS accepted it."""
-        if not each.left or self._ingress:
+        if not each.left or self.ingress:
             return True
         try:
-            bodies = rest(each, self._began)
+            bodies = rest(each, self.began)
         except TooLarge as error:
             self.done.problems[str(error)] += each.number
             return False
+        dead_letters = Queue(self.queue, self.sqs)
         messages = [
             _addressed(
                 Outgoing(body, attributes=each.letter.attributes),
-                self._dead.url,
+                dead_letters.url,
                 each.letter.id,
-                f"{each.letter.id}-{place}",
+                f"{each.letter.id}-{index}",
             )
-            for place, body in enumerate(bodies)
+            for index, body in enumerate(bodies)
         ]
-        return not self.sent(self._dead, messages, [each] * len(messages))
+        return not self.sent(dead_letters, messages, [each] * len(messages))
 
     def sent(
         self, queue: Queue, messages: Sequence[Outgoing], of: Sequence[Plan]
@@ -182,8 +173,8 @@ class Mover:
             refused = queue.send(messages)
         except (BotoCoreError, ClientError) as error:
             refused = dict.fromkeys(range(len(messages)), str(error))
-        for place, reason in refused.items():
-            self.done.failed[reason] += of[place].number
+        for index, reason in refused.items():
+            self.done.failed[reason] += of[index].number
         return refused
 
     def _delete(self, letters: Sequence[Letter]) -> None:
@@ -193,16 +184,16 @@ class Mover:
             left = self._deleted(left) if left else []
             self.done.repeatable += len(left)
             kept = {each.id for each in left}
-            self._reader.gone([each for each in part if each.id not in kept])
+            self.reader.gone([each for each in part if each.id not in kept])
 
     def _deleted(self, letters: Sequence[Letter]) -> list[Letter]:
         """Delete letters; return those that SQS did not delete."""
         try:
-            answer = self._sqs.delete_message_batch(
-                QueueUrl=self._dead.url,
+            answer = self.sqs.delete_message_batch(
+                QueueUrl=self.queue,
                 Entries=[
-                    {"Id": str(place), "ReceiptHandle": each.receipt}
-                    for place, each in enumerate(letters)
+                    {"Id": str(index), "ReceiptHandle": each.receipt}
+                    for index, each in enumerate(letters)
                 ],
             )
         except (BotoCoreError, ClientError):
@@ -225,7 +216,7 @@ def sender(mover: Mover, to: Destination, sqs: "SQSClient") -> Callable[[Sequenc
         ]
         of = [one.plans[0] for one in packed.messages]
         refused = mover.sent(queue, outgoing, of)
-        kept = {each.letter.id for place in refused for each in packed.messages[place].plans}
+        kept = {each.letter.id for index in refused for each in packed.messages[index].plans}
         return {each.letter.id for each in plans} - kept - packed.failed.keys()
 
     return send
@@ -239,7 +230,7 @@ def ingress_sender(
 
     def send(plans: Sequence[Plan]) -> set[str]:
         refused = mover.sent(queue, [_as_it_came(each.letter) for each in plans], plans)
-        return {each.letter.id for place, each in enumerate(plans) if place not in refused}
+        return {each.letter.id for index, each in enumerate(plans) if index not in refused}
 
     return send
 

@@ -39,7 +39,7 @@ def document(plan: Plan, target: str) -> dict[str, Any]:
     return {
         **_about(letter, content, target),
         "events": [_event(*each) for each in _chosen(plan)],
-        "message": {"body": letter.body, "attributes": dict(letter.attributes or {})},
+        "message": {"body": letter.body, "attributes": dict(letter.attributes)},
     }
 
 
