@@ -17,9 +17,9 @@ import msgspec
 from bucketcast.event import Event
 from bucketcast.event.names import NOTHING_HAPPENED
 from bucketcast.shapes.records import S3, Bucket, Identity, Record
+from bucketcast.sources.minio import with_key
 
 encode = msgspec.json.Encoder().encode
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _WITHOUT_OBJECT = frozenset(
     {"s3:ObjectRemoved:Delete", "s3:ObjectRemoved:DeleteMarkerCreated", NOTHING_HAPPENED}
 )
@@ -141,16 +141,10 @@ def log(event: Event) -> bytes:
 
 def heard(event: Event) -> bytes:
     """Return a line of the listen stream: like `records`, with the key unencoded."""
-    if event.dialect != "minio":
-        return encode(_Records((_record(event, event.key),))) + b"\n"
-    # Only what stands round the key is taken apart: the rest stays as it came.
-    record_ = _fields(msgspec.json.format(event.record, indent=-1))
-    about = _fields(record_["s3"])
-    fields = _fields(about["object"])
-    fields["key"] = msgspec.Raw(encode(event.key))
-    about["object"] = msgspec.Raw(encode(fields))
-    record_["s3"] = msgspec.Raw(encode(about))
-    return encode(_Records((msgspec.Raw(encode(record_)),))) + b"\n"
+    if event.dialect == "minio":
+        plain = with_key(msgspec.json.format(event.record, indent=-1), event.key)
+        return encode(_Records((plain,))) + b"\n"
+    return encode(_Records((_record(event, event.key),))) + b"\n"
 
 
 def records(event: Event) -> bytes:

@@ -49,7 +49,7 @@ def events(fields: Mapping[str, msgspec.Raw], _body: str) -> list[Event]:
     Raises:
         BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
     """
-    return records.parsed(fields, parse)
+    return [parse(raw) for raw in records.listed(fields)]
 
 
 def parse(raw: msgspec.Raw) -> Event:

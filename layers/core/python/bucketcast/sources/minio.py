@@ -74,11 +74,16 @@ def _encoded(raw: msgspec.Raw) -> msgspec.Raw:
         raise BadEvent(f"broken S3 record: no Unicode - at `$.s3.object.key`: {error}") from None
     if encoded == key:
         return raw
+    return with_key(raw, encoded)
+
+
+def with_key(raw: bytes | msgspec.Raw, key: str) -> msgspec.Raw:
+    """Return a record of MinIO's with another key; the rest stays as it came."""
     # Only what stands round the key is taken apart: the rest may hold what cannot be.
     record = _fields.decode(raw)
     about = _fields.decode(record["s3"])
     fields = _fields.decode(about["object"])
-    fields["key"] = _raw(encoded)
+    fields["key"] = _raw(key)
     about["object"] = _raw(fields)
     record["s3"] = _raw(about)
     return _raw(record)

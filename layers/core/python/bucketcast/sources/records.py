@@ -5,16 +5,15 @@ structure" of the Amazon S3 user guide.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from bucketcast.errors import BadEvent
-from bucketcast.event import BucketName, Event, Sequencer, Time
+from bucketcast.event import BucketName, Sequencer, Time
 
 Object = TypeVar("Object")
-Parse = Callable[[msgspec.Raw], Event]
 
 _FROM_AMAZON = '"eventSource":"aws:s3"'
 _records = msgspec.json.Decoder(list[msgspec.Raw])
@@ -88,15 +87,6 @@ def source(fields: Mapping[str, msgspec.Raw], body: str) -> str:
         return "aws:s3"
     found = _source(body)
     return found[1] if found else "aws:s3"
-
-
-def parsed(fields: Mapping[str, msgspec.Raw], parse: Parse) -> list[Event]:
-    """Return each record as an event.
-
-    Raises:
-        BadEvent: `Records` is no list, or one record is broken: nothing of the message is used.
-    """
-    return [parse(raw) for raw in listed(fields)]
 
 
 def listed(fields: Mapping[str, msgspec.Raw]) -> list[msgspec.Raw]:
