@@ -70,8 +70,8 @@ def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mappin
     url = f"{sqs.meta.endpoint_url}/{account}/{name}"
     gone: set[str] = set()
     if not name.endswith(".fifo") and context.get_remaining_time_in_millis() > _SPARE_MS:
-        worn = [one for one in records if _is_worn(one, tried_once=name.endswith(ONCE))]
-        gone = _sent_again(sqs, url, worn, _ONCE_PAUSE if name.endswith(ONCE) else 0)
+        expiring = [one for one in records if _needs_renewal(one, tried_once=name.endswith(ONCE))]
+        gone = _sent_again(sqs, url, expiring, _ONCE_PAUSE if name.endswith(ONCE) else 0)
     stay = [one for one in records if one["messageId"] not in gone]
     for some in _batches(stay):
         entries: Any = [
@@ -89,7 +89,7 @@ def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mappin
     return stay
 
 
-def _is_worn(record: Mapping[str, Any], *, tried_once: bool) -> bool:
+def _needs_renewal(record: Mapping[str, Any], *, tried_once: bool) -> bool:
     """Return whether SQS would soon move or drop it; what is tried once is lost after three."""
     receives = _receives(record)
     return receives >= RENEW_AFTER or _age(record) > LAST_CALL or (tried_once and receives > 1)

@@ -18,7 +18,7 @@ Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
 def build(environ: Mapping[str, str]) -> Handler:
-    """The handler for these settings; the application and its loop live as long as the process."""
+    """Return the handler for these settings; the application lives as long as the process."""
     settings = ControlSettings.from_environ(environ)
     app = create_app(settings.stack, settings.rules_table, Aws(), objects=False)
     loop = asyncio.new_event_loop()

@@ -29,23 +29,23 @@ def postpone(arn: str, own: Queue, event: Mapping[str, Any], context: Any) -> di
     queue = TargetQueue(arn, own, own, fifo=in_order)
     now = round(time.time() * 1000)
     received_messages = [read(message(each), now) for each in event["Records"]]
-    worn = [
+    expiring = [
         each
         for each in received_messages
         if (each.term.needs_renewal or (tried_once and each.term.receives > 1)) and not in_order
     ]
     if context.get_remaining_time_in_millis() < _SPARE_MS:
-        worn = []
+        expiring = []
     refused = queue.send_again(
         [
             envelope.again(term.started, term.tries if tried_once else term.attempts)
             if envelope
             else one.body
-            for one, envelope, term, _ in worn
+            for one, envelope, term, _ in expiring
         ],
-        pause(max((each.term.tries for each in worn), default=1)) if tried_once else 0,
+        pause(max((each.term.tries for each in expiring), default=1)) if tried_once else 0,
     )
-    gone = {each.message.id for index, each in enumerate(worn) if index not in refused}
+    gone = {each.message.id for index, each in enumerate(expiring) if index not in refused}
     stay = [each.message.id for each in received_messages if each.message.id not in gone]
     pauses = {
         one.receipt: max(

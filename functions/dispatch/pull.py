@@ -120,7 +120,7 @@ def _connect(arn: str, topics: TopicTable, events: StoredEvents, _fresh: bool) -
 
 
 def _by_topic(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """The messages by the topic that they name, "" for those that cannot be read."""
+    """Return the messages by the topic that they name, "" for those that cannot be read."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         try:

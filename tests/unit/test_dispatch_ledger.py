@@ -8,7 +8,7 @@ import pytest
 from bucketcast.delivery.envelope import Envelope, unpack
 from bucketcast.delivery.retention import DAY_MS
 from bucketcast.delivery.retries import TERM_MS
-from bucketcast.dispatch.ledger import HOUR_MS, Entry
+from bucketcast.dispatch.ledger import HOUR_MS, HourTotals
 from bucketcast.dispatch.outcome import Outcome
 from bucketcast.errors import NotConnected, Rejected, Retryable
 from tests.unit.test_dispatch import NOW, Bench, everything, message, only
@@ -24,13 +24,13 @@ def entry(outcome: Outcome) -> tuple[int, int, int]:
 
 def test_what_is_delivered_or_dead_was_received() -> None:
     outcome = Bench(only({"b": Rejected("no")}))(message("1", "abc"))
-    assert outcome.ledger == {HOUR: Entry(3, 2, 1)}
+    assert outcome.ledger == {HOUR: HourTotals(3, 2, 1)}
 
 
 def test_events_count_in_the_hour_in_which_they_came() -> None:
     early = message("1", "ab", created=NOW - 5 * HOUR_MS)
     outcome = Bench(only({}))(early, message("2", "c"))
-    assert outcome.ledger == {NOW // HOUR_MS - 5: Entry(2, 2, 0), HOUR: Entry(1, 1, 0)}
+    assert outcome.ledger == {NOW // HOUR_MS - 5: HourTotals(2, 2, 0), HOUR: HourTotals(1, 1, 0)}
 
 
 def test_what_goes_back_was_received_and_is_not_counted_again() -> None:
@@ -67,7 +67,7 @@ def test_what_is_given_up_or_no_envelope_is_dead() -> None:
     bench = Bench(only({}))
     old = {"since": NOW - 14 * 24 * HOUR_MS, "sent": NOW - 1_000, "attempts": 3}
     (found,) = bench(message("1", "ab", reason="busy", **old)).ledger.values()
-    assert found == Entry(0, 0, 2)
+    assert found == HourTotals(0, 0, 2)
     broken = message("2", "a")._replace(body="{}")
     assert entry(bench(broken._replace(body="nothing"))) == (1, 0, 1)
 
@@ -80,5 +80,5 @@ def test_what_ingest_counted_and_nobody_tried_in_order_is_dead_in_its_own_hour()
     limited = plain._replace(body=msgspec.json.encode(body).decode())
     bench = Bench(only({}), in_order=True)
     outcome = bench(limited)
-    assert outcome.ledger == {old // HOUR_MS - 5: Entry(0, 0, 1)}
+    assert outcome.ledger == {old // HOUR_MS - 5: HourTotals(0, 0, 1)}
     assert [each.delivery.event.key for each in bench.queue.dead] == ["a"]

@@ -101,19 +101,11 @@ def of_queue(
 
 def of_function(name: str, function: str) -> Alarm:
     """Return the alarm on errors of a function."""
-    return Alarm(
-        "failing",
-        _FUNCTIONS,
-        "Errors",
-        {"FunctionName": function},
-        0,
+    text = (
         f"The function of {name} broke off in two of the last twelve five minutes: too little "
-        "memory or time, or a fault; read its log.",
-        statistic="Sum",
-        period=300,
-        among=_HOUR,
-        at_least=2,
+        "memory or time, or a fault; read its log."
     )
+    return _of_calls("failing", "Errors", function, text)
 
 
 def of_calls(name: str, function: str) -> Alarm:
@@ -121,14 +113,22 @@ def of_calls(name: str, function: str) -> Alarm:
 
     For a function that no queue feeds; messages in a queue just wait.
     """
+    text = (
+        f"Calls of {name} were turned away in two of the last twelve five minutes: the account, or "
+        "its reserved_concurrency, has no more calls at once."
+    )
+    return _of_calls("throttled", "Throttles", function, text)
+
+
+def _of_calls(part: str, metric: str, function: str, description: str) -> Alarm:
+    """Return the alarm on calls that failed in two of the last twelve five minutes."""
     return Alarm(
-        "throttled",
+        part,
         _FUNCTIONS,
-        "Throttles",
+        metric,
         {"FunctionName": function},
         0,
-        f"Calls of {name} were turned away in two of the last twelve five minutes: the account, or "
-        "its reserved_concurrency, has no more calls at once.",
+        description,
         statistic="Sum",
         period=300,
         among=_HOUR,

@@ -47,15 +47,15 @@ def of(at: int, line: Line, begins: str = "") -> Iterator[Step]:
 
 def _received(at: int, line: Received, begins: str) -> Iterator[Step]:
     targets: dict[int, list[str]] = {}
-    for to, places in line.to.items():
-        for place in places:
-            targets.setdefault(place, []).append(to)
-    buckets = {place: name for name, places in line.buckets.items() for place in places}
-    only = next((name for name, places in line.buckets.items() if not places), "")
-    for place, event in enumerate(line.ids.split()):
+    for to, indexes in line.to.items():
+        for index in indexes:
+            targets.setdefault(index, []).append(to)
+    buckets = {index: name for name, indexes in line.buckets.items() for index in indexes}
+    only = next((name for name, indexes in line.buckets.items() if not indexes), "")
+    for index, event in enumerate(line.ids.split()):
         if not event.startswith(begins):
             continue
-        bucket, sent = buckets.get(place, only), targets.get(place, [])
+        bucket, sent = buckets.get(index, only), targets.get(index, [])
         yield Step(at, event, RECEIVED, why="" if sent else "no rule matches", bucket=bucket)
         for to in sent:
             target, rule = to.split(" ", 1)

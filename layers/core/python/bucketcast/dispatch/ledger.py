@@ -17,7 +17,7 @@ HOUR_MS: Final = 3_600_000
 
 
 @dataclass(slots=True)
-class Entry:
+class HourTotals:
     """The events of one hour."""
 
     received: int = 0
@@ -25,7 +25,7 @@ class Entry:
     dead: int = 0
 
 
-class Ledger(dict[int, Entry]):
+class Ledger(dict[int, HourTotals]):
     """Entries by hour, counted from 1970."""
 
     def left(
@@ -38,14 +38,14 @@ class Ledger(dict[int, Entry]):
     ) -> None:
         """Record that a message left the queue, unless it was `counted` before.
 
-        `failed` are the places of events that were not delivered, `waiting` those of them that were
-        sent again: the others are dead.
+        `failed` are the indexes of events that were not delivered. Of these, `waiting` were sent
+        again; the others are dead.
         """
         whole = _hours(deliveries)
-        places = enumerate(deliveries)
-        lost = _hours(each for place, each in places if place in failed) if failed else {}
-        places = enumerate(deliveries)
-        later = _hours(each for place, each in places if place in waiting) if waiting else {}
+        numbered = enumerate(deliveries)
+        lost = _hours(each for index, each in numbered if index in failed) if failed else {}
+        numbered = enumerate(deliveries)
+        later = _hours(each for index, each in numbered if index in waiting) if waiting else {}
         for hour, number in whole.items():
             entry = self._at(hour)
             entry.received += 0 if counted else number
@@ -58,8 +58,8 @@ class Ledger(dict[int, Entry]):
         entry.received += 0 if counted else number
         entry.dead += number
 
-    def _at(self, hour: int) -> Entry:
-        return self.setdefault(hour, Entry())
+    def _at(self, hour: int) -> HourTotals:
+        return self.setdefault(hour, HourTotals())
 
 
 def _hours(deliveries: Iterable[Delivery]) -> Mapping[int, int]:

@@ -1,6 +1,7 @@
 """Settlement: what happens to each event of a batch after it was sent, or was not."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from bucketcast.delivery.retries import Term
 from bucketcast.dispatch.attempts import dead_one, pause_of, untried
@@ -17,6 +18,7 @@ from bucketcast.dispatch.outcome import FINAL, BreakerOpen, Outcome, Paused
 from bucketcast.dispatch.requeue import Part, parts
 from bucketcast.errors import DeliveryError
 
+Item = TypeVar("Item")
 _TOGETHER = 10
 """How many messages are sent at once: as many as one call of SQS takes."""
 _SPARE = 1.0
@@ -92,14 +94,12 @@ class Settlement:
                 renewed.append((one, untried(envelope, one.term, gone)))
             else:
                 batch.stays(one.message, self._pause(one.term, gone, tried=False))
-        for start in range(0, len(renewed), _TOGETHER):
-            some = renewed[start : start + _TOGETHER]
-            refused = set(range(len(some)))
-            if batch.remaining() > _SPARE:
-                refused = self._queue.send_again([body for _, body in some], self._breaker.pause())
-            for index in refused:
-                one = some[index][0]
-                batch.stays(one.message, self._pause(one.term, gone, tried=False))
+
+        def send_again(some: Sequence[tuple[SealedMessage, str]]) -> set[int]:
+            return self._queue.send_again([body for _, body in some], self._breaker.pause())
+
+        for one, _ in _unsent(renewed, send_again, batch):
+            batch.stays(one.message, self._pause(one.term, gone, tried=False))
 
     def _keep(self, failed: Sequence[OpenMessage], batch: Batch) -> None:
         """Retry what failed later: in its own message, or in a new one with just those events."""
@@ -122,14 +122,12 @@ class Settlement:
 
     def _refused(self, going: Sequence[Part], batch: Batch) -> list[OpenMessage]:
         """Requeue parts; return the messages of those that SQS did not take."""
-        left: dict[str, OpenMessage] = {}
-        for start in range(0, len(going), _TOGETHER):
-            some = going[start : start + _TOGETHER]
-            refused = set(range(len(some)))
-            if batch.remaining() > _SPARE:
-                refused = self._queue.requeue([part.back for part in some])
-            left |= {one.message.id: one for index in refused for one in some[index].of}
-        return list(left.values())
+
+        def requeue(some: Sequence[Part]) -> set[int]:
+            return self._queue.requeue([part.back for part in some])
+
+        left = _unsent(going, requeue, batch)
+        return list({one.message.id: one for part in left for one in part.of}.values())
 
     def _pause(self, term: Term, error: DeliveryError, *, tried: bool) -> int:
         """Return the seconds until a message is visible again."""
@@ -144,6 +142,19 @@ class Settlement:
             outcome.waiting += number
         else:
             outcome.retried += number
+
+
+def _unsent(
+    items: Sequence[Item], send: Callable[[Sequence[Item]], set[int]], batch: Batch
+) -> Iterator[Item]:
+    """Send items while there is time; yield those that SQS did not take.
+
+    `send` returns the indexes of those.
+    """
+    for start in range(0, len(items), _TOGETHER):
+        some = items[start : start + _TOGETHER]
+        refused = send(some) if batch.remaining() > _SPARE else range(len(some))
+        yield from (some[index] for index in refused)
 
 
 def settle(
@@ -191,12 +202,12 @@ def _record(
 ) -> None:
     """Record the messages that left the queue; `failed` are the events that were not delivered."""
     stay = frozenset(outcome.stay)
-    for one, places in zip(opened, failed, strict=True):
+    for one, indexes in zip(opened, failed, strict=True):
         if one.message.id not in stay:
             outcome.ledger.left(
                 one.deliveries,
                 counted=one.envelope.counted,
-                failed=places,
+                failed=indexes,
                 waiting=one.failures.keys(),
             )
 

@@ -261,7 +261,7 @@ def from_words(words: str, *, listening: bool = False) -> tuple[str, ...]:
 
 
 def canonical(name: str) -> str | None:
-    """The name of an event or a family as rules hold it; None where no rule can ask for it."""
+    """Return an event's or a family's name as rules store it; None if no rule can ask for it."""
     known = _IN_CEPHS_TEXT.get(name, name)
     return known if known in SINGLES or known in FAMILIES else None
 

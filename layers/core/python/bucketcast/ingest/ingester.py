@@ -199,9 +199,9 @@ class Ingester:
             taken,
         )
         gone = {one.id for one in should_give_up}
-        worn = [one for one in messages if terms[one.id].needs_renewal and one.id not in gone]
-        refused = self._again([one.successor(terms[one.id]) for one in worn])
-        gone |= {one.id for index, one in enumerate(worn) if index not in refused}
+        expiring = [one for one in messages if terms[one.id].needs_renewal and one.id not in gone]
+        refused = self._again([one.successor(terms[one.id]) for one in expiring])
+        gone |= {one.id for index, one in enumerate(expiring) if index not in refused}
         return [one for one in messages if one.id not in gone]
 
     def _sent(self, batches: Mapping[str, TargetBatch]) -> Iterator[tuple[str, Sequence[Unsent]]]:

@@ -39,14 +39,14 @@ class AccessCalls:
         return AccessCalls(self.calls, ("",))
 
     def covers(self, other: "AccessCalls") -> bool:
-        """Whether all that the other asks for is in this."""
+        """Return whether all that the other asks for is in this."""
         return set(other.calls) <= set(self.calls) and all(
             prefix.startswith(self.prefixes) for prefix in other.prefixes
         )
 
 
 def required_calls(rules: Iterable[Rule]) -> AccessCalls:
-    """Which calls have to be logged for these rules, and for which keys."""
+    """Return the calls that have to be logged for these rules, and for which keys."""
     calls: set[str] = set()
     prefixes: set[str] = set()
     for rule in rules:
@@ -60,20 +60,19 @@ def required_calls(rules: Iterable[Rule]) -> AccessCalls:
 
 
 def is_logged_only(events: Iterable[str]) -> bool:
-    """Whether nobody but CloudTrail tells of any of these events."""
+    """Return whether all of these events come from CloudTrail alone."""
     return {single for given in events for single in expand(given)} <= set(CALLS.values())
 
 
 def rule_name(stack: str, bucket: str) -> str:
-    """The EventBridge rule of an attached bucket's access events: no bucket is called so."""
+    """Return the EventBridge rule's name of a bucket's access events, which no bucket can have."""
     return notifications.rule_name(stack, f"access_{bucket}")
 
 
 def pattern(bucket: str, *, bucket_events: bool = False) -> dict[str, Any]:
-    """What an EventBridge rule must match to take a bucket's calls that succeeded.
+    """Return the event pattern for a bucket's calls that succeeded.
 
-    `bucket_events`: also that it is made and removed, of which a trail tells that logs management
-    events.
+    With `bucket_events` also its creation and removal, which a trail of management events logs.
     """
     return {
         "source": ["aws.s3"],

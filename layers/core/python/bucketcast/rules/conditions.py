@@ -100,7 +100,7 @@ class Condition(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.on} is {shown}; the rule asks for {self}"
 
     def _found(self, event: Event) -> list[Any]:
-        """The values that the event has for it: none, one, or several tags of one name."""
+        """Return the event's values for it: none, one, or several tags of one name."""
         if self.on.startswith(METADATA):
             value = (event.metadata or {}).get(self.on.removeprefix(METADATA))
             # Beyond ASCII it may be in encoded words, as S3's clients have to send it.
