@@ -617,7 +617,7 @@ def test_ports_and_paths_where_none_are_given(url: str, where: str) -> None:
         ({"qos": "1", "version": "3.1.1"}, "may confirm also what the user may not publish"),
         ({"qos": "1", "version": "3.1"}, "version = 3.1: a broker may confirm also what the user"),
         ({"qos": "1", "reconnect_interval": "10s"}, "reconnect_interval does nothing here"),
-        ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue keeps what waits"),
+        ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
     ],
 )
 def test_notes_say_what_a_setting_means_here(texts: dict[str, str], says: str) -> None:

@@ -115,7 +115,7 @@ def test_a_refused_topic_is_named_with_what_is_allowed(make: Callable[..., Targe
     [
         ({"topic": "t#ephemeral"}, "nsqd never writes it to disk"),
         ({"tls_skip_verify": "on"}, "does nothing while tls is off"),
-        ({"queue_dir": "/home/events"}, "the target's SQS queue keeps what waits"),
+        ({"queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
     ],
 )
 def test_what_loses_or_does_nothing_is_said(texts: dict[str, str], says: str) -> None:

@@ -821,7 +821,7 @@ def test_store_of_minio_is_accepted_and_said_once_to_do_nothing(folder: Folder) 
     more = "queue_dir = '/tmp/events'\nqueue_limit = 1000\ncomment = 'first'\n"
     made = folder.load(HOOK + more + TABLE + "queue_limit = 5\n")
     for said in (
-        "queue_dir does nothing here: the target's SQS queue keeps what waits",
+        "queue_dir does nothing here: the target's SQS queue stores waiting events",
         "queue_limit does nothing without queue_overflow = discard: no event is discarded",
     ):
         assert made.notes.count(said) == 1

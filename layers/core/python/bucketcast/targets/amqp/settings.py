@@ -26,34 +26,34 @@ class AmqpSettings(options.Common, options.TlsUnverified):
         example="amqp://myuser:mypassword@localhost:5672",
     )
     exchange: str = option(
-        "where events are published; empty, if routing_key is to name their queue",
+        "where events are published; empty to send to the queue named by routing_key",
         default="",
         example="bucketevents",
     )
     exchange_type: str = option(
-        "direct, fanout, topic, headers or a plugin's: the exchange is made where it is absent; "
-        "empty: it has to be there",
+        "direct, fanout, topic, headers or a plugin's: the exchange is declared with this type; "
+        "empty: it must exist",
         default="",
         example="fanout",
         suggested=True,
     )
     routing_key: str = option("the routing key of every message", default="", example="bucketlogs")
     mandatory: OnOff = option(
-        "on: an event that no queue takes waits until one is bound; off: it is let go",
+        "on: an unroutable event waits until a queue is bound; off: it is dropped",
         default="on",
     )
     durable: OnOff = option("whether the exchange survives the broker's restart", default="off")
     no_wait: OnOff = option(
-        "ask the broker for no answer when the exchange is declared", default="off"
+        "declare the exchange without waiting for the broker's answer", default="off"
     )
     internal: OnOff = option(
         "only off: RabbitMQ refuses every message to an internal exchange", default="off"
     )
     auto_deleted: OnOff = option(
-        "whether the exchange goes when its last queue is unbound", default="off"
+        "whether the exchange is deleted when its last queue is unbound", default="off"
     )
     delivery_mode: int = option(
-        "how messages are kept: 1 in the broker's memory only, 2 by durable queues on disk; 0 is 2",
+        "transient (1) or persistent (2), stored on disk by durable queues; 0 is 2",
         default="0",
     )
     publisher_confirms: OnOff = option(
@@ -62,8 +62,8 @@ class AmqpSettings(options.Common, options.TlsUnverified):
         variable="PUBLISHING_CONFIRMS",
     )
     ack: Literal["broker", "none"] = option(
-        "when an event counts as delivered: when the broker has confirmed it, or (none) when it "
-        "was sent, whatever becomes of it",
+        "when an event counts as delivered: broker: when the broker has confirmed it; none: when "
+        "it was sent",
         default="broker",
     )
     immediate: OnOff = option(

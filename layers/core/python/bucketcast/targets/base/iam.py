@@ -26,8 +26,7 @@ Auth = Literal["password", "iam"]
 
 
 AUTH_HELP: Final = (
-    "password: the login that the other options say; iam: the function's IAM role logs in, "
-    "without a password"
+    "password: the configured login; iam: the function's IAM role, without a password"
 )
 
 

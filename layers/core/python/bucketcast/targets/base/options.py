@@ -17,12 +17,12 @@ class Shaped:
     """How events are written; MinIO only has its own format."""
 
     shape: shapes.Name = option(
-        "the dialect of what is sent: MinIO's, the record as Amazon S3 or as Ceph RGW sends it, or "
-        "a CloudEvent, in one document or with its attributes in headers",
+        "the payload format: MinIO's, the record of Amazon S3 or of Ceph RGW, or a CloudEvent, in "
+        "one document or with its attributes in headers",
         default="minio",
     )
     opaque_data: str = option(
-        "what Ceph's records have as opaqueData; with shape = ceph", default="", example="team-a"
+        "opaqueData of Ceph's records; with shape = ceph", default="", example="team-a"
     )
 
 
@@ -30,16 +30,16 @@ class Shaped:
 class Common(Shaped):
     """The options that every kind has in MinIO, and how events are written."""
 
-    enable: OnOff = option("whether the target is there at all", default="on")
-    comment: str = option("a sentence for whoever reads the configuration", default="")
-    queue_dir: str = unused("the target's SQS queue keeps what waits", default="")
+    enable: OnOff = option("off pauses the target: its events wait", default="on")
+    comment: str = option("a note for readers of the configuration", default="")
+    queue_dir: str = unused("the target's SQS queue stores waiting events", default="")
     queue_limit: int = option(
         "with queue_overflow = discard, how many events may wait; 0 is 100,000, as in MinIO",
         default="0",
         example="100000",
     )
     queue_overflow: Literal["keep", "discard"] = option(
-        "what happens to a new event when queue_limit events wait; keep: it waits, too; discard: "
+        "what happens to a new event when queue_limit events wait; keep: it waits too; discard: "
         "it is discarded and counted, as in MinIO",
         default="keep",
     )
@@ -84,7 +84,7 @@ class TlsUnverified(Tls):
     """TLS whose verification can be switched off."""
 
     tls_skip_verify: OnOff = option(
-        "take whatever certificate the server shows; for tests only", default="off"
+        "accept any certificate of the server; for tests only", default="off"
     )
 
 

@@ -22,20 +22,21 @@ class ElasticsearchSettings(options.Common, options.TlsUnverified, iam.IamLogin)
     """MinIO's options of `notify_elasticsearch`, and what is needed to reach other servers."""
 
     url: LoginUrl = option(
-        "the server, by http or https; a login in it counts more than username and password",
+        "the server, http or https; a login in the URL overrides username and password",
         example="http://localhost:9200",
     )
     index: str = option(
-        "the index to fill, or an alias of one; made when absent", example="bucketevents"
+        "the index to write to, or an alias of one; created if it does not exist",
+        example="bucketevents",
     )
     format: Literal["namespace", "access"] = option(
-        "namespace: a document an object, changed and deleted with it; access: a document an event",
+        "namespace: a document per object, as a mirror; access: a document per event",
         default="namespace",
     )
-    username: str = option("who logs in; needs a password", default="")
+    username: str = option("the user; needs a password", default="")
     password: Secret = option("the password of username", default="")
     api_key: Secret = option(
-        "a key of Elasticsearch's instead of a login, as id:key or encoded", default=""
+        "an Elasticsearch API key instead of a login, as id:key or encoded", default=""
     )
     auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(

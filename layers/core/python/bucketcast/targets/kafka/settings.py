@@ -34,7 +34,7 @@ class KafkaSettings(options.Common, iam.IamLogin):
     """MinIO's options of `notify_kafka`, and `cert_authority`."""
 
     brokers: Csv = option(
-        "brokers to ask for the others, port 9092 unless given",
+        "bootstrap brokers; the default port is 9092",
         example="localhost:9092",
     )
     topic: str = option("the topic that events go to", example="bucketevents")
@@ -42,7 +42,7 @@ class KafkaSettings(options.Common, iam.IamLogin):
     sasl_username: str = option("the user, for sasl = on", default="")
     sasl_password: Secret = option("the password of the user", default="")
     sasl_mechanism: Literal["plain", "sha256", "sha512", "scram-sha-256", "scram-sha-512"] = option(
-        "how the password is shown: plain, or SCRAM by its short or its full name", default="plain"
+        "the SASL mechanism: plain, or SCRAM by its short or full name", default="plain"
     )
     auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
@@ -54,7 +54,7 @@ class KafkaSettings(options.Common, iam.IamLogin):
     iam_example: ClassVar[str] = IAM_EXAMPLE
     tls: OnOff = option("whether the connection is encrypted", default="off")
     tls_skip_verify: OnOff = option(
-        "take whatever certificate the brokers show; for tests only", default="off"
+        "accept any certificate of the brokers; for tests only", default="off"
     )
     tls_client_auth: int = unused(
         "the brokers ask for a client's certificate, and get client_tls_cert", default="0"
@@ -71,17 +71,19 @@ class KafkaSettings(options.Common, iam.IamLogin):
         "how batches are compressed", default="none", variable="PRODUCER_COMPRESSION_CODEC"
     )
     compression_level: int = option(
-        "gzip 0 to 9, lz4 and zstd 0 to 12; the codec's own choice unless given",
+        "gzip 0 to 9, lz4 and zstd 0 to 12; the codec's default unless set",
         default="",
         variable="PRODUCER_COMPRESSION_LEVEL",
     )
     ack: Literal["broker", "none"] = option(
-        "when an event counts as delivered: when all replicas in sync have it, or (none) when it "
-        "was sent, whatever becomes of it",
+        "when an event counts as delivered: broker: when all in-sync replicas have it; none: when "
+        "it was sent",
         default="broker",
     )
     batch_size: int = unused("all events that came together are sent together", default="0")
-    batch_commit_timeout: Duration = unused("the target's SQS queue keeps what waits", default="0s")
+    batch_commit_timeout: Duration = unused(
+        "the target's SQS queue stores waiting events", default="0s"
+    )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from _address_errors(self)

@@ -25,9 +25,9 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
     broker: LoginUrl = option("the broker's URL", example="tcp://localhost:1883")
     topic: str = option("the topic that events go to", example="bucketevents")
     qos: Literal["0", "1", "2"] = option(
-        "how far the broker confirms an event: 0 not at all, 1 and 2 each", default="0"
+        "quality of service: 0 without confirmation, 1 and 2 with one per event", default="0"
     )
-    username: str = option("the user, unless broker holds a login", default="")
+    username: str = option("the user, unless broker contains a login", default="")
     password: Secret = option("the password of the user", default="")
     auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(
@@ -39,13 +39,14 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
         "how long a connection may be idle; 0s means 10s", default="0s"
     )
     reconnect_interval: Duration = unused(
-        "the target's SQS queue decides when to try again", default="0s"
+        "the target's SQS queue decides when to retry", default="0s"
     )
     version: Literal["auto", "5", "3.1.1", "3.1"] = option(
-        "of MQTT; auto: 5, or 3.1.1 or 3.1 where the broker knows no other", default="auto"
+        "the MQTT version; auto: 5, or 3.1.1 or 3.1 if the broker does not support it",
+        default="auto",
     )
     client_id: str = option(
-        "how the client id begins; twelve random hex digits end it", default="bucketcast"
+        "prefix of the client id; twelve random hex digits are appended", default="bucketcast"
     )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:

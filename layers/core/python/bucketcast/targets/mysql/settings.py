@@ -19,24 +19,26 @@ class MysqlSettings(options.Common, options.Tls, rds.RdsLogin):
     """MinIO's `notify_mysql`."""
 
     dsn_string: Secret = option(
-        "the login, as Go's driver for MySQL reads it",
+        "the login, as a data source name of Go's MySQL driver",
         default="",
         example=EXAMPLE,
     )
-    table: str = option("the table to fill; made when absent", example="bucketevents")
+    table: str = option(
+        "the table to write to; created if it does not exist", example="bucketevents"
+    )
     format: Literal["namespace", "access"] = option(
-        "namespace: a row an object, changed and deleted with it; access: a row an event",
+        "namespace: a row per object, as a mirror; access: a row per event",
         default="namespace",
     )
     max_open_connections: int = option(
-        "connections at most, one for each running instance of the function; 0 for no limit",
+        "maximum number of connections, one per running instance of the function; 0: no limit",
         default="2",
     )
-    host: str = option("deprecated: the server, where there is no dsn_string", default="")
-    port: int = option("deprecated: its port, 3306 unless given", default="")
-    username: str = option("deprecated: who logs in at host", default="")
+    host: str = option("deprecated: the server, if there is no dsn_string", default="")
+    port: int = option("deprecated: its port, 3306 by default", default="")
+    username: str = option("deprecated: the user", default="")
     password: Secret = option("deprecated: the password of username", default="")
-    database: str = option("deprecated: the database at host", default="")
+    database: str = option("deprecated: the database", default="")
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         text = self.dsn_string.reveal()

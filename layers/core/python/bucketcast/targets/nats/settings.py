@@ -35,7 +35,7 @@ _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 class NatsSettings(options.Common, options.TlsSwitched):
     """MinIO's options of `notify_nats`."""
 
-    address: Address = option("the server, port 4222 unless given", example="localhost:4222")
+    address: Address = option("the server; the default port is 4222", example="localhost:4222")
     subject: str = option("where events are published", example="bucketevents")
     username: str = option("the user to log in as", default="")
     password: Secret = option("the password of username", default="")
@@ -44,25 +44,25 @@ class NatsSettings(options.Common, options.TlsSwitched):
         "the seed of the user's NKEY, or the path of its file", default=""
     )
     user_credentials: SecretPem = option(
-        "what stands in the user's creds file, or the file's path: a JWT and its seed", default=""
+        "the content of the user's creds file (a JWT and its seed), or its path", default=""
     )
     tls_handshake_first: OnOff = option(
-        "encrypt before the server says a word, as its handshake_first demands", default="off"
+        "start TLS before the server's INFO, as its handshake_first requires", default="off"
     )
     ping_interval: Seconds = option(
-        "how often the server is asked for a sign of life while it is waited for; after two that "
-        "it did not answer it is given up; 0 for never",
+        "how often the server is pinged while a confirmation is awaited; after two missed pings "
+        "the connection is dropped; 0 for never",
         default="0",
         example="10s",
     )
     jetstream: OnOff = option("whether a stream acknowledges each message", default="off")
     streaming: OnOff = option("whether the server is a NATS Streaming server", default="off")
-    streaming_enable: OnOff = option("streaming, as MinIO's guide calls it too", default="off")
+    streaming_enable: OnOff = option("the same as streaming, as in MinIO's guide", default="off")
     streaming_cluster_id: str = option(
         "the cluster's id, needed for streaming", default="", example="test-cluster"
     )
     streaming_async: OnOff = option(
-        "whether messages are sent before the last one is acknowledged", default="off"
+        "whether messages are sent before the previous one is acknowledged", default="off"
     )
     streaming_max_pub_acks_in_flight: int = option(
         f"how many of them at a time; 0 for {STREAMING_IN_FLIGHT}", default="0", example="10"

@@ -18,11 +18,11 @@ class NsqSettings(options.Common, options.TlsSwitched):
     """MinIO's options of `notify_nsq`, and what nsqd knows beside them."""
 
     nsqd_address: Address = option(
-        "nsqd's TCP address, port 4150 unless given", example="localhost:4150"
+        "nsqd's TCP address; the default port is 4150", example="localhost:4150"
     )
     topic: str = option("the topic that events go to", example="bucketevents")
-    tls_enable: OnOff = option("the same: tls as MinIO's guide spells it once", default="off")
-    auth_secret: Secret = option("what nsqd shows to its --auth-http-address", default="")
+    tls_enable: OnOff = option("the same as tls, as in MinIO's guide", default="off")
+    auth_secret: Secret = option("the secret for an nsqd with --auth-http-address", default="")
 
     @property
     def encrypted(self) -> bool:

@@ -31,25 +31,27 @@ class PostgresSettings(options.Common, options.Tls, rds.RdsLogin):
     """MinIO's `notify_postgres`."""
 
     connection_string: Secret = option(
-        "the login, as libpq reads it: a key=value list or a URL; sslmode is require by default, "
+        "the login, as libpq's key=value list or URL; sslmode is require by default, "
         "and a local server without TLS needs sslmode=disable",
         default="",
         example=EXAMPLE,
     )
-    table: str = option("the table to fill; made when absent", example="bucketevents")
+    table: str = option(
+        "the table to write to; created if it does not exist", example="bucketevents"
+    )
     format: Literal["namespace", "access"] = option(
-        "namespace: a row an object, changed and deleted with it; access: a row an event",
+        "namespace: a row per object, as a mirror; access: a row per event",
         default="namespace",
     )
     max_open_connections: int = option(
-        "connections at most, one for each running instance of the function; 0 for no limit",
+        "maximum number of connections, one per running instance of the function; 0: no limit",
         default="2",
     )
-    host: str = option("deprecated: the server, where connection_string names none", default="")
-    port: int = option("deprecated: its port, 5432 unless given", default="")
-    username: str = option("deprecated: who logs in, where connection_string does not", default="")
+    host: str = option("deprecated: the server, if connection_string has none", default="")
+    port: int = option("deprecated: its port, 5432 by default", default="")
+    username: str = option("deprecated: the user, if connection_string has none", default="")
     password: Secret = option("deprecated: the password of username", default="")
-    database: str = option("deprecated: the database, called username unless given", default="")
+    database: str = option("deprecated: the database, by default named like username", default="")
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
         if not self.connection_string:

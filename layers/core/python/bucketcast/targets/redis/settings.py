@@ -17,13 +17,13 @@ _MEMORYDB = ("memorydb:connect", "/")
 class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
     """MinIO's options of `notify_redis`, and TLS, which MinIO has not."""
 
-    address: Address = option("the server, port 6379 unless given", example="localhost:6379")
+    address: Address = option("the server; the default port is 6379", example="localhost:6379")
     key: str = option("the hash or list that events go to", example="bucketevents")
     format: Literal["namespace", "access"] = option(
         "namespace: a hash that mirrors the bucket; access: a list of all events",
         default="namespace",
     )
-    user: str = option("the ACL user; the default user unless given", default="")
+    user: str = option("the ACL user; the default user if empty", default="")
     password: Secret = option("the password of the user", default="")
     auth: iam.Auth = option(iam.AUTH_HELP, default="password")
     iam_resource: str = option(

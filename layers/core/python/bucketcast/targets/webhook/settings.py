@@ -17,22 +17,22 @@ MAX_TIMEOUT = 300
 class WebhookSettings(options.Common, options.TlsUnverified):
     endpoint: Url = option("where events are posted", example="http://127.0.0.1:3000/events")
     auth_token: Secret = option(
-        "what Authorization says: a token, sent as Bearer, or scheme and credentials in two words",
+        "the Authorization header: a token, sent as Bearer, or scheme and credentials as two words",
         default="",
     )
     signing_secret: Secret = option(
-        "the keys that sign each request as Standard Webhooks has it: whsec_… (HMAC-SHA256) or "
-        "whsk_… (Ed25519); several, separated by spaces, while receivers change keys",
+        "keys that sign each request as Standard Webhooks specifies: whsec_… (HMAC-SHA256) or "
+        "whsk_… (Ed25519); several, separated by spaces, during a rotation",
         default="",
     )
-    timeout: Duration = option("how long one request may take, from 1ms to 5m", default="10s")
+    timeout: Duration = option("timeout of one request, from 1ms to 5m", default="10s")
     cloudevents: OnOff = option(
-        "with shape = ceph: CloudEvents' attributes beside the record, in headers, as a topic's "
-        "cloudevents asks",
+        "with shape = ceph: also send CloudEvents' attributes in headers, like a topic's "
+        "cloudevents",
         default="off",
     )
     in_flight: int = option(
-        f"how many requests are in flight at once, 1 to {MAX_IN_FLIGHT}; 1 sends one after the "
+        f"maximum number of parallel requests, 1 to {MAX_IN_FLIGHT}; 1 sends them one after the "
         "other",
         default="32",
     )
