@@ -16,12 +16,13 @@ import pytest
 import trustme
 
 from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
-from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
 from bucketcast.event import Event, padded
 from bucketcast.namespace.rows import MergedState
 from bucketcast.settings.options import read
-from bucketcast.targets import postgres as postgres_target
-from bucketcast.targets.postgres import Target, sql
+from bucketcast.targets.base import tables
+from bucketcast.targets.base.tables import SWEPT
+from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
 from tests.contract.diagnoses import fault
 from tests.contract.oracle import Row
@@ -289,11 +290,11 @@ def test_a_server_that_goes_while_a_batch_is_split_is_asked_no_more(
     asked: list[int] = []
     write = refusing._write
 
-    def once(events: list[Event]) -> None:
+    def once(events: list[Event]) -> DeliveryError | None:
         asked.append(len(events))
         if len(asked) > 1:
             raise NotConnected("the server hung up")
-        write(events)
+        return write(events)
 
     monkeypatch.setattr(refusing, "_write", once)
     failures = refusing.send(BAD)
@@ -309,11 +310,11 @@ def test_a_batch_that_is_split_for_too_long_ends_in_time(
     write = refusing._write
     two_seconds_each = SimpleNamespace(monotonic=lambda: 2.0 * len(asked))
 
-    def counted(events: list[Event]) -> None:
+    def counted(events: list[Event]) -> DeliveryError | None:
         asked.append(len(events))
-        write(events)
+        return write(events)
 
-    monkeypatch.setattr(postgres_target, "time", two_seconds_each)
+    monkeypatch.setattr(tables, "time", two_seconds_each)
     monkeypatch.setattr(refusing, "_write", counted)
     failures = refusing.send(BAD)
     assert failures.keys() == set(range(len(BAD)))
@@ -548,7 +549,7 @@ def test_a_claim_is_given_up_by_hand(postgres: PostgresServer, admin: Admin) -> 
 
 
 def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Admin) -> None:
-    many = 2 * sql.SWEPT + 1
+    many = 2 * SWEPT + 1
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
         admin.execute(

@@ -2,7 +2,6 @@
 
 import pytest
 
-from bucketcast.errors import DeliveryError
 from bucketcast.settings.options import LoginUrl
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.amqp.batch import Confirms
@@ -47,7 +46,7 @@ def test_another_url_is_refused(url: str) -> None:
 
 def sent(count: int, first: int = 11) -> Confirms:
     """Messages with ids m0, m1 …, and tags from `first` on."""
-    confirms = Confirms("broker", dict[int, DeliveryError]())
+    confirms = Confirms("broker", count)
     for place in range(count):
         confirms.sent(first + place, place, f"m{place}")
     return confirms
@@ -57,10 +56,10 @@ def test_messages_are_confirmed_alone_and_with_all_before() -> None:
     confirms = sent(6)
     confirms.settled(13, taken=True, and_before=False)
     confirms.settled(12, taken=True, and_before=True)
-    assert (confirms.confirmed, len(confirms)) == ({0, 1, 2}, 3)
+    assert (confirms.unconfirmed, len(confirms)) == ({3, 4, 5}, 3)
     confirms.settled(14, taken=False, and_before=True)
     confirms.settled(16, taken=True, and_before=True)
-    assert (confirms.confirmed, set(confirms.failures), len(confirms)) == ({0, 1, 2, 4, 5}, {3}, 0)
+    assert (confirms.unconfirmed, set(confirms.failures), len(confirms)) == (set(), {3}, 0)
 
 
 def test_what_is_returned_and_then_confirmed_has_failed() -> None:
@@ -68,7 +67,7 @@ def test_what_is_returned_and_then_confirmed_has_failed() -> None:
     confirms.sent(14, 3, "m1")  # the same event twice in a batch
     confirms.returned("m1", "NO_ROUTE (312)")
     confirms.settled(14, taken=True, and_before=True)
-    assert (confirms.confirmed, set(confirms.failures), len(confirms)) == ({0, 2}, {1, 3}, 0)
+    assert (confirms.unconfirmed, set(confirms.failures), len(confirms)) == (set(), {1, 3}, 0)
     assert str(confirms.failures[1]).startswith("broker: NO_ROUTE (312): no queue takes it")
 
 
@@ -77,4 +76,4 @@ def test_late_answers_about_an_earlier_batch_confirm_nothing() -> None:
     confirms.settled(10, taken=True, and_before=True)
     confirms.settled(9, taken=False, and_before=False)
     confirms.returned("unknown", "NO_ROUTE (312)")
-    assert (confirms.confirmed, confirms.failures, len(confirms)) == (set(), {}, 2)
+    assert (confirms.unconfirmed, confirms.failures, len(confirms)) == ({0, 1}, {}, 2)

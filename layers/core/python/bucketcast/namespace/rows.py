@@ -5,7 +5,7 @@ more than is seen: puts that a removal hides, and removals themselves. An event 
 row has to beat all of it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -49,11 +49,24 @@ Order = tuple[str, str]
 
 
 def merged(row: StoredRow | None, orders: Iterable[Order] = ()) -> MergedState:
-    """What a row and the orders in the guard are together, but for what is beyond all orders."""
+    """Return the merged state of a row and the orders in the guard, without `FINAL` ones."""
     seen = [each for each in orders if each[0] != FINAL]
     seen += [(row.sequencer, row.time)] if row else []
     sequencer = max((each for each, _ in seen), default="")
     return MergedState(row, sequencer, max((each for _, each in seen), default=""))
+
+
+def merged_states(
+    paths: Iterable[str],
+    rows: Mapping[str, StoredRow],
+    orders: Mapping[str, Iterable[Order]],
+) -> dict[str, MergedState]:
+    """Return the merged state of each path that has a row, or orders in the guard."""
+    return {
+        path: merged(rows.get(path), orders.get(path, ()))
+        for path in paths
+        if path in rows or path in orders
+    }
 
 
 def versions(row: StoredRow | None) -> tuple[str, ...]:

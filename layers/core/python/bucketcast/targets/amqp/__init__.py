@@ -95,21 +95,18 @@ class Target(base.Connected[Client]):
             return f"(url: allowed is {error})"
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        failures: dict[int, DeliveryError] = {}
+        confirms = Confirms(self.where, len(events))
         if not events:
-            return failures
-        confirms = Confirms(self.where, failures)
-        with self._lock:
+            return confirms.failures
+        with self._connection() as client:
             try:
-                with self._connection() as client:
-                    messages = self._messages(events, failures)
-                    try:
-                        client.publish(messages, confirms, self.timeout, wait=self._waits)
-                    except BlockedError as error:  # the connection stays
-                        self._fail(events, confirms, error)
-            except _RAISED as error:
+                messages = self._messages(events, confirms)
+                client.publish(messages, confirms, self.timeout, wait=self._waits)
+            except (*_RAISED, BlockedError) as error:
                 self._fail(events, confirms, error)
-        return failures
+                if not isinstance(error, BlockedError):  # after which the connection can be used
+                    self._drop()
+        return confirms.failures
 
     def headers(self, event: Event) -> dict[str, str]:
         """Return the properties `content-type` and `message-id`, and the headers."""
@@ -121,26 +118,21 @@ class Target(base.Connected[Client]):
         context = tls.context(self.settings) if at.encrypted else None
         return [base.Endpoint(at.host, at.port, context)]
 
-    def login(self) -> None:
-        with self._lock, self._connection():
-            pass
-
     def probe(self) -> None:
         """Look for the exchange; one that is there is declared too, to see whether it fits."""
         settings, blocked = self.settings, None
-        with self._lock:
-            try:
-                with self._connection() as client:
-                    try:
-                        if settings.exchange:
-                            client.declare(passive=True)
-                        if settings.exchange_type:
-                            client.declare(passive=False)
-                    except BlockedError as error:  # the connection, which remembers it, stays
-                        blocked = error
-            except _RAISED as error:
-                if not (settings.exchange_type and is_missing(error)):
-                    raise delivery_error(error, self._address()) from None
+        try:
+            with self._connection() as client:
+                try:
+                    if settings.exchange:
+                        client.declare(passive=True)
+                    if settings.exchange_type:
+                        client.declare(passive=False)
+                except BlockedError as error:  # the connection, which remembers it, stays
+                    blocked = error
+        except DeliveryError as error:
+            if not (settings.exchange_type and is_missing(error)):
+                raise
         if blocked:
             raise delivery_error(blocked, self._address())
 
@@ -154,24 +146,20 @@ class Target(base.Connected[Client]):
     def _is_usable(self, connection: Client) -> bool:
         return connection.still_open()
 
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+        return delivery_error(error, self._address()) if isinstance(error, _RAISED) else None
+
     def _address(self) -> Address:
         try:
             return parse(self.settings.url)
         except ValueError as error:
             raise NotAuthorized(f"url: allowed is {error}") from None
 
-    def _messages(
-        self, events: Sequence[Event], failures: dict[int, DeliveryError]
-    ) -> Iterator[Message]:
+    def _messages(self, events: Sequence[Event], confirms: Confirms) -> Iterator[Message]:
         from pika import BasicProperties  # noqa: PLC0415 - only its own function carries it
 
         kept = self.settings.delivery_mode or PERSISTENT
-        for index, event in enumerate(events):
-            try:
-                body = self.body(event)
-            except UnicodeEncodeError as error:
-                failures[index] = Rejected(f"its text is not Unicode: {error}")
-                continue
+        for index, event, body in confirms.encoded(enumerate(events), self.body):
             properties = BasicProperties(
                 content_type=self.shape.content_type,
                 headers=self._own_headers(event),
@@ -188,10 +176,6 @@ class Target(base.Connected[Client]):
         """Say of each event that was not settled why."""
         reason = delivery_error(error, self._address())
         most = largest_message(error)
-        for index, event in enumerate(events):
-            if index in confirms.confirmed or index in confirms.failures:
-                continue
-            if most is not None and len(self.body(event)) > most:
-                confirms.failures[index] = Rejected(str(reason))
-            else:
-                confirms.failures[index] = reason
+        for index in list(confirms.unconfirmed):
+            too_large = most is not None and len(self.body(events[index])) > most
+            confirms.settle(index, Rejected(str(reason)) if too_large else reason)

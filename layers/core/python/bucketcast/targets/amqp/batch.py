@@ -2,22 +2,22 @@
 
 from itertools import takewhile
 
-from bucketcast.errors import DeliveryError, Retryable
+from bucketcast.errors import Retryable
+from bucketcast.targets.base.outcomes import Outcomes
 
 _UNBOUND = "no queue takes it: bind one for routing_key, or let such events go with mandatory = off"
 _REFUSED = "the broker refused it: is a queue at its limit?"
 
 
-class Confirms:
-    """Settles messages by their tags, which count up; `failures` are by index in the batch.
+class Confirms(Outcomes):
+    """Settles messages by their tags, which count up.
 
     A message that no queue takes is returned by its id, and then confirmed all the same.
     """
 
-    def __init__(self, where: str, failures: dict[int, DeliveryError]) -> None:
-        self.failures = failures
+    def __init__(self, where: str, count: int) -> None:
+        super().__init__(count)
         self._where = where
-        self.confirmed: set[int] = set()
         self._waiting: dict[int, int] = {}
         self._indexes: dict[str, list[int]] = {}
 
@@ -36,19 +36,16 @@ class Confirms:
 
     def returned(self, message_id: str, said: str) -> None:
         """An id of an earlier batch, whose answers came late, may be one of this batch too."""
-        for index in self._indexes.get(message_id, ()):
-            self.failures[index] = Retryable(f"{self._where}: {said}: {_UNBOUND}")
+        reason = Retryable(f"{self._where}: {said}: {_UNBOUND}")
+        self.fail(self._indexes.get(message_id, ()), reason)
 
     def settled(self, tag: int, *, taken: bool, and_before: bool) -> None:
         """A message is taken or refused, where the broker says so with all before it."""
         for each in self._up_to(tag) if and_before else [tag]:
             index = self._waiting.pop(each, None)
-            if index is None:
-                continue
-            if not taken:
-                self.failures[index] = Retryable(f"{self._where}: {_REFUSED}")
-            elif index not in self.failures:
-                self.confirmed.add(index)
+            if index is not None:
+                refusal = None if taken else Retryable(f"{self._where}: {_REFUSED}")
+                self.settle(index, refusal)
 
     def _up_to(self, tag: int) -> list[int]:
         return list(takewhile(lambda each: each <= tag, self._waiting))

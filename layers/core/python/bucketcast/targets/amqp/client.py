@@ -17,9 +17,8 @@ from bucketcast.targets.amqp.settings import AmqpSettings
 from bucketcast.targets.base import CONNECT_SECONDS, sockets, tls
 
 HEARTBEAT = 300
-"""Seconds. A function between two invocations is frozen and sends nothing. The broker forgets it
-after twice as long, and we use no connection that was quiet for so long: on the way there, things
-forget idle connections too, AWS's NAT after 350 s."""
+"""Seconds, as `IDLE_SECONDS`. A function between two invocations is frozen and sends nothing; the
+broker forgets it after twice as long."""
 GOODBYE_SECONDS = 1.0
 BYTES_A_WRITE = 32_768
 """The broker works on one part while the next is made."""
@@ -46,7 +45,7 @@ class Client:
         self._tag = 0
         self._blocked = ""
         self._returned = ""
-        self._confirms = Confirms("", {})
+        self._confirms = Confirms("", 0)
         self._usable = True
         context = tls.context(settings) if address.encrypted else None
         deadline = time.monotonic() + CONNECT_SECONDS
@@ -59,13 +58,9 @@ class Client:
         except BaseException:
             self._socket.close()
             raise
-        self._used = time.time()
 
     def still_open(self) -> bool:
         """Return whether it can be used, after a look at what the broker said meanwhile."""
-        # A frozen function's monotonic clock may stand still; that of the day is set again.
-        if time.time() - self._used > HEARTBEAT:
-            return False
         try:
             self._listen()
         except (OSError, ClosedError):
@@ -106,7 +101,6 @@ class Client:
         while confirms:
             self._take(self._frame(until))
             self._not_blocked()
-        self._used = time.time()
 
     def declare(self, *, passive: bool) -> None:
         """Have the exchange made, or if `passive` only looked for, and wait until it is.

@@ -185,6 +185,10 @@ class Connected(Target, Generic[C]):
         self._open: C | None = None
         self._used = 0.0
 
+    def login(self) -> None:
+        with self._connection():
+            pass
+
     def close(self) -> None:
         with self._lock:
             self._drop()
@@ -197,21 +201,32 @@ class Connected(Target, Generic[C]):
         """Return whether a connection that was idle can be used again."""
         return True
 
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:  # noqa: ARG002
+        """Return what an error of the client means; None where it is not one of the client's."""
+        return None
+
     @contextmanager
     def _connection(self) -> Iterator[C]:
-        """Lend the connection; half an exchange must not be left on it."""
-        try:
-            # By the wall clock: the monotonic one may stand still while a function is frozen.
-            idle = abs(time.time() - self._used) > IDLE_SECONDS
-            if self._open is not None and (idle or not self._is_usable(self._open)):
+        """Lend the connection; half an exchange must not be left on it.
+
+        Raises:
+            DeliveryError: for an error of the client, while it connects or is used.
+        """
+        with self._lock:
+            try:
+                # By the wall clock: the monotonic one may stand still while a function is frozen.
+                idle = abs(time.time() - self._used) > IDLE_SECONDS
+                if self._open is not None and (idle or not self._is_usable(self._open)):
+                    self._drop()
+                if self._open is None:
+                    self._open = self._connect()
+                yield self._open
+                self._used = time.time()
+            except BaseException as error:
                 self._drop()
-            if self._open is None:
-                self._open = self._connect()
-            yield self._open
-            self._used = time.time()
-        except BaseException:
-            self._drop()
-            raise
+                if reason := self._delivery_error(error):
+                    raise reason from None
+                raise
 
     def _drop(self) -> None:
         connection, self._open = self._open, None

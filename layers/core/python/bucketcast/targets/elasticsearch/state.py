@@ -13,7 +13,7 @@ import msgspec
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.namespace.join import GONE
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged, read
+from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import guard
 from bucketcast.targets.elasticsearch.client import Requests
@@ -125,11 +125,7 @@ def _of(new_requests: _NewRequests, names: Names, paths: Sequence[str]) -> dict[
         about = _fetched(new_requests, names.guard, versions.values())
         for path, document in zip(versions, about, strict=True):
             orders[path] += _orders(document)
-    return {
-        path: merged(stored.get(path), orders.get(path, ()))
-        for path in paths
-        if path in stored or path in orders
-    }
+    return merged_states(paths, stored, orders)
 
 
 def _fetched(new_requests: _NewRequests, index: str, ids: Iterable[str]) -> list[Read]:

@@ -59,17 +59,18 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from bucketcast.errors import NotAuthorized, NotConnected
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected
 from bucketcast.event import Event
 from bucketcast.targets import base
+from bucketcast.targets.base import tls
 from bucketcast.targets.mqtt.address import Broker, parse
+from bucketcast.targets.mqtt.batch import Batch
+from bucketcast.targets.mqtt.client import Client, connect, speaks_another
+from bucketcast.targets.mqtt.errors import RAISED, delivery_error, refusal
 from bucketcast.targets.mqtt.protocol import MQTT_3_1, MQTT_3_1_1, MQTT_5, Login, publisher
 from bucketcast.targets.mqtt.settings import RANDOM_BYTES, MqttSettings
-
-if TYPE_CHECKING:
-    from bucketcast.targets.mqtt.client import Client
 
 KEEP_ALIVE = 10
 """Seconds where none are given, as in MinIO."""
@@ -81,11 +82,11 @@ _LEVELS = {
 }
 
 
-class Target(base.Connected["Client"]):
+class Target(base.Connected[Client]):
     """One topic of one broker; several threads may use it, one batch at a time."""
 
     arn_type: ClassVar[str] = "mqtt"
-    client: ClassVar[str] = "bucketcast.targets.mqtt.batch"
+    client: ClassVar[str] = "wsproto"
     attributes_prefix: ClassVar[str | None] = ""
     Settings = MqttSettings
     settings: MqttSettings
@@ -119,21 +120,15 @@ class Target(base.Connected["Client"]):
         When the connection breaks, or the broker takes too long, all that it had not confirmed
         fail.
         """
-        from bucketcast.targets.mqtt.batch import Batch  # noqa: PLC0415
-        from bucketcast.targets.mqtt.errors import RAISED, delivery_error, refusal  # noqa: PLC0415
-
-        where, batch = self.where, None
-        with self._lock:
+        where = self.where
+        with self._connection() as client:
+            batch = Batch(events, self.body, self._packet(), lambda no: refusal(no, where))
             try:
-                with self._connection() as client:
-                    batch = Batch(events, self.body, self._packet(), lambda no: refusal(no, where))
-                    batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
+                batch.send(client, int(self.settings.qos), time.monotonic() + self.timeout)
             except RAISED as error:
-                if batch is None:
-                    raise
-                reason = delivery_error(error, where, by_iam=self.settings.by_iam)
-                return batch.failures | dict.fromkeys(batch.unconfirmed, reason)
-            return batch.failures
+                self._drop()
+                batch.fail(batch.unconfirmed, self._reason(error))
+        return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
         """Return the content type and the user properties, which MQTT 3 has no place for."""
@@ -142,27 +137,15 @@ class Target(base.Connected["Client"]):
         return {"content-type": self.shape.content_type, **self._user_properties(event)}
 
     def endpoints(self) -> list[base.Endpoint]:
-        from bucketcast.targets.base import tls  # noqa: PLC0415 - as the client
-
         at = self._broker()
         context = tls.context(self.settings) if at.encrypted else None
         return [base.Endpoint(at.host, at.port, context)]
 
-    def login(self) -> None:
-        with self._lock, self._connection():
-            pass
-
     def probe(self) -> None:
         """See that the broker answers; whether the topic may be used, only an event shows."""
-        from bucketcast.targets.mqtt.errors import RAISED, delivery_error  # noqa: PLC0415
-
         # Over the connection that there is: another one with its id would throw it out.
-        with self._lock:
-            try:
-                with self._connection() as client:
-                    client.ping(time.monotonic() + self.timeout)
-            except RAISED as error:
-                raise delivery_error(error, self.where, by_iam=self.settings.by_iam) from None
+        with self._connection() as client:
+            client.ping(time.monotonic() + self.timeout)
 
     def _packet(self) -> Callable[[int, Event, bytes], bytes]:
         settings, content_type = self.settings, self.shape.content_type
@@ -172,25 +155,22 @@ class Target(base.Connected["Client"]):
     def _user_properties(self, event: Event) -> dict[str, str]:
         return {"event-id": event.id, **super().headers(event)}
 
-    def _is_usable(self, connection: "Client") -> bool:
+    def _is_usable(self, connection: Client) -> bool:
         return connection.is_fit
 
-    def _connect(self) -> "Client":
+    def _connect(self) -> Client:
         """Open a session in the newest version that both know, which is remembered.
 
         Raises:
             NotConnected: there is none.
         """
-        from bucketcast.targets.mqtt.client import speaks_another  # noqa: PLC0415
-        from bucketcast.targets.mqtt.errors import RAISED, delivery_error  # noqa: PLC0415
-
         end = time.monotonic() + self._connecting
         for level in self._levels:
             try:
                 made = self._session(level, min(end, time.monotonic() + base.CONNECT_SECONDS))
             except RAISED as error:
                 if level == self._levels[-1] or not speaks_another(error):
-                    raise delivery_error(error, self.where, by_iam=self.settings.by_iam) from None
+                    raise
             else:
                 self._levels = (level,)
                 break
@@ -200,9 +180,7 @@ class Target(base.Connected["Client"]):
             raise NotConnected(f"{self.where}: {most}; set qos to it")
         return made
 
-    def _session(self, level: int, deadline: float) -> "Client":
-        from bucketcast.targets.mqtt.client import connect  # noqa: PLC0415 - needs sockets and ssl
-
+    def _session(self, level: int, deadline: float) -> Client:
         settings, broker = self.settings, self._broker()
         username, password = settings.username, settings.password
         if broker.username:
@@ -215,6 +193,12 @@ class Target(base.Connected["Client"]):
 
             path = signed_path(settings, broker)
         return connect(broker, login, settings, deadline, path)
+
+    def _reason(self, error: Exception) -> DeliveryError:
+        return delivery_error(error, self.where, by_iam=self.settings.by_iam)
+
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+        return self._reason(error) if isinstance(error, RAISED) else None
 
     def _broker(self) -> Broker:
         try:

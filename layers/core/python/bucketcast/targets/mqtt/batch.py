@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.targets.base.outcomes import Outcomes
 from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.client import REFUSED, Client, Refused
-from bucketcast.targets.mqtt.protocol import Answer
 
 CHUNK = 128
 """Events that are made ready and written at once."""
 
 
-class Batch:
+class Batch(Outcomes):
     """Events, and which of them are still to be confirmed.
 
     `failures` are those that the broker refused, or that cannot be sent; `unconfirmed` are the
@@ -26,8 +26,7 @@ class Batch:
         packet: Callable[[int, Event, bytes], bytes],
         refusal: Callable[[Refused], DeliveryError],
     ) -> None:
-        self.failures: dict[int, DeliveryError] = {}
-        self.unconfirmed = set(range(len(events)))
+        super().__init__(len(events))
         self._events = events
         self._message = message
         self._packet = packet
@@ -76,15 +75,12 @@ class Batch:
             if kind == protocol.PUBREC and answer.code < REFUSED:
                 releases.append(protocol.pubrel(body[:2]))
             elif number in under_way:
-                client.refused |= answer.code >= REFUSED
-                self._done(under_way.pop(number), answer)
+                refused = answer.code >= REFUSED
+                client.refused |= refused
+                failure = self._refusal(Refused(answer)) if refused else None
+                self.settle(under_way.pop(number), failure)
         if releases:
             client.write(b"".join(releases), deadline)
-
-    def _done(self, index: int, answer: Answer) -> None:
-        self.unconfirmed.discard(index)
-        if answer.code >= REFUSED:
-            self.failures[index] = self._refusal(Refused(answer))
 
     def _ready(self, client: Client) -> Iterator[tuple[int, bytes]]:
         """Place and packet of each event that can be sent."""
@@ -93,17 +89,13 @@ class Batch:
             try:
                 data = self._packet(index + 1, event, self._message(event))
             except ValueError as error:
-                self._never(index, Rejected(f"no message can hold it: {error}"))
+                self.settle(index, Rejected(f"no message can hold it: {error}"))
                 continue
             if len(data) <= most:
                 yield index, data
             elif len(data) > protocol.LARGEST:
                 why = f"the event takes {len(data)} bytes; MQTT takes {protocol.LARGEST}"
-                self._never(index, Rejected(why))
+                self.settle(index, Rejected(why))
             else:
                 why = f"the event takes {len(data)} bytes; the broker takes {most}"
-                self._never(index, Retryable(f"{why}: raise its largest packet"))
-
-    def _never(self, index: int, error: DeliveryError) -> None:
-        self.unconfirmed.discard(index)
-        self.failures[index] = error
+                self.settle(index, Retryable(f"{why}: raise its largest packet"))

@@ -6,13 +6,16 @@ MQTT has no library here: see docs/adr/0013.
 import contextlib
 import ssl
 import time
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bucketcast.targets.base import sockets, tls
 from bucketcast.targets.base.options import Tls
-from bucketcast.targets.mqtt import protocol, websocket
+from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.address import Broker
 from bucketcast.targets.mqtt.protocol import Answer, Login, Malformed
+
+if TYPE_CHECKING:
+    from bucketcast.targets.mqtt.websocket import WebSocket
 
 IN_FLIGHT = 20
 """Events that a broker of MQTT 3, which cannot say it, takes before the first is confirmed."""
@@ -21,10 +24,6 @@ HIGHEST_QOS = 2
 REFUSED = 0x80
 """Reason codes from here on are refusals."""
 _OTHER_VERSION = 0x84
-
-
-Line = sockets.DeadlineSocket | websocket.WebSocket
-"""What carries MQTT."""
 
 
 class Refused(Exception):
@@ -61,7 +60,7 @@ class Client:
     Its methods raise `OSError`, `Malformed` or `Refused` where it is of no use any more.
     """
 
-    def __init__(self, line: Line, keep_alive: float) -> None:
+    def __init__(self, line: "sockets.DeadlineSocket | WebSocket", keep_alive: float) -> None:
         self.limits = Limits(IN_FLIGHT, protocol.LARGEST, HIGHEST_QOS)
         self._line = line
         self._keep_alive = keep_alive
@@ -138,15 +137,17 @@ def connect(broker: Broker, login: Login, settings: Tls, deadline: float, path: 
     """Open a session that is ready to publish; a `path` stands for that of the broker's URL.
 
     Raises:
-        OSError, UnicodeError, Malformed, Refused, websocket.HandshakeError: there is none.
+        OSError, UnicodeError, Malformed, Refused, HandshakeError: there is none.
     """
     context = tls.context(settings) if broker.encrypted else None
     plain = sockets.connect(
         broker.host, broker.port, deadline, context, hung_up="the broker hung up"
     )
-    line: Line = plain
+    line: sockets.DeadlineSocket | WebSocket = plain
     try:
         if broker.websocket:
+            from bucketcast.targets.mqtt import websocket  # noqa: PLC0415 - needs wsproto
+
             line = websocket.upgrade(plain, broker.host_header, path or broker.path, deadline)
         made = Client(line, login.keep_alive)
         made.log_in(login, deadline)

@@ -3,8 +3,7 @@
 from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
 from bucketcast.targets.base import iam
 from bucketcast.targets.mqtt.client import HungUpError, Refused
-from bucketcast.targets.mqtt.protocol import Malformed
-from bucketcast.targets.mqtt.websocket import HandshakeError
+from bucketcast.targets.mqtt.protocol import HandshakeError, Malformed
 
 RAISED = (OSError, UnicodeError, Malformed, Refused, HandshakeError)
 """What a connection raises; the second where a host's name cannot be one."""

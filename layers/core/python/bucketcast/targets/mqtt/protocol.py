@@ -42,6 +42,14 @@ class Malformed(Exception):
     """What came is no packet of MQTT."""
 
 
+class HandshakeError(Exception):
+    """The server answered with something else than a websocket; `status` is 0 for no HTTP."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(said)
+        self.status = status
+
+
 class Login(NamedTuple):
     """What a client says of itself; `level` is the version."""
 

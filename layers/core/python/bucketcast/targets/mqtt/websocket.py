@@ -20,16 +20,9 @@ from wsproto.events import (
 from wsproto.utilities import ProtocolError
 
 from bucketcast.targets.base.sockets import DeadlineSocket
+from bucketcast.targets.mqtt.protocol import HandshakeError
 
 _CLOSED: Final = "the broker closed the websocket"
-
-
-class HandshakeError(Exception):
-    """The server answered with something else than a websocket; `status` is 0 for no HTTP."""
-
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(said)
-        self.status = status
 
 
 class WebSocket:

@@ -63,76 +63,42 @@ The tests run on MariaDB 10.11. For MySQL the target relies on its manual, and o
 that the manuals of all these versions document.
 """
 
-import time
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.claims import Claims
 from bucketcast.namespace.registers import fold
 from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.targets import base
-from bucketcast.targets.mysql import access, mirror, sql, state, tables
+from bucketcast.targets.base.tables import TableTarget
+from bucketcast.targets.mysql import mirror, sql, state, tables
 from bucketcast.targets.mysql.client import Client, tls_context
 from bucketcast.targets.mysql.errors import about_a_row, delivery_error
 from bucketcast.targets.mysql.handshake import upgrade
 from bucketcast.targets.mysql.names import Names
 from bucketcast.targets.mysql.settings import MysqlSettings, dsn, where
 
-SWEEP_EVERY = 3600.0
-_Item = mirror.Item | access.Item
 
-
-class Target(base.Connected[Client], base.Mirror):
+class Target(TableTarget[Client]):
     """One connection, one transaction a batch."""
 
     arn_type: ClassVar[str] = "mysql"
     client: ClassVar[str] = "pymysql"
     Settings = MysqlSettings
-    timeout: ClassVar[float] = 20.0
-    """Seconds until a server that is not done with a batch is given up."""
     settings: MysqlSettings
 
     def __init__(self, settings: MysqlSettings) -> None:
-        super().__init__(settings)
+        self._names = Names.of(settings.table, settings.format)
+        memory = f"the row from {self._names.guard} whose key_name is the bucket's name alone"
+        super().__init__(settings, memory)
         self._room = 0
-        self._sweep_at = 0.0
-        self._claims = Claims(
-            f"table {settings.table}",
-            f"the row from {self._names.guard} whose key_name is the bucket's name alone",
-        )
 
     @property
     def where(self) -> str:
         return f"{where(self.settings)} table {self.settings.table}"
-
-    def send(self, events: Sequence[Event]) -> base.Failures:
-        failures: dict[int, DeliveryError] = {}
-        left = set(range(len(events)))
-        if not left:
-            return failures
-        with self._lock:
-            try:
-                with self._session() as connection:
-                    names = self._prepared(connection)
-                    if self.settings.format == "namespace":
-                        claim = partial(mirror.claim, connection, names)
-                        failures.update(self._claims.refused(events, claim))
-                    arrived: set[int] = set()
-                    while items := list(self._items(events, failures, arrived)):
-                        left = {index for item in items for index in item.indexes}
-                        for part, reason in self._deliver(connection, names, items):
-                            left.difference_update(index for item in part for index in item.indexes)
-                            if reason is None:
-                                arrived.update(index for item in part for index in item.indexes)
-                            else:
-                                failures.update(_blamed(part, events, reason))
-            except DeliveryError as error:
-                failures.update(dict.fromkeys(left, error))
-        return failures
 
     def endpoints(self) -> list[base.Endpoint]:
         at = dsn(self.settings)
@@ -140,13 +106,9 @@ class Target(base.Connected[Client], base.Mirror):
             return []
         return [base.Endpoint(at.host, at.port, tls_context(at, self.settings), upgrade)]
 
-    def login(self) -> None:
-        with self._lock, self._session():
-            pass
-
     def probe(self) -> None:
         form = self.settings.format
-        with self._lock, self._session() as connection:
+        with self._session() as connection:
             names = self._names
             there = tables.find(connection, names, form)
             guard = form == "namespace" and tables.find_guard(connection, names)
@@ -155,112 +117,83 @@ class Target(base.Connected[Client], base.Mirror):
             connection.rollback()
 
     def partitions(self, count: int) -> list[str]:
-        with self._lock, self._session() as connection:
+        with self._session() as connection:
             there = tables.find(connection, self._names, "namespace")
         return state.partitions(count) if there else []
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        with self._translating() as connection:
+        with self._connection() as connection:
             watched = partial(connection.watched, self.timeout * base.READING)
             yield from state.rows(connection, self._names, partition, prefix, watched)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        with self._lock, self._session() as connection:
+        with self._session() as connection:
             if not tables.find(connection, self._names, "namespace"):
                 return {}
             return state.of(connection, self._names, paths)
 
-    @property
-    def _names(self) -> Names:
-        return Names.of(self.settings.table, self.settings.format)
+    def _write(self, events: Sequence[Event]) -> DeliveryError | None:
+        from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
 
-    def _items(
-        self, events: Sequence[Event], failures: dict[int, DeliveryError], arrived: set[int]
-    ) -> Iterator[_Item]:
-        """What is to be written, without what cannot be, and what is refused or there already."""
-        for indexes, made in self._candidates(events, {*failures, *arrived}):
+        entries = fold(events) if self.keeps_rows else []
+        if self.keeps_rows and not entries:
+            return None
+        with self._session() as connection:
+            self._prepare(connection)
             try:
-                item = made()
+                items = [mirror.item(entry) for entry in entries]
+                rows = [item.row for item in items] or [
+                    sql.appended(event, self.shape) for event in events
+                ]
+                if refusal := self._too_large(rows):
+                    return refusal
+                if items:
+                    mirror.deliver(connection, self._names, items)
+                else:
+                    connection.say(sql.append(self._names, rows))
+                    connection.commit()
             except UnicodeEncodeError as error:
-                reason: DeliveryError = Rejected(f"its text is not Unicode: {error}")
-            else:
-                if len(item.row) <= self._room:
-                    yield item
-                    continue
-                reason = Retryable(
-                    f"the event takes {len(item.row)} bytes, of which max_allowed_packet leaves "
-                    f"{self._room}: set a larger one at the server, and in dsn_string if it has one"
-                )
-            failures.update(dict.fromkeys(indexes, reason))
-
-    def _candidates(
-        self, events: Sequence[Event], refused: Container[int]
-    ) -> Iterator[tuple[Sequence[int], Callable[[], _Item]]]:
-        if self.settings.format == "namespace":
-            for entry in fold(events, without=refused):
-                yield entry.indexes, partial(mirror.item, entry)
-        else:
-            for index, event in enumerate(events):
-                if index not in refused:
-                    yield [index], partial(access.item, index, event, self.shape)
-
-    def _deliver(
-        self, connection: Client, names: Names, items: Sequence[Any]
-    ) -> Iterator[tuple[Sequence[_Item], DeliveryError | None]]:
-        """Write all, halving where a row is refused until it is alone; say what became of each."""
-        from pymysql import MySQLError  # noqa: PLC0415
-
-        write = mirror.deliver if self.settings.format == "namespace" else access.deliver
-        waiting = [items] if items else []
-        while waiting:
-            part = waiting.pop()
-            try:
-                write(connection, names, part)
+                refusal = Rejected(f"its text is not Unicode: {error}")
             except MySQLError as error:
                 if not about_a_row(error):
                     raise
-                connection.rollback()
-                if len(part) == 1:
-                    yield part, delivery_error(error)
-                else:
-                    half = len(part) // 2
-                    waiting += [part[half:], part[:half]]
+                refusal = delivery_error(error)
             else:
-                yield part, None
+                return None
+            connection.rollback()
+            return refusal
 
-    def _prepared(self, connection: Client) -> Names:
-        """Return the tables, made where absent; the guard swept now and then.
+    def _too_large(self, rows: Sequence[bytes]) -> DeliveryError | None:
+        size = max(map(len, rows))
+        if size <= self._room:
+            return None
+        return Retryable(
+            f"the event takes {size} bytes, of which max_allowed_packet leaves {self._room}: "
+            "set a larger one at the server, and in dsn_string if it has one"
+        )
 
-        While there is more to sweep than a part, a part goes with each batch.
-        """
-        form, names = self.settings.format, self._names
+    def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
+        with self._session() as connection:
+            self._prepare(connection)
+            return mirror.claim(connection, self._names, wanted)
+
+    def _prepare(self, connection: Client) -> None:
+        """Make the tables where absent, and sweep."""
         if not self._room:
-            tables.make(connection, names, form)
+            tables.make(connection, self._names, self.settings.format)
             self._room = connection.packet - sql.ROOM
-        if form == "namespace" and time.monotonic() > self._sweep_at:
-            swept = connection.change(sql.sweep(names))
-            connection.commit()
-            if swept < sql.SWEPT:
-                self._sweep_at = time.monotonic() + SWEEP_EVERY
-        return names
+        self._sweep(lambda: connection.change(sql.sweep(self._names)))
 
-    @contextmanager
-    def _session(self) -> Iterator[Client]:
-        """Lend the connection for `timeout` at most."""
-        with self._translating() as connection, connection.watched(self.timeout):
-            yield connection
+    def _watched(self, connection: Client, seconds: float) -> AbstractContextManager[None]:
+        return connection.watched(seconds)
 
-    @contextmanager
-    def _translating(self) -> Iterator[Client]:
-        """Lend the connection, and raise what goes wrong with it as delivery errors."""
-        from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+        from pymysql import MySQLError  # noqa: PLC0415
 
-        try:
-            with self._connection() as connection:
-                yield connection
-        except MySQLError as error:
-            reason = delivery_error(error)
-            raise Retryable(str(reason)) if isinstance(reason, Rejected) else reason from error
+        if not isinstance(error, MySQLError):
+            return None
+        reason = delivery_error(error)
+        return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
 
     def _connect(self) -> Client:
         return Client(dsn(self.settings), self.settings, self.timeout)
@@ -271,14 +204,3 @@ class Target(base.Connected[Client], base.Mirror):
     def _drop(self) -> None:
         super()._drop()
         self._room = 0
-        self._claims.forget()
-
-
-def _blamed(
-    part: Sequence[_Item], events: Sequence[Event], reason: DeliveryError
-) -> dict[int, DeliveryError]:
-    """Whose reason it is: of what was folded into a refused event, the text was not tried."""
-    item = part[0]
-    if isinstance(reason, Rejected) and isinstance(item, mirror.Item):
-        return {item.entry.own(events): reason}
-    return {index: reason for each in part for index in each.indexes}

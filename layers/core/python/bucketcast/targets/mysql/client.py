@@ -78,8 +78,10 @@ class Client:
             self._client.query(each)
 
     def change(self, statement: bytes) -> int:
-        """Return how many rows a statement changed."""
-        return int(self._client.query(statement))
+        """Run a statement, and commit; return how many rows it changed."""
+        changed = int(self._client.query(statement))
+        self.commit()
+        return changed
 
     def commit(self) -> None:
         self._client.commit()

@@ -28,10 +28,6 @@ class Item(NamedTuple):
     row: bytes
     identity: str
 
-    @property
-    def indexes(self) -> Sequence[int]:
-        return self.entry.indexes
-
 
 def item(entry: RegisterUpdate) -> Item:
     """Return the item of an entry.
@@ -40,7 +36,7 @@ def item(entry: RegisterUpdate) -> Item:
         UnicodeEncodeError: it holds what is no Unicode text.
     """
     value = records(entry.event)
-    row = sql.row(sql.quoted(entry.key.encode()), sql.quoted(value))
+    row = sql.row(entry.key.encode(), value)
     return Item(entry, value, row, sql.identity(entry.key))
 
 
@@ -93,7 +89,7 @@ def _join(connection: Client, names: Names, items: Sequence[Item]) -> None:
         key = of_key[0].entry.key
         change = join(found, [(item.entry, msgspec.Raw(item.value)) for item in of_key])
         if change.document:
-            rows.append(sql.row(sql.quoted(key.encode()), sql.quoted(change.document)))
+            rows.append(sql.row(key.encode(), change.document))
         elif change.removed:
             removed.append(identity)
         if found.is_guarded:

@@ -15,13 +15,14 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from bucketcast.delivery.retention import TOMBSTONE_DAYS
-from bucketcast.namespace.join import UNKNOWN, Moment, Stored
+from bucketcast.event import Event
+from bucketcast.namespace.join import UNKNOWN, Stored
 from bucketcast.namespace.registers import ANY
+from bucketcast.shapes import Shape
+from bucketcast.targets.base.tables import SWEPT, bare, moment_text
 from bucketcast.targets.mysql.names import Form, Names
 
 SLOTS = 64
-SWEPT = 10_000
-"""How many rows of the guard are forgotten at once, at the most."""
 PART = 1024 * 1024
 """Bytes from which on a statement ends: longer ones are no faster."""
 ROOM = 4096
@@ -55,6 +56,7 @@ _CREATE_GUARD = """(
     noted_at DATETIME NOT NULL,
     KEY (noted_at)
 ) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC"""
+_TO_THE_SECOND = len("2026-01-02T03:04:05")
 _NEVER = b"'9999-12-31'"
 
 
@@ -103,57 +105,60 @@ def lock(names: Names, identities: Iterable[str], *, alone: bool) -> tuple[int, 
 
 def guarded(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     """Read the guard's rows."""
-    yield from statements(
-        f"SELECT HEX(id), put, removed, removed_at, overlay, overlay_time"
-        f" FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN (".encode(),
-        (b"x'%b'" % each.encode() for each in identities),
-        b")",
-    )
+    return _of_guard(names, "HEX(id), put, removed, removed_at, overlay, overlay_time", identities)
 
 
 def shown(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     """Read of the rows that are seen what `state.load` takes."""
-    yield from statements(
-        f"SELECT key_hash, {_text('value', 'eventTime')}, {_part('value', 's3.object')}"
-        f" FROM {names.table} WHERE key_hash IN (".encode(),
-        (b"'%b'" % each.encode() for each in identities),
-        b")",
-    )
+    columns = f"key_hash, {_text('value', 'eventTime')}, {_part('value', 's3.object')}"
+    return _of_table(f"SELECT {columns}", names, identities)
 
 
 def values(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     """Read rows that are seen, as they are."""
-    yield from statements(
-        f"SELECT key_hash, value FROM {names.table} WHERE key_hash IN (".encode(),
-        (b"'%b'" % each.encode() for each in identities),
-        b")",
-    )
+    return _of_table("SELECT key_hash, value", names, identities)
+
+
+def remove(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
+    return _of_table("DELETE", names, identities)
+
+
+def _of_table(what: str, names: Names, identities: Iterable[str]) -> Iterator[bytes]:
+    head = f"{what} FROM {names.table} WHERE key_hash IN ("
+    return statements(head.encode(), (b"'%b'" % each.encode() for each in identities), b")")
+
+
+def _of_guard(names: Names, columns: str, identities: Iterable[str]) -> Iterator[bytes]:
+    head = f"SELECT {columns} FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN ("
+    return statements(head.encode(), (b"x'%b'" % each.encode() for each in identities), b")")
 
 
 def row(key: bytes, value: bytes) -> bytes:
-    """Return a row of the table of the format `namespace`, both as literals."""
-    return b"(%b,%b)" % (key, value)
+    """Return a row of the table of the format `namespace`."""
+    return b"(%b,%b)" % (quoted(key), quoted(value))
+
+
+def appended(event: Event, shape: Shape) -> bytes:
+    """Return a row of the format `access`.
+
+    Raises:
+        UnicodeEncodeError: it holds what is no Unicode text.
+    """
+    # Cut here: what a column without fractions does with them is not the same in both products.
+    return row(event.time[:_TO_THE_SECOND].encode(), shape.value(event))
 
 
 def put(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     """Write rows whose keys the guard does not know, unless what is seen is newer."""
     newer = f"{_moment('VALUES(value)')} > {_moment('value')}"
     tail = f" ON DUPLICATE KEY UPDATE value = IF({newer}, VALUES(value), value)"
-    yield from statements(_into(names), rows, tail.encode())
+    return statements(_into(names), rows, tail.encode())
 
 
 def write(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     """Write rows over what is there."""
     tail = b" ON DUPLICATE KEY UPDATE value = VALUES(value)"
-    yield from statements(_into(names), rows, tail)
-
-
-def remove(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
-    yield from statements(
-        f"DELETE FROM {names.table} WHERE key_hash IN (".encode(),
-        (b"'%b'" % each.encode() for each in identities),
-        b")",
-    )
+    return statements(_into(names), rows, tail)
 
 
 def guard_rows(key: str, stored: Stored, versions: Iterable[str]) -> Iterator[bytes]:
@@ -161,30 +166,21 @@ def guard_rows(key: str, stored: Stored, versions: Iterable[str]) -> Iterator[by
     for version in dict.fromkeys((ANY, *versions)):
         of = stored.versions.get(version, UNKNOWN)
         put = moment_text(stored.put.moment) if stored.put and version == ANY else ""
-        fields = (key, version, put, moment_text(of.removed), _bare(of.removed_at))
+        fields = (key, version, put, moment_text(of.removed), bare(of.removed_at))
         texts = b",".join(quoted(each.encode()) for each in fields)
         overlay, overlay_time = b"NULL", ""
         if of.overlay:
-            overlay, overlay_time = quoted(bytes(of.overlay.document)), _bare(of.overlay.time)
+            overlay, overlay_time = quoted(bytes(of.overlay.document)), bare(of.overlay.time)
         laid = overlay, quoted(overlay_time.encode())
         identified = identity(key, version).encode()
         yield b"(x'%b',%b,%b,%b,UTC_TIMESTAMP())" % (identified, texts, *laid)
-
-
-def moment_text(moment: Moment) -> str:
-    """Return a moment as the guard's columns have it: 32 digits, and a time without Z."""
-    return moment[0] + _bare(moment[1])
-
-
-def _bare(time: str) -> str:
-    return time.removesuffix("Z")
 
 
 def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     changing = GUARD_COLUMNS[3:]
     tail = ", ".join(f"{each} = VALUES({each})" for each in changing)
     head = b"INSERT" + _into_guard(names)
-    yield from statements(head, rows, f" ON DUPLICATE KEY UPDATE {tail}".encode())
+    return statements(head, rows, f" ON DUPLICATE KEY UPDATE {tail}".encode())
 
 
 def claim(names: Names, sources: Mapping[str, str]) -> Iterator[bytes]:
@@ -194,21 +190,17 @@ def claim(names: Names, sources: Mapping[str, str]) -> Iterator[bytes]:
         % (identity(bucket).encode(), *(quoted(each.encode()) for each in (bucket, who)), _NEVER)
         for bucket, who in sorted(sources.items())
     )
-    yield from statements(b"INSERT IGNORE" + _into_guard(names), rows, b"")
+    return statements(b"INSERT IGNORE" + _into_guard(names), rows, b"")
 
 
 def claimed(names: Names, buckets: Iterable[str]) -> Iterator[bytes]:
     """Read buckets and their sources."""
-    yield from statements(
-        f"SELECT key_name, put FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN (".encode(),
-        (b"x'%b'" % identity(each).encode() for each in buckets),
-        b")",
-    )
+    return _of_guard(names, "key_name, put", map(identity, buckets))
 
 
 def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     head = f"INSERT INTO {names.table} (event_time, event_data) VALUES ".encode()
-    yield from statements(head, rows, b"")
+    return statements(head, rows, b"")
 
 
 def sweep(names: Names) -> bytes:

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.event import SEQUENCER_DIGITS, padded, to_millis
-from bucketcast.namespace.join import GONE, Moment, Overlay, Put, Stored, Version
+from bucketcast.event import padded, to_millis
+from bucketcast.namespace.join import GONE, Overlay, Put, Stored, Version
 from bucketcast.namespace.registers import ANY, FIRST, UNVERSIONED, RegisterUpdate
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged, read, versions
+from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read, versions
+from bucketcast.targets.base.tables import moment_of, zoned
 from bucketcast.targets.mysql import sql, tables
 from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.names import Names
@@ -77,11 +78,7 @@ def of(connection: Client, names: Names, paths: Sequence[str]) -> dict[str, Merg
                 path = wanted[str(identity).lower()]
                 guarded.setdefault(path, []).extend(_orders(columns))
     connection.rollback()
-    return {
-        path: merged(stored.get(path), guarded.get(path, ()))
-        for path in paths
-        if path in stored or path in guarded
-    }
+    return merged_states(paths, stored, guarded)
 
 
 def load(connection: Client, names: Names, entries: Iterable[RegisterUpdate]) -> dict[str, Stored]:
@@ -122,26 +119,18 @@ def _of_row(time: str | None, about: str | None) -> Stored:
 def _add(stored: Stored, version: str, columns: Sequence[Any]) -> None:
     """Add what a row of the guard says of a version of a key."""
     put, removed, removed_at, overlay, overlay_time = columns
-    laid = Overlay(_time(overlay_time), msgspec.Raw(overlay.encode())) if overlay else None
-    stored.versions[version] = Version(_moment(removed), _time(removed_at), laid)
+    laid = Overlay(zoned(overlay_time), msgspec.Raw(overlay.encode())) if overlay else None
+    stored.versions[version] = Version(moment_of(removed), zoned(removed_at), laid)
     if version == ANY:
         stored.is_guarded = True
         if put:
             shown = stored.put or Put("", "", UNVERSIONED, GONE)
-            stored.put = Put(*_moment(put), shown.version, shown.document)
+            stored.put = Put(*moment_of(put), shown.version, shown.document)
 
 
 def _orders(columns: Sequence[Any]) -> Iterator[Order]:
     """Yield what a row of the guard says, in the columns of `sql.guarded`."""
     put, removed, removed_at, _, overlay_time = columns
-    yield from (_moment(put), _moment(removed))
+    yield from (moment_of(put), moment_of(removed))
     for time in (removed_at, overlay_time):
-        yield "", _time(time)
-
-
-def _time(bare: str) -> str:
-    return f"{bare}Z" if bare else ""
-
-
-def _moment(text: str) -> Moment:
-    return text[:SEQUENCER_DIGITS], _time(text[SEQUENCER_DIGITS:])
+        yield "", zoned(time)

@@ -101,13 +101,8 @@ class Target(base.Connected["Client"]):
         first = settings.tls_handshake_first
         return [base.Endpoint(*where) if first else base.Endpoint(*where, upgrade)]
 
-    def login(self) -> None:
-        with self._lock, self._connection():
-            pass
-
     def probe(self) -> None:
-        with self._lock:
-            self._use(lambda publisher: publisher.probe())
+        self._use(lambda publisher: publisher.probe())
 
     def close(self) -> None:
         with self._lock:
@@ -120,7 +115,7 @@ class Target(base.Connected["Client"]):
         try:
             self._use(lambda publisher: publisher.send(batch))
         except DeliveryError as error:
-            batch.failures.update(dict.fromkeys(batch.unconfirmed, error))
+            batch.fail(batch.unconfirmed, error)
         if any(isinstance(each, NotConnected) for each in batch.failures.values()):
             self._drop()
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.targets.base.outcomes import Outcomes
 
 USUAL_PAYLOAD = 1_048_576
 """Bytes that a NATS server takes unless told otherwise; an event of S3 has some thousand."""
@@ -18,8 +19,8 @@ class Message(NamedTuple):
     body: bytes
 
 
-class Batch:
-    """Events on their way; of the `unconfirmed` indexes the server has not said what became."""
+class Batch(Outcomes):
+    """The events of a batch, and what became of them."""
 
     def __init__(
         self,
@@ -27,17 +28,10 @@ class Batch:
         body: Callable[[Event], bytes],
         headers: Callable[[Event], dict[str, str]],
     ) -> None:
+        super().__init__(len(events))
         self._events = events
         self._body = body
         self._headers = headers
-        self.failures: dict[int, DeliveryError] = {}
-        self.unconfirmed = set(range(len(events)))
-
-    def settle(self, index: int, failure: DeliveryError | None = None) -> None:
-        """Note that this event arrived, or why it did not."""
-        self.unconfirmed.discard(index)
-        if failure is not None:
-            self.failures[index] = failure
 
     def messages(self, limit: int, *, headers: bool, beside: int = 0) -> Iterator[Message]:
         """Yield what the server takes, made while it works.

@@ -41,8 +41,7 @@ class Core:
             if len(sent) % PART == 0:
                 await self.connection.written()
         await self.connection.confirmed()
-        for index in sent:
-            batch.settle(index)
+        batch.confirm(sent)
 
     async def probe(self) -> None:
         """See whether `send` would succeed, as far as that can be seen without sending."""

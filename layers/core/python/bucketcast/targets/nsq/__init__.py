@@ -83,8 +83,7 @@ class Target(base.Connected["Client"]):
                     break
                 lower = limits.lowered(str(error))
                 if lower is None:
-                    reason = delivery_error(error, self.where)
-                    failures.update(dict.fromkeys(range(start, len(events)), reason))
+                    failures.update(dict.fromkeys(range(start, len(events)), error))
                     break
                 self._limits = lower
         return failures
@@ -98,10 +97,8 @@ class Target(base.Connected["Client"]):
 
     def probe(self) -> None:
         """Connect and log in; whether the topic may be used, only publishing shows."""
-        try:
-            self._connect().close()
-        except RAISED as error:
-            raise delivery_error(error, self.where) from None
+        self.close()
+        self.login()
 
     def _publish(
         self,
@@ -109,7 +106,7 @@ class Target(base.Connected["Client"]):
         start: int,
         failures: dict[int, DeliveryError],
         deadline: float,
-    ) -> tuple[int, Exception | None]:
+    ) -> tuple[int, DeliveryError | None]:
         """Return the index after the last event that is done with, and what ended it."""
         try:
             with self._connection() as client:
@@ -118,9 +115,12 @@ class Target(base.Connected["Client"]):
                 )
                 for end in client.publish(parts, deadline):
                     start = end
-        except RAISED as error:
+        except DeliveryError as error:
             return start, error
         return len(events), None
+
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
+        return delivery_error(error, self.where) if isinstance(error, RAISED) else None
 
     def _connect(self) -> "Client":
         from bucketcast.targets.nsq.client import Client  # noqa: PLC0415 - needs sockets and ssl

@@ -34,19 +34,18 @@ SELECT, UPDATE and DELETE on the table, and all four on the guard; and CREATE on
 table is to be created. The guard is in the schema of its table.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar
 
-from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.claims import Claims
 from bucketcast.namespace.registers import Register, RegisterUpdate, fold
 from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.targets import base
+from bucketcast.targets.base.tables import TableTarget
 from bucketcast.targets.postgres import client, mirror, sql, state
 from bucketcast.targets.postgres.errors import ABOUT_A_ROW, delivery_error
 from bucketcast.targets.postgres.settings import PostgresSettings, parameters, where
@@ -54,54 +53,33 @@ from bucketcast.targets.postgres.settings import PostgresSettings, parameters, w
 if TYPE_CHECKING:
     import psycopg
 
-SWEEP_EVERY = 3600.0
 ROWS_A_PART = 100
 
 
-class Target(base.Connected["psycopg.Connection"], base.Mirror):
+class Target(TableTarget["psycopg.Connection"]):
     """One connection, one transaction a batch."""
 
     arn_type: ClassVar[str] = "postgresql"
     client: ClassVar[str] = "psycopg"
     Settings = PostgresSettings
-    timeout: ClassVar[float] = 20.0
-    """Seconds until a server that says nothing at all is given up."""
     settings: PostgresSettings
 
     def __init__(self, settings: PostgresSettings) -> None:
-        super().__init__(settings)
+        super().__init__(settings, sql.where_claimed(settings.table))
         self._names: sql.Names | None = None
-        self._sweep_at = 0.0
-        self._claims = Claims(f"table {settings.table}", sql.where_claimed(settings.table))
 
     @property
     def where(self) -> str:
         return f"{where(self.settings)} table {self.settings.table}"
 
-    def send(self, events: Sequence[Event]) -> base.Failures:
-        failures: dict[int, DeliveryError] = {}
-        indexes = list(range(len(events)))
-        with self._lock:
-            if self._mirrors:
-                nul = Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
-                failures.update(self._claims.refused(events, self._claim))
-                failures.update((index, nul) for index in indexes if "\0" in events[index].key)
-                indexes = [index for index in indexes if index not in failures]
-            self._deliver(events, indexes, failures)
-        return failures
-
     def endpoints(self) -> list[base.Endpoint]:
         return client.endpoints(parameters(self.settings), self.settings)
 
-    def login(self) -> None:
-        with self._lock, self._session() as connection:
-            connection.execute(b"select 1")
-
     def probe(self) -> None:
-        with self._lock, self._session() as connection:
+        with self._session() as connection:
             names = _found(connection, self.settings) or sql.Names.of(self.settings.table)
             rights = sql.RIGHTS[self.settings.format]
-            needed = (names.table, names.guard) if self._mirrors else (names.table,)
+            needed = (names.table, names.guard) if self.keeps_rows else (names.table,)
             lacks = [
                 each
                 for table in needed
@@ -112,89 +90,51 @@ class Target(base.Connected["psycopg.Connection"], base.Mirror):
             raise Retryable.hinted(lacking, _grants(lacks, parameters(self.settings)), ": ")
 
     def partitions(self, count: int) -> list[str]:
-        with self._lock, self._session() as connection:
+        with self._session() as connection:
             names = _found(connection, self.settings)
             return state.partitions(connection, names, count) if names else []
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        with self._translating() as connection:
-            watched = partial(client.watched, connection, self.timeout * base.READING)
+        with self._connection() as connection:
+            watched = partial(self._watched, connection, self.timeout * base.READING)
             names = sql.Names.of(self.settings.table)
             yield from state.rows(connection, names, partition, prefix, watched)
 
     def merged_states(self, paths: Sequence[str]) -> dict[str, MergedState]:
-        with self._lock, self._session() as connection:
+        with self._session() as connection:
             names = _found(connection, self.settings)
             return state.of(connection, names, paths) if names else {}
-
-    @property
-    def _mirrors(self) -> bool:
-        return self.settings.format == "namespace"
 
     def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
         with self._session() as connection:
             return sql.claim(connection, self._prepared(connection), wanted)
 
-    def _deliver(
-        self, events: Sequence[Event], indexes: list[int], failures: dict[int, DeliveryError]
-    ) -> None:
-        """Write what stands at these indexes, halving where a row is refused until it is alone.
-
-        Halving ends with the connection, and after `timeout`: what is left then comes again.
-        """
-        end = time.monotonic() + self.timeout
-        waiting = [indexes]
-        while waiting:
-            part = waiting.pop()
-            try:
-                self._write([events[index] for index in part])
-            except _RowRefusedError as refused:
-                if len(part) == 1:
-                    failures[part[0]] = refused.reason
-                else:
-                    half = len(part) // 2
-                    waiting += [part[half:], part[:half]]
-            except DeliveryError as error:
-                if len(part) == len(events):
-                    raise
-                failures.update(dict.fromkeys(part, error))
-                if isinstance(error, NotConnected):
-                    failures.update(dict.fromkeys(chain.from_iterable(waiting), error))
-                    return
-            if waiting and time.monotonic() > end:
-                late = Retryable(f"not tried: finding refused rows took {self.timeout:g} s")
-                failures.update(dict.fromkeys(chain.from_iterable(waiting), late))
-                return
-
-    def _write(self, events: Sequence[Event]) -> None:
-        """One transaction.
-
-        Raises:
-            _RowRefusedError: these events hold one that the server refused.
-        """
+    def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client
 
-        entries = fold(events) if self._mirrors else []
-        if self._mirrors and not entries:
-            return
+        entries = fold(events) if self.keeps_rows else []
+        if self.keeps_rows and not entries:
+            return None
+        if any("\0" in entry.key for entry in entries):
+            return Rejected("the key holds a NUL character, which PostgreSQL's text cannot")
         with self._session() as connection:
             names = self._prepared(connection)
             try:
-                if self._mirrors:
+                if self.keeps_rows:
                     self._join(connection, entries)
                 else:
                     rows = (sql.appended(event, self.shape) for event in events)
                     _copy(connection, sql.append(names), rows)
             except UnicodeEncodeError as error:
-                reason: DeliveryError = Rejected(f"its text is not Unicode: {error}")
+                refusal: DeliveryError = Rejected(f"its text is not Unicode: {error}")
             except Error as error:
                 if (error.sqlstate or "")[:2] not in ABOUT_A_ROW:
                     raise
-                reason = delivery_error(error)
+                refusal = delivery_error(error)
             else:
-                return
+                return None
             connection.rollback()
-            raise _RowRefusedError(reason)
+            return refusal
 
     def _join(self, connection: "psycopg.Connection", entries: Sequence[RegisterUpdate]) -> None:
         connection.execute(b"begin")
@@ -203,48 +143,32 @@ class Target(base.Connected["psycopg.Connection"], base.Mirror):
         connection.execute(sql.JOIN_PUTS if only_puts else sql.JOIN)
 
     def _prepared(self, connection: "psycopg.Connection") -> sql.Names:
-        """The tables, made where absent, and what a connection needs once; swept now and then.
-
-        While there is more to sweep than a part, a part goes with each batch.
-        """
+        """Return the tables, made where absent; prepare a new connection, and sweep."""
         if self._names is None:
             connection.execute(sql.START)
             names = _found(connection, self.settings)
-            if not names or (self._mirrors and not sql.columns(connection, names.guard)[0]):
+            if not names or (self.keeps_rows and not sql.columns(connection, names.guard)[0]):
                 names = _made(connection, self.settings)
-            if self._mirrors:
+            if self.keeps_rows:
                 connection.execute(sql.STAGED)
                 connection.execute(mirror.function(names))
             self._names = names
-        if self._mirrors and time.monotonic() > self._sweep_at:
-            swept = connection.execute(sql.sweep(self._names)).rowcount
-            if swept < sql.SWEPT:
-                self._sweep_at = time.monotonic() + SWEEP_EVERY
-        return self._names
+        names = self._names
+        self._sweep(lambda: connection.execute(sql.sweep(names)).rowcount)
+        return names
 
-    @contextmanager
-    def _session(self) -> "Iterator[psycopg.Connection]":
-        """The connection, of which no use lasts longer than `timeout`."""
-        with self._translating() as connection, client.watched(connection, self.timeout):
-            yield connection
+    def _watched(
+        self, connection: "psycopg.Connection", seconds: float
+    ) -> AbstractContextManager[None]:
+        return client.watched(connection, seconds)
 
-    @contextmanager
-    def _translating(self) -> "Iterator[psycopg.Connection]":
-        """Lend the connection, and raise what goes wrong with it as delivery errors."""
+    def _delivery_error(self, error: BaseException) -> DeliveryError | None:
         from psycopg import Error  # noqa: PLC0415
 
-        refused = None
-        try:
-            with self._connection() as connection:
-                try:
-                    yield connection
-                except _RowRefusedError as error:  # the connection can be used again
-                    refused = error
-        except Error as error:
-            reason = delivery_error(error)
-            raise Retryable(str(reason)) if isinstance(reason, Rejected) else reason from error
-        if refused:
-            raise refused
+        if not isinstance(error, Error):
+            return None
+        reason = delivery_error(error)
+        return Retryable(str(reason)) if isinstance(reason, Rejected) else reason
 
     def _connect(self) -> "psycopg.Connection":
         return client.connect(parameters(self.settings), self.settings)
@@ -255,7 +179,6 @@ class Target(base.Connected["psycopg.Connection"], base.Mirror):
     def _drop(self) -> None:
         super()._drop()
         self._names = None
-        self._claims.forget()
 
 
 def _grants(lacks: Sequence[str], login: Mapping[str, str]) -> str:
@@ -270,14 +193,6 @@ def _grants(lacks: Sequence[str], login: Mapping[str, str]) -> str:
     if any(each.startswith("CREATE ") for each in lacks):
         said.append(f"make the table, or let {user} make it: GRANT CREATE ON SCHEMA … TO {user}")
     return f"grant it: {'; '.join(said)}"
-
-
-class _RowRefusedError(Exception):
-    """The server refused a row of a batch, and not the batch."""
-
-    def __init__(self, reason: DeliveryError) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
 
 
 def _found(connection: "psycopg.Connection", settings: PostgresSettings) -> sql.Names | None:

@@ -22,6 +22,7 @@ from bucketcast.event import Event
 from bucketcast.namespace.registers import ANY, RegisterUpdate
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
+from bucketcast.targets.base.tables import SWEPT, bare
 from bucketcast.targets.postgres.settings import GUARD
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ COLUMNS = {
     "namespace": {"key": "character varying", "value": "jsonb"},
     "access": {"event_time": "timestamp with time zone", "event_data": "jsonb"},
 }
-SWEPT = 10_000
-"""How many rows of the guard are forgotten at once, at the most."""
 RIGHTS = {"namespace": ("SELECT", "INSERT", "UPDATE", "DELETE"), "access": ("INSERT",)}
 CREATE = {
     "namespace": "(key varchar primary key, value jsonb)",
@@ -64,9 +63,9 @@ _ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
 
 def staged(entry: RegisterUpdate) -> Row:
     """Return a row of `bucketcast_staged`."""
-    at = entry.time.removesuffix("Z")
-    moment, bare = (entry.sequencer + at, "") if entry.sequencer else ("", at)
-    return _row((entry.register, entry.version, moment, bare, entry.key), records(entry.event))
+    at = bare(entry.time)
+    moment, time = (entry.sequencer + at, "") if entry.sequencer else ("", at)
+    return _row((entry.register, entry.version, moment, time, entry.key), records(entry.event))
 
 
 def appended(event: Event, shape: Shape) -> Row:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bucketcast.event import SEQUENCER_DIGITS
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged, read, versions
+from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read, versions
+from bucketcast.targets.base.tables import moment_of, zoned
 from bucketcast.targets.postgres import sql
 
 if TYPE_CHECKING:
@@ -73,26 +73,13 @@ def of(connection: "Connection", names: sql.Names, paths: Sequence[str]) -> dict
         for key, version, put, removed, *times in _ask(connection, query, wanted):
             if version not in versions(stored.get(key)):
                 continue
-            orders = [_order(put), _order(removed), *(("", _time(each)) for each in times)]
+            orders = [moment_of(put), moment_of(removed), *(("", zoned(each)) for each in times)]
             guarded.setdefault(key, []).extend(orders)
-    return {
-        path: merged(stored.get(path), guarded.get(path, ()))
-        for path in wanted
-        if path in stored or path in guarded
-    }
+    return merged_states(wanted, stored, guarded)
 
 
 def _ask(connection: "Connection", query: str, paths: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     return iter(connection.execute(query.encode(), [list(paths)]).fetchall())
-
-
-def _order(moment: str) -> Order:
-    """Sequencer and time of a moment."""
-    return moment[:SEQUENCER_DIGITS], _time(moment[SEQUENCER_DIGITS:])
-
-
-def _time(bare: str) -> str:
-    return f"{bare}Z" if bare else ""
 
 
 _LITERAL: Mapping[int, str] = str.maketrans({each: f"\\{each}" for each in "\\%_"})

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged, read, versions
+from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read, versions
 
 FIELDS_A_CALL = 500
 _Ask = Callable[..., Any]
@@ -67,11 +67,7 @@ def _of(ask: _Ask, key: str, paths: Sequence[str]) -> dict[str, MergedState]:
         for (path, _), answer in zip(names, answers, strict=True):
             if answer:
                 orders[path] += _orders(_moment(answer))
-    return {
-        path: merged(stored.get(path), orders.get(path, ()))
-        for path in paths
-        if path in stored or path in orders
-    }
+    return merged_states(paths, stored, orders)
 
 
 def _field(kind: str, path: str, version: str) -> str:
