@@ -14,7 +14,7 @@ from bucketcast.aws import iam_login
 from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.runtime.validation import validate
 from bucketcast.settings.options import read
-from bucketcast.targets.base import rds
+from bucketcast.targets.base import database
 from bucketcast.targets.kafka.iam import Tokens
 from bucketcast.targets.redis.iam import IamCredentials
 from tests.unit.runtime_targets import RUNTIME
@@ -153,7 +153,7 @@ def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
 
 def test_a_database_login_is_for_one_user_at_one_address() -> None:
     settings: Any = read(targets.load("postgres").Settings, RDS)
-    token = rds.password(settings, "db.example", 5432, "bucketcast")
+    token = database.password(settings, "db.example", 5432, "bucketcast")
     parts = urlsplit(f"https://{token}")
     query = dict(parse_qsl(parts.query))
     assert (parts.netloc, parts.path) == ("db.example:5432", "/")
@@ -164,7 +164,7 @@ def test_a_database_login_is_for_one_user_at_one_address() -> None:
     )
     assert "/eu-west-1/rds-db/aws4_request" in query["X-Amz-Credential"]
     with pytest.raises(NotAuthorized, match="user is not the one of iam_resource, bucketcast"):
-        rds.password(settings, "db.example", 5432, "root")
+        database.password(settings, "db.example", 5432, "root")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from bucketcast.settings.options import REFERENCE, LoginUrl, OnOff, option
+from bucketcast.settings.options import LoginUrl, OnOff, option
 from bucketcast.targets.amqp.address import parse
 from bucketcast.targets.base import options
 
@@ -100,7 +100,7 @@ def _errors(settings: AmqpSettings) -> Iterator[options.ValidationError]:
 
 
 def _of_the_url(settings: AmqpSettings) -> Iterator[options.ValidationError]:
-    if settings.url.reveal().startswith(REFERENCE):
+    if options.is_reference(settings.url.reveal()):
         return
     try:
         address = parse(settings.url)

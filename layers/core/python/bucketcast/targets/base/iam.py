@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import REFERENCE
-from bucketcast.targets.base.options import ValidationError
+from bucketcast.targets.base.options import ValidationError, is_reference, reference_errors
 
 HINT: Final = (
     "see iam_resource, what the function's role may do, and whether the service's user takes "
@@ -75,8 +74,7 @@ def errors(
     `passwords` are the options of other logins, and `unencrypted` is the error of a connection
     without TLS, if it is one.
     """
-    if settings.auth.startswith(REFERENCE):
-        yield "auth", "found a reference to a secret", "allowed is the text itself"
+    yield from reference_errors(settings, "auth")
     if not settings.by_iam:
         if settings.iam_resource:
             yield "iam_resource", "given without auth = iam", "allowed is auth = iam beside it"
@@ -95,8 +93,8 @@ def _resource_errors(settings: IamLogin) -> Iterator[ValidationError]:
     arn, example = settings.iam_resource, settings.iam_example
     if not arn:
         yield "iam_resource", "missing", f"auth = iam needs an ARN, for example {example}"
-    elif arn.startswith(REFERENCE):
-        yield "iam_resource", "found a reference to a secret", "allowed is the text itself"
+    elif is_reference(arn):
+        yield from reference_errors(settings, "iam_resource")
     elif not settings.iam_pattern.fullmatch(arn):
         yield "iam_resource", f"found {arn!r}", f"allowed is an ARN such as {example}"
 

@@ -1,6 +1,6 @@
 """The options that kinds share, and the checks that go with them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -53,12 +53,33 @@ class Common(Shaped):
         return iter(())
 
 
+def is_reference(value: object) -> bool:
+    """Return whether it is still the name of a secret: text, whatever the option's type is."""
+    return isinstance(value, str) and value.startswith(REFERENCE)
+
+
+def reference_errors(settings: Any, *keys: str) -> Iterator[ValidationError]:
+    """Yield those of these options that are references, but are read without secrets."""
+    for key in keys:
+        if is_reference(getattr(settings, key)):
+            yield key, "found a reference to a secret", "allowed is the text itself"
+
+
+def secret_errors(
+    settings: Any, key: str, parse: Callable[[str], object], allowed: str = "allowed is"
+) -> Iterator[ValidationError]:
+    """Yield what a secret should be, as `parse` says it, unless that is a reference or unset."""
+    text = getattr(settings, key).reveal()
+    if text and not is_reference(text):
+        try:
+            parse(text)
+        except ValueError as error:
+            yield key, "found ***", f"{allowed} {error}"
+
+
 def limit_errors(settings: Common) -> Iterator[ValidationError]:
     """Yield what is wrong with the limit of the queue, which ingest reads without secrets."""
-    for key in ("queue_limit", "queue_overflow"):
-        found: object = getattr(settings, key)
-        if isinstance(found, str) and found.startswith(REFERENCE):
-            yield key, "found a reference to a secret", "allowed is the text itself"
+    return reference_errors(settings, "queue_limit", "queue_overflow")
 
 
 def limit_notes(settings: Common) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
 from bucketcast.settings import urls
-from bucketcast.settings.options import REFERENCE, LoginUrl, Secret, option
+from bucketcast.settings.options import LoginUrl, Secret, option
 from bucketcast.targets.base import iam, options
 
 GUARD = "-guard"
@@ -72,7 +72,7 @@ def where(url: LoginUrl) -> str:
 
 def _url_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     text = settings.url.reveal()
-    if text.startswith(REFERENCE):
+    if options.is_reference(text):
         return
     parts = urlsplit(text)
     shown = repr(where(settings.url))
@@ -109,7 +109,7 @@ def _iam_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationE
 def _index_errors(settings: ElasticsearchSettings) -> Iterator[options.ValidationError]:
     guard = GUARD if settings.format == "namespace" else ""
     longest = _MAX_NAME - len(guard)
-    if settings.index.startswith(REFERENCE):
+    if options.is_reference(settings.index):
         return
     if not _is_name(settings.index):
         allowed = 'lower case, none of \\ / * ? " < > | space , # : and no - _ + at the beginning'

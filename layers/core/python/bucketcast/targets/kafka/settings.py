@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from bucketcast.settings.options import (
-    REFERENCE,
     Csv,
     Duration,
     OnOff,
@@ -98,16 +97,16 @@ class KafkaSettings(options.Common, iam.IamLogin):
             passwords=["sasl", "sasl_username", "sasl_password"],
             unencrypted=None if self.tls else plain,
         )
-        if self.by_iam and _is_reference(self.topic):
-            yield "topic", "found a reference to a secret", "allowed is the text itself"
+        if self.by_iam:
+            yield from options.reference_errors(self, "topic")
         version, client_auth = self.version, self.tls_client_auth
-        if version and not _is_reference(version) and not _version.fullmatch(version):
+        if version and not options.is_reference(version) and not _version.fullmatch(version):
             yield (
                 "version",
                 f"found {version!r}",
                 "allowed is 0.11.0.0, 2.2.0 or the like, not older",
             )
-        if not _is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
+        if not options.is_reference(client_auth) and client_auth > _LAST_CLIENT_AUTH:
             yield "tls_client_auth", f"found {client_auth}", f"allowed is 0 to {_LAST_CLIENT_AUTH}"
 
     def iam_rights(self) -> Sequence[iam.Right]:
@@ -123,14 +122,14 @@ class KafkaSettings(options.Common, iam.IamLogin):
 
 
 def _address_errors(settings: KafkaSettings) -> Iterator[options.ValidationError]:
-    if not _is_reference(settings.brokers):
+    if not options.is_reference(settings.brokers):
         for broker in settings.brokers or ("",):
             try:
                 address(broker)
             except ValueError as error:
                 yield "brokers", f"found {broker!r}", f"allowed is, for each, {error}"
     topic = settings.topic
-    if not _is_reference(topic) and not _topic.fullmatch(topic):
+    if not options.is_reference(topic) and not _topic.fullmatch(topic):
         allowed = "1 to 249 letters, digits, '.', '_' and '-', but not '.' or '..'"
         yield "topic", f"found {topic!r}", f"allowed are {allowed}"
 
@@ -145,15 +144,10 @@ def _login_errors(settings: KafkaSettings) -> Iterator[options.ValidationError]:
 
 def _compression_errors(settings: KafkaSettings) -> Iterator[options.ValidationError]:
     codec, level = settings.compression_codec, settings.compression_level
-    if level is None or _is_reference(level) or _is_reference(codec):
+    if level is None or options.is_reference(level) or options.is_reference(codec):
         return
     if codec not in LEVELS:
         allowed = f"compression_codec {codec} has no levels; {', '.join(LEVELS)} have"
         yield "compression_level", f"found {level}", allowed
     elif level > LEVELS[codec]:
         yield "compression_level", f"found {level}", f"{codec} has the levels 0 to {LEVELS[codec]}"
-
-
-def _is_reference(value: object) -> bool:
-    """Return whether it is still the name of a secret, which is text whatever the option's type."""
-    return isinstance(value, str) and value.startswith(REFERENCE)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from bucketcast.settings.options import REFERENCE, Duration, LoginUrl, Secret, option, unused
+from bucketcast.settings.options import Duration, LoginUrl, Secret, option, unused
 from bucketcast.targets.base import iam, options
 from bucketcast.targets.mqtt.address import Broker, parse
 from bucketcast.targets.mqtt.protocol import MAX_TEXT
@@ -75,7 +75,7 @@ class MqttSettings(options.Common, options.TlsUnverified, iam.IamLogin):
 def _errors(settings: MqttSettings) -> Iterator[options.ValidationError]:
     """Yield what is wrong; a reference is still text, and not resolved."""
     url = settings.broker.reveal()
-    if not url.startswith(REFERENCE):
+    if not options.is_reference(url):
         try:
             broker = parse(url)
         except ValueError as error:
@@ -110,7 +110,7 @@ def _beside_version(settings: MqttSettings) -> Iterator[options.ValidationError]
         allowed = "allowed is cloudevents, or version = 5, which has a place for attributes"
         yield "shape", f"found {settings.shape!r} {beside}", allowed
     longest = MAX_ID_3_1 - 2 * RANDOM_BYTES
-    known = settings.version == "3.1" and not settings.client_id.startswith(REFERENCE)
+    known = settings.version == "3.1" and not options.is_reference(settings.client_id)
     if known and len(settings.client_id.encode()) > longest:
         allowed = f"allowed are {longest} bytes: MQTT 3.1 takes {MAX_ID_3_1}, the digits included"
         yield "client_id", f"found {settings.client_id[:80]!r} {beside}", allowed
@@ -149,9 +149,7 @@ def _beside_iam(settings: MqttSettings, broker: Broker) -> Iterator[options.Vali
         )
     if settings.qos == "2":
         yield "qos", "found '2' beside auth = iam", "allowed are 0 and 1: IoT Core answers no other"
-    for key in ("topic", "client_id"):
-        if getattr(settings, key).startswith(REFERENCE):
-            yield key, "found a reference to a secret", "allowed is the text itself"
+    yield from options.reference_errors(settings, "topic", "client_id")
     found = settings.iam_pattern.fullmatch(settings.iam_resource)
     if found and found["topic"] != settings.topic:
         yield "topic", f"found {settings.topic!r}", f"allowed is {found['topic']!r} of iam_resource"

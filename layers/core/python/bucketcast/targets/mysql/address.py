@@ -16,11 +16,11 @@ from urllib.parse import unquote, unquote_plus
 
 from bucketcast.errors import did_you_mean
 from bucketcast.settings.options import duration
+from bucketcast.targets.base.database import LAST_PORT
 
 FORM = "user:password@tcp(host:port)/database?parameter=value"
 PORT = 3306
 _SOCKET = "/tmp/mysql.sock"  # noqa: S108 - the driver's own default
-LAST_PORT = 65_535
 _HARMLESS = frozenset(
     {
         "allowAllFiles",  # no file is ever loaded

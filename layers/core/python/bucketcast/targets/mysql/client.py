@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bucketcast.errors import NotAuthorized, NotConnected
 from bucketcast.targets import base
-from bucketcast.targets.base import iam, rds, sockets, tls
+from bucketcast.targets.base import database, iam, sockets, tls
 from bucketcast.targets.mysql.address import Dsn
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.settings import MysqlSettings
@@ -48,7 +48,7 @@ class Client:
         """
         context = tls_context(dsn, settings)
         if settings.by_iam:
-            token = rds.password(settings, dsn.host, dsn.port, dsn.user)
+            token = database.password(settings, dsn.host, dsn.port, dsn.user)
             dsn = replace(dsn, password=token, cleartext=True)
         seconds = min(dsn.timeout or base.CONNECT_SECONDS, base.CONNECT_SECONDS)
         line = _line(dsn, seconds)

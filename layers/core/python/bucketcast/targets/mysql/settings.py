@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 from bucketcast.errors import NotAuthorized
-from bucketcast.settings.options import REFERENCE, Secret, option
-from bucketcast.targets.base import iam, options, rds
-from bucketcast.targets.mysql.address import FORM, LAST_PORT, PORT, Dsn, DsnError, parse
+from bucketcast.settings.options import Secret, option
+from bucketcast.targets.base import database, options
+from bucketcast.targets.base.database import Database
+from bucketcast.targets.mysql.address import FORM, PORT, Dsn, DsnError, parse
 from bucketcast.targets.mysql.names import Names
 
 EXAMPLE = "user:password@tcp(localhost:3306)/minio_events"
-_OLDER = ("host", "port", "username", "password", "database")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MysqlSettings(options.Common, options.Tls, rds.RdsLogin):
+class MysqlSettings(options.Common, options.Tls, Database):
     """MinIO's `notify_mysql`."""
 
     dsn_string: Secret = option(
@@ -23,51 +23,20 @@ class MysqlSettings(options.Common, options.Tls, rds.RdsLogin):
         default="",
         example=EXAMPLE,
     )
-    table: str = option(
-        "the table to write to; created if it does not exist", example="bucketevents"
-    )
-    format: Literal["namespace", "access"] = option(
-        "namespace: a row per object, as a mirror; access: a row per event",
-        default="namespace",
-    )
-    max_open_connections: int = option(
-        "maximum number of connections, one per running instance of the function; 0: no limit",
-        default="2",
-    )
-    host: str = option("deprecated: the server, if there is no dsn_string", default="")
-    port: int = option("deprecated: its port, 3306 by default", default="")
-    username: str = option("deprecated: the user", default="")
-    password: Secret = option("deprecated: the password of username", default="")
-    database: str = option("deprecated: the database", default="")
+    login_key: ClassVar[str] = "dsn_string"
+    login_example: ClassVar[str] = EXAMPLE
+    login_wins: ClassVar[str] = ", beside which they do nothing"
+
+    def notes(self) -> Iterator[str]:
+        return self.login_notes()
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
-        text = self.dsn_string.reveal()
-        if text and not text.startswith(REFERENCE):
-            try:
-                parse(text)
-            except DsnError as error:
-                yield "dsn_string", "found ***", f"allowed is {FORM}: {error}"
-        elif not text and not self.host:
-            yield "dsn_string", "missing", f"a secret is needed, for example {EXAMPLE}"
-        elif not text and not self.username and not self.by_iam:
-            yield "username", "missing", "needed beside host; or say all of it in dsn_string"
-        if isinstance(self.port, int) and not 1 <= self.port <= LAST_PORT:  # else a reference
-            yield "port", f"found {self.port}", f"allowed is 1 to {LAST_PORT}"
+        yield from self.login_errors()
+        yield from options.secret_errors(self, "dsn_string", parse, f"allowed is {FORM}:")
         try:
             Names.of(self.table, self.format)
         except ValueError as error:
             yield "table", f"found {self.table!r}", str(error)
-        yield from options.tls_errors(self, idle=())
-        yield from iam.errors(self, passwords=["password"])
-
-    def notes(self) -> Iterator[str]:
-        older = [key for key in _OLDER if getattr(self, key)]
-        if older and not self.by_iam:  # which leaves nothing to hide in a string
-            beside = ", beside which they do nothing" if self.dsn_string else ""
-            yield (
-                f"{', '.join(older)}: deprecated, use dsn_string for all of the login, such as "
-                f"{EXAMPLE}{beside}"
-            )
 
 
 def dsn(settings: MysqlSettings) -> Dsn:
@@ -89,7 +58,7 @@ def dsn(settings: MysqlSettings) -> Dsn:
     except DsnError as error:
         raise NotAuthorized(f"dsn_string is not {FORM}: {error}") from None
     if settings.by_iam:
-        rds.check_alone("dsn_string", found.password)
+        database.check_alone("dsn_string", found.password)
     return found
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from bucketcast.settings.options import (
-    REFERENCE,
     Address,
     OnOff,
     Seconds,
@@ -117,12 +116,7 @@ def _login_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
     for key in given[1:]:
         yield key, f"given beside {given[0]}", "allowed is one way to log in"
     yield from options.login_errors(settings)
-    text = settings.user_credentials.reveal()
-    if text and not text.startswith(REFERENCE):
-        try:
-            credentials(text)
-        except ValueError as error:
-            yield "user_credentials", "found ***", f"allowed is {error}"
+    yield from options.secret_errors(settings, "user_credentials", credentials)
 
 
 def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
@@ -131,7 +125,7 @@ def _option_errors(settings: NatsSettings) -> Iterator[options.ValidationError]:
         ("streaming_cluster_id", _CLUSTER, "A-Z, a-z, 0-9, '_' and '-'"),
     ):
         text = getattr(settings, key)
-        if text and not text.startswith(REFERENCE) and not form.fullmatch(text):
+        if text and not options.is_reference(text) and not form.fullmatch(text):
             yield key, f"found {text!r}", f"allowed is {allowed}"
     if settings.streams and not settings.streaming_cluster_id:
         yield "streaming_cluster_id", "missing", "streaming needs the id of the server's cluster"

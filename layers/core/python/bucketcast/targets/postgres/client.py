@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.targets import base
-from bucketcast.targets.base import options, rds, sockets, tls
-from bucketcast.targets.postgres.settings import PostgresSettings
+from bucketcast.targets.base import database, options, sockets, tls
+from bucketcast.targets.postgres.settings import PostgresSettings, servers
 
 if TYPE_CHECKING:
     import psycopg
@@ -76,7 +76,7 @@ def _token(parameters: Mapping[str, str], settings: PostgresSettings) -> str:
     host, port = parameters.get("host", ""), parameters.get("port", "5432")
     if not host or "," in host or not port.isdecimal():
         raise NotAuthorized("auth = iam signs the name of one host, with one port")
-    return rds.password(settings, host, int(port), parameters["user"])
+    return database.password(settings, host, int(port), parameters["user"])
 
 
 def endpoints(parameters: Mapping[str, str], settings: options.Tls) -> list[base.Endpoint]:
@@ -87,12 +87,9 @@ def endpoints(parameters: Mapping[str, str], settings: options.Tls) -> list[base
     if mode in _ENCRYPTED and "sslrootcert" not in parameters:
         context = tls.context(settings, skip_verify=mode == "require")
         context.check_hostname = mode == "verify-full"
-    hosts = (parameters.get("host") or parameters.get("hostaddr") or "localhost").split(",")
-    ports = (parameters.get("port") or "5432").split(",")
-    ports *= len(hosts) if len(ports) == 1 else 1
     return [
         base.Endpoint(host, int(port) if port.isdecimal() else 5432, context, _upgrade)
-        for host, port in zip(hosts, ports, strict=False)
+        for host, port in servers(parameters)
         if not host.startswith("/")
     ]
 

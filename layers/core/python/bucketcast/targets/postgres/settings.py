@@ -1,13 +1,14 @@
 """The options of `notify_postgres`, and the login as libpq reads it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import Secret, option
-from bucketcast.targets.base import iam, options, rds
+from bucketcast.targets.base import database, options
+from bucketcast.targets.base.database import Database
 
 GUARD = "_guard"
 OLDER = {
@@ -19,7 +20,6 @@ OLDER = {
 }
 """MinIO's deprecated keys, and what libpq calls them."""
 EXAMPLE = '"host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable"'
-_LAST_PORT = 65_535
 _URLS = ("postgres://", "postgresql://")
 _pairs = re.compile(r"(\w+)(\s*=\s*(?:'(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*))")
 _MAX_NAME = 63  # bytes; PostgreSQL cuts what is longer
@@ -27,7 +27,7 @@ _NAME = re.compile(r'"([^"\0]+)"|([^\W\d][\w$]*)')
 
 
 @dataclass(frozen=True, kw_only=True)
-class PostgresSettings(options.Common, options.Tls, rds.RdsLogin):
+class PostgresSettings(options.Common, options.Tls, Database):
     """MinIO's `notify_postgres`."""
 
     connection_string: Secret = option(
@@ -36,35 +36,15 @@ class PostgresSettings(options.Common, options.Tls, rds.RdsLogin):
         default="",
         example=EXAMPLE,
     )
-    table: str = option(
-        "the table to write to; created if it does not exist", example="bucketevents"
-    )
-    format: Literal["namespace", "access"] = option(
-        "namespace: a row per object, as a mirror; access: a row per event",
-        default="namespace",
-    )
-    max_open_connections: int = option(
-        "maximum number of connections, one per running instance of the function; 0: no limit",
-        default="2",
-    )
-    host: str = option("deprecated: the server, if connection_string has none", default="")
-    port: int = option("deprecated: its port, 5432 by default", default="")
-    username: str = option("deprecated: the user, if connection_string has none", default="")
-    password: Secret = option("deprecated: the password of username", default="")
-    database: str = option("deprecated: the database, by default named like username", default="")
+    login_key: ClassVar[str] = "connection_string"
+    login_example: ClassVar[str] = EXAMPLE
+    login_wins: ClassVar[str] = ", which wins where both say the same"
+
+    def notes(self) -> Iterator[str]:
+        return self.login_notes()
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
-        if not self.connection_string:
-            if not self.host:
-                yield "connection_string", "missing", f"a secret is needed, for example {EXAMPLE}"
-            elif not self.username and not self.by_iam:
-                yield (
-                    "username",
-                    "missing",
-                    "needed beside host; or say all of it in connection_string",
-                )
-        if isinstance(self.port, int) and not 1 <= self.port <= _LAST_PORT:  # else a reference
-            yield "port", f"found {self.port}", f"allowed is 1 to {_LAST_PORT}"
+        yield from self.login_errors()
         found = _NAME.fullmatch(self.table)
         guard = GUARD if self.format == "namespace" else ""
         longest = _MAX_NAME - len(guard)
@@ -74,17 +54,6 @@ class PostgresSettings(options.Common, options.Tls, rds.RdsLogin):
         elif len((found[1] or found[2]).encode()) > longest:
             why = f" (PostgreSQL's {_MAX_NAME} less those of {guard})" if guard else ""
             yield "table", f"found {self.table!r}", f"at most {longest} bytes{why}"
-        yield from options.tls_errors(self, idle=())
-        yield from iam.errors(self, passwords=["password"])
-
-    def notes(self) -> Iterator[str]:
-        older = [key for key in OLDER if getattr(self, key)]
-        if older and not self.by_iam:  # which leaves nothing to hide in a string
-            beside = ", which wins where both say the same" if self.connection_string else ""
-            yield (
-                f"{', '.join(older)}: deprecated, use connection_string for all of the login, such "
-                f"as {EXAMPLE}{beside}"
-            )
 
 
 def parameters(settings: PostgresSettings) -> dict[str, str]:
@@ -111,9 +80,17 @@ def parameters(settings: PostgresSettings) -> dict[str, str]:
     if not found:
         raise NotAuthorized(f"connection_string is empty: it is the login, such as {EXAMPLE}")
     if settings.by_iam:
-        rds.check_alone("connection_string", found.get("password"))
+        database.check_alone("connection_string", found.get("password"))
         found = {"user": settings.iam_user, **found, "sslmode": "verify-full"}
     return found
+
+
+def servers(parameters: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Return hosts and ports of libpq's parameters."""
+    hosts = (parameters.get("host") or parameters.get("hostaddr") or "localhost").split(",")
+    ports = (parameters.get("port") or "5432").split(",")
+    ports *= len(hosts) if len(ports) == 1 else 1
+    return zip(hosts, ports, strict=False)
 
 
 def where(settings: PostgresSettings) -> str:
@@ -122,11 +99,8 @@ def where(settings: PostgresSettings) -> str:
         found = parameters(settings)
     except NotAuthorized as error:
         return f"({error})"
-    hosts = (found.get("host") or found.get("hostaddr") or "localhost").split(",")
-    ports = (found.get("port") or "5432").split(",")
-    ports *= len(hosts) if len(ports) == 1 else 1
-    servers = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=False))
-    return f"{servers}/{found.get('dbname') or found.get('user') or ''}"
+    at = ",".join(f"{host}:{port}" for host, port in servers(found))
+    return f"{at}/{found.get('dbname') or found.get('user') or ''}"
 
 
 def _text(value: str | int | Secret | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
-from bucketcast.settings.options import REFERENCE, Address, Secret, option
+from bucketcast.settings.options import Address, Secret, option
 from bucketcast.targets.base import iam, options
 
 IAM_EXAMPLE: Final = "arn:aws:elasticache:eu-west-1:111122223333:replicationgroup:events"
@@ -60,9 +60,9 @@ class RedisSettings(options.Common, options.TlsSwitched, iam.IamLogin):
         )
         if self.by_iam and not self.user:
             yield "user", "missing", "auth = iam needs the id of the cache's user"
-        elif self.by_iam and self.user.startswith(REFERENCE):
-            yield "user", "found a reference to a secret", "allowed is the text itself"
-        elif self.user and not self.password and not self.by_iam:
+        elif self.by_iam:
+            yield from options.reference_errors(self, "user")
+        elif self.user and not self.password:
             yield "password", "missing", "a user needs a password"
 
     def iam_rights(self) -> Sequence[iam.Right]:

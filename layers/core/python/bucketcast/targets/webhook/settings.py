@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bucketcast.rules import loops
-from bucketcast.settings.options import REFERENCE, Duration, OnOff, Secret, Url, option, options_of
+from bucketcast.settings.options import Duration, OnOff, Secret, Url, option, options_of
 from bucketcast.targets.base import options
 from bucketcast.targets.webhook import signature
 
@@ -38,18 +38,8 @@ class WebhookSettings(options.Common, options.TlsUnverified):
     )
 
     def validation_errors(self) -> Iterator[options.ValidationError]:
-        token = self.auth_token.reveal()
-        if not token.startswith(REFERENCE):
-            try:
-                authorization(token)
-            except ValueError as error:
-                yield "auth_token", "found ***", f"allowed is {error}"
-        keys = self.signing_secret.reveal()
-        if not keys.startswith(REFERENCE):
-            try:
-                signature.check(keys)
-            except ValueError as error:
-                yield "signing_secret", "found ***", f"allowed are {error}"
+        yield from options.secret_errors(self, "auth_token", authorization)
+        yield from options.secret_errors(self, "signing_secret", signature.check, "allowed are")
         if self.cloudevents and self.shape != "ceph":
             yield "cloudevents", f"found beside shape = {self.shape}", "allowed is shape = ceph"
         if not self.endpoint.isascii():

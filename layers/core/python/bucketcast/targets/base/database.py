@@ -1,0 +1,115 @@
+"""The options of a database: its table, its login, and logins by IAM to RDS, Aurora and RDS Proxy.
+
+Source: "IAM database authentication for MariaDB, MySQL, and PostgreSQL" of RDS' user guide.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from bucketcast.aws import iam_login
+from bucketcast.errors import NotAuthorized
+from bucketcast.settings.options import Secret, option
+from bucketcast.targets.base import iam, options
+from bucketcast.targets.base.iam import AUTH_HELP, Auth, IamLogin, Right, arn_pattern
+
+EXAMPLE: Final = "arn:aws:rds-db:eu-west-1:111122223333:dbuser:db-ABCDEFGHIJKL01234/bucketcast"
+LAST_PORT: Final = 65_535
+OLDER: Final = ("host", "port", "username", "password", "database")
+"""The keys of a login that MinIO deprecated in favour of one string."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database(IamLogin):
+    """A table, and a login to its database: by a string, or by IAM as one user."""
+
+    table: str = option(
+        "the table to write to; created if it does not exist", example="bucketevents"
+    )
+    format: Literal["namespace", "access"] = option(
+        "namespace: a row per object, as a mirror; access: a row per event",
+        default="namespace",
+    )
+    max_open_connections: int = option(
+        "maximum number of connections, one per running instance of the function; 0: no limit",
+        default="2",
+    )
+    host: str = option("deprecated: the server", default="")
+    port: int = option("deprecated: its port, the product's default if not set", default="")
+    username: str = option("deprecated: the user", default="")
+    password: Secret = option("deprecated: the password of username", default="")
+    database: str = option("deprecated: the database", default="")
+    auth: Auth = option(AUTH_HELP, default="password")
+    iam_resource: str = option(
+        "with auth = iam, the ARN of the database user: dbuser, and the resource id (not the name) "
+        "of the instance, cluster or proxy",
+        default="",
+        example=EXAMPLE,
+    )
+    login_key: ClassVar[str]
+    """The option that holds all of a login."""
+    login_example: ClassVar[str]
+    login_wins: ClassVar[str]
+    """What the older keys do beside it."""
+    iam_pattern: ClassVar[re.Pattern[str]] = arn_pattern(
+        "rds-db", r"dbuser:(?P<database>(?:db|cluster|prx)-[A-Za-z0-9]+)/(?P<user>[^/*?\s]+)"
+    )
+    iam_example: ClassVar[str] = EXAMPLE
+
+    def login_errors(self) -> Iterator[options.ValidationError]:
+        """Yield what is wrong with the options of this class together."""
+        key = self.login_key
+        if not getattr(self, key) and not self.host:
+            yield key, "missing", f"a secret is needed, for example {self.login_example}"
+        elif not getattr(self, key) and not self.username and not self.by_iam:
+            yield "username", "missing", f"needed beside host; or say all of it in {key}"
+        if isinstance(self.port, int) and not 1 <= self.port <= LAST_PORT:  # else a reference
+            yield "port", f"found {self.port}", f"allowed is 1 to {LAST_PORT}"
+        yield from options.tls_errors(self, idle=())
+        yield from iam.errors(self, passwords=["password"])
+
+    def login_notes(self) -> Iterator[str]:
+        """Yield that the older keys are deprecated, if they are used."""
+        older = [key for key in OLDER if getattr(self, key)]
+        if older and not self.by_iam:  # which leaves nothing to hide in a string
+            beside = self.login_wins if getattr(self, self.login_key) else ""
+            yield (
+                f"{', '.join(older)}: deprecated, use {self.login_key} for all of the login, such "
+                f"as {self.login_example}{beside}"
+            )
+
+    def iam_rights(self) -> Sequence[Right]:
+        return [Right(["rds-db:connect"], [self.iam_resource])]
+
+    @property
+    def iam_user(self) -> str:
+        """The database user that `iam_resource` names."""
+        return self.iam_parts["user"]
+
+
+def check_alone(key: str, found: str | None) -> None:
+    """See that a login, which may come from a secret, holds no password beside the role's.
+
+    Raises:
+        NotAuthorized: it does, in the option `key`.
+    """
+    if found:
+        raise NotAuthorized(f"{key} holds a password beside auth = iam: leave one of them out")
+
+
+def password(settings: Database, host: str, port: int, user: str) -> str:
+    """Return a token that logs the user in at `host:port`, RDS's own name for the server.
+
+    Raises:
+        NotAuthorized: it cannot be made, or `user` is not who the role may log in as.
+    """
+    if settings.iam_user != user:
+        raise NotAuthorized(
+            f"the login's user is not the one of iam_resource, {settings.iam_user}: "
+            "leave it out, or name the same"
+        )
+    query = {"Action": "connect", "DBUser": user}
+    return iam_login.token(
+        "rds-db", settings.iam_parts["region"], f"{host}:{port}", query
+    ).text.reveal()
