@@ -80,7 +80,7 @@ MIRRORS = {"mirror.py", "state.py"}
 SOME = {"access.py", "address.py", "batch.py", "handshake.py", "iam.py", "protocol.py"}
 OWN = {
     "elasticsearch": {
-        *("bulk.py", "highwayhash.py", "ids.py", "index.py", "reading.py"),
+        *("api.py", "highwayhash.py", "ids.py", "index.py"),
         *("documents.py", "guard.py"),
     },
     "kafka": {"configuration.py", "health.py"},

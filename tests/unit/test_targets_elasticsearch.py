@@ -17,7 +17,7 @@ from bucketcast.namespace.registers import ANY, fold
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, ids
-from bucketcast.targets.elasticsearch.bulk import Item
+from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.guard import guard_document, visible_put
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bucketcast import __version__
+from bucketcast.aws import iam_login
 from bucketcast.errors import Retryable
 from bucketcast.targets.base import CONNECT_SECONDS, tls
-from bucketcast.targets.elasticsearch import errors, iam
+from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
 if TYPE_CHECKING:
@@ -52,11 +53,19 @@ class Client:
         return Requests(self)
 
     def headers(self, method: str, path: str, body: bytes | None) -> dict[str, str] | None:
-        """Return the headers of one request, or None where all have the same."""
+        """Return the headers of one request, or None where all have the same.
+
+        With `auth = iam` each is signed: for Amazon OpenSearch Service's domains as "Signing HTTP
+        requests to Amazon OpenSearch Service" says, and likewise for serverless collections.
+
+        Raises:
+            NotAuthorized: it cannot be signed.
+        """
         if not self.settings.by_iam:
             return None
         url, headers = self.server + path, dict(self.pool.headers)
-        return iam.signed(self.settings, method, url, body, headers)
+        service, region = self.settings.iam_parts.group("service", "region")
+        return iam_login.signed_headers(service, region, method, url, body, headers)
 
     def close(self) -> None:
         self.pool.close()
@@ -111,13 +120,12 @@ def _headers(settings: ElasticsearchSettings, parts: SplitResult) -> dict[str, s
     if key := settings.api_key.reveal():
         # It is shown as `id:key`, or encoded already.
         headers["Authorization"] = f"ApiKey {_encoded(key) if ':' in key else key}"
-    elif parts.username is not None:
-        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        headers["Authorization"] = f"Basic {_encoded(login)}"
-    elif settings.username:
-        headers["Authorization"] = (
-            f"Basic {_encoded(f'{settings.username}:{settings.password.reveal()}')}"
-        )
+        return headers
+    user, password = settings.username, settings.password.reveal()
+    if parts.username is not None:
+        user, password = unquote(parts.username), unquote(parts.password or "")
+    if user:
+        headers["Authorization"] = f"Basic {_encoded(f'{user}:{password}')}"
     return headers
 
 

@@ -8,7 +8,7 @@ from bucketcast.namespace.join import GONE, UNKNOWN, Moment, Move, Put, Version,
 from bucketcast.namespace.registers import ANY, RegisterUpdate
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import errors
-from bucketcast.targets.elasticsearch.bulk import Item
+from bucketcast.targets.elasticsearch.api import Item
 from bucketcast.targets.elasticsearch.guard import (
     NOTHING,
     GuardDocument,

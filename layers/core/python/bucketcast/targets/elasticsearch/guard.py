@@ -24,7 +24,7 @@ from bucketcast.namespace.join import (
     object_of,
 )
 from bucketcast.namespace.registers import ANY, FIRST, UNVERSIONED, Register
-from bucketcast.targets.elasticsearch.bulk import one_line
+from bucketcast.targets.elasticsearch.api import one_line
 
 
 class GuardDocument(msgspec.Struct, frozen=True, omit_defaults=True):

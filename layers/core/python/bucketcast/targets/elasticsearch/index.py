@@ -9,11 +9,10 @@ import msgspec
 from bucketcast.delivery.retention import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.errors import Retryable
 from bucketcast.shapes.minio import encode
-from bucketcast.targets.elasticsearch.bulk import sent
+from bucketcast.targets.elasticsearch.api import Hit, fetched, searched, sent
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.errors import BLOCKED, CONFLICT, of_document
 from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
-from bucketcast.targets.elasticsearch.reading import fetched
 from bucketcast.targets.elasticsearch.settings import GUARD
 
 MAKING = 15.0
@@ -71,20 +70,6 @@ class _Claim(msgspec.Struct):
     """The document of a bucket in the guard, whose id is its name: nothing else is called so."""
 
     source: str
-
-
-class _Hit(msgspec.Struct):
-    id: str = msgspec.field(name="_id")
-    seq_no: int = msgspec.field(name="_seq_no", default=-1)
-    term: int = msgspec.field(name="_primary_term", default=-1)
-
-
-class _Hits(msgspec.Struct):
-    hits: list[_Hit]
-
-
-class _Found(msgspec.Struct):
-    hits: _Hits
 
 
 def ready(requests: Requests, index: str, form: str, time: str) -> Names:
@@ -226,6 +211,5 @@ def _ids(requests: Requests, index: str) -> list[str]:
     return [hit.id for hit in _search(requests, index, query)]
 
 
-def _search(requests: Requests, index: str, query: dict[str, Any]) -> list[_Hit]:
-    answer = requests.ask("POST", f"/{quote(index)}/_search", encode(query))
-    return msgspec.json.decode(answer.body, type=_Found).hits.hits
+def _search(requests: Requests, index: str, query: dict[str, Any]) -> list[Hit]:
+    return searched(requests, f"/{quote(index)}/_search", query).hits.hits

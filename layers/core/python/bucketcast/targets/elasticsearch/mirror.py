@@ -22,12 +22,11 @@ from bucketcast.namespace.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import encode, records
 from bucketcast.targets.base import Failures
 from bucketcast.targets.elasticsearch import errors
-from bucketcast.targets.elasticsearch.bulk import sent
+from bucketcast.targets.elasticsearch.api import fetched, sent
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.ids import document_id
 from bucketcast.targets.elasticsearch.index import Names
-from bucketcast.targets.elasticsearch.reading import fetched
 
 ROUNDS = 10
 """Three or four are needed; each further one is because another writer was faster."""

@@ -11,16 +11,15 @@ from urllib.parse import quote
 
 import msgspec
 
-from bucketcast.errors import DeliveryError, Retryable
-from bucketcast.namespace.join import GONE
+from bucketcast.errors import DeliveryError
 from bucketcast.namespace.rows import MergedState, Order, StoredRow, merged_states, read
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch import guard
+from bucketcast.targets.elasticsearch.api import Read, fetched, searched
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.errors import of_document
 from bucketcast.targets.elasticsearch.ids import document_id, is_plain, version_id
 from bucketcast.targets.elasticsearch.index import Names
-from bucketcast.targets.elasticsearch.reading import Read, fetched
 
 MOST_SLICES = 1024
 """As many an index takes unless it is told otherwise."""
@@ -36,23 +35,6 @@ _FORBIDDEN, _NOT_FOUND = 403, 404
 _NO_INDEX = "index_not_found_exception"
 _NewRequests = Callable[[], Requests]
 """The time of all requests of a send is bounded, that of reading an index is not."""
-
-
-class _Hit(msgspec.Struct):
-    id: str = msgspec.field(name="_id")
-    source: msgspec.Raw = msgspec.field(name="_source", default=GONE)
-
-
-class _Hits(msgspec.Struct, frozen=True):
-    hits: list[_Hit] = []
-
-
-class _Page(msgspec.Struct):
-    scroll: str = msgspec.field(name="_scroll_id", default="")
-    hits: _Hits = _Hits()
-
-
-_page = msgspec.json.Decoder(_Page).decode
 
 
 def partitions(requests: Requests, names: Names, count: int) -> list[str]:
@@ -79,7 +61,7 @@ def rows(
     if slice_["max"] > 1:
         query["slice"] = slice_
     path = f"/{quote(names.visible)}/_search?scroll={_KEPT}&{_FILTER}"
-    page = _search(new_requests(), path, query, timeout)
+    page = searched(new_requests(), path, query, timeout)
     scroll = page.scroll
     try:
         while page.hits.hits:
@@ -88,7 +70,7 @@ def rows(
                 if stored.path.startswith(prefix):
                     yield stored
             more = {"scroll": _KEPT, "scroll_id": scroll}
-            page = _search(new_requests(), f"/_search/scroll?{_FILTER}", more, timeout)
+            page = searched(new_requests(), f"/_search/scroll?{_FILTER}", more, timeout)
             scroll = page.scroll or scroll
     finally:
         with suppress(DeliveryError):  # which ends by itself, later
@@ -143,16 +125,6 @@ def _fetched(new_requests: _NewRequests, index: str, ids: Iterable[str]) -> list
 
 def _orders(document: Read) -> Iterator[Order]:
     return guard.orders(guard.guard_document(document.source)) if document.found else iter(())
-
-
-def _search(requests: Requests, path: str, body: dict[str, Any], timeout: float) -> _Page:
-    answer = requests.ask("POST", path, encode(body), timeout=timeout)
-    try:
-        return _page(answer.body)
-    except msgspec.DecodeError as error:
-        raise Retryable(
-            f"the answer to _search is not Elasticsearch's ({error}): see url"
-        ) from None
 
 
 def _of_bucket(bucket: str) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""Many writes in few requests, and what became of each."""
+"""The server's calls: many writes or reads by id in few requests, and searches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from bucketcast.errors import Retryable
+from bucketcast.namespace.join import GONE
 from bucketcast.shapes.minio import encode
 from bucketcast.targets.elasticsearch.client import Requests
 from bucketcast.targets.elasticsearch.errors import TOO_LARGE, Error
@@ -16,6 +18,11 @@ _BULK = (
     "items.*.error.type,items.*.error.reason"
 )
 """A server that cannot write says so in less time than it takes us to give it up."""
+
+_MGET = (
+    "/_mget?filter_path=docs.found,docs._seq_no,docs._primary_term,docs._source,docs.error.type,"
+    "docs.error.reason"
+)
 
 
 class Item(msgspec.Struct, gc=False):
@@ -83,3 +90,74 @@ def _items(body: bytes, count: int) -> Iterator[Item]:
     if len(items) != count:
         raise Retryable(f"the answer to _bulk is about {len(items)} writes, asked were {count}")
     yield from items
+
+
+class Read(msgspec.Struct, gc=False):
+    """A document as `_mget` answers it."""
+
+    found: bool = False
+    seq_no: int = msgspec.field(name="_seq_no", default=-1)
+    term: int = msgspec.field(name="_primary_term", default=-1)
+    source: msgspec.Raw = msgspec.field(name="_source", default=msgspec.Raw(b"null"))
+    error: Error | None = None
+
+
+class _Documents(msgspec.Struct):
+    docs: list[Read]
+
+
+_decode_documents = msgspec.json.Decoder(_Documents).decode
+
+
+def fetched(requests: Requests, wanted: Iterable[bytes]) -> list[Read]:
+    """Return documents by id, each asked for as `{"_index": …, "_id": …}`.
+
+    Raises:
+        DeliveryError: they cannot be read; what is about one of them stands in its `error`.
+    """
+    docs = list(wanted)
+    if not docs:  # which the server does not take
+        return []
+    answer = requests.ask("POST", _MGET, b'{"docs":[%b]}' % b",".join(docs))
+    try:
+        return _decode_documents(answer.body).docs
+    except msgspec.DecodeError as error:
+        raise Retryable(f"the answer to _mget is not Elasticsearch's ({error}): see url") from None
+
+
+class Hit(msgspec.Struct):
+    """A document that a search found; without `_source`, it is `GONE`."""
+
+    id: str = msgspec.field(name="_id")
+    seq_no: int = msgspec.field(name="_seq_no", default=-1)
+    term: int = msgspec.field(name="_primary_term", default=-1)
+    source: msgspec.Raw = msgspec.field(name="_source", default=GONE)
+
+
+class _Hits(msgspec.Struct, frozen=True):
+    hits: list[Hit] = []
+
+
+class Page(msgspec.Struct):
+    """What a search found, and the id of its scroll, if it is one."""
+
+    scroll: str = msgspec.field(name="_scroll_id", default="")
+    hits: _Hits = _Hits()
+
+
+_decode_page = msgspec.json.Decoder(Page).decode
+
+
+def searched(requests: Requests, path: str, query: dict[str, Any], timeout: float = 0.0) -> Page:
+    """Return what a search finds.
+
+    Raises:
+        DeliveryError: the server does not answer it.
+    """
+    answer = requests.ask("POST", path, encode(query), timeout=timeout)
+    try:
+        return _decode_page(answer.body)
+    except msgspec.DecodeError as error:
+        raise Retryable(
+            f"the answer to _search is not Elasticsearch's ({error}): see url"
+        ) from None
