@@ -87,7 +87,7 @@ OWN = {
     "mqtt": {"websocket.py"},
     "mysql": {"names.py", "sql.py", "tables.py"},
     "nats": {
-        *("acknowledged.py", "connection.py", "core.py", "jetstream.py", "login.py", "nkey.py"),
+        *("acknowledged.py", "connection.py", "core.py", "jetstream.py", "login.py"),
         *("protobuf.py", "streaming.py"),
     },
     "postgres": {"sql.py"},

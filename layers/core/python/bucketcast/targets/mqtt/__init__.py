@@ -189,9 +189,12 @@ class Target(base.Connected[Client]):
         login = Login(level, self._client_id, username, password, keep_alive)
         path = ""
         if settings.by_iam:
-            from bucketcast.targets.mqtt.iam import signed_path  # noqa: PLC0415 - needs botocore
+            from bucketcast.aws import iam_login  # noqa: PLC0415 - needs botocore
 
-            path = signed_path(settings, broker)
+            # "MQTT over WebSocket" with Signature Version 4 of IoT Core's documentation.
+            path = iam_login.websocket_path(
+                "iotdevicegateway", settings.iam_parts["region"], broker.host_header, broker.path
+            )
         return connect(broker, login, settings, deadline, path)
 
     def _reason(self, error: Exception) -> DeliveryError:

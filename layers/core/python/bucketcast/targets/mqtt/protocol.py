@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from bucketcast.event import Event
 from bucketcast.settings.options import Secret
+from bucketcast.targets.base import varint
 
 MQTT_3_1, MQTT_3_1_1, MQTT_5 = 3, 4, 5
 """The versions, by the number that CONNECT says."""
@@ -98,7 +99,7 @@ def publisher(
             for name, text in user_properties(event).items():
                 own += (user, _text(name), _text(text))
             properties = b"".join(own)
-            parts += (_length(len(properties)), properties)
+            parts += (varint.encode(len(properties)), properties)
         parts.append(body)
         return _packet(first, b"".join(parts))
 
@@ -124,7 +125,10 @@ def split(received: bytearray) -> list[tuple[int, bytes]]:
         if size & _MORE:
             if end - start <= _LONGEST_LENGTH and received[end - 1] & _MORE:
                 break  # its length is not all there yet
-            size, body = _varint(received, start + 1)
+            try:
+                size, body = varint.decode(received, start + 1, _LONGEST_LENGTH)
+            except ValueError:
+                raise Malformed("a length of more than four bytes") from None
             if size > LARGEST_ANSWER:
                 raise Malformed("a packet that long is no answer")
         if body + size > end:
@@ -177,7 +181,7 @@ def _answer(body: bytes) -> Answer:
 def _properties(body: bytes) -> dict[int, int | str]:
     found: dict[int, int | str] = {}
     try:
-        size, at = _varint(body, 0)
+        size, at = varint.decode(body, 0, _LONGEST_LENGTH)
         end = at + size
         while at < end:
             name, at = body[at], at + 1
@@ -188,7 +192,7 @@ def _properties(body: bytes) -> dict[int, int | str]:
                     width = _two.unpack_from(body, at)[0]
                     found[name] = body[at + 2 : at + 2 + width].decode(errors="replace")
                     at += 2 + width
-    except (IndexError, struct.error):
+    except (IndexError, ValueError, struct.error):
         at = len(body) + 1
     if at > len(body):
         raise Malformed("its properties end too early")
@@ -196,7 +200,7 @@ def _properties(body: bytes) -> dict[int, int | str]:
 
 
 def _packet(first: int, rest: bytes) -> bytes:
-    return bytes([first]) + _length(len(rest)) + rest
+    return bytes([first]) + varint.encode(len(rest)) + rest
 
 
 def _text(text: str) -> bytes:
@@ -204,23 +208,3 @@ def _text(text: str) -> bytes:
     if len(data) > MAX_TEXT:
         raise ValueError(f"a text takes {len(data)} bytes; MQTT takes {MAX_TEXT}")
     return _two.pack(len(data)) + data
-
-
-def _length(number: int) -> bytes:
-    """Return a number in 7 bits a byte, the low ones first."""
-    parts = []
-    while number >= _MORE:
-        parts.append(number & 0x7F | _MORE)
-        number >>= 7
-    return bytes([*parts, number])
-
-
-def _varint(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Such a number, and where it ends."""
-    number = 0
-    for shift in (0, 7, 14, 21):
-        number |= (data[at] & 0x7F) << shift
-        at += 1
-        if not data[at - 1] & _MORE:
-            return number, at
-    raise Malformed("a length of more than four bytes")

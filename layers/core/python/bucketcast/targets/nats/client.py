@@ -41,42 +41,18 @@ class Client:
         self._publisher = make_publisher(self._connection)
         self._used = 0.0
         try:
-            self._run(self._open, CONNECT_SECONDS, connecting=True)
+            self.run(self._open, CONNECT_SECONDS, connecting=True)
         except BaseException:
             self.close()
             raise
 
-    def run(self, work: Work, seconds: float) -> None:
+    def run(self, work: Work, seconds: float, *, connecting: bool = False) -> None:
         """Let that work be done within so many seconds.
 
         Raises:
             DeliveryError: it was not, and the connection is of no more use.
         """
-        self._run(work, seconds)
 
-    def is_alive(self) -> bool:
-        """Whether it can still be used: servers end, and they end connections that are idle."""
-        # The clock on the wall, as others may stand still while a function is frozen.
-        idle = abs(time.time() - self._used) > IDLE_SECONDS
-        try:
-            self._run(_tried if idle else _looked, CONNECT_SECONDS)
-        except DeliveryError:
-            return False
-        return self._connection.is_connected
-
-    def say_goodbye(self) -> None:
-        """Tell the server, if it listens, that this client leaves."""
-        with suppress(DeliveryError):
-            if self._connection.is_connected:
-                self._run(lambda publisher: publisher.close(), CLOSE_SECONDS)
-
-    def close(self) -> None:
-        """Release everything at once."""
-        self._connection.abort()
-        self._loop.run_until_complete(_cancelled())
-        self._loop.close()
-
-    def _run(self, work: Work, seconds: float, *, connecting: bool = False) -> None:
         async def bounded() -> None:
             async with asyncio.timeout(seconds):
                 await work(self._publisher)
@@ -88,6 +64,28 @@ class Client:
                 error, self._settings, self._where, connecting=connecting
             ) from None
         self._used = time.time()
+
+    def is_alive(self) -> bool:
+        """Whether it can still be used: servers end, and they end connections that are idle."""
+        # The clock on the wall, as others may stand still while a function is frozen.
+        idle = abs(time.time() - self._used) > IDLE_SECONDS
+        try:
+            self.run(_tried if idle else _looked, CONNECT_SECONDS)
+        except DeliveryError:
+            return False
+        return self._connection.is_connected
+
+    def say_goodbye(self) -> None:
+        """Tell the server, if it listens, that this client leaves."""
+        with suppress(DeliveryError):
+            if self._connection.is_connected:
+                self.run(lambda publisher: publisher.close(), CLOSE_SECONDS)
+
+    def close(self) -> None:
+        """Release everything at once."""
+        self._connection.abort()
+        self._loop.run_until_complete(_cancelled())
+        self._loop.close()
 
     async def _open(self, publisher: Core) -> None:
         settings = self._settings

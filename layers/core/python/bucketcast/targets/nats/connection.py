@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from nats import errors
 from nats.aio.client import Client
 
-from bucketcast.targets.nats.nkey import Nkey
+from bucketcast.targets.nats.login import Nkey
 
 NAME = "bucketcast"
 """By which the server's monitoring knows the connection."""
