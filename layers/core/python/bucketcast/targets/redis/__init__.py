@@ -44,8 +44,8 @@ from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
+from bucketcast.targets.base.outcomes import Outcomes
 from bucketcast.targets.redis import access, mirror, state
-from bucketcast.targets.redis.batch import Outcomes
 from bucketcast.targets.redis.client import Client, ask, exchange
 from bucketcast.targets.redis.errors import delivery_error, hint
 from bucketcast.targets.redis.rehearsal import refused_command
@@ -88,7 +88,7 @@ class Target(base.Mirror):
                 else:
                     self._append(connection, events, outcomes)
         except DeliveryError as error:
-            outcomes.fail(dict.fromkeys(outcomes.open, error))
+            outcomes.fail(outcomes.unconfirmed, error)
         return outcomes.failures
 
     def body(self, event: Event) -> bytes:
@@ -140,7 +140,8 @@ class Target(base.Mirror):
             return dict(zip(wanted, owners, strict=True))
 
         key = self.settings.key
-        outcomes.fail(self._claims.refused(events, claim))
+        for index, reason in self._claims.refused(events, claim).items():
+            outcomes.settle(index, reason)
         delivery = mirror.Delivery(events, outcomes, key, int(time.time()), self._translated)
         delivery.run(partial(exchange, connection))
 
@@ -150,8 +151,8 @@ class Target(base.Mirror):
         calls = access.calls(self.settings.key, events, self.body, outcomes)
         for indexes, answer in exchange(connection, calls):
             if isinstance(answer, Exception):
-                outcomes.fail(dict.fromkeys(indexes, self._translated(answer)))
-            outcomes.arrived(indexes)
+                outcomes.fail(indexes, self._translated(answer))
+            outcomes.confirm(indexes)
 
     @contextmanager
     def _connection(self) -> Iterator["redis.Connection"]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from bucketcast.errors import DeliveryError, Rejected
+from bucketcast.errors import Rejected
 from bucketcast.event import Event
-from bucketcast.targets.redis.batch import EVENTS_A_CALL, Outcomes, fitting
+from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.redis.batch import EVENTS_A_CALL, fitting
 from bucketcast.targets.redis.client import Command
 
 
@@ -19,8 +20,7 @@ def calls(
             try:
                 items.append(fitting(body(event)))
             except (UnicodeError, Rejected) as error:
-                failure: DeliveryError = Rejected(str(error))
-                outcomes.fail({index: failure})
+                outcomes.settle(index, Rejected(str(error)))
             else:
                 indexes.append(index)
         if items:

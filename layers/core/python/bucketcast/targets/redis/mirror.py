@@ -17,7 +17,8 @@ from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
 from bucketcast.namespace.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
-from bucketcast.targets.redis.batch import EVENTS_A_CALL, Outcomes, fitting
+from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.redis.batch import EVENTS_A_CALL, fitting
 from bucketcast.targets.redis.client import Command
 from bucketcast.targets.redis.errors import is_script_error
 
@@ -123,7 +124,7 @@ class Delivery:
 
         if not isinstance(answer, Exception):
             refused = [part[number][0] for number in answer]
-            self._outcomes.arrived(index for entry, _ in part for index in entry.indexes)
+            self._outcomes.confirm(index for entry, _ in part for index in entry.indexes)
             for entry in refused:
                 self._blame(entry, Rejected(UNREADABLE))
             return []
@@ -132,7 +133,7 @@ class Delivery:
             return [part]
         error = self._reason(answer)
         if not is_script_error(answer):
-            self._outcomes.fail({index: error for entry, _ in part for index in entry.indexes})
+            self._outcomes.fail((index for entry, _ in part for index in entry.indexes), error)
         elif len(part) == 1:
             self._blame(part[0][0], Rejected(str(error)))
         else:
@@ -143,9 +144,9 @@ class Delivery:
     def _blame(self, entry: RegisterUpdate, error: Rejected) -> None:
         """Reject the event whose text it is; what was folded into it has to be written again."""
         own = entry.own(self._events)
-        self._outcomes.fail({own: error})
+        self._outcomes.fail([own], error)
         others = [index for index in entry.indexes if index != own]
-        self._outcomes.open.update(others)
+        self._outcomes.unconfirmed.update(others)
         self._again.update(others)
 
 

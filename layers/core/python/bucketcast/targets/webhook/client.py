@@ -2,8 +2,7 @@
 
 TLS is verified, the host name too, unless `tls_skip_verify` is on: against the CA given, else
 against what OpenSSL's `SSL_CERT_FILE` names, else against the machine's own bundle. Proxies are
-those of `https_proxy`, `http_proxy` and `no_proxy`. pycurl is imported where it is used, as only
-one function carries it.
+those of `https_proxy`, `http_proxy` and `no_proxy`.
 """
 
 import os
@@ -11,6 +10,8 @@ import select
 import ssl
 from collections.abc import Sequence
 from typing import Any
+
+import pycurl
 
 from bucketcast import __version__
 from bucketcast.errors import NotAuthorized
@@ -30,8 +31,6 @@ LATE_ALERT = 0.2
 
 def handle(settings: WebhookSettings) -> Any:
     """Return a `pycurl.Curl` for the endpoint, with all that no request changes."""
-    import pycurl  # noqa: PLC0415 - see above
-
     made = pycurl.Curl()
     milliseconds = max(1, round(settings.timeout * 1000))
     options = {
@@ -65,8 +64,6 @@ class Request:
     """A handle that posts to the endpoint, the event that it carries, and what came back."""
 
     def __init__(self, settings: WebhookSettings) -> None:
-        import pycurl  # noqa: PLC0415 - see above
-
         self.handle = made = handle(settings)
         self.guard = watch(made, settings)
         self.setopt, self.getinfo = made.setopt, made.getinfo
@@ -87,8 +84,6 @@ def handshake(settings: WebhookSettings) -> None:
     Raises:
         NotConnected: it was not possible, or the server dropped us at once.
     """
-    import pycurl  # noqa: PLC0415 - see above
-
     with handle(settings) as trial:
         guard = watch(trial, settings)
         trial.setopt(pycurl.CONNECT_ONLY, 1)
@@ -106,8 +101,6 @@ class Client:
     """Handles that are used over and over, and the connections that curl keeps for them."""
 
     def __init__(self, settings: WebhookSettings) -> None:
-        import pycurl  # noqa: PLC0415 - only its own function carries it
-
         self._settings = settings
         authorization = login(settings)
         self._headers = [f"Authorization: {authorization}"] if authorization else []
@@ -140,8 +133,6 @@ class Client:
     # What the next two loop over is every event: they call no more than they must.
 
     def _start(self, batch: Batch) -> None:
-        import pycurl  # noqa: PLC0415 - only its own function carries it
-
         fields, header = pycurl.POSTFIELDS, pycurl.HTTPHEADER
         idle, add = self._idle, self._multi.add_handle
         while idle:
@@ -157,8 +148,6 @@ class Client:
             batch.started = index + 1
 
     def _take(self, batch: Batch, finished: Sequence[Any]) -> None:
-        import pycurl  # noqa: PLC0415 - only its own function carries it
-
         status_of = pycurl.RESPONSE_CODE
         settings = self._settings
         requests, idle, remove = self._requests, self._idle, self._multi.remove_handle

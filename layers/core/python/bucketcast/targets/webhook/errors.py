@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import pycurl
+
 from bucketcast.errors import (
     DeliveryError,
     NotAuthorized,
@@ -29,8 +31,6 @@ def connection_error(
     settings: WebhookSettings, code: int, text: str, *, guard: Guard | None
 ) -> NotConnected:
     """Return what curl says went wrong before there was an answer, and what to look at."""
-    import pycurl  # noqa: PLC0415 - see above
-
     if guard and guard.refused and code == pycurl.E_COULDNT_CONNECT:
         return NotConnected(f"{urls.redacted(settings.endpoint)}: {guard.refused}")
     hints = {
@@ -51,8 +51,6 @@ def connection_error(
 
 def refusal(settings: WebhookSettings, request: "Request", status: int) -> DeliveryError:
     """Return what a status means; below 200 there was no answer, and curl says why."""
-    import pycurl  # noqa: PLC0415 - only its own function carries it
-
     if status < 200:  # noqa: PLR2004 - answers begin there
         return connection_error(settings, *request.broke, guard=request.guard)
     reason = f"{urls.redacted(settings.endpoint)} answered {status}"

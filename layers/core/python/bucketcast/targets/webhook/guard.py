@@ -5,6 +5,8 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+import pycurl
+
 from bucketcast.settings.egress import Egress
 from bucketcast.targets.webhook.settings import WebhookSettings
 
@@ -29,8 +31,6 @@ class Guard:
         self.refused = ""
 
     def __call__(self, _purpose: int, to: Any) -> Any:
-        import pycurl  # noqa: PLC0415 - only its own function carries it
-
         self.refused = self._egress.refusal(self._host, to.addr[0])
         if self.refused:
             return pycurl.SOCKET_BAD
@@ -39,8 +39,6 @@ class Guard:
 
 def watch(handle: Any, settings: WebhookSettings) -> Guard | None:
     """Put a guard before the sockets of a handle if the stack asks for one, and return it."""
-    import pycurl  # noqa: PLC0415 - only its own function carries it
-
     egress = Egress.from_environ(os.environ)
     if egress is None:
         return None
