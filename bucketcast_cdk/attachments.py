@@ -73,8 +73,8 @@ class Attachments(Construct):
         # The S3 of one machine heeds a change at once.
         self._overlap = _AT_ONCE if context.local else Duration.seconds(TAKES_EFFECT)
         policies: list[IDependable] = [self._policy]
-        if config.trail and trail and config.trail_selectors:
-            policies.append(self._trail_policy(config.trail, trail))
+        if config.trail.name and trail and config.trail.manage_selectors:
+            policies.append(self._trail_policy(config.trail.name, trail))
         reports = _report_buckets(config.scans)
         self._bucket_policies = dict(self._groups({*config.buckets, *reports}))
         for name, bucket in config.buckets.items():
@@ -325,7 +325,7 @@ class AttachedBucket(Construct):
                 "AccessRule",
                 name=notifications.within_rule_name(f"{nesting.prefix}access-", label),
                 description=f"Access events of bucket {label}",
-                pattern=access_events.pattern(name, bucket_events=config.bucket_events),
+                pattern=access_events.pattern(name, bucket_events=config.trail.bucket_events),
                 target=eventbridge.ingress(ingest),
             )
         document = {"bucket": name, "via": bucket.via, "access_events": "on" if trail else "off"}
@@ -353,9 +353,9 @@ def _report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
 
 def _logged(trail: str, stack: str, config: Deployment) -> dict[str, str]:
     """Return the properties for the trail; `BucketEvents` makes CloudFormation write selectors."""
-    if not config.trail_selectors:
+    if not config.trail.manage_selectors:
         return {}
-    bucket_events = "on" if config.bucket_events else "off"
+    bucket_events = "on" if config.trail.bucket_events else "off"
     return {"Trail": trail, "Stack": stack, "BucketEvents": bucket_events}
 
 

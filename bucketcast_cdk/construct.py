@@ -89,7 +89,7 @@ class Bucketcast(Construct):
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
         ingest.allow_rules(eventbridge.of_stack(stack))
-        eventbridge.allow_forwarding(self, ingest, config.source.bus_accounts)
+        eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
         runtime = Runtime(self, "Runtime", context, ingest=ingest)
         trail = None if local else trail_arn(self, context)
         if trail:
@@ -104,7 +104,7 @@ class Bucketcast(Construct):
         )
         waiting = {each.arn: each.queues for each in deliveries}
         served = (*config.runtime.kinds, *([PULL] if config.topics.pull else []))
-        attachments.protect_waiting_events(waiting, config.discard, served, runtime)
+        attachments.protect_waiting_events(waiting, config.removed.discard, served, runtime)
         if config.pipeline:
             self._add_pipeline(context, config.pipeline, ingest, queues)
         Tags.of(self).add("application", "bucketcast")
@@ -115,7 +115,7 @@ class Bucketcast(Construct):
             control = Control(self, "Control", context, ingest=ingest)
             runtime.allow_managing(control.role)
             allow_inspecting(control.role, deliveries)
-            if trail and config.trail_selectors:
+            if trail and config.trail.manage_selectors:
                 allow(control.role, SELECTORS, [trail])
             CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config, attachments)

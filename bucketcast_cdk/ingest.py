@@ -46,8 +46,8 @@ class Ingest(Construct):
             removal_policy=context.removal_policy,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        self._allow_s3(config.source.s3_accounts)
-        sns.subscribe(self, self.queue, config.source.sns_topics)
+        self._allow_s3(config.source.s3.accounts)
+        sns.subscribe(self, self.queue, config.source.sns.topics)
         self.rules = tables.make(
             self, "Rules", context, key="bucket", sort_key="rule", expires=EXPIRES
         )
@@ -71,7 +71,7 @@ class Ingest(Construct):
             },
             memory=INGEST_MEMORY,
             timeout=Duration.seconds(_TIMEOUT),
-            reserved=config.reserved or None,
+            reserved=config.ingest.reserved_concurrency or None,
             queued=True,
         )
         name, about = f"{nesting.prefix}ingress", {"service": "ingest", "target": "ingress"}
@@ -95,7 +95,7 @@ class Ingest(Construct):
             batch_size=1_000 if config.ingest_window else 10,
             window=config.ingest_window,
             # More pollers than calls would have their messages refused, and count receives.
-            max_concurrency=config.reserved or None,
+            max_concurrency=config.ingest.reserved_concurrency or None,
         )
 
     @property

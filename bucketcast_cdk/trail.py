@@ -26,9 +26,8 @@ def trail_name(stack: str) -> str:
 def trail_arn(scope: Construct, context: Context) -> str | None:
     """Return the ARN of the trail that is named, or else of one that is made where it is needed."""
     config = context.config
-    if config.trail:
-        named = ":" in config.trail
-        return config.trail if named else arn(scope, "cloudtrail", f"trail/{config.trail}")
+    if name := config.trail.name:
+        return name if ":" in name else arn(scope, "cloudtrail", f"trail/{name}")
     if not any(bucket.access_events for bucket in config.buckets.values()):
         return None
     return AccessTrail(scope, "Access", context).trail.trail_arn
@@ -37,9 +36,9 @@ def trail_arn(scope: Construct, context: Context) -> str | None:
 def add_outputs(scope: Construct, trail: str, config: Deployment) -> None:
     """Make the outputs by which the command line finds the trail, by its ARN, and its options."""
     CfnOutput(scope, "AccessTrail", value=trail)
-    if not config.trail_selectors:
+    if not config.trail.manage_selectors:
         CfnOutput(scope, "TrailSelectors", value="off")
-    if config.bucket_events:
+    if config.trail.bucket_events:
         CfnOutput(scope, "BucketEvents", value="on")
 
 
@@ -78,6 +77,6 @@ class AccessTrail(Construct):
         made = self.trail.node.default_child
         if isinstance(made, cloudtrail.CfnTrail):
             nothing = trail_selectors.nothing(log.bucket_arn)
-            first = dict(trail_selectors.MANAGEMENT) if context.config.bucket_events else nothing
+            first = dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else nothing
             made.event_selectors = None
             made.add_property_override("AdvancedEventSelectors", [first])

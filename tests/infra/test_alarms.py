@@ -8,7 +8,7 @@ from aws_cdk.assertions import Annotations, Match
 from aws_lambda_powertools import Metrics
 
 from bucketcast import telemetry
-from bucketcast.config.runtime import ON_AWS
+from bucketcast.config.function import ON_AWS
 from bucketcast_cdk import alarms as made_alarms
 from tests.infra.conftest import ROOT, Make, Synthesised
 

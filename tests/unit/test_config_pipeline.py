@@ -49,8 +49,8 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
     [
         ('glue_version = "5.0"', "pipeline.glue_version: found '5.0'; allowed is one of 6.0, 5.1"),
         ('worker_type = "G.3X"', "pipeline.worker_type: found 'G.3X'; allowed is one of G.1X"),
-        ("workers = 1", "pipeline.workers: found 1; allowed is 2 to 299"),
-        ('timeout = "200h"', "pipeline.timeout: found 720000; allowed is 60 to 604800 seconds"),
+        ("workers = 1", "pipeline.workers: found '1'; allowed is 2 to 299"),
+        ('timeout = "200h"', "pipeline.timeout: found '200h'; allowed is 1m to 168h"),
         ('subnet = "subnet-0a"', "pipeline.security_groups: missing; jobs in a VPC need it"),
         ("worker = 3", "did you mean 'workers'?"),
         ("[scan.uploads]", "scan.uploads.schedule: missing"),

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from bucketcast.config import RuntimeConfig, load
+from bucketcast.config import load
+from bucketcast.config.function import RuntimeOptions
 from bucketcast.errors import ConfigErrors
 from bucketcast.targets import kinds
 
 
-def read(folder: Path, text: str, *, local: bool = False) -> RuntimeConfig:
+def read(folder: Path, text: str, *, local: bool = False) -> RuntimeOptions:
     (folder / "b.toml").write_text(text)
     return load(folder / "b.toml", {}, local=local).runtime
 
@@ -31,9 +32,10 @@ def test_kinds(tmp_path: Path, text: str, local: bool, expected: tuple[str, ...]
 
 def test_what_a_function_gets(tmp_path: Path) -> None:
     text = '[runtime]\nkinds = "nsq"\nmemory = 256\ntimeout = "2m"\nmax_concurrency = 3'
-    assert read(tmp_path, text) == RuntimeConfig(("nsq",), 256, 120, 3)
-    allowed = read(tmp_path, text + '\ntls_skip_verify = "on"')
-    assert allowed == RuntimeConfig(("nsq",), 256, 120, 3, tls_skip_verify=True)
+    found = read(tmp_path, text)
+    assert (found.kinds, found.memory, found.timeout) == (("nsq",), 256, 120)
+    assert (found.max_concurrency, found.tls_skip_verify) == (3, False)
+    assert read(tmp_path, text + '\ntls_skip_verify = "on"').tls_skip_verify
 
 
 def test_the_functions_may_run_in_a_vpc(tmp_path: Path) -> None:
@@ -55,10 +57,15 @@ def test_every_mistake_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors) as wrong:
         read(tmp_path, text)
     said = str(wrong.value)
-    assert "runtime.kinds: found 'webhok'; did you mean 'webhook'?" in said
-    assert "all and off stand alone" in said
-    for key in ("memory: found 1;", "timeout: found 3600;", "max_concurrency: found 1;"):
+    assert "runtime.kinds: found 'webhok'; allowed is one of " in said
+    assert "(did you mean 'webhook'?)" in said
+    for key in ("memory: found '1';", "timeout: found '1h';", "max_concurrency: found '1';"):
         assert f"runtime.{key} allowed is" in said
+
+
+def test_all_kinds_and_none_stand_alone(tmp_path: Path) -> None:
+    with pytest.raises(ConfigErrors, match=r"found webhook, all; all and off stand alone"):
+        read(tmp_path, '[runtime]\nkinds = ["webhook", "all"]')
 
 
 @pytest.mark.parametrize("entry", ["169.254.169.254", "10.0.0.1/8", "a b"])
@@ -69,4 +76,4 @@ def test_what_cannot_be_allowed_is_refused(tmp_path: Path, entry: str) -> None:
         with pytest.raises(ConfigErrors) as wrong:
             read(tmp_path, text)
         (error,) = wrong.value.errors
-        assert str(error).startswith(f"{table}.allow_private: found '{entry}'; allowed are hosts")
+        assert str(error).startswith(f"{table}.allow_private: found '{entry}'; allowed is a host")

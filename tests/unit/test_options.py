@@ -1,6 +1,7 @@
 """Options: what each type takes, and what is said of what it does not take."""
 
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, Literal
 
 import pytest
@@ -14,6 +15,7 @@ from bucketcast.settings.options import (
     Address,
     Csv,
     Duration,
+    Limits,
     OnOff,
     Pem,
     Seconds,
@@ -21,6 +23,8 @@ from bucketcast.settings.options import (
     SecretPem,
     SecretSeed,
     Url,
+    WholeSeconds,
+    choice,
     duration,
     option,
     options_of,
@@ -242,7 +246,7 @@ def test_secrets_are_equal_where_their_texts_are() -> None:
 
 
 def test_every_type_has_a_name_for_the_reader() -> None:
-    names = [name for name, _ in TYPES.values()]
+    names = [name for hint, (name, _) in TYPES.items() if not isinstance(hint, UnionType)]
     assert len(set(names)) == len(names)
     assert options_of(Everything)["format"].type == "namespace|access"
     assert options_of(Everything)["key"].secret
@@ -263,3 +267,38 @@ def test_every_default_and_example_of_a_target_would_be_accepted(kind: str) -> N
 def test_parts_of_a_duration_add_up(hours: int, minutes: int, seconds: int, millis: int) -> None:
     found = duration(f"{hours}h{minutes}m{seconds}s{millis}ms")
     assert found == pytest.approx(hours * 3600 + minutes * 60 + seconds + millis / 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Narrowed:
+    """Options with limits, and with a function of their own."""
+
+    most: int | None = option("", default="0", limits=Limits("2", "9", or_zero=True))
+    wait: WholeSeconds = option("", default="1m", limits=Limits("1s", "2m"))
+    words: Csv = option("", default="", parse=choice(("one", "two")))
+    name: str | None = option("", default="")
+
+
+def test_limits_are_checked_and_shown() -> None:
+    assert read(Narrowed, {}) == read(Narrowed, {"most": "0", "wait": "60s"})
+    assert (read(Narrowed, {}).most, read(Narrowed, {}).wait) == (None, 60)
+    assert str(options_of(Narrowed)["most"].limits) == "0, or 2 to 9"
+    found = validation_errors(Narrowed, {"most": "1", "wait": "3m"}, "")
+    assert list(map(str, found)) == [
+        "most: found '1'; allowed is 0, or 2 to 9",
+        "wait: found '3m'; allowed is 1s to 2m",
+    ]
+    (wrong,) = validation_errors(Narrowed, {"wait": "1500ms"}, "")
+    assert str(wrong) == "wait: found '1500ms'; allowed is whole seconds, such as 10s or 1m30s"
+
+
+def test_each_item_of_a_list_is_read() -> None:
+    assert read(Narrowed, {"words": "ONE, two"}).words == ("one", "two")
+    assert read(Narrowed, {}).words == ()
+    (wrong,) = validation_errors(Narrowed, {"words": "one,tow"}, "")
+    assert str(wrong) == "words: found 'tow'; allowed is one of one, two (did you mean 'two'?)"
+
+
+def test_text_may_be_none() -> None:
+    assert read(Narrowed, {}).name is None
+    assert read(Narrowed, {"name": "a"}).name == "a"

@@ -41,8 +41,8 @@ bucketcast target ls     # is it online, and are messages waiting
 
 
 def sentence(known: Option) -> str:
-    """Return an option's help with its default and an example."""
-    notes = []
+    """Return an option's help with its limits, its default and an example."""
+    notes = [str(known.limits)] if known.limits else []
     if known.required:
         notes.append("required")
     elif known.default:

@@ -15,47 +15,35 @@ from typing import Any
 
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import EntryConfig, EntryOptions, Source
-from bucketcast.config.ingest import IngestOptions
+from bucketcast.config.function import Deploy
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
     Bucket,
-    Deploy,
     Deployment,
-    DeployOptions,
-    RemovedOptions,
+    StackOptions,
     TargetConfig,
 )
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig, ScanOptions
-from bucketcast.config.reader import Reader
-from bucketcast.config.runtime import RuntimeConfig, RuntimeOptions
-from bucketcast.config.source import SOURCE_TABLES, SourceConfig
-from bucketcast.config.topics import TopicOptions
-from bucketcast.config.trail import TrailOptions
+from bucketcast.config.reader import SOURCE_TABLES, TABLES, Reader
 from bucketcast.errors import ConfigErrors
 
 __all__ = [
     "NOT_FOR_THE_FUNCTION",
     "SOURCE_TABLES",
+    "TABLES",
     "AlarmOptions",
     "Bucket",
     "ConfigErrors",
     "Deploy",
-    "DeployOptions",
     "Deployment",
     "EntryConfig",
     "EntryOptions",
-    "IngestOptions",
     "PipelineOptions",
-    "RemovedOptions",
-    "RuntimeConfig",
-    "RuntimeOptions",
     "ScanConfig",
     "ScanOptions",
     "Source",
-    "SourceConfig",
+    "StackOptions",
     "TargetConfig",
-    "TopicOptions",
-    "TrailOptions",
     "load",
 ]
 
@@ -66,6 +54,6 @@ def load(
     """Read and check a configuration, a file or its tables; plain secrets only where `local`.
 
     Raises:
-        ConfigErrors: with every mistake of file and environment.
+        ConfigErrors: all errors of file and environment.
     """
     return Reader(source, environ, local=local).deployment()

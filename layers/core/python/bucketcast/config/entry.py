@@ -5,14 +5,16 @@ can make up any event of these, with whatever sequencer, and of no others.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
+from bucketcast.config.patterns import matching
+from bucketcast.config.tables import Tables
 from bucketcast.errors import ConfigError
 from bucketcast.settings.environment import ANY_BUCKET, EntrySource
-from bucketcast.settings.options import REFERENCE, Csv, Secret, option
+from bucketcast.settings.options import REFERENCE, Csv, Limits, Secret, option
 
 PLAIN: Final = (
     f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
@@ -21,13 +23,7 @@ FORM: Final = (
     'a table [entry.NAME] for each source, with token, dialect (minio, ceph) and buckets ("photos" '
     'or "team-*")'
 )
-Read = Callable[[type[Any], Any, str], Any]
-"""Reads a table into a dataclass of options; None if something is wrong, which is then reported."""
-Wrong = Callable[[str, str, str], None]
-"""Takes the key of a mistake, what was found, and what is allowed."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
-_BUCKETS: Final = re.compile(r"[A-Za-z0-9._:/*?-]+")
-_MOST: Final = 1_000
 _ROOM: Final = 3_000
 """Bytes: all variables of a function may have 4 KB together."""
 
@@ -40,6 +36,7 @@ class EntryOptions:
         "concurrent executions reserved for it, which is also its maximum; 0 reserves none",
         default="0",
         example="20",
+        limits=Limits("0", "1000"),
     )
 
 
@@ -55,7 +52,9 @@ class Source:
         "format of its records; s3 is Amazon's own, which other systems use too", example="minio"
     )
     buckets: Csv = option(
-        "buckets that it may report; * is any text, ? one character", example="photos,team-*"
+        "buckets that it may report; * is any text, ? one character",
+        example="photos,team-*",
+        parse=matching(r"[A-Za-z0-9._:/*?-]+", "a bucket's name, also with * and ?"),
     )
 
 
@@ -75,37 +74,36 @@ class EntryConfig:
         )
 
 
-def config(table: Any, *, read: Read, wrong: Wrong, local: bool) -> EntryConfig | None:
-    """What the tables amount to; None if something is wrong, which is added to `wrong`."""
+def read_entry(table: Any, tables: Tables) -> EntryConfig | None:
+    """Return the checked entry; None if there are errors."""
     if not isinstance(table, dict):
-        wrong("entry", f"found {table!r}", FORM)
+        tables.error("entry", f"found {table!r}", FORM)
         return None
     if "token" in table and not isinstance(table["token"], dict):
-        wrong("entry.token", "found one token for all sources", FORM)
+        tables.error("entry.token", "found one token for all sources", FORM)
         return None
-    tables = {name: each for name, each in table.items() if isinstance(each, dict)}
-    own = {key: value for key, value in table.items() if key not in tables}
-    options: EntryOptions | None = read(EntryOptions, own, "entry")
+    posting = {name: each for name, each in table.items() if isinstance(each, dict)}
+    own = {key: value for key, value in table.items() if key not in posting}
+    options: EntryOptions | None = tables.options(EntryOptions, own, "entry")
     plain: dict[str, str] = {}
     sources = []
-    for name, each in tables.items():
-        given: Source | None = read(Source, each, f"entry.{name}")
+    for name, each in posting.items():
+        given: Source | None = tables.options(Source, each, f"entry.{name}")
         if given is None:
             continue
         token = _reference(name, given.token.reveal(), plain)
-        if plain and not local:
-            wrong(f"entry.{name}.token", "found plain text", PLAIN)
+        if plain and not tables.local:
+            tables.error(f"entry.{name}.token", "found plain text", PLAIN)
             plain.clear()
         sources.append(EntrySource(name, token, given.dialect, given.buckets))
-    if options is None or len(sources) < len(tables):
+    if options is None or len(sources) < len(posting):
         return None
-    for error in _mistakes(options, sources):
-        wrong(error.key, error.found, error.allowed)
+    tables.errors += _errors(sources)
     return EntryConfig(tuple(sources), options.reserved_concurrency, plain)
 
 
 def _reference(name: str, token: str, plain: dict[str, str]) -> str:
-    """The token as a reference; one in plain text goes to `plain`, by the name of its secret."""
+    """Return the token as a reference; plain text is added to `plain`, by its secret's name."""
     if token.startswith(REFERENCE):
         return token
     # Of two that are equal the second gets the secret of the first, by which they are found.
@@ -115,25 +113,16 @@ def _reference(name: str, token: str, plain: dict[str, str]) -> str:
     return REFERENCE + secret
 
 
-def _mistakes(options: EntryOptions, sources: Collection[EntrySource]) -> Iterator[ConfigError]:
-    """What is wrong with the tables beyond what each option allows."""
+def _errors(sources: Collection[EntrySource]) -> Iterator[ConfigError]:
+    """Yield the errors of all sources together, and of their names."""
     if not sources:
         yield ConfigError("entry", "found no source", FORM)
-    found = options.reserved_concurrency
-    if not 0 <= found <= _MOST:
-        yield ConfigError(
-            "entry.reserved_concurrency", f"found {found}", f"allowed is 0 to {_MOST}"
-        )
     owners: dict[str, str] = {}
     for each in sources:
         where = f"entry.{each.name}"
         if not _NAME.fullmatch(each.name):
             allowed = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
             yield ConfigError(where, f"found the name {each.name!r}", allowed)
-        for bucket in each.buckets:
-            if not _BUCKETS.fullmatch(bucket):
-                allowed = "allowed are names of buckets, * and ?"
-                yield ConfigError(f"{where}.buckets", f"found {bucket!r}", allowed)
         owner = owners.setdefault(each.token, each.name)
         if owner != each.name:
             allowed = "each source needs a token of its own"
@@ -145,7 +134,7 @@ def _mistakes(options: EntryOptions, sources: Collection[EntrySource]) -> Iterat
 
 
 def notes(sources: Collection[EntrySource], buckets: Collection[str]) -> Iterator[str]:
-    """What is allowed, and lets a source speak for buckets that are S3's."""
+    """Yield a note for each source that may report buckets of S3."""
     for each in sources:
         theirs = [name for name in buckets if any(fnmatchcase(name, at) for at in each.buckets)]
         if ANY_BUCKET in each.buckets:

@@ -1,34 +1,86 @@
-"""What a configuration amounts to, and the options that are Bucketcast's own."""
+"""A whole configuration, and the options that belong to no function."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.entry import EntryConfig
+from bucketcast.config.function import WINDOW_SECONDS, Deploy, RuntimeOptions
+from bucketcast.config.ingest import IngestOptions
+from bucketcast.config.patterns import KMS_KEY
 from bucketcast.config.pipeline import PipelineOptions, ScanConfig
-from bucketcast.config.runtime import RuntimeConfig
 from bucketcast.config.source import SourceConfig
-from bucketcast.settings.egress import PRIVATE, Egress
+from bucketcast.config.topics import TopicOptions
+from bucketcast.config.trail import TrailOptions
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
-from bucketcast.settings.options import REFERENCE, Csv, Duration, OnOff, option, options_of
+from bucketcast.settings.options import REFERENCE, Csv, OnOff, choice, option, options_of
 from bucketcast.targets.base.options import Common, Shaped
-from bucketcast.topics.model import TopicDefaults
 
-MAX_CONCURRENCY = 4
-"""Batches of one target at once: one that hangs takes no more of the account's calls."""
-WINDOW_SECONDS = 1
-"""Below that Lambda takes no more than 10 messages a call."""
-OBJECT_FACTS = ("off", "on", "all")
-LOG_RETENTION_DAYS = (
-    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
-    *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
+_LOG_RETENTION_DAYS: Final = choice(
+    map(
+        str,
+        (
+            *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
+            *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
+        ),
+    )
 )
-"""What CloudWatch allows: AWS::Logs::LogGroup, RetentionInDays."""
+"""Takes what CloudWatch allows: AWS::Logs::LogGroup, RetentionInDays."""
 NOT_FOR_THE_FUNCTION = options_of(Common).keys() - options_of(Shaped).keys()
 """What the deploy reads and the function has no use for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackOptions:
+    """The keys at the top of the file."""
+
+    sync_events: OnOff = option(
+        "send one event at a time per target, each only after the previous was confirmed; also "
+        "MINIO_API_SYNC_EVENTS",
+        default="off",
+    )
+    object_facts: Literal["off", "on", "all"] = option(
+        "whether ingest may read an object's metadata, tags, content type and storage class from "
+        "S3, and the current version for mirrors after a version was deleted: for the buckets in "
+        "this file (on) or for all; all in a local deploy if it is not set",
+        default="off",
+    )
+    control: OnOff = option(
+        "serve the S3 notification API at a function URL, for mc and the SDKs", default="off"
+    )
+    kms_key: str = option(
+        "ARN of the customer managed KMS key that queues, tables, logs, functions' variables and "
+        "the pipeline's bucket are encrypted with, instead of AWS's own",
+        default="",
+        parse=KMS_KEY,
+    )
+    kms_keys: Csv = option(
+        "ARNs of the customer managed KMS keys that encrypt secrets, Inventory reports and "
+        "buckets; functions and jobs get the right to decrypt with them",
+        default="",
+        parse=KMS_KEY,
+    )
+    nested: OnOff = option(
+        "put functions, alarms and schedules into nested stacks; needed from about 30 targets or "
+        "90 buckets",
+        default="off",
+    )
+    dashboard: OnOff = option(
+        "make a CloudWatch dashboard of the stack; an account's first three of at most 50 metrics "
+        "are free, others $3.00 a month",
+        default="on",
+    )
+    tracing: OnOff = option(
+        "let X-Ray sample the functions' calls, $5.00 per million recorded", default="off"
+    )
+    log_retention_days: int = option(
+        "days that CloudWatch keeps the functions' logs, one of its steps",
+        default="30",
+        parse=lambda text: int(_LOG_RETENTION_DAYS(text)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,66 +104,6 @@ class RemovedOptions:
         default="",
         example="arn:minio:sqs::old:webhook",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeployOptions:
-    """What the target's function needs; Bucketcast's own, not MinIO's."""
-
-    profile: Literal["latency", "throughput"] = option(
-        "latency: up to 10 messages per batch, no delay; throughput: thousands, up to 1 s delay",
-        default="latency",
-    )
-    memory: int = option("memory of the function in MB, 128 to 10240", default="512")
-    timeout: Duration = option("timeout of one batch, 1s to 15m", default="60s")
-    max_concurrency: int = option(
-        "concurrent batches, 2 to 1000; 0 is no limit. MinIO's max_open_connections is used if "
-        "this is not set",
-        default=str(MAX_CONCURRENCY),
-    )
-    vpc: str = option("id of the VPC that the function runs in", default="", example="vpc-0abc")
-    subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
-    security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
-    allow_private: Csv = option(
-        "private and loopback hosts, addresses or networks that a webhook on AWS may connect to; "
-        "in a VPC all private addresses are allowed",
-        default="",
-        example="hooks.internal,10.0.0.0/8",
-    )
-    facts: Csv = option(
-        "facts to add to every event: metadata (and content type), tags; needs object_facts",
-        default="",
-        example="metadata,tags",
-    )
-    tls_skip_verify: OnOff = option(
-        "confirms a target's tls_skip_verify for a deploy to AWS", default="off"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Deploy:
-    """`DeployOptions`, checked: MB, seconds, and None where there is no limit or VPC."""
-
-    profile: str
-    memory: int
-    timeout: int
-    max_concurrency: int | None
-    vpc: str | None
-    subnets: tuple[str, ...]
-    security_groups: tuple[str, ...]
-    facts: tuple[str, ...] = ()
-    tls_skip_verify: bool = False
-    allow_private: tuple[str, ...] = ()
-
-    @property
-    def egress(self) -> Egress:
-        """Where a webhook may connect to: in a VPC, private addresses are what it is there for."""
-        return Egress((*self.allow_private, *(PRIVATE if self.vpc else ())))
-
-    @property
-    def window(self) -> int:
-        """For how many seconds the function's messages are gathered."""
-        return WINDOW_SECONDS if self.profile == "throughput" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,50 +137,27 @@ class TargetConfig:
         return secret_names(self.settings.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Deployment:
-    """A whole configuration. `notes` are for the reader: what was accepted and does nothing.
+@dataclass(frozen=True, kw_only=True)
+class Deployment(StackOptions):
+    """A whole configuration; `notes` are for the reader: what was accepted and has no effect.
 
-    `object_facts` says at whose objects ingest may look: of the buckets here, of all, of none.
-    `scans` are by bucket, and there are none without the `pipeline`. Without `alarms` nobody is
-    told when one fires. `discard` are the ARNs of targets that may be removed with what waits.
-    `control` is whether the control plane answers behind a URL. `kms_keys` are the ARNs of the keys
-    by which secrets and reports are encrypted, `kms_key` that of what the stack keeps, or "".
-    `reserved` are the calls at once that are kept free for ingest, 0 for none; `window` is for how
-    many seconds it gathers messages at the least.
-    `nested` is whether what holds nothing stands in stacks of its own.
-    `log_retention_days` is how long the functions' logs are kept.
-    `dashboard` is whether the stack has one, and `tracing` whether X-Ray samples its functions.
-    `trail` is the name or ARN of a trail to log access events with, "" where the deploy makes one;
-    `trail_selectors` is whether what it logs follows the rules, and `bucket_events` whether it logs
-    that buckets are created and removed.
+    The tables have the names that they have in the file. Without `alarms` nobody is notified, and
+    without `pipeline` there are no jobs.
     """
 
-    sync_events: bool
     buckets: Mapping[str, Bucket]
     targets: tuple[TargetConfig, ...]
-    notes: tuple[str, ...] = ()
-    object_facts: str = "off"
-    entry: EntryConfig | None = None
-    pipeline: PipelineOptions | None = None
-    scans: Mapping[str, ScanConfig] = field(default_factory=dict)
-    alarms: AlarmOptions | None = None
-    runtime: RuntimeConfig = field(default_factory=RuntimeConfig)
-    discard: tuple[str, ...] = ()
-    control: bool = False
-    kms_keys: tuple[str, ...] = ()
-    kms_key: str = ""
-    reserved: int = 0
-    nested: bool = False
-    topics: TopicDefaults = field(default_factory=TopicDefaults)
-    trail: str = ""
-    trail_selectors: bool = True
-    bucket_events: bool = False
-    window: int = 0
-    dashboard: bool = True
-    tracing: bool = False
-    log_retention_days: int = 30
-    source: SourceConfig = field(default_factory=SourceConfig)
+    scans: Mapping[str, ScanConfig]
+    notes: tuple[str, ...]
+    source: SourceConfig
+    entry: EntryConfig | None
+    trail: TrailOptions
+    ingest: IngestOptions
+    runtime: RuntimeOptions
+    topics: TopicOptions
+    removed: RemovedOptions
+    alarms: AlarmOptions | None
+    pipeline: PipelineOptions | None
 
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:
@@ -200,7 +169,7 @@ class Deployment:
     def ingest_window(self) -> int:
         """For how many seconds ingest gathers messages: for none if a target minds."""
         slow = self.targets and all(each.deploy.window for each in self.targets)
-        return max(self.window, WINDOW_SECONDS if slow else 0)
+        return max(self.ingest.window, WINDOW_SECONDS if slow else 0)
 
     @property
     def facts(self) -> ObjectFacts:
@@ -214,7 +183,7 @@ class Deployment:
 
 
 def secret_names(settings: Iterable[str]) -> frozenset[str]:
-    """The secrets that settings refer to, without the fields inside of them."""
+    """Return the names of the secrets that settings refer to, without the fields inside them."""
     return frozenset(
         text.removeprefix(REFERENCE).partition("#")[0]
         for text in settings
@@ -223,12 +192,12 @@ def secret_names(settings: Iterable[str]) -> frozenset[str]:
 
 
 def is_member(setting: str) -> bool:
-    """Whether a setting refers to one field of a secret that holds several."""
+    """Return whether a setting refers to one field of a secret that holds several."""
     return setting.startswith(REFERENCE) and "#" in setting
 
 
 def is_mirror(kind: str, settings: Mapping[str, str]) -> bool:
-    """Whether a target with these settings shows what its buckets show."""
+    """Return whether a target with these settings shows what its buckets show."""
     declared: Any = targets.load(kind).Settings
     known = options_of(declared).get("format")
     text = settings.get("format", "")

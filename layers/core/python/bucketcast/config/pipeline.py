@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from bucketcast.config.patterns import matching
 from bucketcast.errors import ConfigError
 from bucketcast.settings.jobs import Alerts
-from bucketcast.settings.options import Csv, Duration, OnOff, option, options_of
+from bucketcast.settings.options import Csv, Duration, Limits, OnOff, option, options_of
+from bucketcast.targets.base.options import ValidationError
 
 ANY: Final = "*"
-_WEEK: Final = 7 * 24 * 3600
-_WHEN: Final = re.compile(r"rate\([1-9][0-9]* (minute|hour|day)s?\)|cron\((\S+ ){5}\S+\)")
+_NETWORK: Final = ("subnet", "availability_zone", "security_groups")
 _SOURCE: Final = re.compile(r"listing|metadata(:[^:,\s]+)?|s3://\S+")
 _WHEN_ALLOWED: Final = "rate(1 day), or cron(0 3 * * ? *) with six fields; its times are UTC"
 _SOURCE_ALLOWED: Final = "allowed is listing, metadata or the s3:// URL of an Inventory report"
@@ -31,11 +32,13 @@ class PipelineOptions:
     worker_type: Literal["G.1X", "G.2X", "G.4X", "G.8X", "R.1X", "R.2X", "R.4X", "R.8X"] = option(
         "worker size; G.1X has 4 vCPU and 16 GB", default="G.1X"
     )
-    workers: int = option("maximum number of workers, 2 to 299; Glue scales down", default="10")
+    workers: int = option(
+        "maximum number of workers; Glue scales down", default="10", limits=Limits("2", "299")
+    )
     execution_class: Literal["standard", "flex"] = option(
         "flex: spare capacity, a third cheaper, and may start late", default="standard"
     )
-    timeout: Duration = option("timeout of a run, 1m to 168h", default="8h")
+    timeout: Duration = option("timeout of a run", default="8h", limits=Limits("1m", "168h"))
     buckets: Csv = option(
         "further buckets that the jobs may read, besides those in this file; * for all",
         default="",
@@ -56,12 +59,27 @@ class PipelineOptions:
         example="sg-0a",
     )
 
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield what the subnet's options are missing together."""
+        network = {key: getattr(self, key) for key in _NETWORK}
+        for key in (key for key, found in network.items() if not found and any(network.values())):
+            others = ", ".join(other for other, found in network.items() if found)
+            needed = f"jobs in a VPC need it beside {others}"
+            yield key, "missing", needed
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScanOptions(Alerts):
     """A scan that the deploy starts by itself, and when."""
 
-    schedule: str = option("when it runs", default="", example="rate(1 day)")
+    schedule: str = option(
+        "when it runs",
+        default="",
+        example="rate(1 day)",
+        parse=matching(
+            r"rate\([1-9][0-9]* (minute|hour|day)s?\)|cron\((\S+ ){5}\S+\)", _WHEN_ALLOWED
+        ),
+    )
     on: Literal["inventory"] = option(
         "inventory: run whenever S3 has written a report under source", default=""
     )
@@ -92,28 +110,10 @@ def scan(values: Mapping[str, str]) -> ScanConfig:
     return ScanConfig(options, values.get("schedule", ""), bool(values.get("on")))
 
 
-def validation_errors(options: PipelineOptions) -> Iterator[ConfigError]:
-    """What is wrong with the options beyond what each allows."""
-    limits = (("workers", options.workers, 2, 299), ("timeout", options.timeout, 60, _WEEK))
-    for key, found, low, high in limits:
-        if not low <= found <= high:
-            unit = " seconds" if key == "timeout" else ""
-            allowed = f"allowed is {low} to {high}{unit}"
-            yield ConfigError(f"pipeline.{key}", f"found {found:g}", allowed)
-    network = {
-        "subnet": options.subnet,
-        "availability_zone": options.availability_zone,
-        "security_groups": options.security_groups,
-    }
-    for key in (key for key, found in network.items() if not found and any(network.values())):
-        there = ", ".join(other for other, found in network.items() if found)
-        yield ConfigError(f"pipeline.{key}", "missing", f"jobs in a VPC need it beside {there}")
-
-
-def scan_mistakes(
+def scan_errors(
     bucket: str, values: Mapping[str, str], pipeline: PipelineOptions | None
 ) -> Iterator[ConfigError]:
-    """What is wrong with the table of a bucket beyond what each option allows."""
+    """Yield what the options of a bucket's table lack together, or miss in `[pipeline]`."""
     where = f"scan.{bucket}"
     source, schedule, on = (values.get(key, "") for key in ("source", "schedule", "on"))
     if pipeline is None:
@@ -121,8 +121,6 @@ def scan_mistakes(
     if not schedule and not on:
         allowed = f'schedule = {_WHEN_ALLOWED}; or on = "inventory"'
         yield ConfigError(f"{where}.schedule", "missing", allowed)
-    if schedule and not _WHEN.fullmatch(schedule):
-        yield ConfigError(f"{where}.schedule", f"found {schedule!r}", f"allowed is {_WHEN_ALLOWED}")
     if source and not all(_SOURCE.fullmatch(each) for each in source.split(",")):
         yield ConfigError(f"{where}.source", f"found {source!r}", _SOURCE_ALLOWED)
     elif on and (not source.startswith("s3://") or "," in source or source.endswith(".json")):

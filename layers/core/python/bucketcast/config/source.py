@@ -1,15 +1,9 @@
 """The tables `[source.*]`: whose events come beside those of the buckets of this account."""
 
-import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
 
-from bucketcast.config import sns_topic
-from bucketcast.errors import ConfigError, did_you_mean
+from bucketcast.config.patterns import ACCOUNT, SNS_TOPIC
 from bucketcast.settings.options import Csv, option
-
-_ACCOUNT: Final = re.compile(r"[0-9]{12}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +14,7 @@ class S3SourceOptions:
         "other accounts whose buckets, in the stack's region, may send to the ingress queue",
         default="",
         example="444455556666",
+        parse=ACCOUNT,
     )
 
 
@@ -32,6 +27,7 @@ class SnsSourceOptions:
         "subscribes the ingress queue, and a topic of another account has to allow that",
         default="",
         example="arn:aws:sns:eu-west-1:444455556666:uploads",
+        parse=SNS_TOPIC,
     )
 
 
@@ -44,46 +40,14 @@ class EventBridgeSourceOptions:
         "deploy makes",
         default="",
         example="444455556666",
+        parse=ACCOUNT,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceConfig:
-    """Sources beside the buckets of this account.
+    """Sources beside the buckets of this account, a table each."""
 
-    `s3_accounts` are accounts whose buckets may send to the ingress queue, `sns_topics` ARNs of
-    topics that it is subscribed to, `bus_accounts` accounts that may put events on the stack's bus.
-    """
-
-    s3_accounts: tuple[str, ...] = ()
-    sns_topics: tuple[str, ...] = ()
-    bus_accounts: tuple[str, ...] = ()
-
-
-SOURCE_TABLES: Final[
-    Mapping[str, type[S3SourceOptions | SnsSourceOptions | EventBridgeSourceOptions]]
-] = {
-    "s3": S3SourceOptions,
-    "sns": SnsSourceOptions,
-    "eventbridge": EventBridgeSourceOptions,
-}
-
-
-def unknown(tables: Mapping[str, Any]) -> Iterator[ConfigError]:
-    """Find tables that are none of these."""
-    for name in tables.keys() - SOURCE_TABLES.keys():
-        allowed = f"{did_you_mean(name, SOURCE_TABLES)}allowed are {', '.join(SOURCE_TABLES)}"
-        yield ConfigError(f"source.{name}", "unknown key", allowed)
-
-
-def validation_errors(found: SourceConfig) -> Iterator[ConfigError]:
-    """Find what is no account and no topic."""
-    for table, accounts in (("s3", found.s3_accounts), ("eventbridge", found.bus_accounts)):
-        for text in accounts:
-            if not _ACCOUNT.fullmatch(text):
-                where = f"source.{table}.accounts"
-                yield ConfigError(where, f"found {text!r}", "allowed are 12 digits")
-    for text in found.sns_topics:
-        if not sns_topic.PATTERN.fullmatch(text):
-            allowed = f"allowed is {sns_topic.ALLOWED}"
-            yield ConfigError("source.sns.topics", f"found {text!r}", allowed)
+    s3: S3SourceOptions
+    sns: SnsSourceOptions
+    eventbridge: EventBridgeSourceOptions

@@ -1,19 +1,15 @@
 """The table `[trail]`: what CloudTrail logs access events with."""
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bucketcast.config.model import Bucket
-from bucketcast.errors import ConfigError
+from bucketcast.config.patterns import matching
 from bucketcast.rules import trail_selectors
 from bucketcast.rules.access_events import CALLS, PRICE
 from bucketcast.settings.options import OnOff, option
+from bucketcast.targets.base.options import ValidationError
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
-_ARN: Final = re.compile(r"arn:aws[a-z-]*:cloudtrail:[a-z0-9-]+:[0-9]{12}:trail/(?P<name>.+)")
-_ALLOWED: Final = "the name of a trail of the stack's account and region, or its ARN"
 _A_BUCKET: Final = trail_selectors.least_values(1)
 
 
@@ -26,6 +22,11 @@ class TrailOptions:
         "makes one, if a bucket has access_events",
         default="",
         example="everything",
+        parse=matching(
+            r"(arn:aws[a-z-]*:cloudtrail:[a-z0-9-]+:[0-9]{12}:trail/)?"
+            r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]",
+            "the name of a trail of the stack's account and region, or its ARN",
+        ),
     )
     manage_selectors: OnOff = option(
         "let the trail log the calls that rules need; off if its owner selects what it logs, as "
@@ -39,21 +40,15 @@ class TrailOptions:
         default="off",
     )
 
-
-def validation_errors(options: TrailOptions) -> Iterator[ConfigError]:
-    """Return what is wrong with them, beyond what the single options show."""
-    if not options.name and not options.manage_selectors:
-        allowed = "allowed is off with a name only: the deploy's own trail has no other owner"
-        yield ConfigError("trail.manage_selectors", "found 'off'", allowed)
-    if options.name:
-        found = _ARN.fullmatch(options.name)
-        if not _NAME.fullmatch(found["name"] if found else options.name):
-            yield ConfigError("trail.name", f"found {options.name!r}", f"allowed is {_ALLOWED}")
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield an error if nobody would select what is logged."""
+        if not self.name and not self.manage_selectors:
+            allowed = "allowed is off with a name only: the deploy's own trail has no other owner"
+            yield "manage_selectors", "found 'off'", allowed
 
 
-def notes(options: TrailOptions, buckets: Mapping[str, Bucket]) -> Iterator[str]:
-    """Return what whoever deploys to an account should know."""
-    logged = [name for name, bucket in buckets.items() if bucket.access_events]
+def notes(options: TrailOptions, logged: Sequence[str]) -> Iterator[str]:
+    """Yield what whoever deploys should know, of the buckets with access events."""
     if logged and not options.manage_selectors:
         yield (
             f"trail.manage_selectors: {', '.join(logged)}: events of {', '.join(CALLS)} come if "

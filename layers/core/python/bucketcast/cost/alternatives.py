@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from bucketcast.config import Deployment
 from bucketcast.cost.estimate import Load, estimate
+from bucketcast.settings.options import Csv, WholeSeconds, on_off
 
 _SLOWER = (
     'profile = "throughput" for all targets: events are gathered for up to 1 s at ingest and at '
@@ -40,7 +41,7 @@ def _changes(config: Deployment) -> Iterator[tuple[str, Deployment]]:
     if not config.ingest_window:
         yield (
             '[ingest] window = "1s": ingest gathers events for up to 1 s',
-            replace(config, window=1),
+            replace(config, ingest=replace(config.ingest, window=WholeSeconds(1))),
         )
     by_queue = {name: replace(each, via="sqs") for name, each in config.buckets.items()}
     yield 'via = "sqs" for all buckets', replace(config, buckets=by_queue)
@@ -50,6 +51,6 @@ def _changes(config: Deployment) -> Iterator[tuple[str, Deployment]]:
             'execution_class = "flex" for the jobs: they may start late',
             replace(config, pipeline=flex),
         )
-    none = replace(config.runtime, kinds=())
+    none = replace(config.runtime, kinds=Csv(()))
     yield '[runtime] kinds = "off": no run-time targets', replace(config, runtime=none)
-    yield 'dashboard = "off"', replace(config, dashboard=False)
+    yield 'dashboard = "off"', replace(config, dashboard=on_off("off"))

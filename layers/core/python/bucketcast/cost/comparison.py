@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from bucketcast.config import Deployment, TargetConfig
-from bucketcast.config.model import Deploy
+from bucketcast.config import load
 from bucketcast.cost.bill import Bill
 from bucketcast.cost.estimate import Load, estimate
 
@@ -25,9 +24,9 @@ class Case(NamedTuple):
 
     def bill(self) -> Bill:
         """Return what it costs."""
-        deploy = Deploy(self.profile, 512, 60, 4, None, (), ())
-        target = TargetConfig("webhook", "primary", {}, deploy)
-        config = Deployment(False, {}, (target,), window=self.window)  # noqa: FBT003
+        hook = {"endpoint": "https://example.org/", "deploy": {"profile": self.profile}}
+        tables = {"notify_webhook": {"primary": hook}, "ingest": {"window": f"{self.window}s"}}
+        config = load(tables, {}, local=False)
         return estimate(config, Load(events_a_day=self.rate * 86_400))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bucketcast import targets
-from bucketcast.config.reader import switch
+from bucketcast.config.target import switch
 from bucketcast.config.variables import overrides, prefix
 from bucketcast.errors import did_you_mean
 from bucketcast.migrate.minio_keys import ABOUT_THE_SERVER, FORMER, WITHOUT_USE

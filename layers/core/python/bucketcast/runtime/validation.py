@@ -7,8 +7,8 @@ from typing import Any
 
 from bucketcast import targets
 from bucketcast.config import encryption
-from bucketcast.config.network import refused_url
-from bucketcast.config.reader import TARGET_ID, TARGET_ID_RULE, switch
+from bucketcast.config.function import url_errors
+from bucketcast.config.target import TARGET_ID, TARGET_ID_RULE, switch
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.queues import queue_names
 from bucketcast.runtime.model import TOKEN_LENGTH, Runtime
@@ -84,7 +84,7 @@ def validate(runtime: Runtime, kind: str, id: str, values: Mapping[str, str]) ->
         wrong.append(ConfigError(f"{where}.auth", "found 'iam'", _NO_RIGHTS))
     if kind == "webhook" and not runtime.local:
         allowed = Egress(runtime.allow_private)
-        wrong += refused_url(f"{where}.endpoint", given["endpoint"], allowed, "runtime")
+        wrong += url_errors(f"{where}.endpoint", given["endpoint"], allowed, "runtime")
     wrong = wrong or list(_too_long(runtime, target(settings), where))
     options = options_of(declared)
     hidden = {key: text for key, text in given.items() if options[key].hides(text)}

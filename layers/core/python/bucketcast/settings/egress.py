@@ -9,7 +9,7 @@ What decides is the address that is connected to: a name may resolve to another 
 
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final, Self
@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 VARIABLE: Final = "BUCKETCAST_ALLOW_PRIVATE"
 """The variable of the functions that connect by HTTP; its value is a list as in the option."""
 OPTION: Final = "allow_private"
-ALLOWED: Final = (
-    "hosts as in the endpoint, addresses, or networks such as 10.0.0.0/8; link-local addresses "
+_ALLOWED: Final = (
+    "a host as in the endpoint, an address, or a network such as 10.0.0.0/8; link-local addresses "
     "cannot be allowed"
 )
 PRIVATE: Final = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
@@ -82,14 +82,16 @@ def is_loopback(host: str) -> bool:
     return bool(address) and _embedded(ip_address(address)).is_loopback
 
 
-def invalid(allowed: Sequence[str]) -> Iterator[str]:
-    """Yield the entries that are neither host nor network, or could not have an effect."""
-    for each in allowed:
-        if _is_network(each):
-            if ip_network(each).is_link_local:
-                yield each
-        elif not _NAME.fullmatch(each) or _NUMBERS.fullmatch(each):
-            yield each
+def allowable(entry: str) -> str:
+    """Return an entry of the option.
+
+    Raises:
+        ValueError: it is neither host nor network, or could not have an effect.
+    """
+    is_host = _NAME.fullmatch(entry) and not _NUMBERS.fullmatch(entry)
+    if ip_network(entry).is_link_local if _is_network(entry) else not is_host:
+        raise ValueError(_ALLOWED)
+    return entry
 
 
 def _literal(host: str) -> str:

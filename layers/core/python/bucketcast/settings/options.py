@@ -7,17 +7,26 @@ A declaration::
         endpoint: Url = option("where events are posted", example="https://example.org/hook")
         timeout: Duration = option("how long one request may take", default="10s")
 
-The field's type says what text is allowed (`TYPES`), `default` is text too, as a user would write
-it, and an option without one is required. Any option may hold `secret:NAME`, a reference that is
-resolved where the value is used.
+The field's type says what text is allowed (`TYPES`), and `limits` or a `parse` of its own narrow it
+down. `default` is text too, as a user would write it, and an option without one is required. Any
+option may hold `secret:NAME`, a reference that is resolved where the value is used.
 """
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NewType, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from urllib.parse import urlsplit
 
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
@@ -31,6 +40,9 @@ OnOff = NewType("OnOff", bool)
 Pem = NewType("Pem", str)
 Seconds = NewType("Seconds", float)
 Url = NewType("Url", str)
+WholeSeconds = NewType("WholeSeconds", int)
+Parse = Callable[[str], Any]
+"""Returns the value of a text, or raises ValueError with what is allowed."""
 T = TypeVar("T")
 
 
@@ -83,6 +95,11 @@ def integer(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> int | None:
+    """Return a number, or None for 0: no limit."""
+    return integer(text) or None
+
+
 _LAST_PORT = 65_535
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -95,6 +112,14 @@ def duration(text: str) -> Duration:
     if not parts or "".join(map("".join, parts)) != text:
         raise ValueError("a duration with its unit, such as 10s, 1m30s or 500ms")
     return Duration(sum(float(number) * _UNITS[unit] for number, unit in parts))
+
+
+def whole_seconds(text: str) -> WholeSeconds:
+    """Return the seconds of a duration; AWS has no fractions of them in most places."""
+    found = duration(text)
+    if found % 1:
+        raise ValueError("whole seconds, such as 10s or 1m30s")
+    return WholeSeconds(int(found))
 
 
 def seconds(text: str) -> Seconds:
@@ -167,9 +192,11 @@ def seed(text: str) -> SecretSeed:
     return SecretSeed(text)
 
 
-TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
+TYPES: Mapping[Any, tuple[str, Parse]] = {
     str: ("string", str),
+    str | None: ("string", lambda text: text or None),
     int: ("number", integer),
+    int | None: ("number", positive),
     Address: ("address", address),
     Csv: ("csv", csv),
     Duration: ("duration", duration),
@@ -181,8 +208,32 @@ TYPES: Mapping[Any, tuple[str, Callable[[str], Any]]] = {
     SecretPem: ("secret pem", pem_key),
     SecretSeed: ("secret seed", seed),
     Url: ("url", url),
+    WholeSeconds: ("whole seconds", whole_seconds),
 }
 """What each type is called in help and docs, and how its text is read."""
+
+
+class Limits(NamedTuple):
+    """The least and the most that an option allows, as text; with `or_zero` it allows 0 as well."""
+
+    least: str
+    most: str
+    or_zero: bool = False
+
+    def __str__(self) -> str:
+        return f"{'0, or ' if self.or_zero else ''}{self.least} to {self.most}"
+
+    def bounding(self, parse: Parse) -> Parse:
+        """Return the function with the limits checked."""
+        least, most = parse(self.least), parse(self.most)
+
+        def bounded(text: str) -> Any:
+            value = parse(text)
+            if not (self.or_zero and not value) and not least <= (value or 0) <= most:
+                raise ValueError(str(self))
+            return value
+
+        return bounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +256,8 @@ class Option:
     variable: str
     unused: str
     suggested: bool
-    parse: Callable[[str], Any]
+    limits: Limits | None
+    parse: Parse
 
     def names_file(self, text: str) -> bool:
         """Return whether this text is the path of the file with the value."""
@@ -217,17 +269,20 @@ class Option:
         return self.secret and (self.type != TYPES[LoginUrl][0] or _without_login(text) != text)
 
 
-def option(
+def option(  # noqa: PLR0913 - all that an option declares
     help: str,  # noqa: A002 - what it is
     *,
     default: str | None = None,
     example: str = "",
     variable: str = "",
     suggested: bool = False,
+    limits: Limits | None = None,
+    parse: Parse | None = None,
 ) -> Any:
     """Declare an option; without a default it is required.
 
     `variable` is the end of its environment variable where MinIO calls that other than the key.
+    `parse` takes the place of the type's own function; of a list it takes each item.
     """
     metadata = {
         "help": help,
@@ -235,6 +290,8 @@ def option(
         "example": example,
         "variable": variable,
         "suggested": suggested,
+        "limits": limits,
+        "parse": parse,
     }
     return dataclasses.field(metadata=metadata)
 
@@ -258,9 +315,12 @@ def options_of(declared: type[Any]) -> Mapping[str, Option]:
 def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
     if get_origin(hint) is Literal:
         choices = get_args(hint)
-        name, parse = "|".join(choices), _choice(choices)
+        name, parse = "|".join(choices), choice(choices)
     else:
         name, parse = TYPES[hint]
+    if own := metadata["parse"]:
+        parse = _items(own) if hint is Csv else _unless_empty(own)
+    limits: Limits | None = metadata["limits"]
     secret = isinstance(hint, type) and issubclass(hint, Secret)
     return Option(
         key=key,
@@ -274,25 +334,37 @@ def _option(key: str, hint: Any, metadata: Mapping[str, Any]) -> Option:
         seed=hint is SecretSeed,
         variable=metadata["variable"] or key.upper(),
         unused=metadata.get("unused", ""),
-        suggested=metadata.get("suggested", False),
-        parse=parse,
+        suggested=metadata["suggested"],
+        limits=limits,
+        parse=limits.bounding(parse) if limits else parse,
     )
 
 
-def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+def _items(parse: Parse) -> Parse:
+    return lambda text: Csv(tuple(map(parse, csv(text))))
+
+
+def _unless_empty(parse: Parse) -> Parse:
+    return lambda text: text and parse(text)
+
+
+def choice(choices: Iterable[str]) -> Callable[[str], str]:
+    """Return the function that takes one of these words, in any case."""
     spelled = {choice.lower(): choice for choice in choices}
 
     def parse(text: str) -> str:
         if text.lower() not in spelled:
             near = did_you_mean(text.lower(), spelled).rstrip()
-            raise ValueError(f"one of {', '.join(choices)}" + (f" ({near})" if near else ""))
+            raise ValueError(
+                f"one of {', '.join(spelled.values())}" + (f" ({near})" if near else "")
+            )
         return spelled[text.lower()]
 
     return parse
 
 
 def without_use(settings: Any) -> Iterator[str]:
-    """Return a sentence for each given option that has no effect."""
+    """Yield a sentence for each given option that has no effect."""
     declared: Any = type(settings)
     for key, declaration in options_of(declared).items():
         if declaration.unused and getattr(settings, key) != _value(
@@ -304,18 +376,19 @@ def without_use(settings: Any) -> Iterator[str]:
 def validation_errors(
     declared: type, values: Mapping[str, str], where: str
 ) -> Iterator[ConfigError]:
-    """Everything that is wrong with these values; `where` stands before each key."""
+    """Yield all errors of these values; `where` is the prefix of their keys."""
     options = options_of(declared)
     for key, text in values.items():
         if key not in options:
             allowed = f"{did_you_mean(key, options)}allowed are {', '.join(options)}"
             yield ConfigError(f"{where}{key}", "unknown key", allowed)
         elif text and not text.startswith(REFERENCE):
-            try:
-                options[key].parse(text)
-            except ValueError as error:
-                found = "***" if options[key].secret else repr(_without_login(text))
-                yield ConfigError(f"{where}{key}", f"found {found}", f"allowed is {error}")
+            for part in csv(text) if options[key].type == TYPES[Csv][0] else (text,):
+                try:
+                    options[key].parse(part)
+                except ValueError as error:
+                    found = "***" if options[key].secret else repr(_without_login(part))
+                    yield ConfigError(f"{where}{key}", f"found {found}", f"allowed is {error}")
     for key, declaration in options.items():
         if declaration.required and not values.get(key):
             example = f", for example {declaration.example}" if declaration.example else ""
@@ -331,7 +404,7 @@ def read(declared: type[T], values: Mapping[str, str], where: str = "") -> T:
     """Return the declared dataclass from texts; an empty text counts as unset.
 
     Raises:
-        ConfigErrors: with every mistake.
+        ConfigErrors: all errors found.
     """
     if errors := list(validation_errors(declared, values, where)):
         raise ConfigErrors(errors)

@@ -1,0 +1,146 @@
+"""Options of the functions that send: `[….deploy]` of a target, and `[runtime]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bucketcast import targets
+from bucketcast.errors import ConfigError
+from bucketcast.rules.conditions import FACTS
+from bucketcast.settings import egress
+from bucketcast.settings.egress import PRIVATE, Egress
+from bucketcast.settings.options import Csv, Limits, OnOff, WholeSeconds, choice, option
+from bucketcast.targets.base import SPARE
+from bucketcast.targets.base.options import ValidationError
+
+ALL = "all"
+OFF = "off"
+ON_AWS = ("amqp", "kafka", "webhook")
+"""Each kind is a function more; these are the kinds that Ceph's topics have."""
+MAX_CONCURRENCY = 4
+"""Batches of one target at once: one that hangs takes no more of the account's calls."""
+WINDOW_SECONDS = 1
+"""Below that Lambda takes no more than 10 messages a call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionOptions:
+    """What every function that sends is given."""
+
+    memory: int = option(
+        "memory of the function in MB", default="512", limits=Limits("128", "10240")
+    )
+    timeout: WholeSeconds = option(
+        "timeout of one batch", default="60s", limits=Limits("1s", "15m")
+    )
+    max_concurrency: int | None = option(
+        "concurrent batches of a target; 0 is no limit",
+        default=str(MAX_CONCURRENCY),
+        limits=Limits("2", "1000", or_zero=True),
+    )
+    vpc: str | None = option(
+        "id of the VPC that the function runs in", default="", example="vpc-0abc"
+    )
+    subnets: Csv = option("ids of its subnets", default="", example="subnet-0a,subnet-0b")
+    security_groups: Csv = option("ids of its security groups", default="", example="sg-0a")
+
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield what the options are missing together."""
+        if bool(self.subnets) != bool(self.vpc):
+            key, other = ("vpc", "subnets") if self.subnets else ("subnets", "vpc")
+            needed = f"a function in a VPC needs it beside {other}"
+            yield key, "missing", needed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deploy(FunctionOptions):
+    """What a target's function needs; Bucketcast's own, not MinIO's."""
+
+    profile: Literal["latency", "throughput"] = option(
+        "latency: up to 10 messages per batch, no delay; throughput: thousands, up to 1 s delay",
+        default="latency",
+    )
+    max_concurrency: int | None = option(
+        "concurrent batches; 0 is no limit. MinIO's max_open_connections is used if this is not "
+        "set",
+        default=str(MAX_CONCURRENCY),
+        limits=Limits("2", "1000", or_zero=True),
+    )
+    allow_private: Csv = option(
+        "private and loopback hosts, addresses or networks that a webhook on AWS may connect to; "
+        "in a VPC all private addresses are allowed",
+        default="",
+        example="hooks.internal,10.0.0.0/8",
+        parse=egress.allowable,
+    )
+    facts: Csv = option(
+        "facts to add to every event: metadata (and content type), tags; needs object_facts",
+        default="",
+        example="metadata,tags",
+        parse=choice(FACTS),
+    )
+    tls_skip_verify: OnOff = option(
+        "confirms a target's tls_skip_verify for a deploy to AWS", default="off"
+    )
+
+    @property
+    def egress(self) -> Egress:
+        """Where a webhook may connect to: in a VPC, private addresses are what it is there for."""
+        return Egress((*self.allow_private, *(PRIVATE if self.vpc else ())))
+
+    @property
+    def window(self) -> int:
+        """For how many seconds the function's messages are gathered."""
+        return WINDOW_SECONDS if self.profile == "throughput" else 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeOptions(FunctionOptions):
+    """The functions that serve targets made at run time, one a kind."""
+
+    kinds: Csv = option(
+        f"the kinds, {ALL} or {OFF}; {ALL} in a local deploy if it is not set",
+        default=",".join(ON_AWS),
+        example="webhook,redis",
+        parse=choice((*targets.kinds(), ALL, OFF)),
+    )
+    allow_private: Csv = option(
+        "private and loopback hosts, addresses or networks that webhooks and HTTP topics on AWS "
+        "may connect to; others cannot even in a VPC, as topics are given by users",
+        default="",
+        example="hooks.internal,10.0.0.0/8",
+        parse=egress.allowable,
+    )
+    tls_skip_verify: OnOff = option(
+        "let targets that are made at run time on AWS skip the check of certificates", default="off"
+    )
+
+    def validation_errors(self) -> Iterator[ValidationError]:
+        """Yield what the options are missing together, and words that exclude others."""
+        yield from super().validation_errors()
+        if len(self.kinds) > 1 and {ALL, OFF} & set(self.kinds):
+            found = f"found {', '.join(self.kinds)}"
+            yield "kinds", found, f"{ALL} and {OFF} stand alone"
+
+    def with_kinds(self) -> "RuntimeOptions":
+        """Return the options with the kinds themselves in place of `all` and `off`."""
+        words = {(ALL,): targets.kinds(), (OFF,): ()}
+        return replace(self, kinds=Csv(tuple(sorted(set(words.get(self.kinds, self.kinds))))))
+
+
+def timeout_errors(max_send_seconds: float, deploy: Deploy, target: str) -> Iterator[ConfigError]:
+    """Yield an error if the function would end in the middle of a batch, and send it again."""
+    least = max_send_seconds + SPARE
+    if deploy.timeout < least:
+        yield ConfigError(
+            f"{target}.deploy.timeout",
+            f"found {deploy.timeout}s",
+            f"allowed is {least:g}s or more, the longest that one batch to this target may take",
+        )
+
+
+def url_errors(key: str, url: str, allowed: Egress, table: str) -> Iterator[ConfigError]:
+    """Yield an error if AWS would refuse a webhook's URL, as far as it shows without DNS."""
+    if why := allowed.refusal_of_url(url):
+        must = f"a public address; {egress.OPTION} in [{table}] of bucketcast.toml names others"
+        yield ConfigError(key, f"found a host that is refused: {why}", f"allowed is {must}")

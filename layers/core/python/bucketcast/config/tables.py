@@ -1,0 +1,76 @@
+"""Read tables of the configuration into dataclasses of options, collecting all errors."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bucketcast.errors import ConfigError
+from bucketcast.settings.options import read, validation_errors
+
+_WORDS: Final = {dict: "a table", float: "a number with decimals"}
+
+
+class Tables:
+    """What the tables of one configuration share: its errors, its notes, and the kind of deploy."""
+
+    def __init__(self, *, local: bool) -> None:
+        self.local = local
+        self.errors: list[ConfigError] = []
+        self.notes: list[str] = []
+
+    def error(self, key: str, found: str, allowed: str) -> None:
+        self.errors.append(ConfigError(key, found, allowed))
+
+    def options(
+        self, declared: type[Any], table: Any, where: str, defaults: Mapping[str, str] | None = None
+    ) -> Any:
+        """Return a table's options, None if there are errors; `defaults` are for unset ones."""
+        values = self.values(table, where)
+        for key, text in (defaults or {}).items():
+            values[key] = values.get(key) or text
+        return self.checked(declared, values, where)
+
+    def checked(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
+        """Return the options with these values, which are also checked together."""
+        options = self.read(declared, values, where)
+        if options is not None and hasattr(options, "validation_errors"):
+            for key, found, allowed in options.validation_errors():
+                self.error(f"{where}.{key}", found, allowed)
+        return options
+
+    def read(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
+        """Return the options with these values; None if there are errors."""
+        errors = list(validation_errors(declared, values, f"{where}." if where else ""))
+        self.errors += errors
+        return None if errors else read(declared, values)
+
+    def inner(self, table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        """Return the table of tables with this key."""
+        found = table.get(key, {})
+        if isinstance(found, dict):
+            return found
+        self.error(key, f"found {found!r}", f"a table such as [{key}.NAME]")
+        return {}
+
+    def values(self, table: Any, where: str) -> dict[str, str]:
+        """Return a table's values as text."""
+        if not isinstance(table, dict):
+            self.error(where, f"found {table!r}", f"a table [{where}]")
+            return {}
+        values = {}
+        for key, value in table.items():
+            if isinstance(value, dict | float) or (
+                isinstance(value, list) and not all(isinstance(item, str) for item in value)
+            ):
+                found = f"found {_WORDS.get(type(value), 'a list of other than text')}"
+                allowed = "text, a whole number or true|false"
+                self.error(f"{where}.{key}".lstrip("."), found, allowed)
+            else:
+                values[key] = _text(value)
+        return values
+
+
+def _text(value: Any) -> str:
+    """Return a TOML value as it would stand in MinIO's configuration."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value).strip()

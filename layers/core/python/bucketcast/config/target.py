@@ -1,0 +1,189 @@
+"""Read the tables of targets: `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from bucketcast import targets
+from bucketcast.config import encryption, variables
+from bucketcast.config.entry import PLAIN
+from bucketcast.config.function import Deploy, timeout_errors, url_errors
+from bucketcast.config.model import NOT_FOR_THE_FUNCTION, TargetConfig
+from bucketcast.config.tables import Tables
+from bucketcast.delivery.queue_limit import limit_of
+from bucketcast.delivery.retention import RETENTION_DAYS
+from bucketcast.errors import ConfigError
+from bucketcast.settings.egress import ANY
+from bucketcast.settings.options import REFERENCE, Option, options_of, validation_errors
+
+TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
+TARGET_ID_RULE: Final = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
+_ENABLED: Final = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
+_DISABLED: Final = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
+
+
+class TargetReader:
+    """Reads the targets of one configuration; files of certificates are below `folder`."""
+
+    def __init__(self, tables: Tables, folder: Path, object_facts: str) -> None:
+        self._tables = tables
+        self._folder = folder
+        self._object_facts = object_facts
+
+    def read(
+        self, document: Mapping[str, Any], environ: Mapping[str, str]
+    ) -> Iterator[TargetConfig]:
+        for kind in targets.kinds():
+            declared: Any = targets.load(kind).Settings
+            tables = self._tables.inner(document, f"notify_{kind}")
+            overrides, wrong = variables.overrides(kind, options_of(declared), environ)
+            self._tables.errors += wrong
+            for id in dict.fromkeys((*tables, *overrides)):  # noqa: A001 - MinIO's word
+                where = f"notify_{kind}.{id}"
+                table = tables.get(id, {})
+                if not isinstance(table, dict):
+                    self._tables.error(
+                        where,
+                        "found outside a target's table",
+                        f"put a target's keys into a table [notify_{kind}.ID], with an id of yours",
+                    )
+                    continue
+                if id not in tables and "enable" not in overrides[id]:
+                    variable = variables.prefix(kind) + "ENABLE" + ("" if id == "_" else f"_{id}")
+                    self._tables.error(
+                        where,
+                        "found in the environment only",
+                        f"a table [{where}], or {variable}=on as in MinIO",
+                    )
+                    continue
+                own = {key: value for key, value in table.items() if key != "deploy"}
+                values = {**self._tables.values(own, where), **overrides.get(id, {})}
+                target = self._target(kind, id, values, table.get("deploy", {}))
+                if target is not None:
+                    yield target
+
+    def _target(
+        self,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        values: dict[str, str],
+        deploy: Any,
+    ) -> TargetConfig | None:
+        where = f"notify_{kind}.{id}"
+        errors, notes = self._tables.errors, self._tables.notes
+        if not TARGET_ID.fullmatch(id):
+            self._tables.error(where, f"found the id {id!r}", TARGET_ID_RULE)
+        values["enable"] = switch(values.get("enable", "on"))
+        so_far = len(errors)
+        made = self._checked(kind, id, values, deploy)
+        if values["enable"] != "off":
+            return made
+        if wrong := errors[so_far:]:
+            # MinIO's own configuration lists targets that nobody has ever filled in.
+            del errors[so_far:]
+            notes.append(f"{where} is off and skipped as invalid: {wrong[0]}")
+            return None
+        notes.append(f"{where} is off: its events are queued, for {RETENTION_DAYS} days")
+        return made
+
+    def _checked(
+        self,
+        kind: str,
+        id: str,  # noqa: A002 - MinIO's word
+        values: dict[str, str],
+        table: Any,
+    ) -> TargetConfig | None:
+        where = f"notify_{kind}.{id}"
+        target = targets.load(kind)
+        declared: Any = target.Settings
+        plain = self._secrets(f"{kind}-{id}", values, options_of(declared), where)
+        # The given text is checked, and not the reference in its place.
+        given = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
+        settings = self._tables.read(declared, given, where)
+        deploy = self._deploy(table, where, getattr(settings, "max_open_connections", 0))
+        if deploy is not None and not self._tables.local:
+            self._encrypted(kind, where, values, deploy)
+            if kind == "webhook" and settings is not None:
+                self._endpoint(f"{where}.endpoint", settings.endpoint, deploy, f"{where}.deploy")
+        if settings is None or deploy is None:
+            return None
+        wrong = [ConfigError(f"{where}.{key}", *rest) for key, *rest in target.check(settings)]
+        self._tables.errors += wrong
+        self._tables.notes += target.notes(settings)
+        unknown = any(
+            isinstance(v, str) and v.startswith(REFERENCE) for v in vars(settings).values()
+        )
+        if not wrong and not unknown:
+            longest = target(settings).max_send_seconds
+            self._tables.errors += timeout_errors(longest, deploy, where)
+        kept = {k: v for k, v in values.items() if v and k not in NOT_FOR_THE_FUNCTION}
+        enabled, limit = values["enable"] != "off", None if wrong else limit_of(values)
+        return TargetConfig(kind, id, kept, deploy, plain, enabled=enabled, queue_limit=limit)
+
+    def _encrypted(self, kind: str, where: str, values: Mapping[str, str], deploy: Deploy) -> None:
+        self._tables.errors += encryption.validation_errors(
+            where, values, f"{where}.deploy", is_said_there=deploy.tls_skip_verify
+        )
+        self._tables.notes += encryption.notes(kind, where, values)
+
+    def _endpoint(self, key: str, url: str, deploy: Deploy, table: str) -> None:
+        # The rest is noted only: the same file serves a laptop, where it is right.
+        self._tables.errors += url_errors(key, url, ANY, table)
+        if not ANY.refusal_of_url(url):
+            self._tables.notes += map(str, url_errors(key, url, deploy.egress, table))
+
+    def _secrets(
+        self, target: str, values: dict[str, str], options: Mapping[str, Option], where: str
+    ) -> dict[str, str]:
+        """Replace files by their text and plain secrets by references; return the plain ones."""
+        plain: dict[str, str] = {}
+        for key, known in options.items():
+            text = values.get(key, "")
+            if not text or text.startswith(REFERENCE):
+                continue
+            if known.names_file(text):
+                try:
+                    text = values[key] = (self._folder / text).read_text(encoding="ascii")
+                except (OSError, ValueError) as error:
+                    # The path may be the key itself, so it is not shown.
+                    why = getattr(error, "strerror", None) or "not ASCII text"
+                    allowed = f"{'the seed' if known.seed else 'PEM text'} or its path"
+                    self._tables.error(f"{where}.{key}", f"cannot read file: {why}", allowed)
+                    del values[key]
+                    continue
+            if not known.hides(text):
+                continue
+            if self._tables.local:
+                name = f"bucketcast/{target}/{key}"
+                plain[name] = text
+                values[key] = REFERENCE + name
+            else:
+                self._tables.error(f"{where}.{key}", "found plain text", PLAIN)
+        return plain
+
+    def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:
+        """Return the options; MinIO's `max_open_connections` is the default of one of them."""
+        where = f"{target}.deploy"
+        values = self._tables.values(table, where)
+        if connections and not values.get("max_concurrency"):
+            implied = {"max_concurrency": str(connections)}
+            for wrong in validation_errors(Deploy, implied, ""):
+                key = f"{target}.max_open_connections"
+                self._tables.error(key, wrong.found, wrong.allowed)
+                implied = {}
+            values |= implied
+        options: Deploy | None = self._tables.checked(Deploy, values, where)
+        if options is not None and options.facts and self._object_facts == "off":
+            self._tables.error(
+                f"{where}.facts",
+                'found beside object_facts = "off"',
+                'set object_facts = "on" at the top of the file',
+            )
+        return options
+
+
+def switch(text: str) -> str:
+    """Return `on` or `off` for what MinIO takes for them in `enable`, other text as it is."""
+    word = text.lower()
+    return _ENABLED.get(word) or _DISABLED.get(word) or word
