@@ -77,6 +77,8 @@ class AccessTrail(Construct):
         made = self.trail.node.default_child
         if isinstance(made, cloudtrail.CfnTrail):
             nothing = trail_selectors.nothing(log.bucket_arn)
-            first = dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else nothing
+            first = (
+                dict(trail_selectors.MANAGEMENT) if context.config.trail.bucket_events else nothing
+            )
             made.event_selectors = None
             made.add_property_override("AdvancedEventSelectors", [first])

@@ -94,8 +94,8 @@ def build(environ: Mapping[str, str]) -> Handler:
     """Return the handler for all subscriptions of a stack."""
     settings = PullSettings.from_environ(environ)
     sqs, dynamodb = boto3.client("sqs"), boto3.client("dynamodb")
-    topics = TopicTable(settings.table, dynamodb)
-    events = StoredEvents(settings.events, dynamodb, settings.topics.events_retention_days)
+    topics = TopicTable(settings.rules_table, dynamodb)
+    events = StoredEvents(settings.events_table, dynamodb, settings.topics.events_retention_days)
     own, dead = Queue(settings.queue_url, sqs), Queue(settings.dead_queue_url, sqs)
     heartbeats = Queue(settings.queue_url, boto3.client("sqs", config=heartbeat.CLIENT))
 

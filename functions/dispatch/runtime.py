@@ -64,13 +64,13 @@ class Kind:
         self._kind = kind
         self._sqs = boto3.client("sqs")
         self._heartbeat_client = boto3.client("sqs", config=heartbeat.CLIENT)
-        self._table = Table(settings.table, boto3.client("dynamodb"))
+        self._table = Table(settings.rules_table, boto3.client("dynamodb"))
         client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
-        self._counters = Counters(settings.table, client)
-        self._breakers = Breakers(settings.table, client)
+        self._counters = Counters(settings.rules_table, client)
+        self._breakers = Breakers(settings.rules_table, client)
         self._served: OrderedDict[str, Served] = OrderedDict()
-        shared = self._queue(f"{settings.prefix}{ONCE}")
-        self._topics = TopicTable(settings.table, boto3.client("dynamodb"))
+        shared = self._queue(f"{settings.queue_prefix}{ONCE}")
+        self._topics = TopicTable(settings.rules_table, boto3.client("dynamodb"))
         self._once = Once(kind, shared, self._topics, self._counters)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -80,9 +80,9 @@ class Kind:
         if event.get("pause"):
             return {"paused": Breaker(self._breakers.of(event["target"])).is_paused()}
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
-        if queue == f"{self._settings.prefix}{ONCE}":
+        if queue == f"{self._settings.queue_prefix}{ONCE}":
             return self._once(event, context)
-        arn = str(Arn(id=id_of(queue, self._settings.prefix), type=self._kind.arn_type))
+        arn = str(Arn(id=id_of(queue, self._settings.queue_prefix), type=self._kind.arn_type))
         try:
             target = self._table.target(arn)
         except (BotoCoreError, ClientError) as error:

@@ -61,7 +61,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         runtime_queue=made.queue,
         listener_queue=listeners.queue,
         limits=QueueLimits(
-            lambda arn: settings.limits.limit(arn) or made.limit(arn),
+            lambda arn: settings.queue_limits.limit(arn) or made.limit(arn),
             lambda arn: messages(arn, fanout, sqs),
             counters,
         ),

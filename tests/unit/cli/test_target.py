@@ -6,7 +6,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.counters import Counters, HourCounts, Last
-from bucketcast.cli.target_pause import moment
+from bucketcast.cli.times import moment
 from bucketcast.dispatch.breaker import Outage
 from bucketcast.dispatch.ledger import HOUR_MS
 from tests.unit.cli.conftest import Run, cells

@@ -45,13 +45,11 @@ def command(
     given = {"bucket": bucket, "target": jobs.deployed_target(there, target).arn, **values}
     with aws_errors():
         Cutovers(there.rules_table, aws.dynamodb).require(bucket, time.time())
-    done = jobs.finish(out, runs, "backfill", given, no_wait=no_wait, resume=resume)
-    if done.result is None:
-        jobs.answer_started(out, done)
+    result = jobs.finish(out, runs, "backfill", given, no_wait=no_wait, resume=resume)
+    if result is None:
         return
-    result = done.result
     out.answer(
-        {"run": done.run, "link": done.link, **result},
+        result,
         f"{counted(result['events'], 'event')} for {target}: its rules match "
         f"{result['matched']:,} of {counted(result['objects'], 'object')} in {bucket}",
     )

@@ -26,6 +26,7 @@ _HOUR = 3_600
 @click.command()
 @click.option(
     "--events-per-day",
+    "events_a_day",
     type=click.FloatRange(min=0, min_open=True),
     help="Events of all buckets together; estimates before a deploy.",
 )
@@ -35,14 +36,7 @@ _HOUR = 3_600
     is_flag=True,
     help="Compare the profiles at some rates, per million events into one webhook.",
 )
-@click.option(
-    "--since",
-    type=params.since,
-    default="24h",
-    show_default=True,
-    metavar="DURATION",
-    help="With --measured: how far back to look, in whole hours.",
-)
+@params.period("--since", "24h", "With --measured: how far back to look, in whole hours.")
 @params.config_file
 @click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
 @click.option(
@@ -61,6 +55,7 @@ _HOUR = 3_600
 )
 @click.option(
     "--events-at-once",
+    "at_once",
     type=click.FloatRange(1, 1_000),
     help="Events that ingest gets at once. [default: by the rate and the profile]",
 )
@@ -80,26 +75,24 @@ _HOUR = 3_600
 )
 @click.option(
     "--reads-per-day",
+    "reads_a_day",
     type=click.FloatRange(min=0),
     default=0,
     help="Reads that access events tell. [default: 0]",
 )
 @shared
-def command(  # noqa: PLR0913 - what a load is made of
+def command(  # noqa: PLR0913 - one for each option
     out: Output,
     *,
-    events_per_day: float | None,
+    events_a_day: float | None,
     is_measured: bool,
     compare: bool,
     since: float,
     path: Path,
     local: bool,
-    size: int,
     shares: Sequence[str],
-    events_at_once: float | None,
     target_ms: float,
-    scan_minutes: float,
-    reads_per_day: float,
+    **demand: Any,
 ) -> None:
     """Show what a deployment costs a month, by service and target, and for a million events.
 
@@ -114,7 +107,7 @@ def command(  # noqa: PLR0913 - what a load is made of
       bucketcast cost --measured --since 24h
       bucketcast cost --compare
     """  # noqa: D301 - click reads the character
-    if is_measured + compare + (events_per_day is not None) != 1:
+    if is_measured + compare + (events_a_day is not None) != 1:
         raise click.UsageError("one of --events-per-day, --measured and --compare is needed")
     if compare:
         _compare(out)
@@ -128,13 +121,10 @@ def command(  # noqa: PLR0913 - what a load is made of
         return
     config = load(path, os.environ, local=local)
     wanted = Load(
-        events_a_day=events_per_day or 0.0,
-        size=size,
+        events_a_day=events_a_day or 0.0,
         shares=dict(_shares(shares, config)),
-        at_once=events_at_once,
         target_seconds=target_ms / 1_000,
-        scan_minutes=scan_minutes,
-        reads_a_day=reads_per_day,
+        **demand,
     )
     about = {"measured": False, "events_at_once": at_once(config, wanted)}
     _show(out, estimate(config, wanted), about, alternatives(config, wanted))

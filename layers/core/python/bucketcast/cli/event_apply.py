@@ -65,7 +65,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     removed = sum(len(each.removed) for each in changes)
     if not dry_run:
         if removed and not yes:
-            _confirm(out, lines, removed)
+            out.confirm(f"remove {counted(removed, 'rule')}?", *lines)
         for each in changes:
             with aws_errors():
                 rules.change(each.bucket, _edit(each))
@@ -146,14 +146,6 @@ def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
         return [*kept, *(rule for id_, rule in change.added.items() if id_ not in known)]
 
     return edit
-
-
-def _confirm(out: Output, lines: list[str], removed: int) -> None:
-    if out.json:
-        raise click.UsageError("--json needs --yes: there is nobody to ask")
-    for line in lines:
-        out.note(line)
-    click.confirm(f"remove {counted(removed, 'rule')}?", abort=True, err=True)
 
 
 def _lines(change: _Change) -> list[str]:

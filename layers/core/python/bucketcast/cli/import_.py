@@ -29,14 +29,14 @@ def command() -> None:
 @params.files
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=params.FILE,
     metavar="FILE",
     help="Write the configuration to FILE instead of standard output.",
 )
 @click.option(
     "--secrets",
     "script",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=params.FILE,
     metavar="FILE",
     help="Write a script that stores the secrets, including their values (mode 0600).",
 )
@@ -83,7 +83,7 @@ def minio(  # noqa: PLR0913 - one parameter an option
       bucketcast import minio */notification.xml
     """  # noqa: D301 - click reads the character
     _none_is_there((output, script), force=force)
-    read = files.read(map(_read, paths), bucket=bucket or "")
+    read = files.read(map(_file, paths), bucket=bucket or "")
     merged = merge.merge(read)
     for rule in merged.rules:
         _check(rule)
@@ -108,14 +108,9 @@ def minio(  # noqa: PLR0913 - one parameter an option
 command.add_command(import_ceph.command)
 
 
-def _read(path: Path) -> files.File:
-    try:
-        with click.open_file(str(path), encoding="utf-8-sig") as stream:
-            text = stream.read()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise click.UsageError(f"{path} cannot be read: {why}") from None
-    return files.File("standard input" if path == _STANDARD_INPUT else str(path), text)
+def _file(path: Path) -> files.File:
+    name = "standard input" if path == _STANDARD_INPUT else str(path)
+    return files.File(name, params.read_file(path))
 
 
 def _none_is_there(paths: Iterable[Path | None], *, force: bool) -> None:
@@ -182,11 +177,7 @@ def _document(
         "configuration": made.toml,
         "targets": list(made.arns),
         "secrets": [
-            {
-                "name": stored.name,
-                "option": stored.option,
-                "command": stored.command,
-            }
+            {"name": stored.name, "option": stored.option, "command": stored.command}
             for stored in made.secrets
         ],
         "rules": [
@@ -200,6 +191,6 @@ def _document(
             }
             for rule in merged.rules
         ],
-        "left_out": [{"what": left.what, "why": left.why} for left in merged.left_out],
+        "left_out": [left._asdict() for left in merged.left_out],
         "notes": list(notes),
     }

@@ -59,7 +59,8 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
       bucketcast import ceph topics.json --apply
       bucketcast import ceph uploads.json --bucket uploads --apply
     """  # noqa: D301 - click reads the character
-    parsed = ceph.read([_text(path) for path in paths], bucket=bucket or "")
+    texts = [(str(path), params.read_file(path)) for path in paths]
+    parsed = ceph.read(texts, bucket=bucket or "")
     topics = list(zip(parsed.topics, _checked(parsed.topics), strict=True))
     if applied:
         there, aws = out.deployed()
@@ -70,15 +71,6 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     if not applied:
         out.note("nothing was changed; add --apply to make the changes")
     _say(out, parsed, topics, applied=applied)
-
-
-def _text(path: Path) -> tuple[str, str]:
-    try:
-        with click.open_file(str(path), encoding="utf-8-sig") as stream:
-            return str(path), stream.read()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise click.UsageError(f"{path} cannot be read: {why}") from None
 
 
 def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
@@ -143,7 +135,7 @@ def _say(
         "notifications": [
             {"bucket": bucket, **ceph.document(each)} for bucket, each in parsed.notifications
         ],
-        "left_out": [{"what": left.what, "why": left.why} for left in parsed.left_out],
+        "left_out": [left._asdict() for left in parsed.left_out],
     }
     done = "Created" if applied else "Would create"
     lines = [

@@ -1,10 +1,8 @@
-"""Shared by `scan`, `backfill` and `reconcile`: a job's options, its start and its progress."""
+"""Shared by `scan`, `backfill` and `reconcile`: a job's options, its start and its result."""
 
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -12,26 +10,18 @@ from bucketcast.arn import Arn
 from bucketcast.aws import deployed, pipeline
 from bucketcast.cli import page
 from bucketcast.cli.output import Output
+from bucketcast.cli.progress import Report, progress
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.jobs import GIVEN, JOBS
 from bucketcast.settings.options import Option, options_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-Says = Callable[[Mapping[str, Any]], None]
 
 POLL_SECONDS: Final = 1.0
 
 
 class JobFailedError(BucketcastError):
     """A run failed; the text is the job's own error and a link."""
-
-
-class Finished(NamedTuple):
-    """A successful run; `result` is None if it was not waited for."""
-
-    run: str
-    link: str
-    result: Mapping[str, Any] | None
 
 
 class _Text(click.ParamType[str]):
@@ -98,16 +88,23 @@ def waiting(command: F) -> F:
 
 
 def finish(
-    out: Output, runs: pipeline.Runs, job: str, values: Mapping[str, str], **how: Any
-) -> Finished:
-    """Start a run and wait for it, unless `no_wait`; `resume` is an earlier run's id.
+    out: Output,
+    runs: pipeline.Runs,
+    job: str,
+    values: Mapping[str, str],
+    *,
+    no_wait: bool,
+    resume: str | None = None,
+) -> Mapping[str, Any] | None:
+    """Start a run, or continue the one to `resume`, and return its result with its id and link.
+
+    With `no_wait` id and link are printed instead, and there is no result.
 
     Raises:
         JobFailedError: the run failed.
         NoRunError: there is no run to resume.
         AwsError: an AWS call failed.
     """
-    no_wait, resume = bool(how.get("no_wait")), str(how.get("resume") or "")
     runs.require(values["bucket"])
     run = resume or pipeline.new_id()
     if resume:
@@ -116,21 +113,17 @@ def finish(
     started = runs.start(job, run, values, detached=no_wait)
     out.note(f"run {run}: {started.link}")
     if no_wait:
-        return Finished(run, started.link, None)
-    with _shown(out) as says:
-        ended = _followed(runs, job, run, started, says)
+        out.answer({"run": run, "link": started.link}, f"Started {run}")
+        return None
+    with progress(out, "waiting for the job") as report:
+        ended = _followed(runs, job, run, started, report)
     result = runs.says(job, run, "result.json") or {}
     if ended.why or result.get("status") != "success":
         why = result.get("error") or ended.why or "it wrote no result"
         raise JobFailedError(f"{job} failed: {why}\nrun {run}: {started.link}")
     started.ended_well()
     document = {key: value for key, value in result.items() if key != "status"}
-    return Finished(run, started.link, document)
-
-
-def answer_started(out: Output, finished: Finished) -> None:
-    """Print the id and link of a run that is not waited for."""
-    out.answer({"run": finished.run, "link": finished.link}, f"Started {finished.run}")
+    return {"run": run, "link": started.link, **document}
 
 
 def part(out: Output, shown: int, total: int, what: str) -> None:
@@ -140,69 +133,10 @@ def part(out: Output, shown: int, total: int, what: str) -> None:
 
 
 def _followed(
-    runs: pipeline.Runs, job: str, run: str, started: pipeline.StartedRun, says: Says
+    runs: pipeline.Runs, job: str, run: str, started: pipeline.StartedRun, report: Report
 ) -> pipeline.RunResult:
     while (ended := started.ended()) is None:
-        if progress := runs.says(job, run, "progress.json"):
-            says(progress)
+        if found := runs.says(job, run, "progress.json"):
+            report(found["stage"], found["done"], found["total"], found["unit"])
         time.sleep(POLL_SECONDS)
     return ended
-
-
-@contextmanager
-def _shown(out: Output) -> Iterator[Says]:
-    """Show a progress bar on a terminal, a line per change when piped, nothing with `--json`."""
-    if out.json:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        yield from _bar()
-    else:
-        yield _Lines(out)
-
-
-class _Lines:
-    """Progress, one line per change."""
-
-    def __init__(self, out: Output) -> None:
-        self._screen = out
-        self._last = ""
-
-    def __call__(self, said: Mapping[str, Any]) -> None:
-        line = str(said["stage"])
-        if said["total"]:
-            line += f": {said['done']:,} of {said['total']:,} {said['unit']}"
-        if line != self._last:
-            self._last = line
-            self._screen.note(f"  {line}")
-
-
-def _bar() -> Iterator[Says]:
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import (  # noqa: PLC0415 - as above
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[unit]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("waiting for the job", total=None, unit="")
-
-        def says(said: Mapping[str, Any]) -> None:
-            shown.update(
-                task,
-                description=said["stage"],
-                completed=said["done"],
-                total=said["total"] or None,
-                unit=said["unit"],
-            )
-
-        yield says

@@ -23,7 +23,6 @@ from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.listeners import Listeners, Table
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
-from bucketcast.event import names
 from bucketcast.listeners import KEPT_SECONDS, RENEWED_SECONDS, EventsLostError, ListenFilter
 from bucketcast.printable import printable
 
@@ -39,11 +38,8 @@ def _where(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
     return params.bucket_name(bucket), params.key_part(prefix) if slash else ""
 
 
-def _events(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
-    try:
-        return names.from_words(value, listening=True)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+def _events(text: str) -> tuple[str, ...]:
+    return params.events(text, listening=True)
 
 
 @click.command()
@@ -51,7 +47,7 @@ def _events(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...
 @click.option(
     "--event",
     "events",
-    callback=_events,
+    type=_events,
     metavar="EVENTS",
     default="put,delete,get",
     show_default=True,

@@ -105,6 +105,14 @@ class Output:
         for text in texts:
             self.note(f"note: {text}")
 
+    def confirm(self, question: str, *about: str) -> None:
+        """Ask before a change that `--yes` would confirm; anything but yes ends the command."""
+        if self.json:
+            raise click.UsageError("--json needs --yes: there is nobody to ask")
+        for line in about:
+            self.note(line)
+        click.confirm(question, abort=True, err=True)
+
     def failed(self, text: str, hint: str = "") -> None:
         """Print the error that ends the command, and a hint."""
         if self.json:

@@ -23,8 +23,6 @@ _COMMONEST = {
     "get": "s3:ObjectAccessed:Get",
 }
 _URI = "s3://"
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}")
-_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 
 files = click.argument(
     "paths",
@@ -35,14 +33,34 @@ files = click.argument(
 )
 """The files to import; - is standard input."""
 
+FILE = click.Path(path_type=Path, dir_okay=False)
+
 config_file = click.option(
     "--file",
     "path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     default="bucketcast.toml",
     show_default=True,
     help="The configuration file.",
 )
+
+
+def read_file(path: Path) -> str:
+    """Return the text of a file to import."""
+    try:
+        with click.open_file(str(path), encoding="utf-8-sig") as stream:
+            text: str = stream.read()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise click.UsageError(f"{path} cannot be read: {why}") from None
+    return text
+
+
+def period(flag: str, default: str, what: str) -> Callable[[Any], Any]:
+    """Return an option that takes a duration."""
+    return click.option(
+        flag, type=since, default=default, show_default=True, metavar="DURATION", help=what
+    )
 
 
 def wait(what: str, default: float) -> Callable[[Any], Any]:
@@ -57,13 +75,30 @@ def wait(what: str, default: float) -> Callable[[Any], Any]:
     )
 
 
-def bucket_name(text: str) -> str:
-    if not _BUCKET.fullmatch(text):
-        raise click.BadParameter(
-            f"invalid bucket name '{text}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', "
-            "without s3:// or a key"
-        )
-    return text
+def matching(name: str, pattern: str, refusal: str) -> Callable[[str], str]:
+    """Return the parser of text with this pattern; help shows its name, and `{}` is the text."""
+    compiled = re.compile(pattern)
+
+    def parse(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise click.BadParameter(refusal.format(text))
+        return text
+
+    parse.__name__ = name
+    return parse
+
+
+bucket_name = matching(
+    "bucket_name",
+    r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}",
+    "invalid bucket name '{}'; allowed are 2 to 255 of A-Z, a-z, 0-9, '.', '_', '-', without "
+    "s3:// or a key",
+)
+rule_name = matching(
+    "rule_name",
+    r"[A-Za-z0-9._-]{1,255}",
+    "invalid name '{}'; allowed are 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'",
+)
 
 
 def arn(text: str) -> Arn:
@@ -100,9 +135,9 @@ def target_arn(text: str) -> Arn:
         raise click.BadParameter(str(error)) from None
 
 
-def events(text: str) -> tuple[str, ...]:
+def events(text: str, *, listening: bool = False) -> tuple[str, ...]:
     try:
-        return names.from_words(text)
+        return names.from_words(text, listening=listening)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -141,14 +176,6 @@ def condition(begins: str = "", *, unless: bool = False) -> Callable[[str], Cond
             raise click.BadParameter(str(error)) from None
 
     return parsed
-
-
-def rule_name(text: str) -> str:
-    if not _NAME.fullmatch(text):
-        raise click.BadParameter(
-            f"invalid name '{text}'; allowed are 1 to 255 of A-Z, a-z, 0-9, '.', '_', '-'"
-        )
-    return text
 
 
 def pair(text: str) -> tuple[str, str]:

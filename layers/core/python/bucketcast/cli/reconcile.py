@@ -60,22 +60,20 @@ def command(
     _require_mirror(mirror, aws)
     given = {"bucket": bucket, "target": mirror.arn, **values}
     given["mode"] = "check" if check else "repair"
-    done = jobs.finish(out, runs, "reconcile", given, no_wait=no_wait)
-    if done.result is None:
-        jobs.answer_started(out, done)
+    result = jobs.finish(out, runs, "reconcile", given, no_wait=no_wait)
+    if result is None:
         return 0
-    _answer(out, done, done.result)
-    return DRIFT if check and done.result["drift"] else 0
+    _answer(out, result)
+    return DRIFT if check and result["drift"] else 0
 
 
-def _answer(out: Output, done: jobs.Finished, result: Mapping[str, Any]) -> None:
+def _answer(out: Output, result: Mapping[str, Any]) -> None:
     rows = [
         (each["path"], each["what"], _shown(each["object"]), _shown(each["row"]))
         for each in result["differences"]
     ]
-    document = {"run": done.run, "link": done.link, **result}
     same = f"{result['target']} matches {result['bucket']}"
-    out.table(document, _COLUMNS, rows, same)
+    out.table(result, _COLUMNS, rows, same)
     if out.json:
         return
     jobs.part(out, len(rows), sum(result[kind] for kind in _KINDS), "differences")

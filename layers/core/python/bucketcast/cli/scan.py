@@ -30,14 +30,11 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
       bucketcast scan uploads --source s3://inventories/uploads/daily
     """  # noqa: D301 - click reads the character
     runs = Runs(*out.deployed())
-    done = jobs.finish(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
-    if done.result is None:
-        jobs.answer_started(out, done)
+    result = jobs.finish(out, runs, "scan", {"bucket": bucket, **values}, no_wait=no_wait)
+    if result is None:
         return
-    result = done.result
     rows = [_row(finding) for finding in result["findings"]]
-    document = {"run": done.run, "link": done.link, **result}
-    out.table(document, _COLUMNS, rows, f"no findings in {bucket}")
+    out.table(result, _COLUMNS, rows, f"no findings in {bucket}")
     if not out.json:
         total = sum(sum(states.values()) for states in result["numbers"].values())
         jobs.part(out, len(rows), total, "findings")

@@ -27,14 +27,7 @@ EARLIER_MS = 3_600_000
 @click.command()
 @click.argument("bucket", required=False, default="", type=lambda text: text and _bucket(text))
 @click.option("--target", type=params.target_arn, metavar="ARN", help="Only this target.")
-@click.option(
-    "--since",
-    type=params.since,
-    default="1m",
-    show_default=True,
-    metavar="DURATION",
-    help="Begin so long ago, such as 5m or 1h.",
-)
+@params.period("--since", "1m", "Begin so long ago, such as 5m or 1h.")
 @shared
 def command(out: Output, *, bucket: str, target: Arn | None, since: float) -> None:
     """Show what happens to events until interrupted: queued, delivered, retried or dead.

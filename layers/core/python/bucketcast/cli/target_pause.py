@@ -1,6 +1,5 @@
 """`bucketcast target pause`, `resume`: let a target's events wait, and go on."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -8,6 +7,7 @@ import click
 from bucketcast.aws import pauses
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
+from bucketcast.cli.times import moment
 from bucketcast.delivery.retention import DAY_MS, DEAD_DAYS, TERM_DAYS
 from bucketcast.dispatch.breaker import LONGEST_PAUSED_MS
 from bucketcast.topics.model import is_topic
@@ -79,8 +79,3 @@ def resume(out: Output, arn: str) -> None:
         document,
         f"Resumed {done.target.arn}, paused since {since}; waiting events come within {soon} s",
     )
-
-
-def moment(ms: int) -> str:
-    """Return a time as `2026-01-31T12:00:00Z`."""
-    return f"{datetime.fromtimestamp(ms / 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}"

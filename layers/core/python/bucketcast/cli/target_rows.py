@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from bucketcast.aws import deployed
 from bucketcast.aws.counters import HourCounts, Last
 from bucketcast.aws.health import Health
-from bucketcast.cli.dlq.records import age
-from bucketcast.cli.target_pause import moment
+from bucketcast.cli.times import age, moment, moment_or_none
 from bucketcast.dispatch.breaker import Outage
 from bucketcast.dispatch.ledger import HOUR_MS
 
@@ -93,11 +92,11 @@ def document(each: Listed) -> dict[str, Any]:
         "why": health.why,
         "waiting": health.waiting,
         "in_flight": health.in_flight,
-        "oldest": moment(each.oldest) if each.oldest else None,
+        "oldest": moment_or_none(each.oldest),
         "dead": health.dead,
-        "paused": moment(outage.paused) if outage and outage.paused else None,
+        "paused": moment_or_none(outage.paused) if outage else None,
         "breaker": _breaker(outage) if outage and outage.since else None,
-        "last_success": moment(last.success) if last.success else None,
+        "last_success": moment_or_none(last.success),
         "last_failure": _failure(last) if last.failure else None,
     }
 

@@ -14,7 +14,7 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
-from bucketcast.cli.target_pause import moment
+from bucketcast.cli.times import moment
 from bucketcast.config.model import is_mirror
 from bucketcast.delivery import steps, trial
 from bucketcast.delivery.trial import MARK, Trial
@@ -43,14 +43,7 @@ class NotTestableError(BucketcastError):
 @click.option("--bucket", type=params.bucket_name, default=MARK, show_default=True)
 @click.option("--key", default="", help=f"[default: {MARK}/ and a random part]")
 @click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
-@click.option(
-    "--timeout",
-    type=params.since,
-    default="30s",
-    show_default=True,
-    metavar="DURATION",
-    help="How long to wait for the delivery.",
-)
+@params.period("--timeout", "30s", "How long to wait for the delivery.")
 @shared
 def command(  # noqa: PLR0913 - its options
     out: Output, *, arn: Arn, name: str | None, bucket: str, key: str, count: int, timeout: float

@@ -24,14 +24,7 @@ _NOTHING = (
 
 @click.command()
 @click.argument("uri", metavar="s3://BUCKET/KEY")
-@click.option(
-    "--since",
-    type=params.since,
-    default="1h",
-    show_default=True,
-    metavar="DURATION",
-    help="How far back to look, such as 30m, 2h or 24h.",
-)
+@params.period("--since", "1h", "How far back to look, such as 30m, 2h or 24h.")
 @shared
 def command(out: Output, *, uri: str, since: float) -> None:
     """Show where an object's events went: received, queued, retried, delivered or dead.

@@ -1,6 +1,5 @@
 """`bucketcast user`: the gateway's users and their keys."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -8,33 +7,22 @@ import click
 
 from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.users import Users, new_keys
+from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.users import User
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
-_ACCESS_KEY = re.compile(r"[A-Za-z0-9_.-]{3,128}")
 _SHORTEST, _LONGEST = 8, 128
-
-
-def _name(_: click.Context, __: click.Parameter, value: str) -> str:
-    if not _NAME.fullmatch(value):
-        raise click.BadParameter(
-            f"found '{value}'; allowed are 1 to 64 letters, digits, `_`, `.`, `@` and `-`, "
-            "first a letter or digit"
-        )
-    return value
-
-
-def _tenant(context: click.Context, parameter: click.Parameter, value: str) -> str:
-    return _name(context, parameter, value) if value else ""
-
-
-def _access_key(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    if value is not None and not _ACCESS_KEY.fullmatch(value):
-        raise click.BadParameter(
-            f"found '{value}'; allowed are 3 to 128 letters, digits, `_`, `.` and `-`"
-        )
-    return value
+_name = params.matching(
+    "name",
+    r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}",
+    "found '{}'; allowed are 1 to 64 letters, digits, `_`, `.`, `@` and `-`, first a letter or "
+    "digit",
+)
+_access_key = params.matching(
+    "key",
+    r"[A-Za-z0-9_.-]{3,128}",
+    "found '{}'; allowed are 3 to 128 letters, digits, `_`, `.` and `-`",
+)
 
 
 @click.group()
@@ -47,11 +35,11 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("name", callback=_name)
-@click.option("--tenant", default="", callback=_tenant, help="Tenant of the user's topics.")
+@click.argument("name", type=_name)
+@click.option("--tenant", type=_name, help="Tenant of the user's topics.")
 @click.option("--admin", is_flag=True, help="Allow the admin API too (`mc admin`).")
 @click.option(
-    "--access-key", callback=_access_key, metavar="KEY", help="Access key. [default: generated]"
+    "--access-key", type=_access_key, metavar="KEY", help="Access key. [default: generated]"
 )
 @click.option(
     "--secret-key-file",
@@ -64,7 +52,7 @@ def add(
     out: Output,
     name: str,
     *,
-    tenant: str,
+    tenant: str | None,
     admin: bool,
     access_key: str | None,
     secret_key_file: Path | None,
@@ -78,7 +66,7 @@ def add(
     """  # noqa: D301 - click reads the character
     made_key, made_secret = new_keys()
     secret = _read(secret_key_file) if secret_key_file else made_secret
-    user = User(name, tenant, access_key or made_key, admin)
+    user = User(name, tenant or "", access_key or made_key, admin)
     with aws_errors():
         _users(out).add(user, secret)
     document = {**_document(user), "secret_key": secret}
@@ -110,7 +98,7 @@ def ls(out: Output) -> None:
 
 
 @command.command()
-@click.argument("name", callback=_name)
+@click.argument("name", type=_name)
 @shared
 def rm(out: Output, name: str) -> None:
     """Remove a user; takes effect within five seconds.

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from hashlib import blake2b
-from typing import Self
+from typing import Any, Self, get_type_hints
 
 import msgspec
 
@@ -28,9 +28,7 @@ class ObjectFacts:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        document = json.loads(text)
-        mirrors = frozenset(document.get("mirrors", ()))
-        return cls(frozenset(document["buckets"]), document["targets"], mirrors)
+        return msgspec.json.decode(text, type=cls)
 
     def to_text(self) -> str:
         document = {
@@ -83,8 +81,45 @@ class QueueLimits:
         return self.limits.get(_digest(arn)) if self.limits else None
 
 
+class _Settings:
+    """Settings of a function; a field is read from the variable with its name."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str]) -> Self:
+        """Return the settings from `BUCKETCAST_*` variables.
+
+        Raises:
+            ConfigErrors: with the name of every variable that is not set.
+        """
+        declared: Any = cls
+        hints = get_type_hints(cls)
+        values, errors = {}, []
+        for each in fields(declared):
+            variable = f"BUCKETCAST_{each.name.upper()}"
+            if text := environ.get(variable):
+                values[each.name] = _value(hints[each.name], text)
+            elif each.default_factory is MISSING:
+                errors.append(ConfigError(variable, "not set", "the stack sets it"))
+        if errors:
+            raise ConfigErrors(errors)
+        return cls(**values)
+
+
+def _value(hint: Any, text: str) -> Any:
+    """Return a variable's value; what is neither text nor a switch reads itself, or is JSON."""
+    if hint is str:
+        return text
+    if hint is bool:
+        return text == "on"
+    if hasattr(hint, "from_text"):
+        return hint.from_text(text)
+    return msgspec.json.decode(text, type=hint)
+
+
 @dataclass(frozen=True, slots=True)
-class IngestSettings:
+class IngestSettings(_Settings):
     """Settings of ingest; `queue_prefix` is the URL of each queue up to its own name."""
 
     rules_table: str
@@ -93,7 +128,7 @@ class IngestSettings:
     sync_events: bool
     object_facts: ObjectFacts
     targets: DeployedTargets
-    limits: QueueLimits = field(default_factory=QueueLimits)
+    queue_limits: QueueLimits = field(default_factory=QueueLimits)
 
     @property
     def ingress_queue_url(self) -> str:
@@ -103,17 +138,6 @@ class IngestSettings:
     def runtime_prefix(self) -> str:
         """The prefix of the queue names of run-time targets."""
         return f"{self.queue_prefix.rpartition('/')[2]}runtime-"
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        names = ("RULES_TABLE", "QUEUE_PREFIX", "INGRESS_DEAD_QUEUE_URL", "SYNC_EVENTS")
-        table, prefix, dead, sync, facts, targets = _variables(
-            environ, (*names, "OBJECT_FACTS", "TARGETS")
-        )
-        deployed = DeployedTargets.from_text(targets)
-        read, limits = ObjectFacts.from_text(facts), environ.get("BUCKETCAST_QUEUE_LIMITS", "{}")
-        limited = QueueLimits.from_text(limits)
-        return cls(table, prefix, dead, sync == "on", read, deployed, limited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,47 +152,29 @@ class EntrySource:
     dialect: str
     buckets: tuple[str, ...]
 
-    @classmethod
-    def from_text(cls, text: str) -> tuple[Self, ...]:
-        return tuple(
-            cls(each["name"], each["token"], each["dialect"], tuple(each["buckets"]))
-            for each in json.loads(text)
-        )
-
     @staticmethod
     def to_text(sources: Iterable["EntrySource"]) -> str:
-        document = [asdict(each) for each in sources]
-        return json.dumps(document, separators=(",", ":"))
+        return msgspec.json.encode(list(sources)).decode()
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySettings:
+class EntrySettings(_Settings):
     """Settings of the HTTP entry: its queue and senders."""
 
     queue_url: str
     sources: tuple[EntrySource, ...]
 
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        queue, sources = _variables(environ, ("QUEUE_URL", "SOURCES"))
-        return cls(queue, EntrySource.from_text(sources))
-
 
 @dataclass(frozen=True, slots=True)
-class ControlSettings:
+class ControlSettings(_Settings):
     """Settings of the control plane: its deployment."""
 
     stack: str
     rules_table: str
 
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        stack, table = _variables(environ, ("STACK", "RULES_TABLE"))
-        return cls(stack, table)
-
 
 @dataclass(frozen=True, slots=True)
-class DispatchSettings:
+class DispatchSettings(_Settings):
     """Settings of dispatch; `settings` are the target's own, with references to secrets."""
 
     kind: str
@@ -178,65 +184,32 @@ class DispatchSettings:
     dead_queue_url: str
     sync_events: bool
 
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        names = ("KIND", "ID", "SETTINGS", "QUEUE_URL", "DEAD_QUEUE_URL", "SYNC_EVENTS")
-        kind, id_, settings, queue, dead, sync = _variables(environ, names)
-        return cls(kind, id_, json.loads(settings), queue, dead, sync == "on")
-
 
 @dataclass(frozen=True, slots=True)
-class RuntimeSettings:
+class RuntimeSettings(_Settings):
     """Settings of dispatch for run-time targets; `queues` is the base URL of queues.
 
-    `table` holds the targets, `prefix` begins the names of this kind's queues, and `topics` are the
-    defaults of topics.
+    `rules_table` holds the targets, `queue_prefix` begins the names of this kind's queues, and
+    `topics` are the defaults of topics.
     """
 
     kind: str
-    table: str
+    rules_table: str
     queues: str
-    prefix: str
+    queue_prefix: str
     topics: TopicDefaults = field(default_factory=TopicDefaults)
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        names = ("KIND", "RULES_TABLE", "QUEUES", "QUEUE_PREFIX")
-        kind, table, queues, prefix = _variables(environ, names)
-        given = environ.get("BUCKETCAST_TOPICS", "{}")
-        return cls(kind, table, queues, prefix, msgspec.json.decode(given, type=TopicDefaults))
 
 
 @dataclass(frozen=True, slots=True)
-class PullSettings:
-    """Of the function that stores events: `events` is the table of all subscriptions' events."""
+class PullSettings(_Settings):
+    """Settings of the function that stores events; `events_table` is that of all subscriptions."""
 
-    table: str
-    events: str
+    rules_table: str
+    events_table: str
     queue_url: str
     dead_queue_url: str
     topics: TopicDefaults
 
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> Self:
-        names = ("RULES_TABLE", "EVENTS_TABLE", "QUEUE_URL", "DEAD_QUEUE_URL", "TOPICS")
-        table, events, queue, dead, topics = _variables(environ, names)
-        defaults = msgspec.json.decode(topics, type=TopicDefaults)
-        return cls(table, events, queue, dead, defaults)
-
 
 def _digest(arn: str) -> str:
     return blake2b(arn.encode(), digest_size=4).hexdigest()
-
-
-def _variables(environ: Mapping[str, str], names: tuple[str, ...]) -> list[str]:
-    """Return the values of `BUCKETCAST_*` variables in this order.
-
-    Raises:
-        ConfigErrors: with the name of every variable that is not set.
-    """
-    full = [f"BUCKETCAST_{name}" for name in names]
-    if missing := [name for name in full if not environ.get(name)]:
-        errors = [ConfigError(name, "not set", "the stack sets it") for name in missing]
-        raise ConfigErrors(errors)
-    return [environ[name] for name in full]

@@ -11,6 +11,7 @@ from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.dlq import queues
 from bucketcast.aws.dlq.backup import Backup
 from bucketcast.aws.dlq.rate_limit import RateLimit
+from bucketcast.aws.dlq.reader import Reader
 from bucketcast.aws.dlq.redrive import (
     Destination,
     Done,
@@ -19,6 +20,7 @@ from bucketcast.aws.dlq.redrive import (
     sender,
     server_time,
 )
+from bucketcast.cli import params
 from bucketcast.cli.dlq.options import filter_of, filtered
 from bucketcast.cli.dlq.queue import (
     Found,
@@ -79,21 +81,12 @@ def redrive(
     wanted = filter_of(given)
     if dry_run:
         return _dry(out, found, wanted, destination)
-    queue, sqs = found.queue, found.aws.sqs
     with aws_errors(), opened(out, found, "redriving", rate) as (reader, report):
-        mover = Mover(
-            reader,
-            queue.dead,
-            sqs,
-            wanted,
-            ingress=queue.ingress,
-            began=server_time(queue.dead, sqs),
-            progress=lambda _: report(reader.seen),
-            most=limit,
-        )
-        send = (ingress_sender if queue.ingress else sender)(mover, destination, sqs)
+        mover = _mover(found, reader, wanted, report, most=limit)
+        make = ingress_sender if found.queue.ingress else sender
+        send = make(mover, destination, found.aws.sqs)
         ended = _run(partial(mover.run, send, RateLimit(rate)))
-    where = destination.arn or queue.name
+    where = destination.arn or found.queue.name
     return _finished(out, found, mover.done, f"sent to {where}", ended=ended, full=reader.full)
 
 
@@ -104,7 +97,7 @@ def redrive(
     "--file",
     "path",
     required=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=params.FILE,
     help="New file for what is removed (NDJSON).",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -119,23 +112,15 @@ def purge(out: Output, /, target: str, *, path: Path, yes: bool, **given: Any) -
     found = chosen_queue(out, target)
     wanted = filter_of(given)
     if not yes:
-        _confirm(out, found)
+        about = f"{counted(found.depth.all, 'message')} in {found.queue.name}"
+        out.confirm(f"{about}; remove those that match?")
     line = partial(line_of, found)
     with (
         aws_errors(),
         Backup(path, line) as backup,
         opened(out, found, "purging") as (reader, report),
     ):
-        mover = Mover(
-            reader,
-            found.queue.dead,
-            found.aws.sqs,
-            wanted,
-            ingress=found.queue.ingress,
-            began=server_time(found.queue.dead, found.aws.sqs),
-            progress=lambda _: report(reader.seen),
-            unreadable=True,
-        )
+        mover = _mover(found, reader, wanted, report, unreadable=True)
         ended = _run(partial(mover.run, backup.add))
     said = f"removed; they are in {path}"
     return _finished(out, found, mover.done, said, ended=ended, full=reader.full)
@@ -187,15 +172,24 @@ def _dry(out: Output, found: Found, wanted: Filter, destination: Destination) ->
     return 0
 
 
-def _confirm(out: Output, found: Found) -> None:
-    if out.json:
-        raise click.UsageError("--json needs --yes: there is nobody to ask")
-    about = f"{counted(found.depth.all, 'message')} in {found.queue.name}"
-    click.confirm(f"{about}; remove those that match?", abort=True, err=True)
+def _mover(
+    found: Found, reader: Reader, wanted: Filter, report: Callable[[int], None], **how: Any
+) -> Mover:
+    queue, sqs = found.queue, found.aws.sqs
+    return Mover(
+        reader,
+        queue.dead,
+        sqs,
+        wanted,
+        ingress=queue.ingress,
+        began=server_time(queue.dead, sqs),
+        progress=lambda _: report(reader.seen),
+        **how,
+    )
 
 
 def _run(move: Callable[[], Done]) -> bool:
-    """Move letters; whether that came to its end."""
+    """Move letters; return False if interrupted."""
     try:
         move()
     except KeyboardInterrupt:
@@ -204,7 +198,7 @@ def _run(move: Callable[[], Done]) -> bool:
 
 
 def _finished(out: Output, found: Found, done: Done, what: str, *, ended: bool, full: bool) -> int:
-    """Say what became of the letters; the exit code."""
+    """Print what became of the letters and return the exit code."""
     failed = sum(done.failed.values())
     document = {
         "target": found.queue.name,

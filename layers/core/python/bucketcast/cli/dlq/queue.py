@@ -11,8 +11,8 @@ from bucketcast.aws.dlq import queues
 from bucketcast.aws.dlq.queues import DeadQueue
 from bucketcast.aws.dlq.reader import Reader, seconds_for
 from bucketcast.cli.dlq import records
-from bucketcast.cli.dlq.progress import progress
 from bucketcast.cli.output import Output
+from bucketcast.cli.progress import progress
 from bucketcast.cli.topic_lookup import read_topic, without_queue
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, plan
@@ -63,6 +63,13 @@ def reader_of(found: Found, **how: Any) -> Reader:
 
 
 @contextmanager
+def reported(out: Output, found: Found, what: str) -> Iterator[Callable[[int], None]]:
+    """Yield the function that reports how many of a queue's messages are read."""
+    with progress(out, what) as report:
+        yield lambda seen: report(what, seen, max(found.depth.all, seen), "messages")
+
+
+@contextmanager
 def opened(
     out: Output, found: Found, what: str, rate: float | None = None
 ) -> Iterator[tuple[Reader, Callable[[int], None]]]:
@@ -70,7 +77,7 @@ def opened(
     hide = seconds_for(found.depth.all, rate or 250)
     threads = 8 if what in ("exporting", "counting") else 1
     with (
-        progress(out, what, found.depth.all) as report,
+        reported(out, found, what) as report,
         reader_of(found, hide=hide, most=most, threads=threads) as reader,
     ):
         yield reader, report

@@ -10,9 +10,9 @@ import click
 from bucketcast.aws.clients import AwsError, aws_errors
 from bucketcast.aws.dlq import queues
 from bucketcast.aws.dlq.backup import Backup
+from bucketcast.cli import params
 from bucketcast.cli.dlq import records
 from bucketcast.cli.dlq.options import filter_of, filtered
-from bucketcast.cli.dlq.progress import progress
 from bucketcast.cli.dlq.queue import (
     Found,
     chosen_queue,
@@ -22,10 +22,12 @@ from bucketcast.cli.dlq.queue import (
     now_ms,
     opened,
     reader_of,
+    reported,
     target_name,
 )
 from bucketcast.cli.explain import unconnected
 from bucketcast.cli.output import Output, counted, shared
+from bucketcast.cli.times import age, clock
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import count
 from bucketcast.dlq.repack import plan
@@ -78,8 +80,8 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
         (
             each.target,
             f"{each.events:,}",
-            records.age(each.oldest, now),
-            records.age(each.newest, now),
+            age(each.oldest, now),
+            age(each.newest, now),
             each.error or "-",
             each.rule or "-",
             each.reason,
@@ -129,7 +131,7 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
 @click.option(
     "--file",
     "path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=params.FILE,
     help="New file. [default: standard output]",
 )
 @shared
@@ -162,12 +164,9 @@ def export(out: Output, /, target: str, *, path: Path | None, **given: Any) -> N
 
 
 def _counted(out: Output, found: Found, wanted: Filter, summary: Summary) -> list[str]:
-    """Count a queue's letters; the notes about it."""
+    """Count a queue's letters and return the notes about it."""
     queue = found.queue
-    with (
-        progress(out, f"reading {queue.name}", found.depth.all) as report,
-        reader_of(found) as reader,
-    ):
+    with reported(out, found, f"reading {queue.name}") as report, reader_of(found) as reader:
         for letters in reader.batches():
             for letter in letters:
                 if wanted.of_events:
@@ -191,7 +190,7 @@ def group_document(each: Group) -> dict[str, Any]:
         "moved_by": each.moved_by,
         "events": each.events,
         "messages": each.messages,
-        "oldest": records.clock(each.oldest),
-        "newest": records.clock(each.newest),
+        "oldest": clock(each.oldest),
+        "newest": clock(each.newest),
         "example": each.id,
     }

@@ -1,36 +1,17 @@
 """Dead letters as documents and lines: for `--json`, for files and for people."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from bucketcast.cli.times import clock
 from bucketcast.delivery.envelope import Delivery
 from bucketcast.dlq.letter import Content, Letter
 from bucketcast.dlq.repack import Plan
 from bucketcast.event import Event
 from bucketcast.targets.base import Target
-
-_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
-
-
-def clock(ms: int) -> str:
-    """Return Unix ms as UTC, "" for 0."""
-    if not ms:
-        return ""
-    text = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
-    return text.removesuffix("+00:00") + "Z"
-
-
-def age(ms: int, now: int) -> str:
-    """Return how long ago, such as 40s, 12m, 5h or 3d."""
-    seconds = max(0, (now - ms) // 1_000)
-    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
-        if seconds >= unit:
-            return f"{seconds // unit}{name}"
-    return f"{seconds}s"
 
 
 def document(plan: Plan, target: str) -> dict[str, Any]:
