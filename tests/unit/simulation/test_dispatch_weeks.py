@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.simulation.delivering import REFUSED, Delivering, Phase
@@ -141,6 +141,14 @@ PHASES = st.lists(
     fifo=st.booleans(),
     batch_size=st.sampled_from([1, 3, 1_000]),
     seed=st.integers(0, 9),
+)
+@example(  # the first event is given up in a call that the second one crashes
+    phases=[Phase(12.0, "down", 0.5), Phase(5.0, "crash", 0.5)],
+    puts=[(0, 1), (1, 1)],
+    redrives=[],
+    fifo=True,
+    batch_size=1,
+    seed=0,
 )
 def test_every_event_ends_delivered_or_dead_with_a_reason(
     *,

@@ -27,10 +27,14 @@ class Expiry:
         self.last: DeliveryError | None = None
 
     def due(self, messages: Sequence[SealedMessage], batch: Batch) -> Iterator[SealedMessage]:
-        """Return the messages that are to be tried."""
+        """Return the messages that are to be tried.
+
+        In order, none is tried in a call that gave one up: if it crashed the function, the one
+        given up would not be deleted, and SQS would count another of its last receives.
+        """
         going = []
         old = []
-        blocked = False
+        blocked = given_up = False
         for one in messages:
             term = one.term
             if one.newer or blocked:
@@ -40,6 +44,9 @@ class Expiry:
                 late = batch.remaining() < SPARE
                 if late or not self._give_up(one.message, one.envelope, term, batch):
                     batch.stays(one.message)
+                given_up = self._in_order
+            elif given_up:
+                batch.stays(one.message, term.spacing)
             elif term.needs_renewal and not self._in_order:
                 old.append(one)
             else:
