@@ -25,7 +25,7 @@ from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.outbox import OutboxError
 from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
-from tests.unit.fake_aws import TABLE, make_rules_table
+from tests.unit.aws import TABLE, make_rules_table
 
 BUCKET, MIRROR = "uploads", "arn:minio:sqs::mirror:postgresql"
 MODIFIED = datetime(2026, 3, 14, 9, 26, 53, 589_999, UTC)

@@ -19,7 +19,7 @@ from glue_jobs.run import Run
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
-from tests.unit.fake_aws import TABLE, make_rules_table
+from tests.unit.aws import TABLE, make_rules_table
 from tests.unit.made import received
 
 BUCKET: Final = "uploads"

@@ -1,71 +1,82 @@
 """An AWS that answers inside the process, and properties that do not watch the clock."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+from unittest.mock import DEFAULT, Mock
 
-import boto3
 import pytest
 from hypothesis import settings
 from moto import mock_aws
+from moto.s3.notifications import S3NotificationEvent
+from moto.sqs.models import Queue
 
-from tests.unit.fake_aws import make_rules_table
+from tests.unit.aws import REGION, MotoAws, client, make_rules_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
+Deploy = Callable[..., MotoAws]
+Watch = Callable[..., Mock]
+
 settings.register_profile("unit", deadline=None, max_examples=50)
 settings.load_profile("unit")
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def mocked_aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No call leaves the process, and no credentials of the machine are used."""
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "BUCKETCAST_STACK"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
-        monkeypatch.setenv(name, "eu-central-1")
+        monkeypatch.setenv(name, REGION)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
+    # moto does not know S3's latest events yet, and would call functions, which it does in Docker.
+    monkeypatch.setattr(S3NotificationEvent, "is_event_valid", lambda _: True)
+    no_mappings = property(lambda _: {}, lambda *_: None)
+    monkeypatch.setattr(Queue, "lambda_event_source_mappings", no_mappings, raising=False)
     with mock_aws():
         yield
 
 
-@pytest.fixture(scope="session")
-def clients() -> boto3.Session:
-    """Clients take long to make and keep nothing from one test to the next."""
-    return boto3.Session("testing", "testing", region_name="eu-central-1")
-
-
-@pytest.fixture(scope="session")
-def sqs_client(clients: boto3.Session) -> "SQSClient":
-    return clients.client("sqs")
-
-
-@pytest.fixture(scope="session")
-def dynamodb_client(clients: boto3.Session) -> "DynamoDBClient":
-    return clients.client("dynamodb")
-
-
-@pytest.fixture(scope="session")
-def s3_client() -> "S3Client":
-    return boto3.Session("testing", "testing", region_name="us-east-1").client("s3")
+@pytest.fixture
+def deploy(mocked_aws: None, monkeypatch: pytest.MonkeyPatch) -> Deploy:  # noqa: ARG001
+    """Deploy a stack with these targets, each a kind, a type and an id."""
+    return partial(MotoAws, monkeypatch)
 
 
 @pytest.fixture
-def s3(aws: None, s3_client: "S3Client") -> "S3Client":  # noqa: ARG001 - it answers
-    return s3_client
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Watch an operation of a client, which first raises these errors."""
+
+    def watch(client: Any, operation: str, *errors: Exception) -> Mock:
+        watched = Mock(wraps=getattr(client, operation), side_effect=chain(errors, repeat(DEFAULT)))
+        monkeypatch.setattr(client, operation, watched)
+        return watched
+
+    return watch
 
 
 @pytest.fixture
-def sqs(aws: None, sqs_client: "SQSClient") -> "SQSClient":  # noqa: ARG001 - it answers
-    return sqs_client
+def s3(mocked_aws: None) -> "S3Client":  # noqa: ARG001 - it answers
+    made: S3Client = client("s3")
+    return made
 
 
 @pytest.fixture
-def dynamodb(aws: None, dynamodb_client: "DynamoDBClient") -> "DynamoDBClient":  # noqa: ARG001
-    return dynamodb_client
+def sqs(mocked_aws: None) -> "SQSClient":  # noqa: ARG001 - it answers
+    made: SQSClient = client("sqs")
+    return made
+
+
+@pytest.fixture
+def dynamodb(mocked_aws: None) -> "DynamoDBClient":  # noqa: ARG001 - it answers
+    made: DynamoDBClient = client("dynamodb")
+    return made
 
 
 @pytest.fixture

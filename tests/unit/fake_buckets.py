@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tests.unit.fake_aws import refusal
+from tests.unit.aws import refusal
 
 
 class NoRuleError(Exception):

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import boto3
-from moto.sqs.models import sqs_backends
 
 from bucketcast.aws.runtime.alarms import Alarms
 from bucketcast.aws.runtime.queue_cache import QueueCache
@@ -16,9 +15,8 @@ from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.runtime.targets import RuntimeTargets
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.runtime.model import Runtime
+from tests.unit.aws import ACCOUNT, REGION
 
-ACCOUNT = "123456789012"
-REGION = "eu-central-1"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:pages"
 RUNTIME = Runtime(
     functions={
@@ -101,9 +99,8 @@ class Account:
             self._watch.dies_at = -1
 
     def fill(self, *queues: str) -> None:
-        """Put a message into each queue, for which moto would call a function even then."""
+        """Put a message into each queue."""
         for queue in queues:
-            sqs_backends[ACCOUNT][REGION].queues[queue].lambda_event_source_mappings.clear()
             self.sqs.send_message(QueueUrl=RUNTIME.url(queue), MessageBody="x")
 
     def queues(self) -> set[str]:

@@ -15,7 +15,7 @@ SEEN = Outage(1_000, 3_000, error="NotConnected", reason="no answer")
 
 
 @pytest.fixture
-def breakers(aws: None, rules_table: str) -> Breakers:  # noqa: ARG001
+def breakers(rules_table: str) -> Breakers:
     return Breakers(rules_table, lambda: boto3.client("dynamodb"))
 
 
@@ -85,7 +85,7 @@ def test_the_item_of_a_target_that_is_tried_no_more_expires(
 
 
 def test_without_the_table_a_function_knows_what_it_saw_itself(
-    aws: None,  # noqa: ARG001
+    mocked_aws: None,  # noqa: ARG001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[str] = []

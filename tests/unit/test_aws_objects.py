@@ -17,7 +17,7 @@ from bucketcast.aws.object_facts import ObjectReader
 from bucketcast.event import Event
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
-from tests.unit.fake_aws import refusal
+from tests.unit.aws import refusal
 from tests.unit.made import event
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from bucketcast.rules import Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.settings.environment import ObjectFacts
 from tests.contract.oracle import visible
-from tests.unit.fake_aws import refusal
+from tests.unit.aws import refusal
 from tests.unit.made import TIME, event, message, record
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from bucketcast.aws.rule_items import TooManyRulesError
 from bucketcast.aws.rules import RuleCache, RuleExistsError, Rules, UnreadableRulesError
 from bucketcast.delivery.envelope import zstd
 from bucketcast.rules import Rule
-from tests.unit.fake_aws import refusal
+from tests.unit.aws import refusal
 from tests.unit.made import matched
 
 if TYPE_CHECKING:

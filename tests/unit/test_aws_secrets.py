@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def secrets(aws: None) -> "SecretsManagerClient":  # noqa: ARG001 - it answers
+def secrets(mocked_aws: None) -> "SecretsManagerClient":  # noqa: ARG001 - it answers
     parameters.clear_caches()  # type: ignore[no-untyped-call]
     return boto3.client("secretsmanager")
 

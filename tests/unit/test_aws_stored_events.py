@@ -49,7 +49,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def events(aws: None, rules_table: str, clock: Clock) -> StoredEvents:  # noqa: ARG001
+def events(rules_table: str, clock: Clock) -> StoredEvents:
     dynamodb = Account(rules_table).dynamodb
     return StoredEvents(make_events_table(dynamodb), dynamodb, 7, clock)
 

@@ -19,7 +19,7 @@ LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}
 
 
 @pytest.fixture
-def account(aws: None, rules_table: str) -> Account:  # noqa: ARG001 - it answers
+def account(rules_table: str) -> Account:
     return Account(rules_table)
 
 

@@ -8,15 +8,15 @@ from botocore.exceptions import ClientError
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.users import NoSuchUserError, UserExistsError, Users, new_keys
 from bucketcast.users import User
-from tests.unit.fake_aws import _client
+from tests.unit.aws import client
 
 ANNA = User("anna", "shop", "ANNAKEY", admin=True)
 SECRET = "anna-s3cret"
 
 
 @pytest.fixture
-def secretsmanager(aws: None) -> Any:  # noqa: ARG001 - it answers
-    return _client("secretsmanager")
+def secretsmanager(mocked_aws: None) -> Any:  # noqa: ARG001 - it answers
+    return client("secretsmanager")
 
 
 @pytest.fixture

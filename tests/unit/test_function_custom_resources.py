@@ -20,12 +20,12 @@ from bucketcast.rules.trail_selectors import NotSelectableError
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
 from functions.custom_resources.deadline import RESERVE, Deadline, OutOfTimeError
+from tests.unit.aws import ACCOUNT, INGRESS_ARN
 from tests.unit.fake_buckets import Trails
 from tests.unit.made import lambda_context
 
 apply: Any = custom_bucket.apply  # the tests hand in fakes
 follow_trail: Any = custom_bucket.follow  # the tests hand in fakes
-QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-ingress"
 OTHERS = {
     "TopicConfigurations": [
         {"Id": "theirs", "TopicArn": "arn:aws:sns:::t", "Events": ["s3:ObjectRestore:*"]}
@@ -63,10 +63,10 @@ def function() -> Any:
 
 def properties(via: str = "sqs") -> dict[str, str]:
     return {
-        "Account": "111122223333",
+        "Account": ACCOUNT,
         "Bucket": "uploads",
         "Id": "Bucketcast-ingress",
-        "QueueArn": QUEUE,
+        "QueueArn": INGRESS_ARN,
         "Via": via,
     }
 
@@ -89,8 +89,8 @@ def test_create_adds_our_entry_and_delete_takes_it_out() -> None:
     other = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
     bucket = Bucket(other)
     apply(asked("Create", properties()), bucket, sleep=no_sleep)
-    assert bucket.document["QueueConfigurations"][0]["QueueArn"] == QUEUE
-    assert bucket.writes[0]["ExpectedBucketOwner"] == "111122223333"
+    assert bucket.document["QueueConfigurations"][0]["QueueArn"] == INGRESS_ARN
+    assert bucket.writes[0]["ExpectedBucketOwner"] == ACCOUNT
     apply(asked("Delete", properties()), bucket, sleep=no_sleep)
     assert bucket.document == other
     # A destination of somebody else that is gone must not keep our entry in.
@@ -216,7 +216,7 @@ def test_a_bucket_that_was_taken_over_by_another_way_is_attached_again_in_a_roll
     state = "UPDATE_ROLLBACK_IN_PROGRESS"
     bucket, switch, pauses = taken_over(dynamodb, rules_table, ("sqs", "eventbridge"), state)
     (entry,) = bucket.document["QueueConfigurations"]
-    assert (entry["Id"], entry["QueueArn"]) == ("Bucketcast-ingress", QUEUE)
+    assert (entry["Id"], entry["QueueArn"]) == ("Bucketcast-ingress", INGRESS_ARN)
     assert switch == Cutover("sqs", 6_200.0, "attach")
     assert pauses == [600.0, 600.0]
 

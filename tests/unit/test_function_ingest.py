@@ -22,7 +22,7 @@ from bucketcast.listeners import ListenFilter
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
-from tests.unit.fake_aws import refusal
+from tests.unit.aws import refusal
 from tests.unit.made import message, received, record, recorded
 
 if TYPE_CHECKING:

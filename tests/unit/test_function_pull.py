@@ -22,8 +22,9 @@ from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn, pull_arn
+from tests.unit.aws import REGION
 from tests.unit.made import event, message, received, record, recorded
-from tests.unit.runtime_targets import REGION, RUNTIME, Account
+from tests.unit.runtime_targets import RUNTIME, Account
 from tests.unit.test_aws_stored_events import make_events_table
 from tests.unit.test_function_dispatch import SECONDS, Context, invocation
 
@@ -70,7 +71,7 @@ class Stack:
 
 
 @pytest.fixture
-def stack(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:  # noqa: ARG001
+def stack(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
     account = Account(rules_table)
     make_events_table(account.dynamodb)
     for name in (QUEUE, f"{QUEUE}-dead"):

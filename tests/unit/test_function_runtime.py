@@ -59,7 +59,7 @@ def webhooks_environ(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 @pytest.fixture
-def runtime(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:  # noqa: ARG001
+def runtime(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:
     environ = webhooks_environ(rules_table, monkeypatch)
     module = import_module("functions.dispatch.runtime")
     return Runtime(Account(rules_table), module.build(environ, lambda _: Fake))

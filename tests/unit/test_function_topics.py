@@ -20,8 +20,9 @@ from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.measured import Queued, measure
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
+from tests.unit.aws import REGION
 from tests.unit.made import event, received
-from tests.unit.runtime_targets import REGION, RUNTIME, Account
+from tests.unit.runtime_targets import RUNTIME, Account
 from tests.unit.test_function_dispatch import SECONDS, Context, Fake, invocation
 from tests.unit.test_function_runtime import webhooks_environ
 
@@ -76,7 +77,7 @@ class Stack:
 
 
 @pytest.fixture
-def stack(aws: None, rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:  # noqa: ARG001
+def stack(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
     environ = webhooks_environ(rules_table, monkeypatch)
     account = Account(rules_table)
     account.sqs.create_queue(QueueName=SHARED)

@@ -29,7 +29,7 @@ ALARMS = ("dead", "in-flight", "unread", "waiting")
 
 
 @pytest.fixture
-def account(aws: None, rules_table: str) -> Account:  # noqa: ARG001 - it answers
+def account(rules_table: str) -> Account:
     return Account(rules_table)
 
 

@@ -1,14 +1,14 @@
 """The command line, run in this process against a made-up deployment."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from moto import mock_aws
 
 from bucketcast import cli
 from tests.ran import Ran
-from tests.unit.fake_aws import FakeAws
+from tests.unit.aws import ENTRY, MotoAws, make_bucket
+from tests.unit.conftest import Deploy
 
 Run = Callable[..., Ran]
 
@@ -19,20 +19,16 @@ def cells(table: str) -> list[list[str]]:
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAws]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    monkeypatch.delenv("BUCKETCAST_STACK", raising=False)
-    with mock_aws():
-        yield FakeAws(("webhook", "webhook", "primary"), ("postgres", "postgresql", "main"))
+def aws(deploy: Deploy) -> MotoAws:
+    """A deployed stack with two targets, and the bucket uploads attached."""
+    make_bucket("uploads", QueueConfigurations=[ENTRY])
+    return deploy(("webhook", "webhook", "primary"), ("postgres", "postgresql", "main"))
 
 
 @pytest.fixture
-def run(aws: FakeAws, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(aws: MotoAws, capsys: pytest.CaptureFixture[str]) -> Run:
     def run(*words: str) -> Ran:
-        code = cli.main(words, aws=aws)
+        code = cli.main(words, aws=lambda **_: aws)
         captured = capsys.readouterr()
         return Ran(code, captured.out, captured.err)
 

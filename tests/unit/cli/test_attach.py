@@ -1,26 +1,35 @@
 """`bucketcast attach`, `detach` and `status` on buckets that belong to somebody."""
 
-import copy
 import json
 import time
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
-from botocore.exceptions import ReadTimeoutError
 
-from bucketcast.attach.notifications import EVENTS
 from bucketcast.aws.attach.cutover import Cutovers
 from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from tests.unit.aws import (
+    ENTRY,
+    INGRESS_ARN,
+    TABLE,
+    MotoAws,
+    event_patterns,
+    make_bucket,
+    notification,
+    notify,
+    refusal,
+)
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import TABLE, FakeAws, refusal
-from tests.unit.fake_buckets import Buckets, EventRules
+from tests.unit.conftest import Watch
 
-QUEUE = "arn:aws:sqs:us-east-1:123456789012:Bucketcast-ingress"
+AUDIT = "arn:aws:sns:us-east-1:123456789012:audit"
+THUMBNAILER = "arn:aws:lambda:us-east-1:123456789012:function:thumbs"
 RULE = "Bucketcast-attached-uploads"
 THEIRS = {
     "TopicConfigurations": [
-        {"Id": "audit", "TopicArn": "arn:aws:sns:::audit", "Events": ["s3:Older:*", "s3:Other"]}
+        {"Id": "audit", "TopicArn": AUDIT, "Events": ["s3:Older:*", "s3:Other"]}
     ],
     "EventBridgeConfiguration": {},
 }
@@ -28,9 +37,9 @@ THUMBS = {
     "LambdaFunctionConfigurations": [
         {
             "Id": "thumbs",
-            "LambdaFunctionArn": "arn:aws:lambda:::thumbs",
+            "LambdaFunctionArn": THUMBNAILER,
             "Events": ["s3:ObjectCreated:*"],
-            "Filter": {"Key": {"FilterRules": [{"Name": "Prefix", "Value": "in/"}]}},
+            "Filter": {"Key": {"FilterRules": [{"Name": "prefix", "Value": "in/"}]}},
         }
     ]
 }
@@ -41,7 +50,7 @@ def statement(service: str, source: str) -> dict[str, Any]:
         "Effect": "Allow",
         "Principal": {"Service": service},
         "Action": "sqs:SendMessage",
-        "Resource": QUEUE,
+        "Resource": INGRESS_ARN,
         "Condition": {"ArnLike": {"aws:SourceArn": source}},
     }
 
@@ -55,34 +64,41 @@ POLICY = [
 ]
 
 
-@pytest.fixture
-def buckets(aws: FakeAws) -> Buckets:
+@pytest.fixture(autouse=True)
+def buckets(aws: MotoAws) -> None:
+    """Three buckets that nobody attached yet, two of which have entries of others."""
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     admit(aws, POLICY)
-    buckets = aws.s3 = Buckets(uploads={}, archive=THEIRS, photos=THUMBS)
-    aws.events = EventRules()
-    return buckets
+    notify("uploads")
+    make_bucket("archive", **THEIRS)
+    make_bucket("photos", **THUMBS)
 
 
-def admit(aws: FakeAws, statements: list[dict[str, Any]]) -> None:
+@pytest.fixture
+def put(aws: MotoAws, watch: Watch) -> Mock:
+    """Every write of a bucket's notifications."""
+    return watch(aws.s3, "put_bucket_notification_configuration")
+
+
+def admit(aws: MotoAws, statements: list[dict[str, Any]]) -> None:
     policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
     url = aws.queue("Bucketcast-ingress")
     aws.sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
 
 
-def ours(buckets: Buckets, bucket: str) -> list[str]:
-    entries = buckets.documents[bucket].get("QueueConfigurations", [])
+def ours(bucket: str) -> list[str]:
+    entries = notification(bucket).get("QueueConfigurations", [])
     return [each["QueueArn"] for each in entries if each["Id"] == "Bucketcast-ingress"]
 
 
-def sure(aws: FakeAws, bucket: str = "archive") -> str:
-    """From when S3 surely heeds it, as the command says it."""
+def sure(aws: MotoAws, bucket: str = "archive") -> str:
+    """Return from when S3 surely heeds it, as the command says it."""
     switch = Cutovers(TABLE, aws.dynamodb).of(bucket)
     assert switch is not None
     return switch.when
 
 
-def later(aws: FakeAws, bucket: str = "uploads") -> None:
+def later(aws: MotoAws, bucket: str = "uploads") -> None:
     """Let the time pass after which S3 heeds it."""
     switches = Cutovers(TABLE, aws.dynamodb)
     switch = switches.of(bucket)
@@ -92,73 +108,74 @@ def later(aws: FakeAws, bucket: str = "uploads") -> None:
 
 
 def others(document: dict[str, Any]) -> dict[str, Any]:
-    return {key: held for key, held in document.items() if key != "QueueConfigurations"}
+    return {key: value for key, value in document.items() if key != "QueueConfigurations"}
 
 
-def test_attach_adds_one_entry_and_says_what_stays(
-    run: Run, buckets: Buckets, aws: FakeAws
-) -> None:
+def test_attach_adds_one_entry_and_says_what_stays(run: Run, put: Mock, aws: MotoAws) -> None:
     ran = run("attach", "archive")
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "Successfully attached archive via sqs",
         "  added the notification entry 'Bucketcast-ingress'",
         f"  takes effect in S3 by {sure(aws)}",
-        "  unchanged: 'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other",
+        f"  unchanged: 'audit' to {AUDIT}: s3:Older:*, s3:Other",
     ]
-    assert ours(buckets, "archive") == [QUEUE]
-    assert others(buckets.documents["archive"]) == THEIRS
-    assert buckets.writes[0]["ExpectedBucketOwner"] == "123456789012"
-    assert buckets.writes[0]["SkipDestinationValidation"] is False
+    assert ours("archive") == [INGRESS_ARN]
+    assert others(notification("archive")) == THEIRS
+    assert put.call_args.kwargs["ExpectedBucketOwner"] == "123456789012"
+    assert put.call_args.kwargs["SkipDestinationValidation"] is False
 
 
-def test_attach_again_changes_nothing(run: Run, buckets: Buckets) -> None:
+def test_attach_again_changes_nothing(run: Run, put: Mock) -> None:
     run("attach", "uploads")
     document = run("attach", "uploads", "--json").document
     assert (document["changed"], document["via"]) == ([], "sqs")
-    assert len(buckets.writes) == 1
+    assert put.call_count == 1
     assert "already attached" in run("attach", "uploads").out
 
 
-def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, buckets: Buckets) -> None:
+def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, put: Mock) -> None:
     run("attach", "archive")
     document = run("detach", "archive", "--json").document
     assert document["changed"] == ["removed the notification entry 'Bucketcast-ingress'"]
-    assert buckets.documents["archive"] == THEIRS
+    assert notification("archive") == THEIRS
     # A destination of theirs that is gone must not keep our entry in.
-    assert buckets.writes[1]["SkipDestinationValidation"] is True
+    assert put.call_args.kwargs["SkipDestinationValidation"] is True
 
 
-def test_an_overlap_is_refused_by_name_and_nothing_is_written(run: Run, buckets: Buckets) -> None:
+def test_an_overlap_is_refused_by_name_and_nothing_is_written(run: Run, put: Mock) -> None:
     ran = run("attach", "photos", "--json")
     assert ran.code == 1
     for part in ("'thumbs'", "prefix 'in/'", "s3:ObjectCreated:*", "--via eventbridge"):
         assert part in ran.document["error"]
-    assert buckets.writes == []
+    assert not put.called
 
 
-def test_eventbridge_overlaps_with_nothing(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
     document = run("attach", "photos", "--via", "eventbridge", "--json").document
     name = "Bucketcast-attached-photos"
     assert document["changed"] == [
         f"added the EventBridge rule {name}",
         "made S3 send all events of the bucket to EventBridge",
     ]
-    assert buckets.documents["photos"] == {**THUMBS, "EventBridgeConfiguration": {}}
-    assert aws.events.patterns[name] == {
+    assert notification("photos") == {**THUMBS, "EventBridgeConfiguration": {}}
+    assert event_patterns()[name] == {
         "source": ["aws.s3"],
         "detail": {"bucket": {"name": ["photos"]}},
     }
-    (target,) = aws.events.targets[name]
-    assert (target["Arn"], target["DeadLetterConfig"]) == (QUEUE, {"Arn": f"{QUEUE}-dead"})
+    (target,) = aws.events.list_targets_by_rule(Rule=name)["Targets"]
+    assert (target["Arn"], target["DeadLetterConfig"]) == (
+        INGRESS_ARN,
+        {"Arn": f"{INGRESS_ARN}-dead"},
+    )
     assert run("detach", "photos").code == 0
-    assert aws.events.patterns == {}
-    assert buckets.documents["photos"] == {**THUMBS, "EventBridgeConfiguration": {}}
+    assert event_patterns() == {}
+    assert notification("photos") == {**THUMBS, "EventBridgeConfiguration": {}}
 
 
 @pytest.mark.parametrize(("first", "then"), [("sqs", "eventbridge"), ("eventbridge", "sqs")])
 def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
-    run: Run, buckets: Buckets, aws: FakeAws, first: str, then: str
+    run: Run, aws: MotoAws, first: str, then: str
 ) -> None:
     run("attach", "uploads", "--via", first)
     ran = run("attach", "uploads", "--via", then)
@@ -166,8 +183,8 @@ def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
         assert ran.code == 0
         again = f"attach it again after {sure(aws, 'uploads')}"
         assert f"the old and the new entry are both active: {again}" in ran.out
-        assert ours(buckets, "uploads") == [QUEUE]
-        assert RULE in aws.events.patterns
+        assert ours("uploads") == [INGRESS_ARN]
+        assert RULE in event_patterns()
         (seen,) = run("status", "uploads", "--json").document["buckets"]
         assert (seen["via"], seen["both"]) == (then, True)
         assert f"still by the old entry: {again}" in run("status").out
@@ -175,145 +192,128 @@ def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
     later(aws)
     document = run("attach", "uploads", "--via", then, "--json").document
     assert document["both"] is False
-    assert bool(ours(buckets, "uploads")) == (then == "sqs")
-    assert (RULE in aws.events.patterns) == (then == "eventbridge")
+    assert bool(ours("uploads")) == (then == "sqs")
+    assert (RULE in event_patterns()) == (then == "eventbridge")
     (seen,) = run("status", "uploads", "--json").document["buckets"]
     assert (seen["via"], seen["both"]) == (then, False)
 
 
-def test_there_and_back_again_at_once_takes_no_way_away(
-    run: Run, buckets: Buckets, aws: FakeAws
-) -> None:
+def test_there_and_back_again_at_once_takes_no_way_away(run: Run, aws: MotoAws) -> None:
     run("attach", "uploads")
     later(aws)
     run("attach", "uploads", "--via", "eventbridge")
     # The entry never went, but S3 may have been told of the change already.
     ran = run("attach", "uploads")
     assert "the old and the new entry are both active" in ran.out
-    assert (ours(buckets, "uploads"), list(aws.events.patterns)) == ([QUEUE], [RULE])
+    assert (ours("uploads"), list(event_patterns())) == ([INGRESS_ARN], [RULE])
 
 
-def test_where_s3_heeds_at_once_nothing_is_kept(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+def test_where_s3_heeds_at_once_nothing_is_kept(run: Run, aws: MotoAws) -> None:
     aws.outputs["TakesEffect"] = "0"
     run("attach", "uploads")
     document = run("attach", "uploads", "--via", "eventbridge", "--json").document
     assert document["both"] is False
-    assert ours(buckets, "uploads") == []
+    assert ours("uploads") == []
 
 
-def test_who_detaches_in_between_is_rid_of_both(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+def test_who_detaches_in_between_is_rid_of_both(run: Run, aws: MotoAws) -> None:
     run("attach", "uploads")
     run("attach", "uploads", "--via", "eventbridge")
     assert run("detach", "uploads").code == 0
-    assert (ours(buckets, "uploads"), aws.events.patterns) == ([], {})
+    assert (ours("uploads"), event_patterns()) == ([], {})
     assert Cutovers(TABLE, aws.dynamodb).of("uploads") is None
 
 
-def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, buckets: Buckets, aws: FakeAws) -> None:
-    buckets.errors = [refusal("InvalidArgument: Unable to validate", "Put")] * 2
+def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, put: Mock) -> None:
+    put.side_effect = refusal("InvalidArgument: Unable to validate", "Put")
     ran = run("attach", "archive")
     assert ran.code == 1
     assert "must be in us-east-1; archive is as it was" in ran.err
     assert run("attach", "uploads", "--via", "eventbridge").code == 1
-    assert buckets.documents["archive"] == THEIRS
-    assert (aws.events.patterns, aws.events.targets) == ({}, {})
+    assert notification("archive") == THEIRS
+    assert event_patterns() == {}
 
 
-def test_an_answer_that_got_lost_is_undone(run: Run, buckets: Buckets) -> None:
-    put = buckets.put_bucket_notification_configuration
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        ({"EventBridgeConfiguration": {}, "QueueConfigurations": [ENTRY]}, "put back as they were"),
+        (THEIRS | THUMBS, "at the same time; try again"),
+    ],
+)
+def test_other_entries_than_those_that_were_written_are_an_error(
+    run: Run, put: Mock, stored: dict[str, Any], said: str
+) -> None:
+    """How the entries of others are kept then is tested with the writer."""
 
-    def silent(**call: Any) -> None:
-        put(**call)
-        if len(buckets.writes) == 1:
-            raise ReadTimeoutError(endpoint_url="x")
+    def store(**_: Any) -> dict[str, Any]:
+        put.side_effect = None
+        notify("archive", **stored)
+        return {}
 
-    buckets.put_bucket_notification_configuration = silent  # type: ignore[method-assign]
-    assert run("attach", "archive").code == 1
-    assert buckets.documents["archive"] == THEIRS
-
-
-def test_an_entry_that_s3_did_not_keep_is_put_back(run: Run, buckets: Buckets) -> None:
-    buckets.after_put = [lambda document: document.pop("TopicConfigurations")]
+    put.side_effect = store
     ran = run("attach", "archive")
     assert ran.code == 1
-    assert "put back as they were" in ran.err
-    assert buckets.documents["archive"] == THEIRS
-
-
-def test_what_somebody_else_wrote_meanwhile_is_not_undone(run: Run, buckets: Buckets) -> None:
-    def overwrite(document: dict[str, Any]) -> None:
-        document.clear()
-        document.update(copy.deepcopy(THEIRS) | THUMBS)
-
-    buckets.after_put = [overwrite]
-    ran = run("attach", "archive")
-    assert ran.code == 1
-    assert "at the same time; try again" in ran.err
-    assert buckets.documents["archive"] == THEIRS | THUMBS
+    assert said in ran.err
 
 
 @pytest.mark.parametrize(("via", "service"), [("sqs", "s3"), ("eventbridge", "events")])
 def test_a_queue_that_would_not_take_the_events_is_said(
-    run: Run, buckets: Buckets, aws: FakeAws, via: str, service: str
+    run: Run, put: Mock, aws: MotoAws, via: str, service: str
 ) -> None:
     admit(aws, [one for one in POLICY if service not in one["Principal"]["Service"]])
     ran = run("attach", "uploads", "--via", via)
     assert ran.code == 1
     assert f"does not let {service}.amazonaws.com write" in ran.err
-    assert buckets.writes == []
+    assert not put.called
 
 
 @pytest.mark.parametrize("words", [("attach", "uploads"), ("detach", "uploads")])
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
-    run: Run, buckets: Buckets, aws: FakeAws, words: tuple[str, str]
+    run: Run, put: Mock, aws: MotoAws, words: tuple[str, str]
 ) -> None:
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
     ran = run(*words)
     assert ran.code == 1
     assert "[bucket.uploads] in bucketcast.toml" in ran.err
-    assert buckets.writes == []
+    assert not put.called
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_the_rule_that_a_deploy_left_can_be_taken_away(
-    run: Run, buckets: Buckets, aws: FakeAws, via: str
-) -> None:
+def test_the_rule_that_a_deploy_left_can_be_taken_away(run: Run, aws: MotoAws, via: str) -> None:
     """Else each event of a bucket that the deploy took over would come twice for ever."""
     run("attach", "uploads", "--via", "eventbridge")
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": via})
     if via == "sqs":
-        buckets.documents["uploads"]["QueueConfigurations"] = [
-            {"Id": "Bucketcast-ingress", "QueueArn": QUEUE, "Events": list(EVENTS)}
-        ]
-    before = copy.deepcopy(buckets.documents)
+        notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY])
+    before = notification("uploads")
     assert "also by `attach`: remove that with `bucketcast detach uploads`" in run("status").out
     early = run("detach", "uploads")
-    assert (early.code, list(aws.events.patterns)) == (1, [RULE])
+    assert (early.code, list(event_patterns())) == (1, [RULE])
     assert f"surely heeds that from {sure(aws, 'uploads')}" in early.err
     later(aws)
     document = run("detach", "uploads", "--json").document
     assert document["changed"] == [f"removed the EventBridge rule {RULE}"]
-    assert (aws.events.patterns, buckets.documents) == ({}, before)
+    assert (event_patterns(), notification("uploads")) == ({}, before)
     (seen,) = run("status", "uploads", "--json").document["buckets"]
     assert (seen["via"], seen["by_deploy"], seen["both"]) == (via, True, False)
     assert run("detach", "uploads").code == 1
 
 
-def test_detaching_what_is_not_attached_fails(run: Run, buckets: Buckets) -> None:
+def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:
     ran = run("detach", "archive", "--json")
     assert ran.code == 1
     assert "archive is not attached" in ran.document["error"]
-    assert buckets.writes == []
+    assert not put.called
 
 
-def test_a_bucket_that_is_not_there_is_said(run: Run, buckets: Buckets) -> None:
-    assert buckets.documents
+def test_a_bucket_that_is_not_there_is_said(run: Run) -> None:
     ran = run("attach", "nowhere")
     assert ran.code == 1
     assert "NoSuchBucket" in ran.err
 
 
-def test_detach_says_what_rules_stay(run: Run, buckets: Buckets, aws: FakeAws) -> None:
+def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
     Rules("rules", aws.dynamodb).add(
         Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:Scanner:*",))
     )
@@ -321,28 +321,26 @@ def test_detach_says_what_rules_stay(run: Run, buckets: Buckets, aws: FakeAws) -
     assert "1 rules of uploads stay" in run("detach", "uploads").err
     (seen,) = run("status", "--json").document["buckets"]
     assert (seen["bucket"], seen["rules"], seen["via"]) == ("uploads", 1, None)
-    assert ours(buckets, "uploads") == []
+    assert ours("uploads") == []
 
 
-def test_status_shows_the_ways_and_what_is_not_ours(
-    run: Run, buckets: Buckets, aws: FakeAws
-) -> None:
+def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> None:
     run("attach", "archive")
     run("attach", "photos", "--via", "eventbridge")
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
-    buckets.documents["uploads"] = {"EventBridgeConfiguration": {}}
-    buckets.documents["theirs"] = {}
+    notify("uploads", EventBridgeConfiguration={})
+    make_bucket("theirs")
     said, *table = run("status").out.splitlines()
     assert said == "SQS ARNs: arn:minio:sqs::main:postgresql arn:minio:sqs::primary:webhook"
     assert cells("\n".join(table)) == [
         ["BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATIONS"],
-        ["archive", "via sqs", "off", "0", "'audit' to arn:aws:sns:::audit: s3:Older:*, s3:Other"],
+        ["archive", "via sqs", "off", "0", f"'audit' to {AUDIT}: s3:Older:*, s3:Other"],
         [
             "photos",
             "via eventbridge",
             "off",
             "0",
-            "'thumbs' to arn:aws:lambda:::thumbs (prefix 'in/'): s3:ObjectCreated:*",
+            f"'thumbs' to {THUMBNAILER} (prefix 'in/'): s3:ObjectCreated:*",
         ],
         ["uploads", "via eventbridge, by the deploy", "off", "0"],
     ]
@@ -353,32 +351,25 @@ def test_status_shows_the_ways_and_what_is_not_ours(
     [
         ({}, "S3 sends no events to EventBridge"),
         (
-            {
-                "QueueConfigurations": [
-                    {"Id": "Bucketcast-ingress", "QueueArn": QUEUE, "Events": ["s3:Scanner:*"]}
-                ]
-            },
+            {"QueueConfigurations": [{**ENTRY, "Events": ["s3:Scanner:*"]}]},
             "our entry is changed",
         ),
     ],
 )
-def test_status_says_what_is_half_wired(
-    run: Run, buckets: Buckets, spoil: dict[str, Any], said: str
-) -> None:
+def test_status_says_what_is_half_attached(run: Run, spoil: dict[str, Any], said: str) -> None:
     run("attach", "uploads", "--via", "eventbridge")
-    buckets.documents["uploads"] = spoil
+    notify("uploads", **spoil)
     assert said in run("status", "uploads").out
     assert "NoSuchBucket" in run("status", "nowhere").out
 
 
-def test_status_of_nothing_says_how_to_begin(run: Run, buckets: Buckets) -> None:
-    assert buckets.documents
+def test_status_of_nothing_says_how_to_begin(run: Run) -> None:
     ran = run("status")
     assert (ran.code, ran.out.count("\n")) == (0, 1)
     assert "bucketcast attach BUCKET" in ran.err
 
 
-def test_a_part_is_attached_beside_who_takes_the_rest(run: Run, buckets: Buckets) -> None:
+def test_a_part_is_attached_beside_who_takes_the_rest(run: Run) -> None:
     """Another entry takes what is created below in/: S3 refuses two for one event of a key."""
     assert run("attach", "photos").code == 1
     words = ("attach", "photos", "--event", "put", "--prefix")
@@ -386,7 +377,7 @@ def test_a_part_is_attached_beside_who_takes_the_rest(run: Run, buckets: Buckets
     ran = run(*words, "out/", "--suffix", ".jpg")
     said = "s3:ObjectCreated:* (prefix 'out/') (suffix '.jpg')"
     assert f"Successfully attached photos via sqs: {said}" in ran.out
-    document = buckets.documents["photos"]
+    document = notification("photos")
     (entry,) = document["QueueConfigurations"]
     assert entry["Events"] == ["s3:ObjectCreated:*"]
     assert entry["Filter"]["Key"]["FilterRules"] == [
@@ -400,40 +391,35 @@ def test_a_part_is_attached_beside_who_takes_the_rest(run: Run, buckets: Buckets
     assert (seen["via"], seen["part"]) == ("sqs", wanted)
     ran = run("event", "add", "photos", "arn:minio:sqs::primary:webhook", "--event", "put")
     assert f"note: bucket photos is connected for a part only: {said}" in ran.err
-    writes = copy.deepcopy(document)
     assert "already attached" in run(*words, "out/", "--suffix", ".jpg").out
-    assert buckets.documents["photos"] == writes
+    assert notification("photos") == document
     assert run("detach", "photos").code == 0
-    assert buckets.documents["photos"] == THUMBS
+    assert notification("photos") == THUMBS
 
 
-def test_a_part_becomes_all_and_all_a_part(run: Run, buckets: Buckets) -> None:
+def test_a_part_becomes_all_and_all_a_part(run: Run) -> None:
     assert run("attach", "uploads", "--event", "delete").code == 0
     assert "replaced the notification entry" in run("attach", "uploads").out
     assert "via sqs" in run("status", "uploads").out
     assert run("status", "uploads", "--json").document["buckets"][0]["part"] is None
     assert run("attach", "uploads", "--prefix", "a/").code == 0
-    assert len(ours(buckets, "uploads")) == 1
+    assert len(ours("uploads")) == 1
     assert "via sqs: all events (prefix 'a/')" in run("status", "uploads").out
 
 
-def test_a_part_stays_beside_eventbridge_until_that_is_sure(
-    run: Run, buckets: Buckets, aws: FakeAws
-) -> None:
+def test_a_part_stays_beside_eventbridge_until_that_is_sure(run: Run, aws: MotoAws) -> None:
     assert run("attach", "uploads", "--event", "put").code == 0
     later(aws)
     assert "attach it again after" in run("attach", "uploads", "--via", "eventbridge").out
-    assert len(ours(buckets, "uploads")) == 1
+    assert len(ours("uploads")) == 1
     assert "and still by the old entry" in run("status", "uploads").out
     later(aws)
     assert run("attach", "uploads", "--via", "eventbridge").code == 0
-    assert ours(buckets, "uploads") == []
+    assert ours("uploads") == []
     assert run("status", "uploads", "--json").document["buckets"][0]["part"] is None
 
 
-def test_who_died_before_it_was_remembered_attaches_again(
-    run: Run, buckets: Buckets, aws: FakeAws
-) -> None:
+def test_who_died_before_it_was_remembered_attaches_again(run: Run, aws: MotoAws) -> None:
     """The entry is in S3, and what was asked for before is in the table."""
     assert run("attach", "uploads").code == 0
     before = Cutovers(TABLE, aws.dynamodb).of("uploads")
@@ -443,23 +429,20 @@ def test_who_died_before_it_was_remembered_attaches_again(
     assert "our entry is changed: attach again" in run("status", "uploads").out
     assert run("attach", "uploads", "--event", "put").code == 0
     assert "via sqs: s3:ObjectCreated:*" in run("status", "uploads").out
-    assert len(ours(buckets, "uploads")) == 1
+    assert len(ours("uploads")) == 1
 
 
-def test_of_a_bucket_of_the_deploy_no_part_is_attached(
-    run: Run, buckets: Buckets, aws: FakeAws
-) -> None:
+def test_of_a_bucket_of_the_deploy_no_part_is_attached(run: Run, aws: MotoAws) -> None:
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     ran = run("attach", "uploads", "--event", "put")
     assert ran.code == 1
     assert "uploads is attached by the deploy" in ran.err
-    assert buckets.documents["uploads"] == {}
+    assert notification("uploads") == {}
 
 
-def test_an_entry_that_somebody_narrowed_is_changed(run: Run, buckets: Buckets) -> None:
+def test_an_entry_that_somebody_narrowed_is_changed(run: Run) -> None:
     assert run("attach", "uploads", "--event", "put,delete").code == 0
-    (entry,) = buckets.documents["uploads"]["QueueConfigurations"]
-    entry["Events"] = ["s3:ObjectRemoved:*"]
+    notify("uploads", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectRemoved:*"]}])
     assert "our entry is changed: attach again" in run("status", "uploads").out
 
 
@@ -470,10 +453,8 @@ def test_an_entry_that_somebody_narrowed_is_changed(run: Run, buckets: Buckets) 
         (["--prefix", "a/", "--via", "eventbridge"], "are for --via sqs"),
     ],
 )
-def test_a_part_that_cannot_be_is_misuse(
-    run: Run, buckets: Buckets, words: list[str], said: str
-) -> None:
+def test_a_part_that_cannot_be_is_misuse(run: Run, words: list[str], said: str) -> None:
     ran = run("attach", "uploads", *words)
     assert ran.code == 2
     assert said in ran.err
-    assert buckets.documents["uploads"] == {}
+    assert notification("uploads") == {}

@@ -7,8 +7,8 @@ import pytest
 from bucketcast.aws import balances
 from bucketcast.aws.balances import HOUR_SECONDS, balance
 from bucketcast.aws.counters import Counters, Counts, HourCounts, Last
+from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import TABLE, FakeAws
 
 HOOK, NAME = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
 NOW = int(time.time()) // HOUR_SECONDS
@@ -19,7 +19,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(balances, "_PAUSE_SECONDS", 0.0)
 
 
-def counted(aws: FakeAws, *, hour: int = NOW, **numbers: int) -> Counters:
+def counted(aws: MotoAws, *, hour: int = NOW, **numbers: int) -> Counters:
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add_hours(HOOK, {hour: HourCounts(**numbers)}, Last())
     return counters
@@ -46,7 +46,7 @@ def test_events_are_missing_that_no_message_can_hold(
     assert balance(HOOK, hours, messages, NOW).missing == missing
 
 
-def test_a_balance_ends_with_0_and_a_missing_event_with_1(run: Run, aws: FakeAws) -> None:
+def test_a_balance_ends_with_0_and_a_missing_event_with_1(run: Run, aws: MotoAws) -> None:
     counted(aws, received=1_200, sent=1_199)
     aws.sqs.send_message(QueueUrl=aws.queue(NAME), MessageBody="x")
     ran = run("balance")
@@ -64,14 +64,14 @@ def test_a_balance_ends_with_0_and_a_missing_event_with_1(run: Run, aws: FakeAws
     assert run("balance", "--target", "arn:minio:sqs::main:postgresql").code == 0
 
 
-def test_accepted_events_are_reported_no_more(run: Run, aws: FakeAws) -> None:
+def test_accepted_events_are_reported_no_more(run: Run, aws: MotoAws) -> None:
     counted(aws, received=3, hour=NOW - 100)
     assert run("balance").code == 1
     assert "accepted 3 missing events" in run("balance", "--accept").err
     assert run("balance").code == 0
 
 
-def test_repeats_are_shown_and_no_loss(run: Run, aws: FakeAws) -> None:
+def test_repeats_are_shown_and_no_loss(run: Run, aws: MotoAws) -> None:
     counted(aws, received=3, sent=4)
     ran = run("balance")
     assert (ran.code, cells(ran.out)[0][-1], cells(ran.out)[1][-1]) == (0, "REPEATED", "1")
@@ -85,7 +85,7 @@ def test_without_counts_there_is_nothing_to_show(run: Run) -> None:
     assert run("balance", "--target", "webhook:primray").code == 1
 
 
-def test_old_hours_that_balance_are_added_up(aws: FakeAws) -> None:
+def test_old_hours_that_balance_are_added_up(aws: MotoAws) -> None:
     old = NOW - 100
     counters = counted(aws, hour=old, received=5, sent=4, dead=1, failed=2)
     counters.add_hours(HOOK, {old: HourCounts(sent=1)}, Last(success=7, failure=7, reason="so"))

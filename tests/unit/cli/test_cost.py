@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.aws import MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import FakeAws
 
 ARN = "arn:minio:sqs::primary:webhook"
 CONFIG = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
@@ -69,7 +69,7 @@ def test_without_metrics_it_is_said_why(run: Run) -> None:
 
 
 def test_metrics_of_functions_alone_make_no_bill(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The local AWS writes Lambda's metrics and none of SQS."""
     _measure(aws, monkeypatch, {"Bucketcast-ingest": {"Invocations": 1e5, "Duration": 2e6}})
@@ -79,7 +79,7 @@ def test_metrics_of_functions_alone_make_no_bill(
 
 
 def test_what_was_measured_makes_a_month(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A day of a million events in batches of ten, of which the webhook got all."""
     ingest = {"Invocations": 1e5, "Duration": 2e6}
@@ -112,7 +112,7 @@ def test_what_was_measured_makes_a_month(
 
 
 def _measure(
-    aws: FakeAws, monkeypatch: pytest.MonkeyPatch, found: Mapping[str, Mapping[str, float]]
+    aws: MotoAws, monkeypatch: pytest.MonkeyPatch, found: Mapping[str, Mapping[str, float]]
 ) -> list[dict[str, Any]]:
     """Make CloudWatch answer with what was found, by the metrics' one dimension.
 

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from bucketcast.aws.dlq import reader, redrive
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.queues import Outgoing, Queue, dead_letter
+from tests.unit.aws import MotoAws, configure
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import FakeAws
 from tests.unit.made import event, message, received, record
 from tests.unit.runtime_targets import RUNTIME
 
@@ -28,7 +28,7 @@ OWN = "Bucketcast-webhook-primary"
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, aws: FakeAws) -> None:
+def quick(monkeypatch: pytest.MonkeyPatch, aws: MotoAws) -> None:
     monkeypatch.setattr(reader, "_WAIT_SECONDS", 0)
     # moto does not tell the time; what a test sent before is older than its command.
     ahead = lambda *_: round(time.time() * 1000) + 1  # noqa: E731
@@ -38,7 +38,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, aws: FakeAws) -> None:
 
 
 def bury(
-    aws: FakeAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: str
+    aws: MotoAws, *keys: str, reason: str = "answered 422", queue: str = DEAD, **about: str
 ) -> None:
     deliveries = [Delivery("r1", event(key, request_id=key), created=9) for key in keys]
     (packed,) = pack(deliveries, 5, history=Envelope(5, attempts=3))
@@ -49,23 +49,23 @@ def bury(
     )
 
 
-def put(aws: FakeAws, queue: str, message: Outgoing) -> None:
+def put(aws: MotoAws, queue: str, message: Outgoing) -> None:
     assert not Queue(aws.queue(queue), aws.sqs).send([message])
 
 
-def keys(aws: FakeAws, queue: str) -> list[str]:
+def keys(aws: MotoAws, queue: str) -> list[str]:
     found = received(aws.sqs, aws.queue(queue))
     return sorted(one.event.key for each in found for one in unpack(each["Body"])[1])
 
 
-def count(aws: FakeAws, queue: str) -> int:
+def count(aws: MotoAws, queue: str) -> int:
     """How many messages can be received at once."""
     names: Any = ["ApproximateNumberOfMessages"]
     answer = aws.sqs.get_queue_attributes(QueueUrl=aws.queue(queue), AttributeNames=names)
     return int(answer["Attributes"]["ApproximateNumberOfMessages"])
 
 
-def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: FakeAws) -> None:
+def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws: MotoAws) -> None:
     for number in range(25):
         bury(aws, f"k{number}", reason=f"answered 422: row {number}")
     bury(aws, "a", "b", reason="too large")
@@ -91,7 +91,7 @@ def test_nothing_dead_is_said(run: Run) -> None:
     assert "no dead letters" in ran.err
 
 
-def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: FakeAws) -> None:
+def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: MotoAws) -> None:
     bury(aws, "a")
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-ingress-dead"))
     ran = run("dlq", "ls")
@@ -100,7 +100,7 @@ def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: Fak
     assert run("dlq", "ls", "ingress").code == 1
 
 
-def test_what_another_command_reads_is_said(run: Run, aws: FakeAws) -> None:
+def test_what_another_command_reads_is_said(run: Run, aws: MotoAws) -> None:
     bury(aws, "a")
     bury(aws, "b")
     aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)
@@ -110,9 +110,9 @@ def test_what_another_command_reads_is_said(run: Run, aws: FakeAws) -> None:
 
 
 def test_show_tells_the_event_the_reason_and_the_bytes_and_escapes_them(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
-    aws.settings[OWN] = {"endpoint": "http://h/", "auth_token": "secret:token"}
+    configure(OWN, endpoint="http://h/", auth_token="secret:token")
     bury(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
     ran = run("dlq", "show", "webhook:primary")
     assert ran.code == 0
@@ -127,7 +127,7 @@ def test_show_tells_the_event_the_reason_and_the_bytes_and_escapes_them(
     assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
 
 
-def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: FakeAws) -> None:
+def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> None:
     for number in range(23):
         bury(aws, f"k{number:02}")
     dry = run("dlq", "redrive", ARN, "--dry-run", "--json").document
@@ -145,7 +145,7 @@ def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: FakeAws) -> N
 
 
 def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
     bury(aws, "in/a", "out/b", "in/c")
     bury(aws, "out/d")
@@ -159,7 +159,7 @@ def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
 
 
 def test_what_comes_back_while_it_runs_is_not_sent_again(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A consumer that refuses everything, at once."""
     bury(aws, "poison")
@@ -183,7 +183,7 @@ def test_what_comes_back_while_it_runs_is_not_sent_again(
 
 
 def test_what_sqs_refuses_stays_and_fails(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bury(aws, "a")
     monkeypatch.setattr(Queue, "send", lambda *_: {0: "InternalError: try later"})
@@ -195,7 +195,7 @@ def test_what_sqs_refuses_stays_and_fails(
 
 
 def test_interrupted_between_sending_and_deleting_repeats_only_that(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(25):
         bury(aws, f"k{number:02}")
@@ -220,7 +220,7 @@ def test_interrupted_between_sending_and_deleting_repeats_only_that(
     assert len(arrived) == 25 + 10
 
 
-def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: FakeAws) -> None:
+def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: MotoAws) -> None:
     newer = json.dumps({"v": 9, "since": 1, "events": []})
     put(aws, DEAD, dead_letter(newer, "no"))
     ran = run("dlq", "redrive", ARN)
@@ -229,14 +229,14 @@ def test_what_cannot_be_sent_stays_with_its_reason(run: Run, aws: FakeAws) -> No
     assert count(aws, DEAD) == 1
 
 
-def test_limit_sends_a_few_for_a_trial(run: Run, aws: FakeAws) -> None:
+def test_limit_sends_a_few_for_a_trial(run: Run, aws: MotoAws) -> None:
     for number in range(12):
         bury(aws, f"k{number:02}")
     assert run("dlq", "redrive", ARN, "--limit", "3", "--json").document["events"] == 3
     assert count(aws, DEAD) == 9
 
 
-def test_limit_counts_events_of_a_message_of_many(run: Run, aws: FakeAws) -> None:
+def test_limit_counts_events_of_a_message_of_many(run: Run, aws: MotoAws) -> None:
     bury(aws, *(f"k{number}" for number in range(5)))
     assert run("dlq", "redrive", ARN, "--limit", "2", "--json").document["events"] == 2
     assert keys(aws, OWN) == ["k0", "k1"]
@@ -244,7 +244,7 @@ def test_limit_counts_events_of_a_message_of_many(run: Run, aws: FakeAws) -> Non
 
 
 def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
     bury(aws, *"abc", queue="Bucketcast-ingress-dead", **{"bucketcast-to": ARN})
     bury(aws, *"def", queue="Bucketcast-ingress-dead", **{"bucketcast-to": ARN})
@@ -252,7 +252,7 @@ def test_limit_counts_all_events_of_an_ingress_message_which_goes_whole(
     assert len(keys(aws, "Bucketcast-ingress")) == 3
 
 
-def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: FakeAws) -> None:
+def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: MotoAws) -> None:
     for _ in range(3):
         put(aws, DEAD, dead_letter("hello", "no envelope"))
     bury(aws, "a")
@@ -261,7 +261,7 @@ def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: FakeAws) -> 
     assert sum(told["unusable"].values()) == 3
 
 
-def test_what_subscriptions_could_not_store_is_listed_and_redriven(run: Run, aws: FakeAws) -> None:
+def test_what_subscriptions_could_not_store_is_listed_and_redriven(run: Run, aws: MotoAws) -> None:
     name = "Bucketcast-runtime-pull"
     for each in (name, f"{name}-dead"):
         aws.sqs.create_queue(QueueName=each)
@@ -277,7 +277,7 @@ def test_what_subscriptions_could_not_store_is_listed_and_redriven(run: Run, aws
     assert unpack(found["Body"])[0].topic == topic
 
 
-def test_a_rate_is_kept_by_waiting(run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rate_is_kept_by_waiting(run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     monkeypatch.setattr(redrive.Mover.run, "__defaults__", (None, slept.append))
     for number in range(6):
@@ -288,13 +288,11 @@ def test_a_rate_is_kept_by_waiting(run: Run, aws: FakeAws, monkeypatch: pytest.M
     assert sum(slept) > 5 * 0.5
 
 
-def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: FakeAws) -> None:
-    place = next(key for key, text in aws.outputs.items() if ARN in text)
+def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: MotoAws) -> None:
     fifo: Any = {"FifoQueue": "true"}
-    summary = json.loads(aws.outputs[place])
     for name, key in ((f"{OWN}.fifo", "queue"), (f"{DEAD}.fifo", "dead")):
-        summary[key] = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
-    aws.outputs[place] = json.dumps(summary)
+        url = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
+        aws.change(ARN, **{key: url})
     (packed,) = pack([Delivery("r1", event(key, request_id=key)) for key in "ab"], 5)
     grave = dead_letter(packed.body, "no", target=ARN)._replace(group="g", token="t")
     put(aws, f"{DEAD}.fifo", grave)
@@ -305,14 +303,14 @@ def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: FakeAws) -> None:
     assert (groups, len(tokens), len(found)) == ({ARN}, len(found), len(found))
 
 
-def test_to_another_target(run: Run, aws: FakeAws) -> None:
+def test_to_another_target(run: Run, aws: MotoAws) -> None:
     bury(aws, "a")
     told = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
     assert told["events"] == 1
     assert keys(aws, "Bucketcast-postgres-main") == ["a"]
 
 
-def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws: FakeAws) -> None:
+def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws: MotoAws) -> None:
     aws.sqs.create_queue(QueueName="Bucketcast-webhook-old-dead")
     aws.sqs.create_queue(QueueName="Bucketcast-pipeline-dead")
     bury(aws, "a", queue="Bucketcast-webhook-old-dead")
@@ -324,7 +322,7 @@ def test_letters_of_a_removed_target_are_listed_and_go_to_another(run: Run, aws:
     assert keys(aws, OWN) == ["a"]
 
 
-def test_ingress_gets_its_messages_as_they_came(run: Run, aws: FakeAws) -> None:
+def test_ingress_gets_its_messages_as_they_came(run: Run, aws: MotoAws) -> None:
     body = message(record("a"))
     about = {"bucketcast-created": "77", "bucketcast-since": "5", "target": "x"}
     put(aws, "Bucketcast-ingress-dead", dead_letter(body, "crash", error="Crash", **about))
@@ -341,7 +339,7 @@ def test_ingress_gets_its_messages_as_they_came(run: Run, aws: FakeAws) -> None:
 
 
 def test_purge_writes_before_it_removes_and_needs_the_file(
-    run: Run, aws: FakeAws, tmp_path: Path
+    run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     bury(aws, "in/a", "out/b")
     put(aws, DEAD, dead_letter("hello", "no envelope"))
@@ -364,7 +362,7 @@ def test_purge_writes_before_it_removes_and_needs_the_file(
 
 
 def test_purge_removes_nothing_when_the_disk_is_full(
-    run: Run, aws: FakeAws, tmp_path: Path
+    run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     for number in range(30):
         bury(aws, f"k{number}")
@@ -380,7 +378,7 @@ def test_purge_removes_nothing_when_the_disk_is_full(
 
 
 def test_purge_asks(
-    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bury(aws, "a")
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
@@ -391,7 +389,7 @@ def test_purge_asks(
 
 
 def test_export_is_a_line_a_message_and_takes_nothing_away(
-    run: Run, aws: FakeAws, tmp_path: Path
+    run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     bury(aws, "a", "b")
     bury(aws, "c")

@@ -4,25 +4,35 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from bucketcast.aws.breakers import Breakers
 from bucketcast.doctor.clock import clock
+from tests.unit.aws import (
+    ACCOUNT,
+    ENTRY,
+    INGRESS_ARN,
+    REGION,
+    TABLE,
+    MotoAws,
+    configure,
+    make_bucket,
+    notify,
+    refusal,
+)
 from tests.unit.cli.conftest import Run
-from tests.unit.cli.test_attach import POLICY, QUEUE, admit
-from tests.unit.fake_aws import TABLE, FakeAws, refusal
-from tests.unit.fake_buckets import Buckets, EventRules
+from tests.unit.cli.test_attach import POLICY, admit
+from tests.unit.conftest import Watch
 
 WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
 FUNCTION = "Bucketcast-webhook-primary"
-ATTACHED = {
-    "QueueConfigurations": [{"Id": "Bucketcast-ingress", "QueueArn": QUEUE, "Events": []}],
-}
+PART = {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]}
 
 
 @pytest.fixture
-def deployment(aws: FakeAws, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeAws:
+def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MotoAws:
     """A deployment in which all is well."""
     monkeypatch.chdir(tmp_path)
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
@@ -35,14 +45,21 @@ def deployment(aws: FakeAws, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path
         attributes: Any = {"RedrivePolicy": json.dumps(redrive)}
         aws.sqs.set_queue_attributes(QueueUrl=aws.queue(name), Attributes=attributes)
     admit(aws, POLICY)
-    aws.s3 = Buckets(uploads={}, archive={}, other={})
-    aws.events = EventRules()
+    make_bucket("archive")
+    make_bucket("other")
+    map_queue(aws, "Bucketcast-ingest", "Bucketcast-ingress")
     for name in names[1:]:
+        map_queue(aws, name, name)
         steps = ("settings", "dns", "tcp", "tls", "login", "access")
         fine = {"status": "ok", "found": "fine", "hint": "", "command": ""}
         aws.answers[name] = {"findings": [{"check": step, **fine} for step in steps]}
-    assert run("attach", "uploads").code == 0
     return aws
+
+
+def map_queue(aws: MotoAws, function: str, queue: str, **changed: Any) -> None:
+    settings: Any = {"FunctionResponseTypes": ["ReportBatchItemFailures"], **changed}
+    arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}"
+    aws.mappings.create_event_source_mapping(FunctionName=function, EventSourceArn=arn, **settings)
 
 
 def problems(run: Run, *words: str) -> tuple[int, list[dict[str, str]]]:
@@ -50,7 +67,7 @@ def problems(run: Run, *words: str) -> tuple[int, list[dict[str, str]]]:
     return ran.code, ran.document["findings"]
 
 
-def test_nothing_is_wrong(run: Run, deployment: FakeAws) -> None:
+def test_nothing_is_wrong(run: Run, deployment: MotoAws) -> None:
     assert problems(run) == (0, []), deployment.outputs
     ran = run("doctor")
     assert (ran.code, ran.out) == (0, "")
@@ -62,44 +79,60 @@ def test_nothing_is_wrong(run: Run, deployment: FakeAws) -> None:
     assert checks >= {"settings", "dns", "tcp", "tls", "login", "access"}
 
 
-def test_a_rule_that_is_removed_meanwhile_ends_nothing(run: Run, deployment: FakeAws) -> None:
-    deployment.events.removed.append("gone")
+def test_a_rule_that_is_removed_meanwhile_ends_nothing(
+    run: Run, deployment: MotoAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """EventBridge lists it, and a call later does not know it."""
+    pages = Mock()
+    pages.return_value.paginate.return_value = [{"RuleNames": ["gone"]}]
+    monkeypatch.setattr(deployment.events, "get_paginator", pages)
     assert problems(run) == (0, [])
 
 
-Plant = Callable[[FakeAws], Any]
+Plant = Callable[[MotoAws], Any]
 
 
 def delete(queue: str) -> Plant:
     return lambda aws: aws.sqs.delete_queue(QueueUrl=aws.queue(queue))
 
 
-def mapped(changed: dict[str, Any] | None) -> Plant:
-    return lambda aws: aws.mapped.update({FUNCTION: changed})
+def unmap(aws: MotoAws) -> None:
+    found = aws.mappings.list_event_source_mappings(FunctionName=FUNCTION)
+    (mapping,) = found["EventSourceMappings"]
+    aws.mappings.delete_event_source_mapping(UUID=mapping["UUID"])
 
 
-def settings(**given: str) -> Plant:
-    return lambda aws: aws.settings.update({FUNCTION: given})
+def mapped(**changed: Any) -> Plant:
+    def plant(aws: MotoAws) -> None:
+        unmap(aws)
+        map_queue(aws, FUNCTION, FUNCTION, **changed)
+
+    return plant
 
 
-def undo_redrive(aws: FakeAws) -> None:
+def settings(**wanted: str) -> Plant:
+    return lambda _: configure(FUNCTION, **wanted)
+
+
+def undo_redrive(aws: MotoAws) -> None:
     url = aws.queue(FUNCTION)
     aws.sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
 
 
-def delete_secret(aws: FakeAws) -> None:
+def delete_secret(aws: MotoAws) -> None:
     settings(auth_token="secret:token")(aws)
     aws.secretsmanager.create_secret(Name="token", SecretString="x")
     aws.secretsmanager.delete_secret(SecretId="token")
 
 
 def eventbridge(rule_state: str) -> Plant:
-    def plant(aws: FakeAws) -> None:
+    def plant(aws: MotoAws) -> None:
         aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
-        aws.s3.documents["uploads"] = {"EventBridgeConfiguration": {}}
-        if rule_state == "DISABLED":
-            aws.events.patterns["r"] = {"detail": {"bucket": {"name": ["uploads"]}}}
-            aws.events.disabled.add("r")
+        notify("uploads", EventBridgeConfiguration={})
+        if rule_state:
+            pattern = json.dumps({"detail": {"bucket": {"name": ["uploads"]}}})
+            aws.events.put_rule(Name="r", EventPattern=pattern, State=rule_state)  # type: ignore[arg-type]
+            aws.events.put_targets(Rule="r", Targets=[{"Id": "x", "Arn": INGRESS_ARN}])
 
     return plant
 
@@ -123,19 +156,19 @@ def eventbridge(rule_state: str) -> Plant:
             "aws sqs set-queue-attributes",
         ),
         (
-            mapped(None),
+            unmap,
             "mapping",
             "no event source mapping",
             "aws lambda create-event-source-mapping --function-name Bucketcast-webhook-primary",
         ),
         (
-            mapped({"State": "Disabled"}),
+            mapped(Enabled=False),
             "mapping",
             "is disabled",
-            f"aws lambda update-event-source-mapping --uuid uuid-of-{FUNCTION} --enabled",
+            "aws lambda update-event-source-mapping --uuid ",
         ),
         (
-            mapped({"FunctionResponseTypes": []}),
+            mapped(FunctionResponseTypes=[]),
             "mapping",
             "SQS deletes those that were not delivered",
             "--function-response-types ReportBatchItemFailures",
@@ -159,19 +192,19 @@ def eventbridge(rule_state: str) -> Plant:
             "aws secretsmanager restore-secret --secret-id token",
         ),
         (
-            lambda aws: aws.s3.documents.update(uploads={}),
+            lambda _: notify("uploads"),
             "bucket",
             "no entry to the ingress queue",
             "bucketcast attach uploads --via sqs",
         ),
         (
-            lambda aws: aws.s3.documents.update(uploads=ATTACHED),
+            lambda _: notify("uploads", **PART),
             "bucket",
             "no entry to the ingress queue",
             "bucketcast attach uploads --via sqs",
         ),
         (
-            lambda aws: aws.s3.documents.pop("uploads"),
+            lambda aws: aws.s3.delete_bucket(Bucket="uploads"),
             "bucket",
             "the bucket does not exist",
             "aws s3 mb s3://uploads && bucketcast attach uploads",
@@ -181,7 +214,7 @@ def eventbridge(rule_state: str) -> Plant:
     ],
 )
 def test_a_fault_is_found_and_its_cure_named(
-    run: Run, deployment: FakeAws, plant: Plant, check: str, found: str, hint: str
+    run: Run, deployment: MotoAws, plant: Plant, check: str, found: str, hint: str
 ) -> None:
     plant(deployment)
     code, findings = problems(run)
@@ -195,7 +228,7 @@ def test_a_fault_is_found_and_its_cure_named(
     assert one["command"] in printed
 
 
-def test_a_warning_is_no_failure(run: Run, deployment: FakeAws) -> None:
+def test_a_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
     assert run("event", "add", "archive", WEBHOOK, "--event", "put", "--ahead").code == 0
     deployment.sqs.send_message(QueueUrl=deployment.queue(f"{FUNCTION}-dead"), MessageBody="x")
     Breakers(TABLE, lambda: deployment.dynamodb).pause(WEBHOOK, 1_000)
@@ -211,7 +244,7 @@ def test_a_warning_is_no_failure(run: Run, deployment: FakeAws) -> None:
     assert findings[1]["command"] == "bucketcast attach archive --via sqs"
 
 
-def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: FakeAws) -> None:
+def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: MotoAws) -> None:
     admit(deployment, POLICY[1:])
     _, (one,) = problems(run)
     policy = json.loads(json.loads(one["command"].partition("--attributes '")[2][:-1])["Policy"])
@@ -219,7 +252,7 @@ def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: Fa
     assert services == ["events.amazonaws.com", "s3.amazonaws.com"]
 
 
-def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: FakeAws) -> None:
+def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: MotoAws) -> None:
     """S3 checks that when an entry is written only: what it sends later is lost."""
     writers = {"Service": ["s3.amazonaws.com", "events.amazonaws.com"]}
     statement: dict[str, Any] = {
@@ -247,10 +280,9 @@ def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: FakeAws
     assert problems(run) == (0, [])
 
 
-def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(
-    run: Run, deployment: FakeAws
-) -> None:
-    deployment.s3.documents["uploads"] = {}
+@pytest.mark.usefixtures("deployment")
+def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(run: Run) -> None:
+    notify("uploads")
     assert problems(run)[0] == 1
     assert "attached uploads via sqs" in run("attach", "uploads", "--via", "sqs").out
     assert problems(run) == (0, [])
@@ -258,7 +290,7 @@ def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(
 
 
 def test_the_file_is_compared_without_a_word_of_its_values(
-    run: Run, deployment: FakeAws, tmp_path: Path
+    run: Run, deployment: MotoAws, tmp_path: Path
 ) -> None:
     settings(endpoint="https://example.org/old", auth_token="secret:token")(deployment)
     deployment.secretsmanager.create_secret(Name="token", SecretString="x")
@@ -295,7 +327,7 @@ def test_the_file_is_compared_without_a_word_of_its_values(
     ],
 )
 def test_a_function_that_cannot_look_says_why(
-    run: Run, deployment: FakeAws, answer: Any, found: str, hint: str
+    run: Run, deployment: MotoAws, answer: Any, found: str, hint: str
 ) -> None:
     deployment.answers[FUNCTION] = answer
     code, (one,) = problems(run)
@@ -304,7 +336,7 @@ def test_a_function_that_cannot_look_says_why(
     assert hint in one["hint"] + one["command"]
 
 
-def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: FakeAws) -> None:
+def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: MotoAws) -> None:
     deployment.secretsmanager.create_secret(Name="token", SecretString="x")
     settings(auth_token="secret:token")(deployment)
     refused = {"check": "login", "status": "error", "found": "no", "hint": "correct it"}
@@ -314,7 +346,7 @@ def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: 
     assert "put-secret-value --secret-id token --secret-string file://" in one["command"]
 
 
-def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment: FakeAws) -> None:
+def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment: MotoAws) -> None:
     whole = {"token": "x", "other": "y"}
     deployment.secretsmanager.create_secret(Name="all", SecretString=json.dumps(whole))
     settings(auth_token="secret:all#token")(deployment)
@@ -324,12 +356,12 @@ def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment:
     assert (one["check"], one["hint"], one["command"]) == ("login", "correct it", "")
 
 
-def test_what_must_not_be_read_is_a_warning_and_ends_nothing(run: Run, deployment: FakeAws) -> None:
-    def refuse(**_: Any) -> Any:
-        raise refusal("AccessDenied", "SimulatePrincipalPolicy")
-
-    deployment.iam.simulate_principal_policy = refuse
-    deployment.s3.documents["uploads"] = {}
+def test_what_must_not_be_read_is_a_warning_and_ends_nothing(
+    run: Run, deployment: MotoAws, watch: Watch
+) -> None:
+    simulate = watch(deployment.iam, "simulate_principal_policy")
+    simulate.side_effect = refusal("AccessDenied", "SimulatePrincipalPolicy")
+    notify("uploads")
     code, findings = problems(run)
     assert code == 1
     unread = [each["found"] for each in findings if each["check"] == "role"]
@@ -338,11 +370,9 @@ def test_what_must_not_be_read_is_a_warning_and_ends_nothing(run: Run, deploymen
     assert findings[0]["check"] == "bucket"
 
 
-def test_a_target_that_is_off_is_not_asked(run: Run, deployment: FakeAws) -> None:
-    (key,) = [name for name, text in deployment.outputs.items() if WEBHOOK in text]
-    off = {**json.loads(deployment.outputs[key]), "enabled": False}
-    deployment.outputs[key] = json.dumps(off)
-    mapped({"State": "Disabled"})(deployment)
+def test_a_target_that_is_off_is_not_asked(run: Run, deployment: MotoAws) -> None:
+    deployment.change(WEBHOOK, enabled=False)
+    mapped(Enabled=False)(deployment)
     deployment.answers[FUNCTION] = {"errorMessage": "must not be asked"}
     assert problems(run) == (0, [])
 

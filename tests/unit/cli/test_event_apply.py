@@ -9,8 +9,8 @@ import pytest
 
 from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
+from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import TABLE, FakeAws
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 POSTGRES = "arn:minio:sqs::main:postgresql"
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "rules.json"
 
 
-def rules(aws: FakeAws, bucket: str = "uploads") -> list[Rule]:
+def rules(aws: MotoAws, bucket: str = "uploads") -> list[Rule]:
     return Rules(TABLE, aws.dynamodb).of(bucket)
 
 
@@ -32,7 +32,7 @@ def save(file: Path, *entries: Any, **more: Any) -> str:
 
 
 def test_what_is_listed_can_be_applied_to_an_empty_deployment(
-    run: Run, aws: FakeAws, file: Path
+    run: Run, aws: MotoAws, file: Path
 ) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put", "--prefix", "in/", "--name", "a")
     run("event", "add", "uploads", POSTGRES, "--size", "1KiB-", "--not", "key^=tmp/")
@@ -53,7 +53,7 @@ def test_what_is_listed_can_be_applied_to_an_empty_deployment(
 
 
 def test_a_bucket_has_just_the_rules_of_the_file_and_others_keep_theirs(
-    run: Run, aws: FakeAws, file: Path
+    run: Run, aws: MotoAws, file: Path
 ) -> None:
     run("event", "add", "uploads", POSTGRES, "--event", "put")
     run("event", "add", "archive", POSTGRES, "--ahead", "--event", "put")
@@ -76,7 +76,7 @@ def test_a_bucket_has_just_the_rules_of_the_file_and_others_keep_theirs(
 
 
 def test_a_removal_is_asked_for(
-    run: Run, aws: FakeAws, file: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("event", "add", "uploads", POSTGRES, "--event", "put")
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
@@ -107,7 +107,7 @@ def test_a_removal_is_asked_for(
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_changes(
-    run: Run, aws: FakeAws, file: Path, entry: Any, said: str
+    run: Run, aws: MotoAws, file: Path, entry: Any, said: str
 ) -> None:
     ran = run("event", "apply", save(file, ONE, {**ONE, **entry}))
     assert ran.code == 2
@@ -123,7 +123,7 @@ def test_a_listing_of_one_target_is_not_taken_for_all_rules(run: Run, file: Path
     assert (ran.code, f"found a listing of the rules for {WEBHOOK} only" in ran.err) == (2, True)
 
 
-def test_a_rule_that_lost_its_target_may_stay(run: Run, aws: FakeAws, file: Path) -> None:
+def test_a_rule_that_lost_its_target_may_stay(run: Run, aws: MotoAws, file: Path) -> None:
     lost = Rule(bucket="uploads", arn="arn:minio:sqs::gone:webhook", events=("s3:ObjectCreated:*",))
     Rules(TABLE, aws.dynamodb).add(lost)
     file.write_text(run("event", "ls", "--json").out)

@@ -7,19 +7,19 @@ import pytest
 from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
+from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import TABLE, FakeAws
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 ADD = ("event", "add", "uploads", WEBHOOK, "--event", "put")
 
 
 @pytest.fixture(autouse=True)
-def looks(aws: FakeAws) -> None:
+def looks(aws: MotoAws) -> None:
     aws.outputs["ObjectFacts"] = '["uploads"]'
 
 
-def rules(aws: FakeAws) -> list[Rule]:
+def rules(aws: MotoAws) -> list[Rule]:
     return Rules(TABLE, aws.dynamodb).of("uploads")
 
 
@@ -60,7 +60,7 @@ def rules(aws: FakeAws) -> list[Rule]:
     ],
 )
 def test_what_is_asked_for_is_stored_shown_and_removed_by_the_same_words(
-    run: Run, aws: FakeAws, words: str, conditions: list[Condition]
+    run: Run, aws: MotoAws, words: str, conditions: list[Condition]
 ) -> None:
     assert run(*ADD).code == 0
     ran = run(*ADD, *split(words))
@@ -85,14 +85,14 @@ def test_json_has_the_parts_of_each_condition(run: Run) -> None:
     assert listed["name"] == "audit"
 
 
-def test_a_rule_with_a_name_stands_beside_its_like(run: Run, aws: FakeAws) -> None:
+def test_a_rule_with_a_name_stands_beside_its_like(run: Run, aws: MotoAws) -> None:
     for name in ((), ("--name", "audit"), ("--name", "copy")):
         assert run(*ADD, *name).code == 0
     assert run("event", "rm", "uploads", WEBHOOK, "--name", "copy").code == 0
     assert {rule.name for rule in rules(aws)} == {"", "audit"}
 
 
-def test_rm_removes_by_id_and_nothing_when_one_is_unknown(run: Run, aws: FakeAws) -> None:
+def test_rm_removes_by_id_and_nothing_when_one_is_unknown(run: Run, aws: MotoAws) -> None:
     for words in ((), ("--size", "5-"), ("--size", "9-")):
         run(*ADD, *words)
     first, second, third = (rule.id for rule in rules(aws))
@@ -103,7 +103,7 @@ def test_rm_removes_by_id_and_nothing_when_one_is_unknown(run: Run, aws: FakeAws
     assert [rule.id for rule in rules(aws)] == [second]
 
 
-def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: FakeAws) -> None:
+def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: MotoAws) -> None:
     run(*ADD)
     run(*ADD, "--prefix", "a/")
     assert run("event", "rm", "uploads", WEBHOOK, "--prefix", "").code == 0
@@ -130,7 +130,7 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Fa
     ],
 )
 def test_misuse_names_option_found_and_allowed(
-    run: Run, aws: FakeAws, words: str, said: str
+    run: Run, aws: MotoAws, words: str, said: str
 ) -> None:
     ran = run(*ADD, *split(words))
     assert (ran.code, rules(aws)) == (2, [])
@@ -147,7 +147,7 @@ def test_misuse_names_option_found_and_allowed(
     ],
 )
 def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
-    run: Run, aws: FakeAws, outputs: str | None, hint: str
+    run: Run, aws: MotoAws, outputs: str | None, hint: str
 ) -> None:
     aws.outputs.pop("ObjectFacts")
     aws.outputs |= {"ObjectFacts": outputs} if outputs else {}
@@ -160,12 +160,12 @@ def test_what_only_the_object_knows_is_refused_where_nobody_may_look(
     assert len(rules(aws)) == 1
 
 
-def test_every_bucket_may_be_looked_into(run: Run, aws: FakeAws) -> None:
+def test_every_bucket_may_be_looked_into(run: Run, aws: MotoAws) -> None:
     aws.outputs["ObjectFacts"] = '["*"]'
     assert run(*ADD, "--tag", "a=b").code == 0
 
 
-def test_regular_expressions_that_ingest_could_not_hold_are_refused(run: Run, aws: FakeAws) -> None:
+def test_regular_expressions_that_ingest_could_not_hold_are_refused(run: Run, aws: MotoAws) -> None:
     stored = Rules(TABLE, aws.dynamodb)
     for number in range(5):
         values = tuple(rf"(?i)\w{{1,999}}/{number}/{place}" for place in range(45))

@@ -11,8 +11,8 @@ from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.shapes import minio
+from tests.unit.aws import TABLE, MotoAws, configure
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.made import RECORDED, recorded
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -21,17 +21,13 @@ PUT = RECORDED / "s3" / "put-2.1.json"
 
 
 @pytest.fixture(autouse=True)
-def settings(aws: FakeAws) -> None:
-    aws.settings = {
-        "Bucketcast-webhook-primary": {
-            "endpoint": "https://example.org/hook",
-            "auth_token": "secret:hook",
-        },
-        "Bucketcast-postgres-main": {"connection_string": "secret:db", "table": "events"},
-    }
+def settings(aws: MotoAws) -> None:  # noqa: ARG001 - has the functions
+    url, token = "https://example.org/hook", "secret:hook"
+    configure("Bucketcast-webhook-primary", endpoint=url, auth_token=token)
+    configure("Bucketcast-postgres-main", connection_string="secret:db", table="events")
 
 
-def add(aws: FakeAws, *conditions: Condition, arn: str = WEBHOOK, **more: Any) -> Rule:
+def add(aws: MotoAws, *conditions: Condition, arn: str = WEBHOOK, **more: Any) -> Rule:
     fields = {"bucket": "uploads", "events": ("s3:ObjectCreated:*",), **more}
     rule = Rule(arn=arn, conditions=conditions, **fields)
     Rules(TABLE, aws.dynamodb).add(rule)
@@ -102,7 +98,7 @@ QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, st
 @pytest.mark.parametrize(("said", "more", "conditions", "matched", "because"), QUESTIONS)
 def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
     run: Run,
-    aws: FakeAws,
+    aws: MotoAws,
     said: list[str],
     more: dict[str, Any],
     conditions: tuple[Condition, ...],
@@ -120,7 +116,7 @@ def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
     assert len(ran.document["deliveries"]) == int(matched)
 
 
-def test_the_document_has_the_very_bytes_and_headers(run: Run, aws: FakeAws) -> None:
+def test_the_document_has_the_very_bytes_and_headers(run: Run, aws: MotoAws) -> None:
     add(aws)
     add(aws, arn=POSTGRES)
     ran = run("explain", str(PUT), "--json")
@@ -137,7 +133,7 @@ def test_the_document_has_the_very_bytes_and_headers(run: Run, aws: FakeAws) -> 
     assert "secret" not in ran.out
 
 
-def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: FakeAws) -> None:
+def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: MotoAws) -> None:
     add(aws, prefix="films/")
     add(aws, prefix="photos/")
     ran = run("explain", str(PUT))
@@ -148,7 +144,7 @@ def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: FakeAws) -> Non
     assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
 
 
-def test_a_rule_whose_target_is_gone_is_said(run: Run, aws: FakeAws) -> None:
+def test_a_rule_whose_target_is_gone_is_said(run: Run, aws: MotoAws) -> None:
     add(aws, arn="arn:minio:sqs::gone:webhook")
     ran = run("explain", str(PUT))
     assert "arn:minio:sqs::gone:webhook is not deployed" in ran.err
@@ -159,7 +155,7 @@ def test_a_bucket_without_rules_is_said(run: Run) -> None:
     assert (ran.code, ran.err) == (0, "uploads has no rules\n")
 
 
-def test_several_events_of_a_file_are_all_answered(run: Run, aws: FakeAws) -> None:
+def test_several_events_of_a_file_are_all_answered(run: Run, aws: MotoAws) -> None:
     add(aws, events=("s3:ObjectRemoved:*",))
     path = RECORDED / "s3" / "multi-delete-three-records.json"
     document = run("explain", str(path), "--json").document

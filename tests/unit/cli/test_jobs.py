@@ -15,8 +15,8 @@ from botocore.exceptions import ClientError
 
 from bucketcast.aws.attach.cutover import Cutover, Cutovers
 from bucketcast.cli import jobs
+from tests.unit.aws import REGION, TABLE, MotoAws, configure, refusal
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import REGION, TABLE, FakeAws, refusal
 
 POSTGRES = "arn:minio:sqs::main:postgresql"
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -115,7 +115,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BUCKETCAST_SPARK_SUBMIT", raising=False)
 
 
-def deployed(aws: FakeAws, result: Mapping[str, Any] | None) -> Pipeline:
+def deployed(aws: MotoAws, result: Mapping[str, Any] | None) -> Pipeline:
     made = Pipeline(result)
     jobs = {job: f"Bucketcast-{job}" for job in ("scan", "backfill", "reconcile")}
     aws.outputs["PipelineOutput1"] = json.dumps({"bucket": "pipeline", "jobs": jobs})
@@ -123,7 +123,7 @@ def deployed(aws: FakeAws, result: Mapping[str, Any] | None) -> Pipeline:
     return made
 
 
-def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
+def test_a_scan_is_followed_and_told(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, SCANNED)
     ran = run("scan", "uploads", "--alert-excess-versions", "1000")
     assert ran.code == 0, ran.err
@@ -147,7 +147,7 @@ def test_a_scan_is_followed_and_told(run: Run, aws: FakeAws) -> None:
     assert "note: the source lists no versions" in ran.err
 
 
-def test_json_is_one_document_and_nothing_else(run: Run, aws: FakeAws) -> None:
+def test_json_is_one_document_and_nothing_else(run: Run, aws: MotoAws) -> None:
     deployed(aws, SCANNED)
     ran = run("scan", "uploads", "--json")
     assert ran.document["status"] == "success"
@@ -156,7 +156,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, aws: FakeAws) -> None:
     assert ran.err == ""
 
 
-def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: FakeAws) -> None:
+def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.result = {"status": "error", "error": "manifest.json: wrong checksum"}
     made.states = ["FAILED"]
@@ -166,7 +166,7 @@ def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: F
     assert "/run/jr_1" in ran.err
 
 
-def test_a_run_that_died_says_what_glue_says(run: Run, aws: FakeAws) -> None:
+def test_a_run_that_died_says_what_glue_says(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.states, made.why = ["TIMEOUT"], "it took too long"
     ran = run("scan", "uploads")
@@ -174,7 +174,7 @@ def test_a_run_that_died_says_what_glue_says(run: Run, aws: FakeAws) -> None:
     assert "TIMEOUT: it took too long" in ran.err
 
 
-def test_nobody_need_wait(run: Run, aws: FakeAws) -> None:
+def test_nobody_need_wait(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.states = ["RUNNING"]
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--no-wait", "--json")
@@ -182,7 +182,7 @@ def test_nobody_need_wait(run: Run, aws: FakeAws) -> None:
     assert made.started[0][1]["--run"].endswith(ran.document["run"])
 
 
-def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: FakeAws) -> None:
+def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-1", "--rate", "50")
     assert ran.code == 0, ran.err
@@ -196,7 +196,7 @@ def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: FakeAws) -> None:
     assert made.removed == ["runs/backfill/r-1/progress.json", "runs/backfill/r-1/result.json"]
 
 
-def test_a_run_that_never_was_cannot_go_on(run: Run, aws: FakeAws) -> None:
+def test_a_run_that_never_was_cannot_go_on(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-2")
     assert ran.code == 1
@@ -205,14 +205,14 @@ def test_a_run_that_never_was_cannot_go_on(run: Run, aws: FakeAws) -> None:
     assert (made.started, made.removed) == ([], [])
 
 
-def test_more_differences_than_are_shown(run: Run, aws: FakeAws) -> None:
+def test_more_differences_than_are_shown(run: Run, aws: MotoAws) -> None:
     deployed(aws, {**COMPARED, "missing": 200, "stale": 1, "extra": 2})
     ran = run("reconcile", "uploads", "--target", POSTGRES)
     assert "showing 1 of 203 differences; the report has them all" in ran.out
 
 
 def test_a_backfill_is_refused_while_s3_may_not_heed_how_the_bucket_is_wired(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
     made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
     sure = Cutover("eventbridge", time.time() + 500, "attach")
@@ -225,7 +225,7 @@ def test_a_backfill_is_refused_while_s3_may_not_heed_how_the_bucket_is_wired(
     assert run("backfill", "uploads", "--target", WEBHOOK).code == 0
 
 
-def test_drift_is_a_failure_when_checked(run: Run, aws: FakeAws) -> None:
+def test_drift_is_a_failure_when_checked(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, COMPARED)
     ran = run("reconcile", "uploads", "--target", POSTGRES)
     assert ran.code == 1
@@ -234,7 +234,7 @@ def test_drift_is_a_failure_when_checked(run: Run, aws: FakeAws) -> None:
     assert "3 rows: 1 missing, 0 stale, 0 extra" in ran.out
 
 
-def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
+def test_drift_is_what_a_repair_is_for(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, {**COMPARED, "mode": "repair", "sent": 1})
     ran = run("reconcile", "uploads", "--target", POSTGRES, "--repair")
     assert ran.code == 0
@@ -253,7 +253,7 @@ def test_drift_is_what_a_repair_is_for(run: Run, aws: FakeAws) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_a_job_starts(
-    run: Run, aws: FakeAws, words: tuple[str, ...], code: int, said: str
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, said: str
 ) -> None:
     made = deployed(aws, SCANNED)
     ran = run(*words)
@@ -262,15 +262,15 @@ def test_what_cannot_be_is_refused_before_a_job_starts(
     assert made.started == []
 
 
-def test_a_log_of_events_is_no_mirror(run: Run, aws: FakeAws) -> None:
+def test_a_log_of_events_is_no_mirror(run: Run, aws: MotoAws) -> None:
     deployed(aws, COMPARED)
-    aws.settings["Bucketcast-postgres-main"] = {"format": "access"}
+    configure("Bucketcast-postgres-main", format="access")
     ran = run("reconcile", "uploads", "--target", POSTGRES)
     assert ran.code == 1
     assert "has format = access" in ran.err
 
 
-def test_a_stack_without_jobs_says_the_hint(run: Run, aws: FakeAws) -> None:
+def test_a_stack_without_jobs_says_the_hint(run: Run, aws: MotoAws) -> None:
     assert aws.outputs
     ran = run("scan", "uploads")
     assert ran.code == 1
@@ -278,7 +278,7 @@ def test_a_stack_without_jobs_says_the_hint(run: Run, aws: FakeAws) -> None:
 
 
 def test_here_a_job_is_a_command_whose_log_goes_when_it_ended_well(
-    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployed(aws, SCANNED)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -293,7 +293,7 @@ def test_here_a_job_is_a_command_whose_log_goes_when_it_ended_well(
 
 
 def test_here_a_job_that_ends_badly_shows_the_end_of_its_log(
-    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployed(aws, None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -307,7 +307,7 @@ def test_here_a_job_that_ends_badly_shows_the_end_of_its_log(
 
 @pytest.mark.parametrize("how", ["kill -9 $$", "exit 137"])
 def test_here_a_job_that_was_killed_says_so_in_words(
-    run: Run, aws: FakeAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+    run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     deployed(aws, None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

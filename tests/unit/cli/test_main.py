@@ -7,8 +7,8 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoR
 
 from bucketcast import cli
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
+from tests.unit.aws import MotoAws, refusal
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import FakeAws, refusal
 
 
 def test_help_is_there_for_everything(run: Run) -> None:
@@ -69,7 +69,7 @@ def test_help_and_version_import_neither_boto3_nor_rich() -> None:
     ],
 )
 def test_the_stack_may_stand_before_or_behind(
-    run: Run, aws: FakeAws, words: tuple[str, ...]
+    run: Run, aws: MotoAws, words: tuple[str, ...]
 ) -> None:
     assert run(*words).code == 1
     aws.stack = "Other"
@@ -77,14 +77,14 @@ def test_the_stack_may_stand_before_or_behind(
 
 
 def test_the_environment_names_the_stack(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUCKETCAST_STACK", "Other")
     aws.stack = "Other"
     assert run("event", "ls", "uploads").code == 0
 
 
-def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: FakeAws) -> None:
+def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: MotoAws) -> None:
     aws.stack = "Other"
     ran = run("target", "ls", "--json")
     assert ran.code == 1
@@ -92,7 +92,7 @@ def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: FakeAws) -> None:
     assert "make up" in ran.document["error"]
 
 
-def test_a_stack_of_somebody_else_is_told_from_ours(run: Run, aws: FakeAws) -> None:
+def test_a_stack_of_somebody_else_is_told_from_ours(run: Run, aws: MotoAws) -> None:
     aws.outputs.clear()
     assert "not a whole Bucketcast" in run("target", "ls").err
 

@@ -13,9 +13,8 @@ from bucketcast.rules import Rule
 from bucketcast.topics import notification
 from bucketcast.topics.model import TopicArn
 from bucketcast.topics.notification import Notification
+from tests.unit.aws import REGION, TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import REGION, TABLE, FakeAws
-from tests.unit.fake_buckets import Buckets, EventRules
 from tests.unit.runtime_targets import RUNTIME
 
 ARN = f"arn:aws:sns:{REGION}:acme:photos"
@@ -25,7 +24,7 @@ HOOK = Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:
 
 
 @pytest.fixture
-def held(aws: FakeAws) -> Rules:
+def held(aws: MotoAws) -> Rules:
     rules = Rules(TABLE, aws.dynamodb)
     rules.add(HOOK)
     for each in (TWO, ONE):
@@ -86,15 +85,11 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def test_import_says_what_it_would_make_and_makes_it(
-    aws: FakeAws, run: Run, files: list[str]
+    aws: MotoAws, run: Run, files: list[str]
 ) -> None:
-    aws.s3 = Buckets(uploads={})
-    aws.s3.head_bucket = lambda Bucket: {}  # noqa: ARG005, N803 - boto3's name
-    aws.events = EventRules()
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     aws.outputs["Wiring0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     aws.outputs["Runtime0"] = msgspec.json.encode(RUNTIME).decode()
-    aws.mappings = None
     words = ("import", "ceph", *files, "--bucket", "uploads")
     ran = run(*words)
     assert ran.code == 0, ran.err
@@ -110,11 +105,7 @@ def test_import_says_what_it_would_make_and_makes_it(
     assert notification.notification(rule) == Notification(id="one", topic=ARN)
 
 
-def test_a_notification_of_a_topic_that_is_not_there_is_refused(
-    aws: FakeAws, run: Run, files: list[str]
-) -> None:
-    aws.s3 = Buckets(uploads={})
-    aws.s3.head_bucket = lambda Bucket: {}  # noqa: ARG005, N803 - boto3's name
+def test_a_notification_of_a_topic_that_is_not_there_is_refused(run: Run, files: list[str]) -> None:
     ran = run("import", "ceph", files[1], "--bucket", "uploads", "--apply")
     assert ran.code == 1
     assert "uploads: there is no topic arn:aws:sns:default:acme:photos" in ran.err

@@ -10,10 +10,9 @@ from bucketcast.delivery.tracing import Outcomes
 from bucketcast.event import Event
 from bucketcast.printable import printable
 from bucketcast.rules import Hit, Rule
+from tests.unit.aws import TABLE, MotoAws, configure, log
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.test_jobs import COMPARED, POSTGRES, SCANNED, deployed
-from tests.unit.cli.test_trace import log
-from tests.unit.fake_aws import TABLE, FakeAws
 from tests.unit.made import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -50,7 +49,7 @@ def test_only_what_hides_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
-def test_scan_and_reconcile(run: Run, aws: FakeAws) -> None:
+def test_scan_and_reconcile(run: Run, aws: MotoAws) -> None:
     finding = {**SCANNED["findings"][0], "key": BAD}
     made = deployed(aws, {**SCANNED, "findings": [finding], "notes": [f"about {BAD}"]})
     ran = run("scan", "uploads")
@@ -64,7 +63,7 @@ def test_scan_and_reconcile(run: Run, aws: FakeAws) -> None:
     assert SHOWN in plain(run("reconcile", "uploads", "--target", POSTGRES).out)
 
 
-def test_a_failure_keeps_its_lines(run: Run, aws: FakeAws) -> None:
+def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.states = ["FAILED"]
     made.result = {"status": "error", "error": "the row of a\x1b[2Jb\n\tand more"}
@@ -72,27 +71,21 @@ def test_a_failure_keeps_its_lines(run: Run, aws: FakeAws) -> None:
     assert "the row of a\\x1b[2Jb\n\tand more" in ran.err
 
 
-def test_rules(run: Run, aws: FakeAws) -> None:
+def test_rules(run: Run, aws: MotoAws) -> None:
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",), prefix=BAD)
     Rules(TABLE, aws.dynamodb).add(rule)
     assert SHOWN in plain(run("event", "ls", "uploads").out)
     assert run("event", "ls", "uploads", "--json").document["rules"][0]["prefix"] == BAD
-    aws.settings["Bucketcast-webhook-primary"] = {"endpoint": "https://example.org/hook"}
+    configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
     explained = plain(run("explain", f"s3://uploads/{BAD}", "--event", "put").out)
     assert f"s3://uploads/{SHOWN}" in explained
     assert SHOWN in plain(run("event", "rm", "uploads", "--force").out)
 
 
-def test_a_trace_shows_reasons_of_others(run: Run, aws: FakeAws) -> None:
+def test_a_trace_shows_reasons_of_others(run: Run) -> None:
     cat: Event = event("cat.jpg")
     outcomes = Outcomes(dead={f"HTTP 410 {BAD}": [cat]})
-    lines = [
-        tracing.received([(cat, (Hit(WEBHOOK, "r1"),))]),
-        tracing.dispatched(WEBHOOK, outcomes),
-    ]
-    for function, told in zip(
-        ("Bucketcast-ingest", "Bucketcast-webhook-primary"), lines, strict=True
-    ):
-        log(aws, function, told)
+    log("Bucketcast-ingest", tracing.received([(cat, (Hit(WEBHOOK, "r1"),))]))
+    log("Bucketcast-webhook-primary", tracing.dispatched(WEBHOOK, outcomes))
     ran = run("trace", "s3://uploads/cat.jpg")
     assert SHOWN in plain(ran.out)

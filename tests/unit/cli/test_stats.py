@@ -1,15 +1,15 @@
 """`bucketcast stats`: what was counted beside what the queues hold."""
 
 from bucketcast.aws.counters import TOPICS, Counters, Counts, Triggered
+from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import TABLE, FakeAws
 
 HOOK = "arn:minio:sqs::primary:webhook"
 GONE = "arn:minio:sqs::gone:webhook"
 MIRROR = "arn:minio:sqs::main:postgresql"
 
 
-def test_stats_shows_every_target_and_those_that_are_gone(run: Run, aws: FakeAws) -> None:
+def test_stats_shows_every_target_and_those_that_are_gone(run: Run, aws: MotoAws) -> None:
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add(HOOK, Counts(sent=5, failed=2, dead=1))
     counters.add(GONE, Counts(skipped=3))
@@ -32,13 +32,13 @@ def test_stats_shows_every_target_and_those_that_are_gone(run: Run, aws: FakeAws
     }
 
 
-def test_a_queue_that_cannot_be_asked_is_no_reason_to_fail(run: Run, aws: FakeAws) -> None:
+def test_a_queue_that_cannot_be_asked_is_no_reason_to_fail(run: Run, aws: MotoAws) -> None:
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-webhook-primary"))
     rows = {row[0]: row for row in cells(run("stats").out)}
     assert rows[HOOK][-2:] == ["?", "?"]
 
 
-def test_topics_have_ceph_s_counters(run: Run, aws: FakeAws) -> None:
+def test_topics_have_ceph_s_counters(run: Run, aws: MotoAws) -> None:
     assert "topics" not in run("stats").err
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add("arn:aws:sns:r::t1", Counts(sent=5, dead=2))

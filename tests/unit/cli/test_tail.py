@@ -1,8 +1,6 @@
 """`bucketcast tail`: each line of the logs once, whenever it appears."""
 
 import json
-import time
-from itertools import count
 from typing import Any
 
 import pytest
@@ -13,22 +11,15 @@ from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.rules import Hit, Rule
 from tests.ran import Ran
+from tests.unit.aws import MotoAws, log
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import FakeAws
+from tests.unit.conftest import Watch
 from tests.unit.made import event
 
 WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
 FUNCTION, INGEST = "Bucketcast-webhook-primary", "Bucketcast-ingest"
 HIT = Hit(WEBHOOK, "r1")
 CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg", bucket="dogs")
-NUMBERS = count()
-
-
-def log(aws: FakeAws, function: str, lines: Any, ago: float = 10) -> None:
-    at = int((time.time() - ago) * 1000)
-    for line in lines:
-        entry = {"timestamp": at, "message": f"{line}\n", "eventId": str(next(NUMBERS))}
-        aws.logged.setdefault(function, []).append(entry)
 
 
 def received(*events: Any, hits: tuple[Hit, ...] = (HIT,)) -> Any:
@@ -40,7 +31,7 @@ def delivered(*events: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def rules(aws: FakeAws) -> None:
+def rules(aws: MotoAws) -> None:
     """Both buckets have rules, by which their names are known."""
     for bucket in ("uploads", "dogs"):
         rule = Rule(bucket=bucket, arn=WEBHOOK, events=("s3:ObjectCreated:Put",))
@@ -71,32 +62,37 @@ def whats(ran: Ran) -> list[tuple[str, str]]:
     return [(each["bucket"], each["what"]) for each in found]
 
 
-def test_each_line_is_shown_once_however_late_it_appears(aws: FakeAws, follow: Any) -> None:
-    log(aws, INGEST, received(CAT), ago=20)
-    log(aws, FUNCTION, delivered(CAT), ago=15)
-    late = lambda: log(aws, INGEST, received(CAT), ago=40)  # noqa: E731 - read again and again below
-    same = lambda: log(aws, FUNCTION, delivered(CAT), ago=15)  # noqa: E731
+def test_each_line_is_shown_once_however_late_it_appears(follow: Any) -> None:
+    log(INGEST, received(CAT), ago=20)
+    log(FUNCTION, delivered(CAT), ago=15)
+    late = lambda: log(INGEST, received(CAT), ago=40)  # noqa: E731 - read again and again below
+    same = lambda: log(FUNCTION, delivered(CAT), ago=15)  # noqa: E731
     nothing = lambda: None  # noqa: E731
     ran = follow("--json", between=(nothing, late, nothing, same, nothing))
     shown = [what for _, what in whats(ran)]
     assert shown == ["received", "queued", "delivered", "received", "queued", "delivered"]
 
 
-def test_lines_without_ids_are_told_apart(aws: FakeAws, follow: Any) -> None:
+def test_lines_without_ids_are_told_apart(
+    aws: MotoAws, follow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As those of the local AWS, also where the same was logged twice in a millisecond."""
-    log(aws, INGEST, received(CAT), ago=20)
-    log(aws, INGEST, received(CAT), ago=20)
-    for each in aws.logged[INGEST]:
-        del each["eventId"]
-        each["timestamp"] = aws.logged[INGEST][0]["timestamp"]
+    log(INGEST, [*received(CAT), *received(CAT)], ago=20)
+    read = aws.logs.filter_log_events
+
+    def without_ids(**call: Any) -> Any:
+        found = read(**call)
+        return {"events": [each | {"eventId": None} for each in found["events"]]}
+
+    monkeypatch.setattr(aws.logs, "filter_log_events", without_ids)
     assert len(whats(follow("--json", between=(lambda: None,)))) == 4
 
 
-def test_people_see_a_line_for_each_fate(aws: FakeAws, follow: Any) -> None:
-    log(aws, INGEST, received(CAT), ago=20)
-    log(aws, INGEST, received(DOG, hits=()), ago=19)
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"\x1b[2J503": [CAT]})), ago=9)
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(dead={"HTTP 410": [CAT]})), ago=8)
+def test_people_see_a_line_for_each_fate(follow: Any) -> None:
+    log(INGEST, received(CAT), ago=20)
+    log(INGEST, received(DOG, hits=()), ago=19)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"\x1b[2J503": [CAT]})), ago=9)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(dead={"HTTP 410": [CAT]})), ago=8)
     lines = follow().out.splitlines()
     assert [line.split()[2:] for line in lines] == [
         ["queued", "uploads", WEBHOOK, "by", "rule", "r1"],
@@ -106,9 +102,9 @@ def test_people_see_a_line_for_each_fate(aws: FakeAws, follow: Any) -> None:
     ]
 
 
-def test_a_bucket_and_a_target_select(aws: FakeAws, follow: Any) -> None:
-    log(aws, INGEST, received(CAT, DOG, hits=(HIT, Hit(POSTGRES, "r2"))))
-    log(aws, FUNCTION, delivered(CAT, DOG), ago=5)
+def test_a_bucket_and_a_target_select(follow: Any) -> None:
+    log(INGEST, received(CAT, DOG, hits=(HIT, Hit(POSTGRES, "r2"))))
+    log(FUNCTION, delivered(CAT, DOG), ago=5)
     assert whats(follow("dogs", "--json")) == [
         ("dogs", what) for what in ("received", "queued", "queued", "delivered")
     ]
@@ -116,16 +112,16 @@ def test_a_bucket_and_a_target_select(aws: FakeAws, follow: Any) -> None:
     assert whats(ran) == [("dogs", "queued")]
 
 
-def test_the_bucket_of_an_event_that_came_earlier_is_known(aws: FakeAws, follow: Any) -> None:
-    log(aws, INGEST, received(DOG), ago=600)
-    log(aws, FUNCTION, delivered(DOG), ago=5)
-    log(aws, FUNCTION, delivered(CAT), ago=5)
+def test_the_bucket_of_an_event_that_came_earlier_is_known(follow: Any) -> None:
+    log(INGEST, received(DOG), ago=600)
+    log(FUNCTION, delivered(DOG), ago=5)
+    log(FUNCTION, delivered(CAT), ago=5)
     assert whats(follow("dogs", "--json")) == [("dogs", "delivered")]
 
 
-def test_a_target_that_logs_before_ingest_waits_for_its_bucket(aws: FakeAws, follow: Any) -> None:
-    log(aws, FUNCTION, delivered(CAT), ago=1)
-    later = lambda: log(aws, INGEST, received(CAT), ago=0)  # noqa: E731
+def test_a_target_that_logs_before_ingest_waits_for_its_bucket(follow: Any) -> None:
+    log(FUNCTION, delivered(CAT), ago=1)
+    later = lambda: log(INGEST, received(CAT), ago=0)  # noqa: E731
     assert whats(follow("uploads", "--json", between=(later,))) == [
         ("uploads", "delivered"),
         ("uploads", "received"),
@@ -134,18 +130,10 @@ def test_a_target_that_logs_before_ingest_waits_for_its_bucket(aws: FakeAws, fol
 
 
 def test_silence_of_aws_is_noted_and_nothing_is_lost(
-    aws: FakeAws, follow: Any, monkeypatch: pytest.MonkeyPatch
+    aws: MotoAws, follow: Any, watch: Watch
 ) -> None:
-    log(aws, INGEST, received(CAT), ago=20)
-    plain, failures = aws._logged, iter([True])
-
-    def logged(**asked: Any) -> Any:
-        if next(failures, False):
-            raise AwsError("no answer", silent=True)
-        return plain(**asked)
-
-    monkeypatch.setattr(aws, "_logged", logged)
-    aws.logs.get_paginator = lambda _: type("Pages", (), {"paginate": staticmethod(logged)})
+    log(INGEST, received(CAT), ago=20)
+    watch(aws.logs, "filter_log_events", AwsError("no answer", silent=True))
     ran = follow("--json", between=(lambda: None,))
     assert "note: no answer; trying again" in ran.err
     assert [what for _, what in whats(ran)] == ["received", "queued"]

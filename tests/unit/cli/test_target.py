@@ -1,4 +1,3 @@
-import json
 import time
 
 import pytest
@@ -9,13 +8,13 @@ from bucketcast.aws.counters import Counters, HourCounts, Last
 from bucketcast.cli.times import moment
 from bucketcast.dispatch.breaker import Outage
 from bucketcast.dispatch.ledger import HOUR_MS
+from tests.unit.aws import TABLE, MotoAws, refusal
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import TABLE, FakeAws, refusal
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 
 
-def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: FakeAws) -> None:
+def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: MotoAws) -> None:
     aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
     aws.sqs.send_message(
         QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="two", DelaySeconds=60
@@ -54,7 +53,7 @@ def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: FakeAws) -> No
     ]
 
 
-def test_ls_says_how_a_target_fared_last(run: Run, aws: FakeAws) -> None:
+def test_ls_says_how_a_target_fared_last(run: Run, aws: MotoAws) -> None:
     now = round(time.time() * 1_000)
     last = Last(now - 60_000, now - 7_200_000, "Throttled", "too much", now - 180_000)
     counters = Counters(TABLE, lambda: aws.dynamodb)
@@ -85,7 +84,7 @@ def test_ls_says_how_a_target_fared_last(run: Run, aws: FakeAws) -> None:
     ],
 )
 def test_a_function_that_does_not_answer_keeps_no_other_from_it(
-    run: Run, aws: FakeAws, answer: object, online: object, why: str
+    run: Run, aws: MotoAws, answer: object, online: object, why: str
 ) -> None:
     aws.answers["Bucketcast-webhook-primary"] = answer
     ran = run("target", "ls", "--json")
@@ -96,7 +95,7 @@ def test_a_function_that_does_not_answer_keeps_no_other_from_it(
     assert why in asked["why"]
 
 
-def test_a_queue_that_is_gone_is_no_reason_to_fail(run: Run, aws: FakeAws) -> None:
+def test_a_queue_that_is_gone_is_no_reason_to_fail(run: Run, aws: MotoAws) -> None:
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-webhook-primary"))
     document = run("target", "ls", "--json").document
     assert document["targets"][1]["waiting"] is None
@@ -104,7 +103,7 @@ def test_a_queue_that_is_gone_is_no_reason_to_fail(run: Run, aws: FakeAws) -> No
     assert "?" in run("target", "ls").out
 
 
-def test_a_stack_without_targets_says_so(run: Run, aws: FakeAws) -> None:
+def test_a_stack_without_targets_says_so(run: Run, aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     ran = run("target", "ls")
@@ -112,14 +111,13 @@ def test_a_stack_without_targets_says_so(run: Run, aws: FakeAws) -> None:
     assert "has no target" in ran.err
 
 
-def test_ls_says_which_target_is_off(run: Run, aws: FakeAws) -> None:
-    (key,) = [name for name, text in aws.outputs.items() if WEBHOOK in text]
-    aws.outputs[key] = json.dumps({**json.loads(aws.outputs[key]), "enabled": False})
+def test_ls_says_which_target_is_off(run: Run, aws: MotoAws) -> None:
+    aws.change(WEBHOOK, enabled=False)
     assert "off: events are queued" in run("target", "ls").out
     assert run("target", "ls", "--json").document["targets"][1]["enabled"] is False
 
 
-def test_ls_shows_pauses_and_open_breakers(run: Run, aws: FakeAws) -> None:
+def test_ls_shows_pauses_and_open_breakers(run: Run, aws: MotoAws) -> None:
     breakers = Breakers(TABLE, lambda: aws.dynamodb)
     outage = Outage(1_800_000_000_000, 1_800_000_060_000, error="NotConnected", reason="refused")
     breakers.of(WEBHOOK).note(outage, probed=False)

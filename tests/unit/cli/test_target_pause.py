@@ -5,18 +5,18 @@ import json
 import pytest
 
 from bucketcast.aws.breakers import Breakers
+from tests.unit.aws import TABLE, MotoAws, refusal
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import TABLE, FakeAws, refusal
 
 HOOK, NAME = "arn:minio:sqs::primary:webhook", "Bucketcast-webhook-primary"
 
 
-def paused(aws: FakeAws) -> int:
+def paused(aws: MotoAws) -> int:
     found = Breakers(TABLE, lambda: aws.dynamodb).of(HOOK).read()
     return found.paused if found else 0
 
 
-def test_pause_and_resume_may_be_repeated(run: Run, aws: FakeAws) -> None:
+def test_pause_and_resume_may_be_repeated(run: Run, aws: MotoAws) -> None:
     first = run("target", "pause", HOOK, "--json").document
     assert (first["paused"], first["changed"], first["arn"]) == (True, True, HOOK)
     since = paused(aws)
@@ -46,25 +46,25 @@ def test_pause_says_until_when_events_wait(run: Run) -> None:
 
 
 def test_a_function_that_does_not_see_the_pause_leaves_nothing_paused(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
-    aws.pauses_known[NAME] = {"paused": False}
+    aws.pause_answers[NAME] = {"paused": False}
     ran = run("target", "pause", HOOK)
     assert (ran.code, paused(aws)) == (1, 0)
     assert "gateway endpoint for DynamoDB" in ran.err
 
 
-def test_a_function_of_an_earlier_version_leaves_nothing_paused(run: Run, aws: FakeAws) -> None:
-    aws.pauses_known[NAME] = {"errorMessage": "'Records'", "errorType": "KeyError"}
+def test_a_function_of_an_earlier_version_leaves_nothing_paused(run: Run, aws: MotoAws) -> None:
+    aws.pause_answers[NAME] = {"errorMessage": "'Records'", "errorType": "KeyError"}
     ran = run("target", "pause", HOOK)
     assert (ran.code, paused(aws)) == (1, 0)
     assert "deploy this one" in ran.err
 
 
 def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
-    aws.pauses_known[NAME] = refusal("AccessDeniedException", "Invoke")
+    aws.pause_answers[NAME] = refusal("AccessDeniedException", "Invoke")
     ran = run("target", "pause", HOOK)
     assert ran.code == 0
     assert paused(aws)

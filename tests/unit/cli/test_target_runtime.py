@@ -4,26 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
+from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import REGION, TABLE, FakeAws, _client
-from tests.unit.runtime_targets import ACCOUNT, RUNTIME, make_functions
+from tests.unit.runtime_targets import RUNTIME, make_functions
 
 HOOK = "arn:minio:sqs::audit:webhook"
-HERE = replace(
-    RUNTIME,
-    queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
-    queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
-)
 
 
 @pytest.fixture(autouse=True)
-def with_runtime(aws: FakeAws) -> None:
-    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "later": "unknown"})
-    aws.mappings = _client("lambda")
-    aws.secretsmanager = _client("secretsmanager")
-    make_functions(_client("iam"), aws.mappings)
+def with_runtime(aws: MotoAws) -> None:
+    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "later": "unknown"})
+    make_functions(aws.iam, aws.mappings)
     online = {"online": True, "why": "", "where": "http://h"}
     aws.answers["Bucketcast-runtime-webhook"] = online
 
@@ -33,7 +26,7 @@ def add(run: Run, *more: str) -> None:
     assert ran.code == 0, ran.err
 
 
-def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: FakeAws) -> None:
+def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: MotoAws) -> None:
     ran = run("target", "add", "webhook:audit", "endpoint=http://h", "auth_token=hunter2", "--json")
     assert (ran.document["arn"], ran.document["what"]) == (HOOK, "made")
     (note,) = ran.document["notes"]
@@ -53,7 +46,7 @@ def test_a_target_is_made_listed_ruled_and_removed(run: Run, aws: FakeAws) -> No
     assert "hunter2" not in json.dumps(aws.dynamodb.scan(TableName=TABLE)["Items"], default=str)
 
 
-def test_a_value_may_come_from_a_file(run: Run, aws: FakeAws, tmp_path: Path) -> None:
+def test_a_value_may_come_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("hunter2\n")
     add(run, "--from-file", f"auth_token={tmp_path / 'token'}")
     (secret,) = aws.secretsmanager.list_secrets()["SecretList"]
@@ -115,7 +108,7 @@ def test_what_was_removed_is_listed_and_gets_no_events(run: Run) -> None:
 
 
 @pytest.mark.parametrize("job", ["backfill", "reconcile"])
-def test_jobs_are_for_deployed_targets(run: Run, aws: FakeAws, job: str) -> None:
+def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None:
     add(run)
     aws.outputs["Pipeline"] = json.dumps({"bucket": "p", "jobs": {job: job}})
     ran = run(job, "uploads", "--target", HOOK)
@@ -123,15 +116,15 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: FakeAws, job: str) -> None
     assert "is a run-time target" in ran.err
 
 
-def test_a_stack_without_functions_for_it_says_how_to_get_them(run: Run, aws: FakeAws) -> None:
-    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "functions": {}})
+def test_a_stack_without_functions_for_it_says_how_to_get_them(run: Run, aws: MotoAws) -> None:
+    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
     assert (ran.code, "[runtime] kinds in bucketcast.toml" in ran.err) == (2, True)
 
 
-def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: FakeAws) -> None:
+def test_what_lost_its_function_is_listed_and_can_be_removed(run: Run, aws: MotoAws) -> None:
     add(run)
-    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(HERE), "functions": {}})
+    aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "functions": {}})
     targets = {each["arn"]: each for each in run("target", "ls", "--json").document["targets"]}
     assert "no function for run-time targets of kind webhook" in targets[HOOK]["why"]
     found = {

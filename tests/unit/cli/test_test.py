@@ -15,9 +15,8 @@ from bucketcast.event import Event
 from bucketcast.ingest.routing import ADDRESSED
 from bucketcast.queues import Queue
 from bucketcast.rules import Hit
+from tests.unit.aws import MotoAws, configure, log
 from tests.unit.cli.conftest import Run
-from tests.unit.cli.test_tail import log
-from tests.unit.fake_aws import FakeAws
 
 WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
 
@@ -25,7 +24,7 @@ WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postg
 class Deployment:
     """Takes what is sent, and logs as ingest and dispatch would."""
 
-    def __init__(self, aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:
         self.aws = aws
         self.outcomes: Callable[[list[Event]], Outcomes] = Outcomes
         self.sent: list[Event] = []
@@ -38,14 +37,14 @@ class Deployment:
         self.to |= {each.attributes["bucketcast-to"] for each in messages}
         (arn,) = self.to
         matches = [(event, (Hit(arn, ADDRESSED),)) for event in found]
-        log(self.aws, "Bucketcast-ingest", tracing.received(matches), ago=-0.05)
+        log("Bucketcast-ingest", tracing.received(matches), ago=-0.05)
         function = "Bucketcast-webhook-primary" if arn == WEBHOOK else "Bucketcast-postgres-main"
-        log(self.aws, function, tracing.dispatched(arn, self.outcomes(found)), ago=-0.1)
+        log(function, tracing.dispatched(arn, self.outcomes(found)), ago=-0.1)
         return {}
 
 
 @pytest.fixture
-def deployment(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Deployment:
     made = Deployment(aws, monkeypatch)
     monkeypatch.setattr(Queue, "send", lambda _, messages: made._send(messages))
     return made
@@ -116,7 +115,7 @@ def test_what_did_not_arrive_ends_with_1_and_the_reason(
 
 
 def test_an_event_that_ingest_has_not_received_is_said(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert aws.outputs
     monkeypatch.setattr(Queue, "send", lambda *_: {})
@@ -143,8 +142,7 @@ def test_nothing_is_sent_to_an_ingest_that_would_have_it_dead_lettered(
 
 
 def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployment) -> None:
-    settings = {"format": "namespace"}
-    deployment.aws.settings["Bucketcast-postgres-main"] = settings
+    configure("Bucketcast-postgres-main", format="namespace")
     ran = run("test", "postgres:main", "--event", "put")
     assert ran.code == 1
     assert "would leave a row for an object that does not exist" in ran.err
@@ -153,7 +151,7 @@ def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployme
     assert deployment.sent == []
     assert run("test", "postgres:main").code == 0
     assert [event.name for event in deployment.sent] == ["s3:ObjectRemoved:Delete"]
-    settings["format"] = "access"
+    configure("Bucketcast-postgres-main", format="access")
     assert run("test", "postgres:main", "--event", "put").code == 0
 
 

@@ -4,9 +4,10 @@ import json
 import os
 import signal
 from typing import Any
+from unittest.mock import DEFAULT, Mock
 
 import pytest
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.rules import Rules
@@ -22,51 +23,36 @@ from bucketcast.queues.measured import Queued
 from bucketcast.rules import Rule
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
+from tests.unit.aws import TABLE, MotoAws, refusal
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import REGION, TABLE, FakeAws, _client, refusal
+from tests.unit.conftest import Watch
 from tests.unit.made import event, received
-from tests.unit.runtime_targets import ACCOUNT, RUNTIME, make_functions
+from tests.unit.runtime_targets import RUNTIME, make_functions
 
-HERE = replace(
-    RUNTIME,
-    queues=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}",
-    queue_arns=f"arn:aws:sqs:{REGION}:{ACCOUNT}",
-)
 LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "OpaqueData": "me"}
 
 
 @pytest.fixture(autouse=True)
-def with_runtime(aws: FakeAws) -> None:
-    aws.outputs["RuntimeOutput"] = json.dumps(asdict(HERE))
-    aws.mappings = _client("lambda")
-    aws.secretsmanager = _client("secretsmanager")
-    aws.s3 = _client("s3")
-    make_functions(_client("iam"), aws.mappings)
+def with_runtime(aws: MotoAws) -> None:
+    aws.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
+    make_functions(aws.iam, aws.mappings)
 
 
-def make(aws: FakeAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:
+def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:
     attributes = checked({key.replace("push_", "push-"): text for key, text in given.items()})
     topics = topics_of("Bucketcast", TABLE, aws)
     return topics.put(TopicArn("r", tenant, name), lambda *_: Wanted(owner, attributes))
 
 
-def queue(aws: FakeAws, topic: Topic) -> str:
+def queue(aws: MotoAws, topic: Topic) -> str:
     made = Table(TABLE, aws.dynamodb).target(topic.target_arn)
     assert made is not None
-    _forget_mappings(made.queue)
-    return HERE.url(made.queue)
+    return RUNTIME.url(made.queue)
 
 
-def _forget_mappings(name: str) -> None:
-    from moto.sqs.models import sqs_backends  # noqa: PLC0415 - after the clients
-
-    sqs_backends[ACCOUNT][REGION].queues[name].lambda_event_source_mappings.clear()
-
-
-def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws: FakeAws) -> None:
+def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws: MotoAws) -> None:
     make(aws, "a", push_endpoint="http://h/")
     hook = make(aws, "b", "acme", "bob", **LOGIN)
-    aws.s3.create_bucket(Bucket="uploads")
     Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=hook.arn, events=("put",)))
     rows = cells(run("topic", "ls").out)
     assert rows[1:] == [
@@ -85,7 +71,7 @@ def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws:
 
 @pytest.mark.parametrize("call", [("rm",), ("rm", "--discard"), ("add", "endpoint=http://h/")])
 def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
-    run: Run, aws: FakeAws, call: tuple[str, ...]
+    run: Run, aws: MotoAws, call: tuple[str, ...]
 ) -> None:
     """Without it ingest would keep the topic's events, and send none."""
     topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
@@ -96,7 +82,7 @@ def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
     assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == there
 
 
-def test_topics_are_listed_in_pages(run: Run, aws: FakeAws) -> None:
+def test_topics_are_listed_in_pages(run: Run, aws: MotoAws) -> None:
     for name in ("a", "b", "c"):
         make(aws, name)
     page = run("topic", "ls", "--max-entries", "2", "--json").document
@@ -107,7 +93,7 @@ def test_topics_are_listed_in_pages(run: Run, aws: FakeAws) -> None:
 
 
 def test_a_topic_is_shown_in_radosgw_admin_s_fields_without_its_login(
-    run: Run, aws: FakeAws
+    run: Run, aws: MotoAws
 ) -> None:
     make(aws, "b", "acme", "bob", max_retries="3", **LOGIN)
     ran = run("topic", "get", "arn:aws:sns:elsewhere:acme:b", "--json")
@@ -136,7 +122,7 @@ def test_a_topic_is_shown_in_radosgw_admin_s_fields_without_its_login(
     assert "hunter2" not in shown
 
 
-def test_what_waits_is_counted_and_shown_and_stays(run: Run, aws: FakeAws) -> None:
+def test_what_waits_is_counted_and_shown_and_stays(run: Run, aws: MotoAws) -> None:
     url = queue(aws, topic := make(aws, "b", **LOGIN))
     waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(3)]
     for one in waiting:
@@ -162,7 +148,7 @@ def test_what_waits_is_counted_and_shown_and_stays(run: Run, aws: FakeAws) -> No
     assert len(run("topic", "dump", "b", "--max-entries", "1").out.splitlines()) == 1
 
 
-def test_ten_thousand_events_are_counted_and_shown_as_they_come(run: Run, aws: FakeAws) -> None:
+def test_ten_thousand_events_are_counted_and_shown_as_they_come(run: Run, aws: MotoAws) -> None:
     url = queue(aws, topic := make(aws, "b", **LOGIN))
     waiting = [Delivery("n1", event(key=f"k{number}"), named=True) for number in range(10_000)]
     bodies = [one.body for one in pack(waiting, 1, history=Envelope(1, topic=topic.arn))]
@@ -183,7 +169,7 @@ def test_ten_thousand_events_are_counted_and_shown_as_they_come(run: Run, aws: F
     assert len(run("topic", "dump", "b").out.splitlines()) == 10_000, "all were given back"
 
 
-def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: FakeAws) -> None:
+def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: MotoAws) -> None:
     """The receipts stay, the bodies do not."""
     assert run("topic", "ls").code == 0
     url = queue(aws, make(aws, "b", **LOGIN))
@@ -202,7 +188,7 @@ def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: Fake
     assert depth(url, aws.sqs) == (30, 0, 0)
 
 
-def test_counters_that_are_off_never_say_less_than_the_messages(run: Run, aws: FakeAws) -> None:
+def test_counters_that_are_off_never_say_less_than_the_messages(run: Run, aws: MotoAws) -> None:
     url = queue(aws, make(aws, "b", **LOGIN))
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add(url.rpartition("/")[2], Queued(-5, -100))
@@ -217,44 +203,41 @@ def test_counters_that_are_off_never_say_less_than_the_messages(run: Run, aws: F
     assert counters.queued(url.rpartition("/")[2]) == Queued()
 
 
+@pytest.fixture
+def switch(aws: MotoAws, watch: Watch) -> Mock:
+    """Every change of an event source mapping."""
+    return watch(aws.mappings, "update_event_source_mapping")
+
+
 def test_what_is_hidden_is_waited_for_and_delivery_goes_on_behind_it(
-    run: Run, aws: FakeAws, monkeypatch: pytest.MonkeyPatch
+    run: Run, aws: MotoAws, switch: Mock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = queue(aws, make(aws, "b", **LOGIN))
     (packed,) = pack([Delivery("n1", event(key="k"))], 1)
     aws.sqs.send_message(QueueUrl=url, MessageBody=packed.body)
     aws.sqs.receive_message(QueueUrl=url, VisibilityTimeout=2)
     assert run("topic", "dump", "b", "--json").document["entries"] == []
-    enabled: list[bool] = []
-    switch = aws.mappings.update_event_source_mapping
-
-    def update(UUID: str, Enabled: bool) -> Any:  # noqa: N803, FBT001 - Lambda's own
-        enabled.append(Enabled)
-        return switch(UUID=UUID, Enabled=Enabled)
-
-    monkeypatch.setattr(aws.mappings, "update_event_source_mapping", update)
     ran = run("topic", "dump", "b", "--wait", "30")
     assert ran.out == "s3:ObjectCreated:Put uploads/k\n", ran.err
     assert "1 message in flight" in ran.err
-    assert enabled == [False, True]
+    assert [each.kwargs["Enabled"] for each in switch.call_args_list] == [False, True]
     monkeypatch.setattr(backlog, "waiting", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("topic", "dump", "b", "--wait", "1")
-    assert enabled == [False, True, False, True]
+    assert [each.kwargs["Enabled"] for each in switch.call_args_list] == [False, True] * 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_no_delivery_stopped(aws: FakeAws, number: int) -> None:
+def test_a_signal_leaves_no_delivery_stopped(aws: MotoAws, switch: Mock, number: int) -> None:
     url = queue(aws, make(aws, "b", **LOGIN))
     before = signal.getsignal(number)
-    switch = aws.mappings.update_event_source_mapping
 
-    def update(**given: Any) -> Any:
-        if given["Enabled"]:
+    def interrupt(*, Enabled: bool, **_: Any) -> Any:  # noqa: N803 - boto3's name
+        if Enabled:
             os.kill(os.getpid(), number)  # once more, out of impatience
-        return switch(**given)
+        return DEFAULT
 
-    aws.mappings.update_event_source_mapping = update
+    switch.side_effect = interrupt
 
     def dump() -> None:
         with stopped(url, aws.sqs, aws.mappings):
@@ -267,17 +250,11 @@ def test_a_signal_leaves_no_delivery_stopped(aws: FakeAws, number: int) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_a_delivery_that_stays_stopped_is_named(run: Run, aws: FakeAws) -> None:
+def test_a_delivery_that_stays_stopped_is_named(run: Run, aws: MotoAws, switch: Mock) -> None:
     url = queue(aws, make(aws, "b", **LOGIN))
     assert not run("topic", "stats", "b", "--json").document["stopped"]
-    switch = aws.mappings.update_event_source_mapping
-
-    def refuse(**given: Any) -> Any:
-        if given["Enabled"]:
-            raise refusal("ExpiredTokenException", "UpdateEventSourceMapping")
-        return switch(**given)
-
-    aws.mappings.update_event_source_mapping = refuse
+    expired = refusal("ExpiredTokenException", "UpdateEventSourceMapping")
+    switch.side_effect = [DEFAULT, expired]  # it stops, and cannot start again
     ran = run("topic", "dump", "b", "--wait", "1")
     assert ran.code == 1
     assert "aws lambda update-event-source-mapping --uuid " in ran.err
@@ -286,12 +263,12 @@ def test_a_delivery_that_stays_stopped_is_named(run: Run, aws: FakeAws) -> None:
     assert (
         "`bucketcast topic dump b --wait 1` starts the delivery" in run("topic", "stats", "b").err
     )
-    aws.mappings.update_event_source_mapping = switch
+    switch.side_effect = None
     assert run("topic", "dump", "b", "--wait", "1").code == 0
     assert not is_stopped(url, aws.sqs, aws.mappings)
 
 
-def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: FakeAws) -> None:
+def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     url = queue(aws, topic := make(aws, "b", **LOGIN))
     letters = aws.queue("Bucketcast-webhook-primary-dead")
     (packed,) = pack([Delivery("r1", event(key="k"))], 1)
@@ -306,7 +283,7 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: FakeAws) -> None:
         assert (ran.code, said in ran.err) == (1, True), ran.err
 
 
-def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: FakeAws) -> None:
+def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: MotoAws) -> None:
     make(aws, "b", **LOGIN)
     assert run("topic", "rm", "b").out == "Deleted b\n"
     assert run("topic", "rm", "b").out == "No such topic: b\n"
@@ -324,7 +301,7 @@ def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: FakeAws) 
     ],
 )
 def test_what_cannot_be_says_so(
-    run: Run, aws: FakeAws, words: tuple[str, ...], code: int, said: str
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, said: str
 ) -> None:
     make(aws, "a", push_endpoint="http://h/")
     ran = run("topic", *words)

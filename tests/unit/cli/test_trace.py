@@ -1,6 +1,5 @@
 """`bucketcast trace`: a story out of the functions' logs."""
 
-import time
 from typing import Any
 
 import pytest
@@ -9,8 +8,8 @@ from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.event import Event
 from bucketcast.rules import Hit
+from tests.unit.aws import MotoAws, log
 from tests.unit.cli.conftest import Run
-from tests.unit.fake_aws import FakeAws
 from tests.unit.made import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
@@ -18,30 +17,24 @@ FUNCTION = "Bucketcast-webhook-primary"
 CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg")
 
 
-def log(aws: FakeAws, function: str, lines: Any, ago: float = 10) -> None:
-    at = int((time.time() - ago) * 1000)
-    aws.logged.setdefault(function, [])
-    aws.logged[function] += [{"timestamp": at, "message": f"{line}\n"} for line in lines]
-
-
 def received(*asked: tuple[Event, tuple[Hit, ...]]) -> Any:
     return tracing.received(asked)
 
 
 @pytest.fixture
-def delivered_late(aws: FakeAws) -> FakeAws:
+def delivered_late(aws: MotoAws) -> MotoAws:
     """The cat was retried once and then delivered; the dog died."""
     hit = Hit(WEBHOOK, "r1")
-    log(aws, "Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
-    log(aws, FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
+    log("Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
+    log(FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
     outcomes = Outcomes(delivered=[CAT], dead={"HTTP 410": [DOG]})
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, outcomes), ago=10)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, outcomes), ago=10)
     return aws
 
 
-def test_an_event_that_was_retried_and_then_delivered(run: Run, delivered_late: FakeAws) -> None:
-    assert delivered_late.logged
+@pytest.mark.usefixtures("delivered_late")
+def test_an_event_that_was_retried_and_then_delivered(run: Run) -> None:
     document = run("trace", "s3://uploads/photos/cat.jpg", "--json").document
     assert [(step["what"], step["target"], step["why"]) for step in document["steps"]] == [
         ("received", "", ""),
@@ -52,46 +45,46 @@ def test_an_event_that_was_retried_and_then_delivered(run: Run, delivered_late: 
     assert {step["event"] for step in document["steps"]} == {"09:26:53.589"}
 
 
-def test_the_story_begins_at_its_beginning(run: Run, aws: FakeAws) -> None:
+def test_the_story_begins_at_its_beginning(run: Run) -> None:
     """Ingest writes its line last, when a quick target has the event already."""
-    log(aws, FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
-    log(aws, "Bucketcast-ingest", received((CAT, (Hit(WEBHOOK, "r1"),))), ago=9)
+    log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
+    log("Bucketcast-ingest", received((CAT, (Hit(WEBHOOK, "r1"),))), ago=9)
     steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert [step["what"] for step in steps] == ["received", "queued", "delivered"]
 
 
-def test_a_dead_one_has_its_reason(run: Run, delivered_late: FakeAws) -> None:
-    assert delivered_late.logged
+@pytest.mark.usefixtures("delivered_late")
+def test_a_dead_one_has_its_reason(run: Run) -> None:
     ran = run("trace", "s3://uploads/photos/dog.jpg")
     assert ran.code == 0
     assert [line.split()[2] for line in ran.out.splitlines()[1:]] == ["received", "queued", "dead"]
     assert "HTTP 410" in ran.out
 
 
-def test_an_event_that_no_rule_asks_for_is_said(run: Run, aws: FakeAws) -> None:
-    log(aws, "Bucketcast-ingest", received((CAT, ())))
+def test_an_event_that_no_rule_asks_for_is_said(run: Run) -> None:
+    log("Bucketcast-ingest", received((CAT, ())))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert (step["what"], step["why"]) == ("received", "no rule matches")
 
 
-def test_a_target_that_is_not_deployed_is_not_queued_for(run: Run, aws: FakeAws) -> None:
+def test_a_target_that_is_not_deployed_is_not_queued_for(run: Run) -> None:
     gone = "arn:minio:sqs::gone:webhook"
-    log(aws, "Bucketcast-ingest", received((CAT, (Hit(gone, "r1"),))))
+    log("Bucketcast-ingest", received((CAT, (Hit(gone, "r1"),))))
     _, step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert (step["what"], step["target"]) == ("not deployed", gone)
     assert step["why"] == "by rule r1; the event was dropped"
 
 
-def test_what_is_too_long_ago_is_left_out(run: Run, aws: FakeAws) -> None:
-    log(aws, "Bucketcast-ingest", received((CAT, ())), ago=7200)
+def test_what_is_too_long_ago_is_left_out(run: Run) -> None:
+    log("Bucketcast-ingest", received((CAT, ())), ago=7200)
     ran = run("trace", "s3://uploads/photos/cat.jpg")
     assert "no log entries found" in ran.err
     assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
 
 
-def test_lines_that_an_earlier_release_wrote_are_read(run: Run, aws: FakeAws) -> None:
+def test_lines_that_an_earlier_release_wrote_are_read(run: Run) -> None:
     lines = received((CAT, (Hit(WEBHOOK, "r1"),)))
-    log(aws, "Bucketcast-ingest", [line.replace('"ids"', '"marks"') for line in lines])
+    log("Bucketcast-ingest", [line.replace('"ids"', '"marks"') for line in lines])
     ran = run("trace", "s3://uploads/photos/cat.jpg")
     assert "received" in ran.out
     assert WEBHOOK in ran.out

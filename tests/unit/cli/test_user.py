@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.aws import MotoAws
 from tests.unit.cli.conftest import Run, cells
-from tests.unit.fake_aws import FakeAws
 
 pytestmark = pytest.mark.usefixtures("aws")
 
@@ -43,6 +43,6 @@ def test_keys_of_ones_own_come_from_a_file(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("a b",), ("",), ("ok", "--access-key", "no/slash")])
-def test_names_that_cannot_be_are_refused(run: Run, words: tuple[str, ...], aws: FakeAws) -> None:
+def test_names_that_cannot_be_are_refused(run: Run, words: tuple[str, ...], aws: MotoAws) -> None:
     assert run("user", "add", *words).code == 2
     assert aws.secretsmanager.list_secrets()["SecretList"] == []

@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import replace as changed
 from typing import Any
 
 import pytest
-from moto import mock_aws
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from starlette.applications import Starlette
 
 from bucketcast.control.admin.config import REDACTED
@@ -18,22 +17,16 @@ from bucketcast.control.app import build
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
 from bucketcast.users import Account
+from tests.unit.aws import MotoAws, configure
+from tests.unit.conftest import Deploy
 from tests.unit.control.requests import ACCESS, ANNA, REGION, SECRET, Wire, scope_of, signed
-from tests.unit.fake_aws import REGION as AWS_REGION
-from tests.unit.fake_aws import FakeAws, _client
-from tests.unit.runtime_targets import ACCOUNT, RUNTIME, make_functions
-
-HERE = replace(
-    RUNTIME,
-    queues=f"https://sqs.{AWS_REGION}.amazonaws.com/{ACCOUNT}",
-    queue_arns=f"arn:aws:sqs:{AWS_REGION}:{ACCOUNT}",
-)
+from tests.unit.runtime_targets import RUNTIME, make_functions
 
 
 class Server:
     """The application, and an administrator who calls it."""
 
-    def __init__(self, aws: FakeAws, *, admin: bool = True) -> None:
+    def __init__(self, aws: MotoAws, *, admin: bool = True) -> None:
         user = changed(ANNA, admin=admin)
 
         async def find(access_key: str) -> Account | None:
@@ -80,22 +73,17 @@ def path_of(scope: MutableMapping[str, Any]) -> str:
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeAws]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        made = FakeAws(("webhook", "webhook", "primary"))
-        made.outputs["RuntimeOutput"] = json.dumps(asdict(HERE))
-        made.mappings, made.secretsmanager = _client("lambda"), _client("secretsmanager")
-        made.cloudwatch = _client("cloudwatch")
-        make_functions(_client("iam"), made.mappings)
-        made.settings["Bucketcast-webhook-primary"] = {"endpoint": "http://h"}
-        made.answers["Bucketcast-runtime-redis"] = {"online": False, "why": "x", "where": ""}
-        yield made
+def aws(deploy: Deploy) -> MotoAws:
+    made = deploy(("webhook", "webhook", "primary"))
+    made.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
+    make_functions(made.iam, made.mappings)
+    configure("Bucketcast-webhook-primary", endpoint="http://h")
+    made.answers["Bucketcast-runtime-redis"] = {"online": False, "why": "x", "where": ""}
+    return made
 
 
 @pytest.fixture
-def server(aws: FakeAws) -> Server:
+def server(aws: MotoAws) -> Server:
     return Server(aws)
 
 
@@ -198,7 +186,7 @@ def test_other_admin_calls_say_what_there_is(server: Server) -> None:
     assert (status, b"is not among the admin calls" in body) == (501, True)
 
 
-def test_only_administrators_may_ask(aws: FakeAws) -> None:
+def test_only_administrators_may_ask(aws: MotoAws) -> None:
     status, _, body = Server(aws, admin=False)("GET", "/info")
     assert (status, b"is no administrator" in body) == (403, True)
 

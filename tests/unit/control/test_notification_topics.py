@@ -1,11 +1,9 @@
 """Notifications of topics in a bucket: put, read and deleted by Id, and what is refused."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from bucketcast.aws.rules import Rules
 from bucketcast.control.errors import S3Error
@@ -15,8 +13,8 @@ from bucketcast.control.s3.notification import Notifications
 from bucketcast.rules import regexes
 from bucketcast.topics.model import topic_id
 from bucketcast.users import User
-from tests.unit.fake_aws import TABLE, FakeAws
-from tests.unit.fake_buckets import Buckets, EventRules
+from tests.unit.aws import TABLE, MotoAws, make_bucket
+from tests.unit.conftest import Deploy
 
 ANN = User("ann", "", "AK", admin=False)
 TOPIC = "arn:aws:sns:us-east-1::photos"
@@ -34,19 +32,16 @@ def bind(arn: str, user: User, *_: Any) -> str:
 
 
 @pytest.fixture
-def aws() -> Iterator[FakeAws]:
-    with mock_aws():
-        found = FakeAws(("webhook", "webhook", "primary"))
-        found.s3 = Buckets(b={})
-        found.s3.head_bucket = lambda Bucket: {}  # noqa: ARG005, N803 - boto3's name
-        found.events = EventRules()
-        found.sqs.create_queue(QueueName="Bucketcast-ingress")
-        found.outputs["Wiring0"] = json.dumps({"bucket": "b", "via": "sqs"})
-        yield found
+def aws(deploy: Deploy) -> MotoAws:
+    make_bucket("uploads")
+    deployed = deploy(("webhook", "webhook", "primary"))
+    deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
+    deployed.outputs["Wiring0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    return deployed
 
 
 @pytest.fixture
-def there(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
+def there(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
     monkeypatch.setattr(api, "bindable", bind)
     return Notifications("Bucketcast", aws, "us-east-1")
 
@@ -71,27 +66,27 @@ def ids(text: bytes) -> list[str]:
 
 
 def test_a_topic_is_bound_as_it_is_kept_and_both_kinds_live_in_one_bucket(
-    there: Notifications, aws: FakeAws
+    there: Notifications, aws: MotoAws
 ) -> None:
-    there.put("b", config(QUEUE), ANN)
-    there.put("b", config(topic("one", arn="arn:aws:sns:default::photos"), topic("two")), ANN)
-    assert ids(there.get("b")) == ["q", "one", "two"]
-    assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in there.get("b", "one")
-    named = {rule.name: rule.arn for rule in Rules(TABLE, aws.dynamodb).of("b")}
+    there.put("uploads", config(QUEUE), ANN)
+    there.put("uploads", config(topic("one", arn="arn:aws:sns:default::photos"), topic("two")), ANN)
+    assert ids(there.get("uploads")) == ["q", "one", "two"]
+    assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in there.get("uploads", "one")
+    named = {rule.name: rule.arn for rule in Rules(TABLE, aws.dynamodb).of("uploads")}
     assert named == {"": HOOK, "one": TOPIC, "two": TOPIC}
 
 
 def test_one_is_read_and_deleted_by_its_id(there: Notifications) -> None:
-    there.put("b", config(topic("one"), topic("two"), QUEUE), ANN)
-    assert ids(there.get("b", "two")) == ["two"]
+    there.put("uploads", config(topic("one"), topic("two"), QUEUE), ANN)
+    assert ids(there.get("uploads", "two")) == ["two"]
     with pytest.raises(S3Error, match="NoSuchKey") as caught:
-        there.get("b", "three")
+        there.get("uploads", "three")
     assert caught.value.status == 404
-    there.delete("b", "two")
-    there.delete("b", "two")
-    assert ids(there.get("b")) == ["q", "one"]
-    there.delete("b")
-    assert ids(there.get("b")) == []
+    there.delete("uploads", "two")
+    there.delete("uploads", "two")
+    assert ids(there.get("uploads")) == ["q", "one"]
+    there.delete("uploads")
+    assert ids(there.get("uploads")) == []
 
 
 @pytest.mark.parametrize(
@@ -109,36 +104,36 @@ def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_:
 
 
 def test_a_topics_own_target_is_bound_through_the_topic_only(
-    there: Notifications, aws: FakeAws
+    there: Notifications, aws: MotoAws
 ) -> None:
     arn = f"arn:minio:sqs::{topic_id('', 'photos')}:webhook"
     text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
     aws.outputs["Target1"] = text
     with pytest.raises(S3Error, match=r"InvalidArgument: .*ARN does not exist"):
-        there.put("b", config(QUEUE.replace(HOOK, arn)), ANN)
+        there.put("uploads", config(QUEUE.replace(HOOK, arn)), ANN)
 
 
 def test_a_mistake_in_one_leaves_all_as_it_is(there: Notifications) -> None:
-    there.put("b", config(topic("one")), ANN)
+    there.put("uploads", config(topic("one")), ANN)
     for inside, code, status in (
         (topic("x", arn="arn:aws:sns:us-east-1::gone"), "NoSuchKey", 404),
         (topic("x", arn="arn:aws:sns:us-east-1::secret"), "AccessDenied", 403),
         (topic("x", "<Event>s3:Nothing</Event>"), "InvalidArgument", 400),
     ):
         with pytest.raises(S3Error, match=code) as caught:
-            there.put("b", config(topic("new"), inside), ANN)
+            there.put("uploads", config(topic("new"), inside), ANN)
         assert caught.value.status == status
-    assert ids(there.get("b")) == ["one"]
+    assert ids(there.get("uploads")) == ["one"]
 
 
 def test_what_turns_on_objects_nobody_may_look_at_is_refused(
-    there: Notifications, aws: FakeAws
+    there: Notifications, aws: MotoAws
 ) -> None:
     with pytest.raises(S3Error, match=r"InvalidArgument: tag:k=v is about .* object_facts"):
-        there.put("b", config(topic("one", TAGGED)), ANN)
-    aws.outputs["ObjectFacts"] = '["b"]'
-    there.put("b", config(topic("one", TAGGED)), ANN)
-    assert b"<S3Tags>" in there.get("b")
+        there.put("uploads", config(topic("one", TAGGED)), ANN)
+    aws.outputs["ObjectFacts"] = '["uploads"]'
+    there.put("uploads", config(topic("one", TAGGED)), ANN)
+    assert b"<S3Tags>" in there.get("uploads")
 
 
 def test_expressions_too_large_for_ingest_together_are_refused(
@@ -150,37 +145,37 @@ def test_expressions_too_large_for_ingest_together_are_refused(
         pattern = f"<FilterRule><Name>regex</Name><Value>{number}a{{60}}</Value></FilterRule>"
         return topic(str(number), f"<Filter><S3Key>{pattern}</S3Key></Filter>")
 
-    there.put("b", config(asks(1)), ANN)
+    there.put("uploads", config(asks(1)), ANN)
     with pytest.raises(S3Error, match="InvalidArgument: the regular expressions of the bucket"):
-        there.put("b", config(asks(2)), ANN)
-    assert ids(there.get("b")) == ["1"]
+        there.put("uploads", config(asks(2)), ANN)
+    assert ids(there.get("uploads")) == ["1"]
 
 
 def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
     there: Notifications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there.put("b", config(topic("one")), ANN)
+    there.put("uploads", config(topic("one")), ANN)
 
     def gone(arn: str, *_: Any) -> str:
         raise S3Error("NoSuchKey", arn)
 
     monkeypatch.setattr(api, "bindable", gone)
-    there.put("b", config(topic("one"), QUEUE), ANN, whole=True)
-    assert ids(there.get("b")) == ["q", "one"]
+    there.put("uploads", config(topic("one"), QUEUE), ANN, whole=True)
+    assert ids(there.get("uploads")) == ["q", "one"]
     with pytest.raises(S3Error, match="NoSuchKey"):
-        there.put("b", config(topic("one")), ANN)
+        there.put("uploads", config(topic("one")), ANN)
 
 
 def test_what_a_client_cannot_say_of_anothers_notification_asks_for_no_leave(
-    there: Notifications, aws: FakeAws
+    there: Notifications, aws: MotoAws
 ) -> None:
-    aws.outputs["ObjectFacts"] = '["b"]'
+    aws.outputs["ObjectFacts"] = '["uploads"]'
     bob = User("bob", "", "BK", admin=False)
     secret = TOPIC.replace("photos", "secret")
-    there.put("b", config(topic("one", TAGGED, secret)), bob)
-    there.put("b", config(topic("one", arn=secret), QUEUE), ANN, whole=True)
-    assert ids(there.get("b")) == ["q", "one"]
-    assert b"<S3Tags>" in there.get("b", "one")
+    there.put("uploads", config(topic("one", TAGGED, secret)), bob)
+    there.put("uploads", config(topic("one", arn=secret), QUEUE), ANN, whole=True)
+    assert ids(there.get("uploads")) == ["q", "one"]
+    assert b"<S3Tags>" in there.get("uploads", "one")
     events = "<Event>s3:ObjectRemoved:*</Event>"
     with pytest.raises(S3Error, match="AccessDenied"):
-        there.put("b", config(topic("one", events, secret)), ANN, whole=True)
+        there.put("uploads", config(topic("one", events, secret)), ANN, whole=True)

@@ -81,7 +81,7 @@ class Calls(Server):
 
 
 @pytest.fixture
-def calls(aws: None, rules_table: str) -> Calls:  # noqa: ARG001
+def calls(rules_table: str) -> Calls:
     return Calls(Account(rules_table))
 
 

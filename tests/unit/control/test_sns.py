@@ -25,7 +25,7 @@ FULL = {
 
 
 @pytest.fixture
-def server(aws: None, rules_table: str) -> Server:  # noqa: ARG001 - it answers
+def server(rules_table: str) -> Server:
     return Server(Account(rules_table))
 
 

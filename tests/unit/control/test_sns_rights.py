@@ -27,7 +27,7 @@ CALLS: dict[str, Call] = {
 
 
 @pytest.fixture
-def account(aws: None, rules_table: str) -> Account:  # noqa: ARG001 - it answers
+def account(rules_table: str) -> Account:
     return Account(rules_table)
 
 

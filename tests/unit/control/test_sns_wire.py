@@ -18,7 +18,7 @@ SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
 
 
 @pytest.fixture
-def server(aws: None, rules_table: str) -> Server:  # noqa: ARG001 - it answers
+def server(rules_table: str) -> Server:
     return Server(Account(rules_table))
 
 

@@ -11,7 +11,7 @@ from bucketcast.aws.users import Users
 from bucketcast.users import User
 from localstack import background, clients, deploy, gateway, ports
 from localstack.places import STACK, Failure
-from tests.unit.fake_aws import _client
+from tests.unit.aws import client
 
 
 @pytest.fixture
@@ -32,14 +32,14 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def users(
-    aws: None,  # noqa: ARG001 - it answers
+    mocked_aws: None,  # noqa: ARG001 - it answers
     dynamodb: Any,
     rules_table: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Users:
     monkeypatch.setattr(clients, "dynamodb", lambda: dynamodb)
-    monkeypatch.setattr(clients, "secretsmanager", lambda: _client("secretsmanager"))
-    return Users(STACK, rules_table, dynamodb, _client("secretsmanager"))
+    monkeypatch.setattr(clients, "secretsmanager", lambda: client("secretsmanager"))
+    return Users(STACK, rules_table, dynamodb, client("secretsmanager"))
 
 
 def run_at(port: int) -> None:
@@ -77,7 +77,7 @@ def test_its_own_port_is_not_another_programs(monkeypatch: pytest.MonkeyPatch) -
 def test_a_user_without_a_secret_is_made_again(users: Users, rules_table: str) -> None:
     """As a start leaves it that was killed between the rows and the secret."""
     access, secret = gateway._user(rules_table)
-    _client("secretsmanager").delete_secret(
+    client("secretsmanager").delete_secret(
         SecretId=f"{STACK}/users/{access}", ForceDeleteWithoutRecovery=True
     )
     assert users.find(access) is None

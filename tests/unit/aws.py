@@ -1,0 +1,261 @@
+"""A deployed stack in moto, and by hand the calls that moto cannot answer."""
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from functools import cache
+from io import BytesIO
+from threading import Lock
+from typing import Any, Final
+
+import boto3
+import moto  # noqa: F401 - before any client is made, or it cannot answer for it
+import pytest
+from botocore.exceptions import ClientError
+from moto.s3.models import s3_backends
+
+from bucketcast.attach.notifications import EVENTS
+from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.clients import Aws
+
+ACCOUNT: Final = "123456789012"
+REGION: Final = "us-east-1"
+TABLE: Final = "rules"
+INGRESS: Final = "https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress"
+INGRESS_ARN: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress"
+ENTRY: Final = {"Id": "Bucketcast-ingress", "QueueArn": INGRESS_ARN, "Events": list(EVENTS)}
+"""Our entry in the notification configuration of an attached bucket."""
+_LOGGING: Final = Lock()
+"""What the command line sends by several threads is logged by them."""
+
+
+@cache
+def client(service: str) -> Any:
+    """Return a client, made once because that takes longer than a test; use it in `mock_aws`."""
+    login = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
+    made = boto3.client(service, region_name=REGION, **login)  # type: ignore[call-overload]
+    if service == "s3":
+        _return_eventbridge(made)
+    return made
+
+
+def _return_eventbridge(s3: Any) -> None:
+    """Let S3 return `EventBridgeConfiguration`, which moto stores and does not return."""
+    operation = "s3.GetBucketNotificationConfiguration"
+
+    def remember(params: Any, context: dict[str, Any], **_: Any) -> None:
+        context["bucket"] = params["Bucket"]
+
+    def add(parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
+        bucket = s3_backends[ACCOUNT]["aws"].buckets.get(context["bucket"])
+        stored = bucket.notification_configuration if bucket else None
+        if stored and stored.event_bridge is not None:
+            parsed["EventBridgeConfiguration"] = {}
+
+    s3.meta.events.register(f"before-parameter-build.{operation}", remember)
+    s3.meta.events.register(f"after-call.{operation}", add)
+
+
+def refusal(code: str, operation: str = "Any", message: str = "") -> ClientError:
+    message = message or f"{code} it said"
+    return ClientError({"Error": {"Code": code, "Message": message}}, operation)
+
+
+def make_rules_table(dynamodb: Any) -> str:
+    """Make the rules table as the stack does; return its name."""
+    dynamodb.create_table(
+        TableName=TABLE,
+        KeySchema=[
+            {"AttributeName": "bucket", "KeyType": "HASH"},
+            {"AttributeName": "rule", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "bucket", "AttributeType": "S"},
+            {"AttributeName": "rule", "AttributeType": "S"},
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return TABLE
+
+
+def make_function(name: str, **settings: str) -> None:
+    """Make the function of a target with these settings, and its role."""
+    role = client("iam").create_role(RoleName=name, AssumeRolePolicyDocument="{}")["Role"]
+    client("lambda").create_function(
+        FunctionName=name,
+        Role=role["Arn"],
+        Handler="x.y",
+        Runtime="python3.13",
+        Code={"ZipFile": b"x"},
+        MemorySize=512,
+        Environment=_environment(settings),
+    )
+
+
+def configure(function: str, **settings: str) -> None:
+    """Replace the settings of a target's function."""
+    client("lambda").update_function_configuration(
+        FunctionName=function, Environment=_environment(settings)
+    )
+
+
+def _environment(settings: Mapping[str, str]) -> Any:
+    return {"Variables": {"BUCKETCAST_SETTINGS": json.dumps(settings)}}
+
+
+def log(function: str, lines: Iterable[str], ago: float = 10) -> None:
+    """Write lines to a function's log, as if so many seconds ago."""
+    logs, group = client("logs"), f"/aws/lambda/{function}"
+    at = int((time.time() - ago) * 1000)
+    events = [{"timestamp": at, "message": f"{line}\n"} for line in lines]
+    with _LOGGING:
+        if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+            logs.create_log_group(logGroupName=group)
+            logs.create_log_stream(logGroupName=group, logStreamName="all")
+        if events:
+            logs.put_log_events(logGroupName=group, logStreamName="all", logEvents=events)
+
+
+def make_bucket(name: str, **notification: Any) -> None:
+    """Make a bucket with this notification configuration."""
+    client("s3").create_bucket(Bucket=name)
+    notify(name, **notification)
+
+
+def notify(bucket: str, **notification: Any) -> None:
+    """Replace the notification configuration of a bucket."""
+    client("s3").put_bucket_notification_configuration(
+        Bucket=bucket, NotificationConfiguration=notification
+    )
+
+
+def notification(bucket: str) -> dict[str, Any]:
+    """Return the notification configuration of a bucket."""
+    found = client("s3").get_bucket_notification_configuration(Bucket=bucket)
+    return {key: value for key, value in found.items() if key != "ResponseMetadata"}
+
+
+def event_patterns() -> dict[str, Any]:
+    """Return the patterns of EventBridge's rules by their names."""
+    rules = client("events").list_rules()["Rules"]
+    return {each["Name"]: json.loads(each["EventPattern"]) for each in rules}
+
+
+def make_trail(name: str) -> None:
+    """Make a trail of CloudTrail with the selectors that it has at first."""
+    if "trails" not in s3_backends[ACCOUNT]["aws"].buckets:
+        make_bucket("trails")
+    client("cloudtrail").create_trail(Name=name, S3BucketName="trails")
+    select(name, EventSelectors=[{"ReadWriteType": "All", "DataResources": []}])
+
+
+def select(trail: str, **selectors: Any) -> None:
+    """Replace the event selectors of a trail."""
+    client("cloudtrail").put_event_selectors(TrailName=trail, **selectors)
+
+
+def selectors(trail: str) -> list[dict[str, Any]]:
+    """Return the advanced event selectors of a trail."""
+    found: Any = client("cloudtrail").get_event_selectors(TrailName=trail)
+    return list(found["AdvancedEventSelectors"])
+
+
+def logged_calls(trail: str) -> list[str]:
+    """Return the operations whose data events of S3 a trail logs."""
+    return [
+        call
+        for selector in selectors(trail)
+        for field in selector["FieldSelectors"]
+        if field["Field"] == "eventName"
+        for call in field["Equals"]
+    ]
+
+
+class MotoAws(Aws):
+    """A stack with these targets, each a kind, a type and an id.
+
+    Three calls are answered here, since moto runs functions in Docker, simulates no policies, and
+    asks for packages of many services to describe a stack. The stack has `outputs`, functions that
+    are invoked return their `answers` (or raise them), and (role, action) in `denied` is what a
+    role may not do.
+    """
+
+    def __init__(
+        self,
+        patch: pytest.MonkeyPatch,
+        *targets: tuple[str, str, str],
+    ) -> None:
+        super().__init__()
+        self.stack = "Bucketcast"
+        self.outputs: dict[str, str] = {
+            "IngressQueueUrl": INGRESS,
+            "RulesTable": TABLE,
+            "RoutesAddressed": "on",
+        }
+        self.answers: dict[str, Any] = {}
+        self.pause_answers: dict[str, Any] = {}
+        self.denied: set[tuple[str, str]] = set()
+        patch.setattr(self.cloudformation, "describe_stacks", self._describe_stacks)
+        patch.setattr(self.functions, "invoke", self._invoke)
+        patch.setattr(self.iam, "simulate_principal_policy", self._simulate)
+        make_rules_table(self.dynamodb)
+        make_function(f"{self.stack}-ingest")
+        for number, (kind, type_, id_) in enumerate(targets):
+            self.outputs[f"Target{number}"] = json.dumps(self._make_target(kind, type_, id_))
+
+    def client(self, service: str, attempts: int = 1) -> Any:  # noqa: ARG002 - moto asks for no repeats
+        return client(service)
+
+    def queue(self, name: str) -> str:
+        return self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+
+    def _make_target(self, kind: str, type_: str, id_: str) -> dict[str, str]:
+        name = f"{self.stack}-{kind}-{id_}"
+        make_function(name)
+        self.answers[name] = {"online": True, "why": "", "where": f"{kind}.example.org"}
+        return {
+            "arn": f"arn:minio:sqs::{id_}:{type_}",
+            "kind": kind,
+            "id": id_,
+            "function": name,
+            "queue": self.sqs.create_queue(QueueName=name)["QueueUrl"],
+            "dead": self.sqs.create_queue(QueueName=f"{name}-dead")["QueueUrl"],
+        }
+
+    def change(self, arn: str, **changed: Any) -> None:
+        """Change what the stack says of a target."""
+        (key,) = [name for name, text in self.outputs.items() if arn in text]
+        self.outputs[key] = json.dumps({**json.loads(self.outputs[key]), **changed})
+
+    def _describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - boto3's name
+        if self.stack != StackName:
+            raise refusal("ValidationError", "DescribeStacks")
+        outputs = [{"OutputKey": key, "OutputValue": text} for key, text in self.outputs.items()]
+        return {"Stacks": [{"Outputs": outputs}]}
+
+    def _invoke(self, FunctionName: str, Payload: bytes) -> Any:  # noqa: N803 - boto3's names
+        request = json.loads(Payload)
+        answer = self.answers[FunctionName]
+        if request.get("pause"):
+            there = Breakers(TABLE, lambda: self.dynamodb).of(request["target"]).read()
+            answer = {"paused": bool(there and there.paused)}
+            answer = self.pause_answers.get(FunctionName, answer)
+        else:
+            assert request["probe"] is True
+        if isinstance(answer, Exception):
+            raise answer
+        failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
+        return {"Payload": BytesIO(json.dumps(answer).encode()), **failed}
+
+    def _simulate(self, PolicySourceArn: str, ActionNames: list[str], ResourceArns: Any) -> Any:  # noqa: N803
+        assert len(ResourceArns) == 1
+        role = PolicySourceArn.rpartition("/")[2]
+        return {
+            "EvaluationResults": [
+                {
+                    "EvalActionName": action,
+                    "EvalDecision": "implicitDeny" if (role, action) in self.denied else "allowed",
+                }
+                for action in ActionNames
+            ]
+        }
