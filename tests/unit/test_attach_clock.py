@@ -19,7 +19,7 @@ from functions.custom_resources import bucket as custom_bucket
 from tests.unit.aws import INGRESS_ARN, TABLE, MotoAws, client, make_bucket, notification
 from tests.unit.cli.test_attach import POLICY, admit
 from tests.unit.conftest import Deploy
-from tests.unit.test_function_custom_resources import asked, properties
+from tests.unit.test_function_custom_resources import properties, request
 
 apply: Any = custom_bucket.apply  # the tests hand in fakes
 HEEDED_AFTER = 300
@@ -105,11 +105,11 @@ def lost(s3: LateS3, listens: Callable[[float], bool], begin: float, end: float)
     ]
 
 
-def update(then: str, first: str, overlap: str = "600", request: str = "r") -> dict[str, Any]:
+def update(then: str, first: str, overlap: str = "600", id_: str = "r") -> dict[str, Any]:
     """Return CloudFormation's request where `via` has changed."""
     same = {"Overlap": overlap, "RulesTable": TABLE}
     now, before = ({**properties(via), **same} for via in (then, first))
-    return {**asked("Update", now, before), "RequestId": request}
+    return {**request("Update", now, before), "RequestId": id_}
 
 
 @pytest.mark.usefixtures("rules_table")
@@ -169,7 +169,7 @@ def test_a_deploy_that_is_rolled_back_in_between_loses_no_event(
         forward.join(30)
         clock.now = begin + after + seconds
 
-    back = update(first, then, request="rolled back")
+    back = update(first, then, id_="rolled back")
     apply(back, s3.client, lambda _: dynamodb, meanwhile, clock)
     awake.set()
     forward.join(30)
