@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bucketcast import __version__
-from bucketcast.aws import iam_login
 from bucketcast.errors import Retryable
 from bucketcast.targets.base import CONNECT_SECONDS, tls
-from bucketcast.targets.elasticsearch import errors
+from bucketcast.targets.elasticsearch import errors, iam
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
 if TYPE_CHECKING:
@@ -55,8 +54,7 @@ class Client:
     def headers(self, method: str, path: str, body: bytes | None) -> dict[str, str] | None:
         """Return the headers of one request, or None where all have the same.
 
-        With `auth = iam` each is signed: for Amazon OpenSearch Service's domains as "Signing HTTP
-        requests to Amazon OpenSearch Service" says, and likewise for serverless collections.
+        With `auth = iam` each is signed.
 
         Raises:
             NotAuthorized: it cannot be signed.
@@ -64,8 +62,7 @@ class Client:
         if not self.settings.by_iam:
             return None
         url, headers = self.server + path, dict(self.pool.headers)
-        service, region = self.settings.iam_parts.group("service", "region")
-        return iam_login.signed_headers(service, region, method, url, body, headers)
+        return iam.signed(self.settings, method, url, body, headers)
 
     def close(self) -> None:
         self.pool.close()

@@ -189,12 +189,9 @@ class Target(base.Connected[Client]):
         login = Login(level, self._client_id, username, password, keep_alive)
         path = ""
         if settings.by_iam:
-            from bucketcast.aws import iam_login  # noqa: PLC0415 - needs botocore
+            from bucketcast.targets.mqtt import iam  # noqa: PLC0415 - needs botocore
 
-            # "MQTT over WebSocket" with Signature Version 4 of IoT Core's documentation.
-            path = iam_login.websocket_path(
-                "iotdevicegateway", settings.iam_parts["region"], broker.host_header, broker.path
-            )
+            path = iam.signed_path(settings, broker)
         return connect(broker, login, settings, deadline, path)
 
     def _reason(self, error: Exception) -> DeliveryError:
