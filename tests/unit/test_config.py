@@ -297,6 +297,15 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "[bucket.uploads]\nvia = 'sns'",
             "bucket.uploads.via: found 'sns'; allowed is one of sqs, eventbridge (did you",
         ),
+        ("kms_key = 'secret:x'", "kms_key: found 'secret:x'; no reference to a secret"),
+        (
+            "[source.s3]\naccounts = 'secret:x'",
+            "source.s3.accounts: found 'secret:x'; no reference to a secret",
+        ),
+        (
+            f"{HOOK}[notify_webhook.primary.deploy]\ntls_skip_verify = 'secret:x'",
+            "notify_webhook.primary.deploy.tls_skip_verify: found 'secret:x'; no reference",
+        ),
         ("[entry]", "entry: found no source; a table [entry.NAME] for each source"),
         ("[entry]\ntoken = 'secret:x'", "entry.token: found one token for all sources; a table"),
         ("entry = 'secret:x'", "entry: found 'secret:x'; a table [entry.NAME]"),
@@ -869,3 +878,10 @@ def test_the_examples_for_aws_are_right_configurations(folder: Folder, file: Pat
     assert examples
     for example in examples:
         assert folder.load(example).targets
+
+
+def test_an_error_at_the_top_leaves_the_facts_of_a_target_alone(folder: Folder) -> None:
+    text = f"{HOOK}[notify_webhook.primary.deploy]\nfacts = 'tags'"
+    with pytest.raises(ConfigErrors) as told:
+        folder.load(f"object_facts = 'on'\nkms_key = 'x'\n{text}")
+    assert [error.key for error in told.value.errors] == ["kms_key"]

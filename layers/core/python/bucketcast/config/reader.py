@@ -21,7 +21,7 @@ from bucketcast.config.target import TargetReader
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
 from bucketcast.errors import ConfigErrors, did_you_mean
-from bucketcast.settings.options import options_of, read, validation_errors
+from bucketcast.settings.options import options_of, read
 
 TABLES: Final[Mapping[str, type[Any]]] = {
     "trail": TrailOptions,
@@ -108,7 +108,8 @@ class Reader:
         for key in (key for key in self._document if key not in known):
             allowed = f"{did_you_mean(key, known)}allowed are {', '.join(known)}"
             self._tables.error(key, "unknown key", allowed)
-        return options or read(StackOptions, {})
+        # Facts that targets want are no second error.
+        return options or read(StackOptions, {"object_facts": "all"})
 
     def _options(self, declared: type[Any], table: Any, where: str) -> Any:
         defaults = _LOCAL.get(where) if self._tables.local else None
@@ -166,13 +167,9 @@ class Reader:
             where = f"scan.{name}"
             self._check_bucket(name, where)
             values = self._tables.values(table, where)
-            wrong = [
-                *validation_errors(ScanOptions, values, f"{where}."),
-                *pipeline.scan_errors(name, values, found),
-            ]
-            self._tables.errors += wrong
-            if not wrong:
-                yield name, pipeline.scan(values)
+            self._tables.checked(ScanOptions, values, where)
+            self._tables.errors += pipeline.scan_errors(name, values, found)
+            yield name, pipeline.scan(values)
 
     def _check_bucket(self, name: str, where: str) -> None:
         if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):

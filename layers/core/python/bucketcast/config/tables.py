@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bucketcast.errors import ConfigError
-from bucketcast.settings.options import read, validation_errors
+from bucketcast.settings.options import REFERENCE, options_of, read, validation_errors
 
 _WORDS: Final = {dict: "a table", float: "a number with decimals"}
 
@@ -30,7 +30,16 @@ class Tables:
         return self.checked(declared, values, where)
 
     def checked(self, declared: type[Any], values: Mapping[str, str], where: str) -> Any:
-        """Return the options with these values, which are also checked together."""
+        """Return the options with these values, which are also checked together.
+
+        None of them is resolved later, as a target's settings are: only secrets may be references.
+        """
+        known = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
+        for key, text in values.items():
+            if text.startswith(REFERENCE) and key in known and not known[key].secret:
+                self.error(
+                    f"{where}.{key}".lstrip("."), f"found {text!r}", "no reference to a secret"
+                )
         options = self.read(declared, values, where)
         if options is not None and hasattr(options, "validation_errors"):
             for key, found, allowed in options.validation_errors():
