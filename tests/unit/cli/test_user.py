@@ -46,3 +46,7 @@ def test_keys_of_ones_own_come_from_a_file(run: Run, tmp_path: Path) -> None:
 def test_names_that_cannot_be_are_refused(run: Run, words: tuple[str, ...], aws: MotoAws) -> None:
     assert run("user", "add", *words).code == 2
     assert aws.secretsmanager.list_secrets()["SecretList"] == []
+
+
+def test_an_empty_tenant_is_none(run: Run) -> None:
+    assert run("user", "add", "anna", "--tenant", "", "--json").document["tenant"] == ""

@@ -25,6 +25,10 @@ _access_key = params.matching(
 )
 
 
+def _tenant(text: str) -> str:
+    return _name(text) if text else ""
+
+
 @click.group()
 def command() -> None:
     """Manage the gateway's users and their keys.
@@ -36,7 +40,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("name", type=_name)
-@click.option("--tenant", type=_name, help="Tenant of the user's topics.")
+@click.option("--tenant", type=_tenant, default="", help="Tenant of the user's topics.")
 @click.option("--admin", is_flag=True, help="Allow the admin API too (`mc admin`).")
 @click.option(
     "--access-key", type=_access_key, metavar="KEY", help="Access key. [default: generated]"
@@ -52,7 +56,7 @@ def add(
     out: Output,
     name: str,
     *,
-    tenant: str | None,
+    tenant: str,
     admin: bool,
     access_key: str | None,
     secret_key_file: Path | None,
@@ -66,7 +70,7 @@ def add(
     """  # noqa: D301 - click reads the character
     made_key, made_secret = new_keys()
     secret = _read(secret_key_file) if secret_key_file else made_secret
-    user = User(name, tenant or "", access_key or made_key, admin)
+    user = User(name, tenant, access_key or made_key, admin)
     with aws_errors():
         _users(out).add(user, secret)
     document = {**_document(user), "secret_key": secret}
