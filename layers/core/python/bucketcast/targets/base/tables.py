@@ -32,16 +32,21 @@ class TableTarget(Connected[C], Mirror):
     def send(self, events: Sequence[Event]) -> Failures:
         """Write the batch; where a row is refused, halve it until that row is alone.
 
-        Halving ends with the connection, and after `timeout`: what is left then is retried.
+        No transaction begins after `timeout`, or after an error that is not about a row: what is
+        left then is retried. So a batch takes twice `timeout` at most, as `max_send_seconds` says.
         """
         failures: dict[int, DeliveryError] = {}
         end = time.monotonic() + self.timeout
         with self._lock:
             if self.keeps_rows:
+                self._drop_unusable()  # with what is known of claims: they may have changed
                 failures.update(self._claims.refused(events, self._claim))
             indexes = [index for index in range(len(events)) if index not in failures]
             waiting = [indexes] if indexes else []
             while waiting:
+                if time.monotonic() > end:
+                    late = Retryable(f"not tried: what came before took {self.timeout:g} s")
+                    return failures | dict.fromkeys(chain(*waiting), late)
                 part = waiting.pop()
                 try:
                     refusal = self._write([events[index] for index in part])
@@ -54,9 +59,6 @@ class TableTarget(Connected[C], Mirror):
                     waiting += [part[half:], part[:half]]
                 elif refusal:
                     failures[part[0]] = refusal
-                if waiting and time.monotonic() > end:
-                    late = Retryable(f"not tried: finding refused rows took {self.timeout:g} s")
-                    return failures | dict.fromkeys(chain(*waiting), late)
         return failures
 
     @abc.abstractmethod
