@@ -1,13 +1,16 @@
 """PostgreSQL's login: what is refused, what is said, and what libpq is told."""
 
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
+from psycopg import OperationalError
 
 from bucketcast.config import load
-from bucketcast.errors import ConfigErrors, NotAuthorized
+from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.settings.options import read
-from bucketcast.targets.postgres import Target
+from bucketcast.targets.postgres import Target, client
 from bucketcast.targets.postgres.settings import PostgresSettings, parameters
 
 OLDER = {
@@ -114,3 +117,28 @@ def test_an_empty_login_is_told_where_it_is_used() -> None:
     with pytest.raises(NotAuthorized, match="connection_string is empty"):
         parameters(settings())
     assert "connection_string is empty" in Target(settings()).where
+
+
+def test_a_login_is_only_good_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pooler takes logins while it has no server behind it."""
+
+    class Pooled:
+        def __init__(self, *_: Any) -> None:
+            self.line, self.pooler = socket.socketpair()
+
+        def fileno(self) -> int:
+            return self.line.fileno()
+
+        def execute(self, _: bytes) -> None:
+            raise OperationalError("server login has been failing")
+
+        def close(self) -> None:
+            self.line.close()
+            self.pooler.close()
+
+    monkeypatch.setattr(client, "connect", Pooled)
+    with (
+        Target(settings(connection_string="host=h")) as target,
+        pytest.raises(NotConnected, match="server login has been failing"),
+    ):
+        target.login()

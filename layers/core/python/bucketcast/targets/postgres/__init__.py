@@ -75,6 +75,10 @@ class Target(TableTarget["psycopg.Connection"]):
     def endpoints(self) -> list[base.Endpoint]:
         return client.endpoints(parameters(self.settings), self.settings)
 
+    def login(self) -> None:
+        with self._session() as connection:
+            connection.execute(b"select 1")  # a pooler takes a login before it has a server
+
     def probe(self) -> None:
         with self._session() as connection:
             names = _found(connection, self.settings) or sql.Names.of(self.settings.table)
