@@ -2,6 +2,7 @@
 
 import random
 import struct
+from base64 import b64encode
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from itertools import permutations, product
@@ -18,9 +19,11 @@ from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.elasticsearch import Target, ids
 from bucketcast.targets.elasticsearch.api import Item
+from bucketcast.targets.elasticsearch.client import Client
 from bucketcast.targets.elasticsearch.documents import VISIBLE, Object, StoredDocument, Write
 from bucketcast.targets.elasticsearch.guard import guard_document, visible_put
 from bucketcast.targets.elasticsearch.highwayhash import highwayhash256
+from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings
 from tests.contract.oracle import visible
 
 PUT, DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -346,3 +349,18 @@ def test_settings_that_can_be_are_not(more: dict[str, str]) -> None:
 def test_the_place_is_shown_without_the_login() -> None:
     made = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
     assert Target(made).where == "https://[::1]:9200/search, index events"
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        ({"url": "http://h"}, None),
+        ({"url": "http://u:p@h"}, "u:p"),
+        ({"url": "http://:p%3A@h"}, ":p:"),
+        ({"url": "http://h", "username": "u", "password": "p"}, "u:p"),
+    ],
+)
+def test_a_login_is_shown_by_basic_authentication(texts: dict[str, str], shown: str | None) -> None:
+    made = Client(read(ElasticsearchSettings, {"index": "i", **texts}), 1.0)
+    wanted = shown and f"Basic {b64encode(shown.encode()).decode()}"
+    assert made.pool.headers.get("Authorization") == wanted

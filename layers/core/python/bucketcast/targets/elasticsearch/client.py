@@ -117,12 +117,12 @@ def _headers(settings: ElasticsearchSettings, parts: SplitResult) -> dict[str, s
     if key := settings.api_key.reveal():
         # It is shown as `id:key`, or encoded already.
         headers["Authorization"] = f"ApiKey {_encoded(key) if ':' in key else key}"
-        return headers
-    user, password = settings.username, settings.password.reveal()
-    if parts.username is not None:
-        user, password = unquote(parts.username), unquote(parts.password or "")
-    if user:
-        headers["Authorization"] = f"Basic {_encoded(f'{user}:{password}')}"
+    elif parts.username is not None:
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {_encoded(login)}"
+    elif settings.username:
+        login = f"{settings.username}:{settings.password.reveal()}"
+        headers["Authorization"] = f"Basic {_encoded(login)}"
     return headers
 
 
