@@ -74,7 +74,7 @@ class Target(base.Connected["Client"]):
         return urls.redacted(self.settings.endpoint)
 
     def send(self, events: Sequence[Event]) -> base.Failures:
-        with self._lock, self._connection() as client:
+        with self._connection() as client:
             return client.send(events, self._written)
 
     def headers(self, event: Event) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 import pycurl
 
 from bucketcast import __version__
-from bucketcast.errors import NotAuthorized
+from bucketcast.errors import DeliveryError, NotAuthorized
 from bucketcast.event import Event
 from bucketcast.targets.base import Failures
 from bucketcast.targets.webhook.batch import Batch, Write
@@ -76,6 +76,12 @@ class Request:
     def _read(self, chunk: bytes) -> None:
         if len(self.body) < BODY_KEPT:
             self.body += chunk[:BODY_KEPT]
+
+    def failure(self, settings: WebhookSettings, status: int) -> DeliveryError:
+        """Return why the event did not arrive; below 200 there was no answer."""
+        if status < 200:  # noqa: PLR2004 - answers begin there
+            return connection_error(settings, *self.broke, guard=self.guard)
+        return refusal(settings, self.handle, status, bytes(self.body))
 
 
 def handshake(settings: WebhookSettings) -> None:
@@ -159,7 +165,7 @@ class Client:
             if 200 <= status < 300:  # noqa: PLR2004 - success in HTTP
                 batch.delivered = True
             else:
-                batch.failed(request.index, refusal(settings, request, status))
+                batch.failed(request.index, request.failure(settings, status))
 
     def close(self) -> None:
         self._multi.close()

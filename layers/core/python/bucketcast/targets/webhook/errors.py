@@ -1,6 +1,6 @@
 """What an answer or the lack of one means, as an error that says what to do."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pycurl
 
@@ -15,9 +15,6 @@ from bucketcast.errors import (
 from bucketcast.settings import urls
 from bucketcast.targets.webhook.guard import Guard
 from bucketcast.targets.webhook.settings import WebhookSettings
-
-if TYPE_CHECKING:
-    from bucketcast.targets.webhook.client import Request
 
 ABOUT_THE_EVENT = frozenset({400, 413, 415, 422})
 ABOUT_THE_LOGIN = frozenset({401, 403, 407})
@@ -49,21 +46,19 @@ def connection_error(
     return NotConnected(f"{reason} ({hints[code]})" if code in hints else reason)
 
 
-def refusal(settings: WebhookSettings, request: "Request", status: int) -> DeliveryError:
-    """Return what a status means; below 200 there was no answer, and curl says why."""
-    if status < 200:  # noqa: PLR2004 - answers begin there
-        return connection_error(settings, *request.broke, guard=request.guard)
+def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
+    """Return what an answer means that is no success; `handle` is the `pycurl.Curl` that has it."""
     reason = f"{urls.redacted(settings.endpoint)} answered {status}"
-    if text := _shown(bytes(request.body), settings.auth_token.reveal()):
+    if text := _shown(body, settings.auth_token.reveal()):
         reason += f": {text}"
     if status in ABOUT_THE_EVENT:
         return Rejected(reason)
     if status in ABOUT_THE_LOGIN:
         return NotAuthorized(f"{reason} (see auth_token)")
-    pause = request.getinfo(pycurl.RETRY_AFTER)
+    pause = handle.getinfo(pycurl.RETRY_AFTER)
     if status in ASKS_FOR_A_PAUSE and pause > 0:
         return Throttled(reason, after=min(pause, LONGEST_PAUSE))
-    if location := request.getinfo(pycurl.REDIRECT_URL):
+    if location := handle.getinfo(pycurl.REDIRECT_URL):
         return Retryable(
             f"{reason}: redirects are not followed; set endpoint to {urls.redacted(location)}"
         )
