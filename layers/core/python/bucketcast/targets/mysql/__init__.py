@@ -12,7 +12,7 @@ tls                                   default `false`; `true` verifies the serve
                                       With cert_authority or client_cert the connection always
                                       uses TLS, and with cert_authority it is always verified
 timeout                               connect timeout; default and maximum 5 s
-readTimeout, writeTimeout             for one read or write; a batch is limited to 20 s anyway
+readTimeout, writeTimeout             for one read or write; a transaction takes at most 20 s anyway
 maxAllowedPacket                      bytes of a statement, if less than the server's limit
 allowCleartextPasswords               allows the server to ask for the password in clear text
 connectionAttributes                  `program_name:NAME`
