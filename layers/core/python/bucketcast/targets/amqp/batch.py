@@ -43,9 +43,12 @@ class Confirms(Outcomes):
         """A message is taken or refused, where the broker says so with all before it."""
         for each in self._up_to(tag) if and_before else [tag]:
             index = self._waiting.pop(each, None)
-            if index is not None:
-                refusal = None if taken else Retryable(f"{self._where}: {_REFUSED}")
-                self.settle(index, refusal)
+            if index is None:
+                continue
+            if taken:
+                self.unconfirmed.discard(index)
+            else:
+                self.settle(index, Retryable(f"{self._where}: {_REFUSED}"))
 
     def _up_to(self, tag: int) -> list[int]:
         return list(takewhile(lambda each: each <= tag, self._waiting))

@@ -33,10 +33,10 @@ class Outcomes:
             self.failures[index] = failure
 
     def encoded(
-        self, events: Iterable[tuple[int, Event]], encode: Callable[[Event], T]
+        self, events: Iterable[Event], encode: Callable[[Event], T]
     ) -> Iterator[tuple[int, Event, T]]:
         """Yield index, event and what is sent for it; an event that is not Unicode is rejected."""
-        for index, event in events:
+        for index, event in enumerate(events):
             try:
                 made = encode(event)
             except UnicodeEncodeError as error:

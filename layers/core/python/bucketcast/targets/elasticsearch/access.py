@@ -15,13 +15,17 @@ from bucketcast.targets.elasticsearch.client import Requests
 def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shape) -> Failures:
     """Append the events; those whose document was not confirmed fail."""
     outcomes = Outcomes(len(events))
-    encoded = list(outcomes.encoded(enumerate(events), shape.value))
-    writes = [append(index, document) for _, _, document in encoded]
+    indexes: list[int] = []
+    writes: list[bytes] = []
+    for place, _, document in outcomes.encoded(events, shape.value):
+        indexes.append(place)
+        writes.append(append(index, document))
     try:
-        for (place, *_), item in zip(encoded, sent(requests, writes), strict=True):
-            outcomes.settle(
-                place, errors.of_document(item.status, item.error) if item.error else None
-            )
+        for place, item in zip(indexes, sent(requests, writes), strict=True):
+            if item.error:
+                outcomes.settle(place, errors.of_document(item.status, item.error))
+            else:
+                outcomes.unconfirmed.discard(place)
     except DeliveryError as error:
         outcomes.fail(outcomes.unconfirmed, error)
     return outcomes.failures
