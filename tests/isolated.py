@@ -48,10 +48,16 @@ def main(kinds: Sequence[str]) -> int:
     install_shared()
     results = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in as_completed([pool.submit(tested, kind) for kind in wanted]):
-            result = done.result()
-            results.append(result)
-            print(f"\n===== {result.kind}, {result.seconds:.0f} s\n{result.printed}", flush=True)
+        try:
+            for done in as_completed([pool.submit(tested, kind) for kind in wanted]):
+                result = done.result()
+                results.append(result)
+                print(
+                    f"\n===== {result.kind}, {result.seconds:.0f} s\n{result.printed}", flush=True
+                )
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)
+            raise
     print("\n===== each kind alone, against its real servers")
     for result in sorted(results):
         print(f"{result.kind:<14} {'passed' if result.code == 0 else 'FAILED'}")
