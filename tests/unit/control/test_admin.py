@@ -142,6 +142,11 @@ def test_reset_removes_it(server: Server) -> None:
     assert (status, "no run-time target" in body) == (400, True)
 
 
+def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
+    status, body = server.told("/del-config-kv", "notify_redis:1:2", "DELETE")
+    assert (status, "no run-time target" in body) == (400, True)
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

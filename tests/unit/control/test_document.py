@@ -205,6 +205,7 @@ BOMB = (
         BOMB,
         '<!DOCTYPE x SYSTEM "file:///etc/passwd"><NotificationConfiguration/>',
         config("<a>" * 100_000),
+        config(queue(filters="<a/>" * xml.MAX_ELEMENTS)),
         config("&unknown;"),
     ],
 )

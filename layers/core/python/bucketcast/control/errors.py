@@ -118,7 +118,7 @@ def as_s3_error(error: Exception, request_id: str) -> S3Error:
     if isinstance(error, S3Error):
         return error
     if isinstance(error, BucketcastError):
-        logger.error("AWS cannot be reached", reason=str(error))
+        logger.error("AWS cannot be reached", reason=str(error), request_id=request_id)
         return S3Error("ServiceUnavailable")
     logger.error("internal error", exc_info=error, request_id=request_id)
     return S3Error("InternalError")

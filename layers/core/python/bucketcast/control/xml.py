@@ -10,6 +10,8 @@ from xml.sax.saxutils import escape
 from bucketcast.control.errors import S3Error
 
 MAX_DEPTH: Final = 16
+MAX_ELEMENTS: Final = 10_000
+"""In one element below the root, which is held in memory as a whole."""
 MAX_BYTES: Final = 8 << 20
 """10,000 configurations as `mc` writes them take 5 MB."""
 DECLARATION: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -26,10 +28,13 @@ def read(document: bytes, root: str, parts: Mapping[str, Callable[[Element], Non
     """
     path: list[Element] = []
     tree = TreeBuilder()
+    number = 0
 
     def started(name: str, _: Mapping[str, str]) -> None:
+        nonlocal number
+        number = number + 1 if len(path) > 1 else 0
         local = name.rpartition(":")[2]
-        if len(path) == MAX_DEPTH or (not path and local != root):
+        if len(path) == MAX_DEPTH or (not path and local != root) or number > MAX_ELEMENTS:
             raise S3Error("MalformedXML")
         path.append(tree.start(local, {}))
 
@@ -67,13 +72,12 @@ def written(name: str, content: Any, namespace: str = "") -> str:
 
 
 def _element(name: str, content: Any, attributes: str = "") -> str:
-    match content:
-        case list():
-            return "".join([_element(name, each) for each in content])
-        case dict():
-            inner = "".join([_element(key, value) for key, value in content.items()])
-        case bool():
-            inner = str(content).lower()
-        case _:
-            inner = escape(content)
+    if isinstance(content, str):
+        inner = escape(content)
+    elif isinstance(content, list):
+        return "".join([_element(name, each) for each in content])
+    elif isinstance(content, dict):
+        inner = "".join([_element(key, value) for key, value in content.items()])
+    else:
+        inner = str(content).lower()
     return f"<{name}{attributes}>{inner}</{name}>"

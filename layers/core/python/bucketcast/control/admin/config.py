@@ -84,7 +84,7 @@ class AdminConfig:
         wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
         changed = [line for line in wanted if not self._is_so(there, line)]
         for line in changed:
-            run_time_targets(there, self._aws).require_changeable(_arn(line))
+            run_time_targets(there, self._aws).require_changeable(str(_arn(line)))
         for line in changed:
             self._put(there, line)
 
@@ -96,7 +96,7 @@ class AdminConfig:
         """
         arn = _arn(parsed(text))
         with aws_errors():
-            run_time_targets(self._find(), self._aws).remove(Arn.parse(arn))
+            run_time_targets(self._find(), self._aws).remove(arn)
 
     def help(self, system: str, key: str) -> dict[str, Any]:
         """Return the available options, as `mc` prints them."""
@@ -157,8 +157,8 @@ class AdminConfig:
         return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
 
 
-def _arn(line: Line) -> str:
-    return str(Arn(id=line.id or DEFAULT_ID, type=targets.load(_kind(line.system)).arn_type))
+def _arn(line: Line) -> Arn:
+    return Arn(id=line.id or DEFAULT_ID, type=targets.load(_kind(line.system)).arn_type)
 
 
 def _kind(system: str) -> str:
