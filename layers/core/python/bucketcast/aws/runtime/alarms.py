@@ -57,12 +57,13 @@ class Alarms:
     def remove(self, queue: str) -> None:
         """Remove the alarms of a queue, if there are any."""
         names = [f"{_name(queue)}-{each.part}" for each in alarms.of_queue("", "", "", "", {})]
-        if not self._are_removed(names):
+        if not self._delete(names):
             # If one does not exist, none is deleted.
             for name in names:
-                self._are_removed([name])
+                self._delete([name])
 
-    def _are_removed(self, names: list[str]) -> bool:
+    def _delete(self, names: list[str]) -> bool:
+        """Delete alarms; return False if one of them does not exist."""
         try:
             self._client.delete_alarms(AlarmNames=names)
         except ClientError as error:

@@ -83,7 +83,7 @@ class Subscriptions:
                 )
             put = self._items.put(made.key, made, _if_same(there))
             listed = self._listed(before, (*before.subscriptions, made.partition))
-            return made if self._is_written(topic, [put, listed]) else None
+            return made if self._write(topic, [put, listed]) else None
 
         return until_done(f"the subscription {name}", attempt)
 
@@ -107,7 +107,7 @@ class Subscriptions:
             if before and there.partition in before.subscriptions:
                 kept = tuple(each for each in before.subscriptions if each != there.partition)
                 changes.append(self._listed(before, kept))
-            return self._is_written(arn, changes) or None
+            return self._write(arn, changes) or None
 
         until_done(f"the subscription {name}", attempt)
 
@@ -116,7 +116,7 @@ class Subscriptions:
         after = replace(topic, number=topic.number + 1, subscriptions=subscriptions)
         return self._topics.change(TopicArn.parse(topic.arn), topic, after)
 
-    def _is_written(self, arn: TopicArn, changes: list[Part]) -> bool:
+    def _write(self, arn: TopicArn, changes: list[Part]) -> bool:
         """Write all items; return whether nothing had changed meanwhile."""
         try:
             self._table.transact(changes, str(arn))
