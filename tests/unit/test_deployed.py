@@ -15,28 +15,28 @@ def aws(deploy: Deploy) -> MotoAws:
 
 
 def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
-    there = deployed.find("Bucketcast", aws)
-    assert (there.ingress_queue, there.rules_table) == (INGRESS, "rules")
-    assert [(each.kind, each.id, each.function) for each in there.targets] == [
+    deployment = deployed.find("Bucketcast", aws)
+    assert (deployment.ingress_queue, deployment.rules_table) == (INGRESS, "rules")
+    assert [(each.kind, each.id, each.function) for each in deployment.targets] == [
         ("postgres", "a", "Bucketcast-postgres-a"),
         ("webhook", "b", "Bucketcast-webhook-b"),
     ]
 
 
 def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
-    there = deployed.find("Bucketcast", aws)
-    assert there.target(Arn("b", "webhook", "eu-west-1")).kind == "webhook"
+    deployment = deployed.find("Bucketcast", aws)
+    assert deployment.target(Arn("b", "webhook", "eu-west-1")).kind == "webhook"
     with pytest.raises(deployed.NoSuchTargetError, match="arn:minio:sqs::a:postgresql"):
-        there.target(Arn("b", "redis"))
+        deployment.target(Arn("b", "redis"))
 
 
 def test_nothing_deployed_for_nobody_says_how_to_begin(aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
-    there = deployed.find("Bucketcast", aws)
-    assert health(there.targets, aws) == []
+    deployment = deployed.find("Bucketcast", aws)
+    assert health(deployment.targets, aws) == []
     with pytest.raises(deployed.NoSuchTargetError, match="add one to bucketcast"):
-        there.target(Arn("b", "webhook"))
+        deployment.target(Arn("b", "webhook"))
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_whether_a_bucket_is_attached(
 
 
 def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:
-    there = deployed.find("Bucketcast", aws)
-    assert deployed.why_not_attached("uploads", there, aws) == deployed.missing("uploads")
+    deployment = deployed.find("Bucketcast", aws)
+    assert deployed.why_not_attached("uploads", deployment, aws) == deployed.missing("uploads")

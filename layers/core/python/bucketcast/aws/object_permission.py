@@ -5,17 +5,17 @@ from bucketcast.rules import Rule
 from bucketcast.rules.grammar import texts
 
 
-def missing_permission(rule: Rule, there: Deployed) -> str:
+def missing_permission(rule: Rule, deployment: Deployed) -> str:
     """Return why the rule is not possible, with a hint; "" if it is.
 
     Conditions on unreadable facts count as met, so the rule would match everything.
     """
     one = next((one for one in rule.conditions if one.about_object), None)
-    if one is None or there.looks_into(rule.bucket):
+    if one is None or deployment.looks_into(rule.bucket):
         return ""
     hint = (
         f"[bucket.{rule.bucket}]"
-        if there.object_facts
+        if deployment.object_facts
         else f'object_facts = "on" and [bucket.{rule.bucket}]'
     )
     return (

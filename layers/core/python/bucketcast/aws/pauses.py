@@ -36,7 +36,7 @@ class Pause:
     unconfirmed: str = ""
 
 
-def target_of(arn: str, there: Deployed, aws: Aws) -> DeployedTarget:
+def target_of(arn: str, deployment: Deployed, aws: Aws) -> DeployedTarget:
     """Return the target with this ARN, or the one of a topic that has its own queue.
 
     Raises:
@@ -45,10 +45,10 @@ def target_of(arn: str, there: Deployed, aws: Aws) -> DeployedTarget:
         AwsError: AWS does not answer.
     """
     if not is_topic(arn):
-        return there.target(Arn.parse(arn))
+        return deployment.target(Arn.parse(arn))
     try:
         with aws_errors():
-            topic = TopicTable(there.rules_table, aws.dynamodb).topic(TopicArn.parse(arn))
+            topic = TopicTable(deployment.rules_table, aws.dynamodb).topic(TopicArn.parse(arn))
     except TopicError as error:
         raise UnpausableError(str(error)) from None
     if topic is None:
@@ -58,17 +58,17 @@ def target_of(arn: str, there: Deployed, aws: Aws) -> DeployedTarget:
             f"the topic {arn} has no queue of its own, so its events cannot wait: only persistent "
             "topics with an endpoint can be paused"
         )
-    return there.target(Arn.parse(topic.target_arn))
+    return deployment.target(Arn.parse(topic.target_arn))
 
 
-def pause(target: DeployedTarget, there: Deployed, aws: Aws) -> Pause:
+def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     """Pause a target, and ask its function whether it knows.
 
     Raises:
         UnpausableError: its function does not see the pause; nothing is paused.
         AwsError: AWS does not answer.
     """
-    breakers = Breakers(there.rules_table, lambda: aws.dynamodb)
+    breakers = Breakers(deployment.rules_table, lambda: aws.dynamodb)
     now = round(time.time() * 1_000)
     with aws_errors():
         since = breakers.pause(target.arn, now)
@@ -82,20 +82,20 @@ def pause(target: DeployedTarget, there: Deployed, aws: Aws) -> Pause:
     if not knows:
         raise UnpausableError(
             f"{target.arn} is not paused: its function {target.function} does not see the pause in "
-            f"the table {there.rules_table}. If it runs in a VPC, give that a gateway endpoint for "
-            "DynamoDB; if an earlier version of Bucketcast is deployed, deploy this one"
+            f"the table {deployment.rules_table}. If it runs in a VPC, add a gateway endpoint for "
+            "DynamoDB to that; if an earlier version of Bucketcast is deployed, deploy this one"
         )
     return Pause(target, since, since == now)
 
 
-def resume(target: DeployedTarget, there: Deployed, aws: Aws) -> Pause:
+def resume(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     """End a target's pause; `since` is 0 if it was not paused.
 
     Raises:
         AwsError: AWS does not answer.
     """
     with aws_errors():
-        since = Breakers(there.rules_table, lambda: aws.dynamodb).resume(target.arn)
+        since = Breakers(deployment.rules_table, lambda: aws.dynamodb).resume(target.arn)
     return Pause(target, since, since > 0)
 
 

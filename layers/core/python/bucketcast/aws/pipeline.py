@@ -142,13 +142,13 @@ class Runs:
         NoPipelineError: it has no jobs.
     """
 
-    def __init__(self, there: Deployed, aws: Aws) -> None:
-        if there.pipeline is None:
+    def __init__(self, deployment: Deployed, aws: Aws) -> None:
+        if deployment.pipeline is None:
             raise NoPipelineError(
-                f"the stack {there.stack} has no jobs: add a table [pipeline] to bucketcast.toml, "
-                "then deploy"
+                f"the stack {deployment.stack} has no jobs: add a table [pipeline] to "
+                "bucketcast.toml, then deploy"
             )
-        self._pipeline: DeployedPipeline = there.pipeline
+        self._pipeline: DeployedPipeline = deployment.pipeline
         self._aws = aws
 
     def require(self, bucket: str) -> None:

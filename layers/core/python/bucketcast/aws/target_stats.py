@@ -20,15 +20,15 @@ class TargetStats(NamedTuple):
     waiting: int | None
 
 
-def target_stats(there: Deployed, aws: Aws) -> list[TargetStats]:
+def target_stats(deployment: Deployed, aws: Aws) -> list[TargetStats]:
     """Return the statistics of the deployment's targets, and of missing ones that rules name.
 
     Raises:
         AwsError: AWS does not answer.
     """
     with aws_errors():
-        counted = Counters(there.rules_table, lambda: aws.dynamodb).read()
-    targets = (*there.targets, *there.resting)
+        counted = Counters(deployment.rules_table, lambda: aws.dynamodb).read()
+    targets = (*deployment.targets, *deployment.resting)
     _ = aws.sqs  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         depths = list(pool.map(lambda target: _depth(target, aws), targets))

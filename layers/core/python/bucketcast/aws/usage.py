@@ -53,7 +53,7 @@ class _Metric(NamedTuple):
     value: str
 
 
-def usage(there: Deployed, since: timedelta, aws: Aws) -> Usage:
+def usage(deployment: Deployed, since: timedelta, aws: Aws) -> Usage:
     """Return what the stack used since then, in whole hours.
 
     Raises:
@@ -61,12 +61,12 @@ def usage(there: Deployed, since: timedelta, aws: Aws) -> Usage:
         AwsError: AWS does not answer.
     """
     whose = [
-        ("", there.ingest_function, there.ingress_queue),
-        *((each.arn, each.function, each.queue) for each in there.targets if not each.made),
+        ("", deployment.ingest_function, deployment.ingress_queue),
+        *((each.arn, each.function, each.queue) for each in deployment.targets if not each.made),
     ]
     wanted = [metric for _, *names in whose for metric in _of_queue(*names)]
     table = [
-        _Metric("AWS/DynamoDB", name, "TableName", there.rules_table)
+        _Metric("AWS/DynamoDB", name, "TableName", deployment.rules_table)
         for name in ("ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits")
     ]
     with aws_errors():
@@ -79,8 +79,8 @@ def usage(there: Deployed, since: timedelta, aws: Aws) -> Usage:
     # The local AWS writes those of functions only, which would make a bill of no events.
     if not any(value for metric, value in found.items() if metric.namespace == _QUEUES):
         raise NothingMeasuredError(
-            f"CloudWatch has no metrics of the queues of {there.stack} for this time: the local "
-            "AWS writes none; after a deploy to AWS wait until the next full hour"
+            f"CloudWatch has no metrics of the queues of {deployment.stack} for this time: the "
+            "local AWS writes none; after a deploy to AWS wait until the next full hour"
         )
     used = [_used(arn, function, queue, found, memory[function]) for arn, function, queue in whose]
     reads, writes = (found[each] for each in table)

@@ -82,12 +82,12 @@ def command(  # noqa: PLR0913 - one for each option
             "--event, --prefix and --suffix are for --via sqs: EventBridge never conflicts, so "
             "select with rules"
         )
-    there, aws = out.deployed()
-    buckets = Attachments(there, aws)
+    deployment, aws = out.deployed()
+    buckets = Attachments(deployment, aws)
     attached = buckets.attach(bucket, via, part)
     changed = attached.changed
     if access_events:
-        changed += AccessEvents(there, aws).on(bucket, buckets.ingress, trail)
+        changed += AccessEvents(deployment, aws).on(bucket, buckets.ingress, trail)
     others = buckets.look(bucket).others
     document = {
         "bucket": bucket,

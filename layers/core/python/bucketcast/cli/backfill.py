@@ -40,11 +40,11 @@ def command(
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql
       bucketcast backfill uploads --target arn:minio:sqs::mirror:postgresql --resume RUN
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    runs = Runs(there, aws)
-    given = {"bucket": bucket, "target": jobs.deployed_target(there, target).arn, **values}
+    deployment, aws = out.deployed()
+    runs = Runs(deployment, aws)
+    given = {"bucket": bucket, "target": jobs.deployed_target(deployment, target).arn, **values}
     with aws_errors():
-        Cutovers(there.rules_table, aws.dynamodb).require(bucket, time.time())
+        Cutovers(deployment.rules_table, aws.dynamodb).require(bucket, time.time())
     result = jobs.finish(out, runs, "backfill", given, no_wait=no_wait, resume=resume)
     if result is None:
         return

@@ -43,10 +43,10 @@ def command(out: Output, *, arn: str | None, hours: int, accept: bool) -> int:
     Example:
       bucketcast balance --target arn:minio:sqs::primary:webhook --hours 2
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    only = target_of(arn, there, aws).arn if arn else None
-    counters = Counters(there.rules_table, lambda: aws.dynamodb)
-    queues = {each.arn: each.queue for each in (*there.resting, *there.targets)}
+    deployment, aws = out.deployed()
+    only = target_of(arn, deployment, aws).arn if arn else None
+    counters = Counters(deployment.rules_table, lambda: aws.dynamodb)
+    queues = {each.arn: each.queue for each in (*deployment.resting, *deployment.targets)}
     with aws_errors():
         found = balances.balances(counters, lambda each: _messages(queues, each, aws))
     found = [each for each in found if each.arn in queues and only in (None, each.arn)]

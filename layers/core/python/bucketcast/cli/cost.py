@@ -115,8 +115,8 @@ def command(  # noqa: PLR0913 - one for each option
     if is_measured:
         if since < _HOUR:
             raise click.BadParameter("found less than an hour; allowed is 1h or more, such as 24h")
-        there, aws = out.deployed()
-        bill = measured(usage(there, timedelta(seconds=since), aws))
+        deployment, aws = out.deployed()
+        bill = measured(usage(deployment, timedelta(seconds=since), aws))
         _show(out, bill, {"measured": True}, [])
         return
     config = load(path, os.environ, local=local)

@@ -23,14 +23,14 @@ def command(out: Output, bucket: str) -> None:
     Example:
       bucketcast detach archive
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    buckets = Attachments(there, aws)
-    by_deploy = bucket in there.access_events
-    changed = [] if by_deploy else AccessEvents(there, aws).off(bucket, buckets.ingress)
+    deployment, aws = out.deployed()
+    buckets = Attachments(deployment, aws)
+    by_deploy = bucket in deployment.access_events
+    changed = [] if by_deploy else AccessEvents(deployment, aws).off(bucket, buckets.ingress)
     changed += buckets.detach(bucket)
     seen = buckets.look(bucket)
     with aws_errors():
-        rules = len(Rules(there.rules_table, aws.dynamodb).of(bucket))
+        rules = len(Rules(deployment.rules_table, aws.dynamodb).of(bucket))
     if rules:
         out.note(
             f"note: {rules} rules of {bucket} stay; remove them with "

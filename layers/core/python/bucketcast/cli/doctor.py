@@ -56,15 +56,15 @@ def command(out: Output, *, path: Path | None, everything: bool, wait: float) ->
       bucketcast doctor
       bucketcast doctor --all --json
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed(read_seconds=wait)
+    deployment, aws = out.deployed(read_seconds=wait)
     found: list[Finding] = []
     for area, check in {**_compared(out, path), **_AREAS}.items():
         out.note(f"checking {area} …")
-        found += _findings(area, partial(check, there, aws))
+        found += _findings(area, partial(check, deployment, aws))
     found.sort(key=lambda each: _ORDER.index(each.status))
     failed = any(each.status == "error" for each in found)
     shown = [each for each in found if everything or each.status != "ok"]
-    _show(out, there.stack, shown, len(found))
+    _show(out, deployment.stack, shown, len(found))
     return int(failed)
 
 

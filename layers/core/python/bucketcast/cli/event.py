@@ -102,22 +102,22 @@ def add(
         --size 1KiB- --tag class=public --not key^=images/tmp/
     """  # noqa: D301 - click reads the character
     fields = filters.fields(given)
-    there, aws = out.deployed()
-    target = there.target(arn)
+    deployment, aws = out.deployed()
+    target = deployment.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
-    if why_blind := missing_permission(rule, there):
+    if why_blind := missing_permission(rule, deployment):
         raise NotLookedAtError(why_blind)
-    why = deployed.why_not_attached(bucket, there, aws)
+    why = deployed.why_not_attached(bucket, deployment, aws)
     if why == deployed.missing(bucket) and not ahead:
         raise NoBucketError(
             f"{why}: check the name, or add --ahead for a bucket to be created or one of MinIO or "
             "Ceph"
         )
-    _refuse_unasked_costs(rule, there, aws)
+    _refuse_unasked_costs(rule, deployment, aws)
     with aws_errors():
-        _refuse_large(rule, Rules(there.rules_table, aws.dynamodb))
+        _refuse_large(rule, Rules(deployment.rules_table, aws.dynamodb))
         try:
-            Rules(there.rules_table, aws.dynamodb).add(rule)
+            Rules(deployment.rules_table, aws.dynamodb).add(rule)
         except RuleExistsError as error:
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; use -p to ignore this") from None
@@ -130,7 +130,7 @@ def add(
     loop = _loop(rule, target)
     if loop:
         out.note(f"note: {loop}")
-    notes = (why, loop, *follow(out, bucket, there, aws, rule))
+    notes = (why, loop, *follow(out, bucket, deployment, aws, rule))
     answer = {"bucket": bucket, **document(rule), "note": "; ".join(filter(None, notes))}
     out.answer(answer, f"Successfully added {rule.arn}")
 
@@ -147,11 +147,11 @@ def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
       bucketcast event ls
       bucketcast event ls uploads
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     with aws_errors():
-        names = [bucket] if bucket else Rules(there.rules_table, aws.dynamodb).buckets()
-    rules = [rule for name in names for rule in _of(there, name, arn, aws)]
-    known = {target.arn for target in there.targets} | _topics(rules, there, aws)
+        names = [bucket] if bucket else Rules(deployment.rules_table, aws.dynamodb).buckets()
+    rules = [rule for name in names for rule in _of(deployment, name, arn, aws)]
+    known = {target.arn for target in deployment.targets} | _topics(rules, deployment, aws)
     rows = [
         (
             rule.bucket,
@@ -237,8 +237,8 @@ def rm(
             f"this would remove the rules of {bucket} for every target: give an ARN or --id, or "
             "add --force"
         )
-    there, aws = out.deployed()
-    rules = _of(there, bucket, arn, aws)
+    deployment, aws = out.deployed()
+    rules = _of(deployment, bucket, arn, aws)
     if ids:
         rules = [rule for rule in rules if rule.id in ids]
     elif narrowed:
@@ -257,24 +257,24 @@ def rm(
             f"or --force to remove all of them{listed}"
         )
     with aws_errors():
-        Rules(there.rules_table, aws.dynamodb).remove(rules)
-    follow(out, bucket, there, aws)
+        Rules(deployment.rules_table, aws.dynamodb).remove(rules)
+    follow(out, bucket, deployment, aws)
     answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
     out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
 
 
-def _topics(rules: Sequence[Rule], there: deployed.Deployed, aws: Aws) -> set[str]:
+def _topics(rules: Sequence[Rule], deployment: deployed.Deployed, aws: Aws) -> set[str]:
     """Return the ARNs of the existing topics that rules name."""
-    items = TopicTable(there.rules_table, aws.dynamodb)
+    items = TopicTable(deployment.rules_table, aws.dynamodb)
     named = {rule.arn for rule in rules if is_topic(rule.arn)}
     with aws_errors():
         return {arn for arn in named if items.topic(TopicArn.parse(arn))}
 
 
-def _of(there: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
+def _of(deployment: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
     """The bucket's rules, ordered by ARN and what they ask for."""
     with aws_errors():
-        rules = Rules(there.rules_table, aws.dynamodb).of(bucket)
+        rules = Rules(deployment.rules_table, aws.dynamodb).of(bucket)
     wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
     return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
 
@@ -290,10 +290,10 @@ def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any
     )
 
 
-def _refuse_unasked_costs(rule: Rule, there: deployed.Deployed, aws: Aws) -> None:
+def _refuse_unasked_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -> None:
     """Refuse the default events where its reads would make CloudTrail log, for money."""
     source = click.get_current_context().get_parameter_source("events")
-    if source is click.core.ParameterSource.DEFAULT and AccessEvents(there, aws).are_on(
+    if source is click.core.ParameterSource.DEFAULT and AccessEvents(deployment, aws).are_on(
         rule.bucket
     ):
         raise click.UsageError(

@@ -54,13 +54,13 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     """  # noqa: D301 - click reads the character
     with click.open_file(str(file), "rb") as opened:
         wanted = listing.read(opened.read(), _CHECKS)
-    there, aws = out.deployed()
-    rules = Rules(there.rules_table, aws.dynamodb)
+    deployment, aws = out.deployed()
+    rules = Rules(deployment.rules_table, aws.dynamodb)
     with aws_errors():
         if prune:
             wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
         changes = [each for each in _changes(wanted, rules) if each.added or each.removed]
-        _check(changes, wanted, there, aws)
+        _check(changes, wanted, deployment, aws)
     lines = [line for each in changes for line in _lines(each)]
     removed = sum(len(each.removed) for each in changes)
     if not dry_run:
@@ -69,7 +69,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
         for each in changes:
             with aws_errors():
                 rules.change(each.bucket, _edit(each))
-            follow(out, each.bucket, there, aws)
+            follow(out, each.bucket, deployment, aws)
     added = sum(len(each.added) for each in changes)
     would = "would be " if dry_run else ""
     summary = f"{counted(added, 'rule')} {would}added, {removed:,} {would}removed"
@@ -100,22 +100,24 @@ _CHECKS: Final = {
 
 
 def _check(
-    changes: list[_Change], wanted: listing.Rules, there: deployed.Deployed, aws: Aws
+    changes: list[_Change], wanted: listing.Rules, deployment: deployed.Deployed, aws: Aws
 ) -> None:
     """Refuse new rules that could not have an effect here, all of them at once."""
-    known = {target.arn for target in there.targets}
-    topics = TopicTable(there.rules_table, aws.dynamodb)
+    known = {target.arn for target in deployment.targets}
+    topics = TopicTable(deployment.rules_table, aws.dynamodb)
     errors = []
     for bucket, added, _ in changes:
         for arn in sorted({rule.arn for rule in added.values()} - known):
             if not is_topic(arn):
                 try:
-                    there.target(Arn.parse(arn))
+                    deployment.target(Arn.parse(arn))
                 except BucketcastError as error:
                     errors.append(ConfigError(f"{bucket}: arn", str(error), _TARGET))
             elif not topics.topic(TopicArn.parse(arn)):
                 errors.append(ConfigError(f"{bucket}: arn", f"found no topic {arn}", _TARGET))
-        blind = next(filter(None, (missing_permission(rule, there) for rule in added.values())), "")
+        blind = next(
+            filter(None, (missing_permission(rule, deployment) for rule in added.values())), ""
+        )
         if blind:
             errors.append(ConfigError(f"{bucket}: conditions", "not readable", blind))
         try:

@@ -70,15 +70,15 @@ def command(out: Output, /, what: str, **said: Any) -> None:
       bucketcast explain s3://uploads/photos/cat.jpg --event put --size 2048 --tag class=public
     """  # noqa: D301 - click reads the character
     events = _synthetic(what, said) if what.startswith(_URI) else _of_file(what, said)
-    there, aws = out.deployed()
-    table = Rules(there.rules_table, aws.dynamodb)
+    deployment, aws = out.deployed()
+    table = Rules(deployment.rules_table, aws.dynamodb)
 
     @cache
     def rules(bucket: str) -> Sequence[Rule]:
         with clients.aws_errors():
             return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
 
-    explanation = explained(events, rules, lambda arn: unconnected(arn, there, aws))
+    explanation = explained(events, rules, lambda arn: unconnected(arn, deployment, aws))
     if out.json:
         out.answer(_document(explanation))
         return
@@ -86,11 +86,11 @@ def command(out: Output, /, what: str, **said: Any) -> None:
         _show(out, event, explanation)
 
 
-def unconnected(arn: str, there: deployed.Deployed, aws: Aws) -> Target | None:
+def unconnected(arn: str, deployment: deployed.Deployed, aws: Aws) -> Target | None:
     """Return the target of an ARN without its login, for the bytes it sends; None if absent."""
     if is_topic(arn):
-        return _of_topic(arn, there.rules_table, aws)
-    found = next((each for each in there.targets if each.arn == arn), None)
+        return _of_topic(arn, deployment.rules_table, aws)
+    found = next((each for each in deployment.targets if each.arn == arn), None)
     if found is None:
         return None
     kind = targets.load(found.kind)

@@ -59,9 +59,9 @@ def command(
     """  # noqa: D301 - click reads the character
     from bucketcast.control.server import serve  # noqa: PLC0415 - a server takes long to import
 
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     try:
-        serve(there, aws, host=host, port=port, domains=domains, secure_calls=secure)
+        serve(deployment, aws, host=host, port=port, domains=domains, secure_calls=secure)
     except OSError as error:
         raise NoAddressError(
             f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port or "

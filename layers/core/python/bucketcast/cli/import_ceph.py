@@ -63,9 +63,9 @@ def command(out: Output, paths: tuple[Path, ...], *, bucket: str | None, applied
     parsed = ceph.read(texts, bucket=bucket or "")
     topics = list(zip(parsed.topics, _checked(parsed.topics), strict=True))
     if applied:
-        there, aws = out.deployed()
-        _make_topics(topics, there, aws)
-        _make_notifications(parsed.notifications, there, aws)
+        deployment, aws = out.deployed()
+        _make_topics(topics, deployment, aws)
+        _make_notifications(parsed.notifications, deployment, aws)
     for left in parsed.left_out:
         out.note(f"skipped: {left.what}: {left.why}")
     if not applied:
@@ -88,11 +88,11 @@ def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
 
 
 def _make_topics(
-    topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]], there: Deployed, aws: Aws
+    topics: Sequence[tuple[ceph.ParsedTopic, TopicAttributes]], deployment: Deployed, aws: Aws
 ) -> None:
     if not topics:
         return
-    opened = topics_of(there.stack, there.rules_table, aws)
+    opened = topics_of(deployment.stack, deployment.rules_table, aws)
     region = aws.dynamodb.meta.region_name
     for topic, given in topics:
         arn = TopicArn(region, topic.arn.tenant, topic.arn.name)
@@ -105,10 +105,10 @@ def _always(wanted: Wanted) -> Change:
 
 
 def _make_notifications(
-    notifications: Sequence[tuple[str, Notification]], there: Deployed, aws: Aws
+    notifications: Sequence[tuple[str, Notification]], deployment: Deployed, aws: Aws
 ) -> None:
     region = aws.dynamodb.meta.region_name
-    api = Notifications(there.stack, aws, region)
+    api = Notifications(deployment.stack, aws, region)
     for bucket, group in groupby(notifications, key=lambda each: each[0]):
         # As Ceph's PUT merges them, with all of its checks.
         text = document.written([], [each for _, each in group])

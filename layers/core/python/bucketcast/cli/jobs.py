@@ -64,14 +64,14 @@ def options(job: str, *, but: frozenset[str] = frozenset()) -> Callable[[F], F]:
     return give
 
 
-def deployed_target(there: deployed.Deployed, arn: Arn) -> deployed.DeployedTarget:
+def deployed_target(deployment: deployed.Deployed, arn: Arn) -> deployed.DeployedTarget:
     """Return the deployed target with this ARN.
 
     Raises:
         NoSuchTargetError: it does not exist.
         JobFailedError: it is a run-time target.
     """
-    found = there.target(arn)
+    found = deployment.target(arn)
     if found.made:
         raise JobFailedError(
             f"{found.arn} is a run-time target, and jobs support deployed targets only: add it to "

@@ -79,15 +79,15 @@ def command(
         raise click.UsageError(
             f"found both --prefix '{prefix}' and s3://{bucket}/{path}; give one of them"
         )
-    there, aws = out.deployed()
-    why = deployed.why_not_attached(bucket, there, aws) if bucket else ""
+    deployment, aws = out.deployed()
+    why = deployed.why_not_attached(bucket, deployment, aws) if bucket else ""
     if why:
         out.note(f"note: {why}; connect it with `bucketcast attach {bucket}`", always=True)
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
     listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
     note = partial(out.note, always=True)
     show = _as_they_are if out.json else _for_people
-    asyncio.run(_until_interrupted(_Listening(there, aws, listen_filter, show, note)))
+    asyncio.run(_until_interrupted(_Listening(deployment, aws, listen_filter, show, note)))
 
 
 async def _until_interrupted(session: "_Listening") -> None:
@@ -103,7 +103,7 @@ class _Listening:
 
     def __init__(
         self,
-        there: Deployed,
+        deployment: Deployed,
         aws: Aws,
         listen_filter: ListenFilter,
         show: Callable[[bytes], None],
@@ -113,14 +113,14 @@ class _Listening:
         from bucketcast.control.listen.idle import IdleMonitor  # noqa: PLC0415 - as above
         from bucketcast.control.listen.queue import Sqs  # noqa: PLC0415 - takes long to import
 
-        prefix = there.ingress_queue.rpartition("/")[0]
-        table = Table(there.rules_table, aws.dynamodb)
+        prefix = deployment.ingress_queue.rpartition("/")[0]
+        table = Table(deployment.rules_table, aws.dynamodb)
         self._listeners = Listeners(
-            there.stack, table, aws.sqs, lambda: prefix, kms_key=lambda: there.kms_key
+            deployment.stack, table, aws.sqs, lambda: prefix, kms_key=lambda: deployment.kms_key
         )
         meta = aws.sqs.meta
         self._sqs = Sqs(meta.endpoint_url, meta.region_name, CredentialsProvider())
-        self._quiet = IdleMonitor(lambda: self._sqs.depth(there.ingress_queue))
+        self._quiet = IdleMonitor(lambda: self._sqs.depth(deployment.ingress_queue))
         self._filter = listen_filter
         self._show = show
         self._note = note

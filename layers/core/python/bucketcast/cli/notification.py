@@ -89,26 +89,26 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
     Example:
       bucketcast notification rm --bucket uploads --notification-id mynotif1
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    found = _of(bucket, there, aws)
+    deployment, aws = out.deployed()
+    found = _of(bucket, deployment, aws)
     gone = [each.id for each in found if id_ in ("", each.id)]
 
     def stays(rule: Rule) -> bool:
         return not notification.is_notification(rule) or id_ not in ("", rule.name)
 
     with aws_errors():
-        Rules(there.rules_table, aws.dynamodb).change(
+        Rules(deployment.rules_table, aws.dynamodb).change(
             bucket, lambda stored: [rule for rule in stored if stays(rule)]
         )
-    follow(out, bucket, there, aws)
+    follow(out, bucket, deployment, aws)
     lines = [f"Removed {each}" for each in gone] or ["No such notification"]
     out.answer({"bucket": bucket, "removed": gone}, *lines)
 
 
-def _of(bucket: str, there: Deployed, aws: Aws) -> list[Notification]:
+def _of(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
     """Return the bucket's notifications ordered by id, as RGW lists them."""
     with aws_errors():
-        stored = Rules(there.rules_table, aws.dynamodb).in_order(bucket)
+        stored = Rules(deployment.rules_table, aws.dynamodb).in_order(bucket)
     found = [
         notification.notification(rule) for rule in stored if notification.is_notification(rule)
     ]

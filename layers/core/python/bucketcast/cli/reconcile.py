@@ -54,9 +54,9 @@ def command(
     Example:
       bucketcast reconcile uploads --target arn:minio:sqs::mirror:postgresql --repair
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    runs = Runs(there, aws)
-    mirror = jobs.deployed_target(there, target)
+    deployment, aws = out.deployed()
+    runs = Runs(deployment, aws)
+    mirror = jobs.deployed_target(deployment, target)
     _require_mirror(mirror, aws)
     given = {"bucket": bucket, "target": mirror.arn, **values}
     given["mode"] = "check" if check else "repair"

@@ -22,11 +22,11 @@ def command(out: Output) -> None:
     Example:
       bucketcast stats --json
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    found = target_stats(there, aws)
+    deployment, aws = out.deployed()
+    found = target_stats(deployment, aws)
     topics = {
         f"pubsub_{name}": number
-        for name, number in counted(found, there.rules_table, aws)._asdict().items()
+        for name, number in counted(found, deployment.rules_table, aws)._asdict().items()
     }
     document = {"targets": [_document(each) for each in found], "topics": topics}
     rows = [

@@ -41,15 +41,15 @@ def command(out: Output, bucket: str | None) -> None:
       bucketcast status
       bucketcast status archive --json
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    buckets = Attachments(there, aws)
+    deployment, aws = out.deployed()
+    buckets = Attachments(deployment, aws)
     names = [bucket] if bucket else buckets.names()
     states = _look(buckets, names, aws)
-    rules = _rules(there.rules_table, names, aws)
+    rules = _rules(deployment.rules_table, names, aws)
     shown = [each for each in states if bucket or each.via or each.by_deploy or rules[each.bucket]]
-    events = AccessEvents(there, aws)
+    events = AccessEvents(deployment, aws)
     seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]
-    arns = [target.arn for target in there.targets]
+    arns = [target.arn for target in deployment.targets]
     document = {"buckets": [_document(each) for each in seen], "sqs_arns": arns}
     rows = [
         (

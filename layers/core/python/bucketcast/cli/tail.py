@@ -40,14 +40,14 @@ def command(out: Output, *, bucket: str, target: Arn | None, since: float) -> No
     Example:
       bucketcast tail uploads --target webhook:primary --since 5m
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    wanted = there.target(target).arn if target else ""
+    deployment, aws = out.deployed()
+    wanted = deployment.target(target).arn if target else ""
     begin = int((time.time() - since) * 1000)
-    follower = logs.Follower(_functions(there), begin, aws)
-    names = _names(bucket, there, aws)
+    follower = logs.Follower(_functions(deployment), begin, aws)
+    names = _names(bucket, deployment, aws)
     stream = Stream(tracing.of_bucket(bucket) if bucket else "", wanted)
     if bucket:
-        earlier = logs.Follower([there.ingest_function], begin - EARLIER_MS, aws)
+        earlier = logs.Follower([deployment.ingest_function], begin - EARLIER_MS, aws)
         stream.learn(step for at, line in earlier.poll() for step in steps.of(at, line))
     with _until_interrupted():
         while True:
@@ -74,18 +74,18 @@ def _bucket(text: str) -> str:
     return params.bucket_name(text.removeprefix("s3://"))
 
 
-def _functions(there: Deployed) -> list[str]:
+def _functions(deployment: Deployed) -> list[str]:
     """Return the functions that write traces, also for run-time targets that are added later."""
-    own = (each.function for each in (*there.targets, *there.resting))
-    shared_ones = there.runtime.functions.values() if there.runtime else ()
-    return list(dict.fromkeys(filter(None, (there.ingest_function, *own, *shared_ones))))
+    own = (each.function for each in (*deployment.targets, *deployment.resting))
+    shared_ones = deployment.runtime.functions.values() if deployment.runtime else ()
+    return list(dict.fromkeys(filter(None, (deployment.ingest_function, *own, *shared_ones))))
 
 
-def _names(bucket: str, there: Deployed, aws: Aws) -> Mapping[str, str]:
+def _names(bucket: str, deployment: Deployed, aws: Aws) -> Mapping[str, str]:
     """Return the names of known buckets, by what stands for them in the logs."""
     with aws_errors():
-        ruled = Rules(there.rules_table, aws.dynamodb).buckets()
-    known = filter(None, (bucket, *there.buckets, *ruled))
+        ruled = Rules(deployment.rules_table, aws.dynamodb).buckets()
+    known = filter(None, (bucket, *deployment.buckets, *ruled))
     return {tracing.of_bucket(name): name for name in known}
 
 

@@ -63,9 +63,9 @@ def add(
     """  # noqa: D301 - click reads the character
     kind, id_ = name
     values = dict(settings) | {key: _read(path) for key, path in files}
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     with aws_errors():
-        done = run_time_targets(there, aws).put(kind, id_, values, merge=merge)
+        done = run_time_targets(deployment, aws).put(kind, id_, values, merge=merge)
     out.notes(done.notes)
     document = {"arn": done.target.arn, "what": done.what, "notes": list(done.notes)}
     out.answer(document, f"{done.target.arn} is {done.what}")
@@ -85,9 +85,9 @@ def rm(out: Output, arn: Arn, *, discard: bool) -> None:
     Example:
       bucketcast target rm arn:minio:sqs::audit:webhook
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     with aws_errors():
-        done = run_time_targets(there, aws).remove(arn, discard=discard)
+        done = run_time_targets(deployment, aws).remove(arn, discard=discard)
     document = {
         "arn": done.target.arn,
         "waiting": done.waiting,
@@ -116,14 +116,14 @@ def ls(out: Output, *, wait: float) -> None:
     Example:
       bucketcast target ls --json
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed(read_seconds=wait)
-    if there.resting and _swept(there, aws):
-        there, aws = out.deployed(read_seconds=wait)
-    everyone = (*there.targets, *there.resting)
+    deployment, aws = out.deployed(read_seconds=wait)
+    if deployment.resting and _swept(deployment, aws):
+        deployment, aws = out.deployed(read_seconds=wait)
+    everyone = (*deployment.targets, *deployment.resting)
     reports = health(everyone, aws)
     with aws_errors():
-        outages = Breakers(there.rules_table, lambda: aws.dynamodb).read()
-        counters = Counters(there.rules_table, lambda: aws.dynamodb)
+        outages = Breakers(deployment.rules_table, lambda: aws.dynamodb).read()
+        counters = Counters(deployment.rules_table, lambda: aws.dynamodb)
         lasts, hours = counters.last(), counters.hours()
     found = [
         Listed(
@@ -135,12 +135,12 @@ def ls(out: Output, *, wait: float) -> None:
         )
         for target, report in zip(everyone, reports, strict=True)
     ]
-    listed = {"stack": there.stack, "targets": [document(each) for each in found]}
+    listed = {"stack": deployment.stack, "targets": [document(each) for each in found]}
     # The column is shown only where it distinguishes targets.
     made = (MADE,) if any(target.made for target in everyone) else ()
     now = round(time.time() * 1_000)
     rows = [(*cells(each, now), *((made_how(each.target),) if made else ())) for each in found]
-    nothing = f"the stack {there.stack} has no targets: add one to bucketcast.toml and deploy"
+    nothing = f"the stack {deployment.stack} has no targets: add one to bucketcast.toml and deploy"
     out.table(listed, (*COLUMNS, *made), rows, nothing)
 
 
@@ -152,10 +152,10 @@ def _read(path: str) -> str:
         raise click.UsageError(f"--from-file: {path}: {why}") from None
 
 
-def _swept(there: deployed.Deployed, aws: Aws) -> list[str]:
+def _swept(deployment: deployed.Deployed, aws: Aws) -> list[str]:
     """Finish pending removals; without the rights for it, do nothing."""
     try:
         with aws_errors():
-            return run_time_targets(there, aws).sweep()
+            return run_time_targets(deployment, aws).sweep()
     except AwsError:
         return []

@@ -32,8 +32,8 @@ def pause(out: Output, arn: str) -> None:
     Example:
       bucketcast target pause arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    done = pauses.pause(pauses.target_of(arn, there, aws), there, aws)
+    deployment, aws = out.deployed()
+    done = pauses.pause(pauses.target_of(arn, deployment, aws), deployment, aws)
     until = done.since + TERM_DAYS * DAY_MS
     document: dict[str, Any] = {
         "arn": done.target.arn,
@@ -67,8 +67,8 @@ def resume(out: Output, arn: str) -> None:
     Example:
       bucketcast target resume arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    done = pauses.resume(pauses.target_of(arn, there, aws), there, aws)
+    deployment, aws = out.deployed()
+    done = pauses.resume(pauses.target_of(arn, deployment, aws), deployment, aws)
     since = moment(done.since) if done.changed else None
     document = {"arn": done.target.arn, "paused": False, "since": since, "changed": done.changed}
     if not done.changed:

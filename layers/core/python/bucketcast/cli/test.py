@@ -62,32 +62,32 @@ def command(  # noqa: PLR0913 - its options
       bucketcast test webhook:primary --count 1000 --timeout 2m
     """  # noqa: D301 - click reads the character
     params.key_part(key)
-    there, aws = out.deployed()
-    target = there.target(arn)
-    _require_reachable(target, there, aws)
+    deployment, aws = out.deployed()
+    target = deployment.target(arn)
+    _require_reachable(target, deployment, aws)
     name = _name(target, name, key, aws)
     follower = logs.Follower(
-        filter(None, (there.ingest_function, target.function)),
+        filter(None, (deployment.ingest_function, target.function)),
         int(time.time() * 1000) - _SKEW_MS,
         aws,
     )
     run = Trial()
-    _send(trial.events(name, bucket, key, count), target, there, run, aws)
+    _send(trial.events(name, bucket, key, count), target, deployment, run, aws)
     _wait(out, follower, run, time.monotonic() + timeout)
     return _report(out, target, run, timeout)
 
 
-def _require_reachable(target: DeployedTarget, there: Deployed, aws: Aws) -> None:
+def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -> None:
     """Refuse a test whose events would wait, or be dead-lettered."""
-    if not there.routes_addressed:
+    if not deployment.routes_addressed:
         raise NotTestableError(
-            f"the stack {there.stack} is of an earlier version, whose ingest cannot send a "
+            f"the stack {deployment.stack} is of an earlier version, whose ingest cannot send a "
             "notification to one target: deploy this version"
         )
     if not target.enabled:
         raise NotTestableError(f"{target.arn} is switched off: its events wait in its queue")
     with aws_errors():
-        outage = Breakers(there.rules_table, lambda: aws.dynamodb).read().get(target.arn)
+        outage = Breakers(deployment.rules_table, lambda: aws.dynamodb).read().get(target.arn)
     if outage and outage.paused:
         raise NotTestableError(
             f"{target.arn} is paused since {moment(outage.paused)}: its events wait in its queue; "
@@ -111,10 +111,10 @@ def _name(target: DeployedTarget, name: str | None, key: str, aws: Aws) -> str:
 
 
 def _send(
-    events: Sequence[Event], target: DeployedTarget, there: Deployed, run: Trial, aws: Aws
+    events: Sequence[Event], target: DeployedTarget, deployment: Deployed, run: Trial, aws: Aws
 ) -> None:
     """Send all events to the ingress queue, addressed to the target."""
-    queue = Queue(there.ingress_queue, aws.sqs)
+    queue = Queue(deployment.ingress_queue, aws.sqs)
     addressed = {"bucketcast-to": target.arn}
 
     def send(start: int) -> None:

@@ -25,23 +25,23 @@ def topic_arn(name: str, tenant: str) -> TopicArn:
     return TopicArn("", tenant, name)
 
 
-def find_topic(name: str, tenant: str, there: Deployed, aws: Aws) -> Topic:
+def find_topic(name: str, tenant: str, deployment: Deployed, aws: Aws) -> Topic:
     """Return the topic that a command's argument names.
 
     Raises:
         NoSuchTopicError: there is none.
     """
-    return read_topic(topic_arn(name, tenant), there, aws)
+    return read_topic(topic_arn(name, tenant), deployment, aws)
 
 
-def read_topic(arn: TopicArn, there: Deployed, aws: Aws) -> Topic:
+def read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
     """Return a topic.
 
     Raises:
         NoSuchTopicError: there is none.
     """
     with aws_errors():
-        topic = TopicTable(there.rules_table, aws.dynamodb).topic(arn)
+        topic = TopicTable(deployment.rules_table, aws.dynamodb).topic(arn)
     if topic is None:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
         raise NoSuchTopicError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")

@@ -37,13 +37,13 @@ def command(out: Output, *, uri: str, since: float) -> None:
       bucketcast trace s3://uploads/photos/cat.jpg --since 2h
     """  # noqa: D301 - click reads the character
     bucket, key = params.object_uri(uri)
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     trace_id = tracing.of_object(bucket, key)
-    made = (target.function for target in (*there.targets, *there.resting))
-    functions = dict.fromkeys([there.ingest_function, *filter(None, made)])
+    made = (target.function for target in (*deployment.targets, *deployment.resting))
+    functions = dict.fromkeys([deployment.ingest_function, *filter(None, made)])
     start = int((time.time() - since) * 1000)
     found = logs.about(trace_id, functions, start, aws)
-    known = {target.arn for target in (*there.targets, *there.resting)}
+    known = {target.arn for target in (*deployment.targets, *deployment.resting)}
     read = (step for each in found for step in steps.of(each.at, each.line, trace_id))
     story = _sorted(_checked(step, known) for step in read)
     document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in story]}

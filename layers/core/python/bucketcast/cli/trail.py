@@ -9,12 +9,12 @@ from bucketcast.rules import Rule, access_events
 
 
 def follow(
-    out: Output, bucket: str, there: deployed.Deployed, aws: Aws, added: Rule | None = None
+    out: Output, bucket: str, deployment: deployed.Deployed, aws: Aws, added: Rule | None = None
 ) -> list[str]:
     """Let CloudTrail log exactly the calls that the rules now need; return the notes printed."""
     said = ""
     try:
-        after = AccessEvents(there, aws).follow(bucket)
+        after = AccessEvents(deployment, aws).follow(bucket)
     except BucketcastError as error:
         said = f"the trail could not be updated, access events are unchanged: {error}"
     else:

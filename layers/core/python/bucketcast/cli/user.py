@@ -117,8 +117,8 @@ def rm(out: Output, name: str) -> None:
 
 
 def _users(out: Output) -> Users:
-    there, aws = out.deployed()
-    return Users(there.stack, there.rules_table, aws.dynamodb, aws.secretsmanager)
+    deployment, aws = out.deployed()
+    return Users(deployment.stack, deployment.rules_table, aws.dynamodb, aws.secretsmanager)
 
 
 def _read(file: Path) -> str:

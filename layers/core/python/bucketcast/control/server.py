@@ -20,7 +20,7 @@ _AT_ONCE: Final = 2_000
 
 
 def serve(
-    there: Deployed,
+    deployment: Deployed,
     aws: Aws,
     *,
     host: str,
@@ -34,7 +34,7 @@ def serve(
         OSError: the address cannot be bound.
     """
     app = create_app(
-        there.stack, there.rules_table, aws, domains=domains, secure_calls=secure_calls
+        deployment.stack, deployment.rules_table, aws, domains=domains, secure_calls=secure_calls
     )
     config = uvicorn.Config(
         app,

@@ -49,12 +49,12 @@ class UserTopics:
             raise TopicError("InvalidArgument", _INSECURE)
         given = checked(attributes, certificate)
 
-        def change(there: Topic | None, _: Mapping[str, str]) -> Wanted:
-            if there is None:
+        def change(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+            if existing is None:
                 self._check_quota(user)
                 return Wanted(user.name, given)
-            permissions.require(user, permissions.CREATE, there)
-            return Wanted(there.owner, given)
+            permissions.require(user, permissions.CREATE, existing)
+            return Wanted(existing.owner, given)
 
         return self._change().put(self.arn(user, name), change)
 
@@ -66,25 +66,25 @@ class UserTopics:
         if not call.secure and has_login({key: text}):
             raise TopicError("InvalidArgument", _INSECURE)
 
-        def change(there: Topic | None, hidden: Mapping[str, str]) -> Wanted:
-            if there is None:
+        def change(existing: Topic | None, hidden: Mapping[str, str]) -> Wanted:
+            if existing is None:
                 raise missing(str(arn))
-            permissions.require(call.user, permissions.SET, there)
+            permissions.require(call.user, permissions.SET, existing)
             if _sends_login(key, hidden):
                 permissions.require_own(
-                    call.user, there, f"a change of {key}, to where its password goes"
+                    call.user, existing, f"a change of {key}, to where its password goes"
                 )
-            values = {**there.attributes, **hidden, key: text}
+            values = {**existing.attributes, **hidden, key: text}
             if not text:
                 del values[key]
-            return Wanted(there.owner, checked(values, partial(_stored, there)))
+            return Wanted(existing.owner, checked(values, partial(_stored, existing)))
 
         self._change().put(TopicArn(self._region, arn.tenant, arn.name), change)
 
     def delete(self, user: User, arn: TopicArn) -> None:
         """Delete a topic, if it exists."""
         self._change().delete(
-            arn, lambda there: permissions.require(user, permissions.DELETE, there)
+            arn, lambda existing: permissions.require(user, permissions.DELETE, existing)
         )
 
     def find(self, arn: TopicArn) -> Topic | None:
@@ -133,10 +133,10 @@ def _sends_login(key: str, hidden: Mapping[str, str]) -> bool:
     return (key == BROKERS and bool(hidden)) or (key == ENDPOINT and USER in hidden)
 
 
-def _stored(there: Topic, path: str) -> str:
+def _stored(existing: Topic, path: str) -> str:
     """Return the stored certificate of a topic that read it from this path."""
-    is_same = path == there.attributes.get("ca-location")
-    return there.authority if is_same and there.authority else certificate(path)
+    is_same = path == existing.attributes.get("ca-location")
+    return existing.authority if is_same and existing.authority else certificate(path)
 
 
 def _require_https(call: TopicCall, topic: Topic) -> None:

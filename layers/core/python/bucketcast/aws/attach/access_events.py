@@ -17,11 +17,11 @@ class NoTrailError(BucketcastError):
 class AccessEvents:
     """The access events of the buckets of one deployment."""
 
-    def __init__(self, there: Deployed, aws: Aws) -> None:
-        self._there = there
+    def __init__(self, deployment: Deployed, aws: Aws) -> None:
+        self._deployment = deployment
         self._aws = aws
-        self._rules = Rules(there.rules_table, aws.dynamodb)
-        self._marks = Marks(there.rules_table, aws.dynamodb)
+        self._rules = Rules(deployment.rules_table, aws.dynamodb)
+        self._marks = Marks(deployment.rules_table, aws.dynamodb)
 
     def on(self, bucket: str, ingress: Ingress, trail: str = "") -> list[str]:
         """Log the calls that the bucket's rules need; return the changes as texts.
@@ -32,7 +32,7 @@ class AccessEvents:
             NotAdmittedError: EventBridge may not write to the queue.
             AwsError: AWS refused; the additions are undone.
         """
-        name = trail or self._there.trail
+        name = trail or self._deployment.trail
         if not name:
             raise NoTrailError(
                 "there is no trail to log access events with: name one of CloudTrail's with "
@@ -40,8 +40,8 @@ class AccessEvents:
                 "makes one"
             )
         rules = EventRules(ingress, self._aws)
-        rule = access_events.rule_name(self._there.stack, bucket)
-        pattern = access_events.pattern(bucket, bucket_events=self._there.bucket_events)
+        rule = access_events.rule_name(self._deployment.stack, bucket)
+        pattern = access_events.pattern(bucket, bucket_events=self._deployment.bucket_events)
         made = rules.make(rule, f"Access events of bucket {bucket}", pattern)
         try:
             with aws_errors():
@@ -61,7 +61,7 @@ class AccessEvents:
                 return []
             after = self._trail(trail).forget(bucket)
             self._marks.remove(bucket)
-        rule = access_events.rule_name(self._there.stack, bucket)
+        rule = access_events.rule_name(self._deployment.stack, bucket)
         return [*_said(after), *EventRules(ingress, self._aws).drop(rule)]
 
     def are_on(self, bucket: str) -> bool:
@@ -95,14 +95,14 @@ class AccessEvents:
             return self._trail(trail).follow(bucket, self._rules) if trail else None
 
     def _of(self, bucket: str) -> str:
-        by_deploy = bucket in self._there.access_events
-        return self._there.trail if by_deploy else self._marks.trail_of(bucket)
+        by_deploy = bucket in self._deployment.access_events
+        return self._deployment.trail if by_deploy else self._marks.trail_of(bucket)
 
     def _trail(self, name: str) -> Trail | OwnersTrail:
-        if name == self._there.trail and not self._there.trail_selectors:
+        if name == self._deployment.trail and not self._deployment.trail_selectors:
             return OwnersTrail(name)
-        lock = Lock(self._there.rules_table, self._aws.dynamodb)
-        return Trail(name, self._there.stack, self._aws.cloudtrail, lock, self._partition())
+        lock = Lock(self._deployment.rules_table, self._aws.dynamodb)
+        return Trail(name, self._deployment.stack, self._aws.cloudtrail, lock, self._partition())
 
     def _partition(self) -> str:
         return self._aws.sqs.meta.partition

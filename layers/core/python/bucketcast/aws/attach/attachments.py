@@ -64,13 +64,15 @@ class Attachments:
     seconds.
     """
 
-    def __init__(self, there: Deployed, aws: Aws, clock: Callable[[], float] = time.time) -> None:
-        self._there = there
+    def __init__(
+        self, deployment: Deployed, aws: Aws, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._deployment = deployment
         self._aws = aws
         self._clock = clock
-        self._switches = Cutovers(there.rules_table, aws.dynamodb)
-        self._entry = notifications.entry_id(there.stack)
-        self.ingress = Ingress.of(there, aws)
+        self._switches = Cutovers(deployment.rules_table, aws.dynamodb)
+        self._entry = notifications.entry_id(deployment.stack)
+        self.ingress = Ingress.of(deployment, aws)
         self._rules = EventRules(self.ingress, aws)
         self._writer = NotificationWriter(
             aws.s3, entry_id=self._entry, account=self.ingress.account
@@ -88,11 +90,11 @@ class Attachments:
 
     def look(self, bucket: str) -> AttachmentStatus:
         """Return how a bucket is attached; `why` is the reason when that cannot be read."""
-        by_deploy = bucket in self._there.buckets
+        by_deploy = bucket in self._deployment.buckets
         try:
             document = self._read(bucket)
             own = self._rules.has(self._rule(bucket))
-            rule = own or self._there.buckets.get(bucket) == "eventbridge"
+            rule = own or self._deployment.buckets.get(bucket) == "eventbridge"
             with aws_errors():
                 switch = self._switches.of(bucket)
         except AwsError as error:
@@ -122,7 +124,7 @@ class Attachments:
             Overlap: another's entry takes the events; it is named.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
-        owned = part.is_whole and self._there.buckets.get(bucket) == via
+        owned = part.is_whole and self._deployment.buckets.get(bucket) == via
         if owned and (restored := self._restore(bucket, via)):
             return AttachResult(restored, Cutover(via, self._effective(), BY_ATTACH), both=False)
         self._refuse_deployed(bucket)
@@ -176,7 +178,7 @@ class Attachments:
 
     def _effective(self) -> float:
         """Return from when a change made now is in effect."""
-        return self._clock() + self._there.takes_effect
+        return self._clock() + self._deployment.takes_effect
 
     def _drop_other(self, bucket: str, via: Via) -> list[str]:
         if via == "sqs":
@@ -201,7 +203,7 @@ class Attachments:
             NotAttachedError: a deploy owns it, or it is not attached.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
-        if bucket in self._there.buckets and self._rules.has(self._rule(bucket)):
+        if bucket in self._deployment.buckets and self._rules.has(self._rule(bucket)):
             return self._drop_left(bucket)
         self._refuse_deployed(bucket)
         self._read(bucket)
@@ -211,7 +213,7 @@ class Attachments:
             self._switches.remove(bucket)
         if not done:
             raise NotAttachedError(
-                f"{bucket} is not attached to {self._there.stack}; `bucketcast status` shows "
+                f"{bucket} is not attached to {self._deployment.stack}; `bucketcast status` shows "
                 "the buckets that are"
             )
         return done
@@ -227,14 +229,14 @@ class Attachments:
         return self._rules.drop(self._rule(bucket))
 
     def _refuse_deployed(self, bucket: str) -> None:
-        if bucket in self._there.buckets:
+        if bucket in self._deployment.buckets:
             raise NotAttachedError(
                 f"{bucket} is attached by the deploy: change or remove [bucket.{bucket}] in "
                 "bucketcast.toml, and deploy"
             )
 
     def _rule(self, bucket: str) -> str:
-        return notifications.rule_name(self._there.stack, bucket)
+        return notifications.rule_name(self._deployment.stack, bucket)
 
     def _half(self, document: Mapping[str, Any], *, rule: bool) -> str:
         entries = document.get("QueueConfigurations", ())

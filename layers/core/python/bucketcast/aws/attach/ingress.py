@@ -28,7 +28,7 @@ class Ingress:
     policy: str
 
     @classmethod
-    def of(cls, there: Deployed, aws: Aws) -> Self:
+    def of(cls, deployment: Deployed, aws: Aws) -> Self:
         """Read the queue's attributes from SQS.
 
         Raises:
@@ -36,7 +36,7 @@ class Ingress:
         """
         with aws_errors():
             found = aws.sqs.get_queue_attributes(
-                QueueUrl=there.ingress_queue, AttributeNames=["QueueArn", "Policy"]
+                QueueUrl=deployment.ingress_queue, AttributeNames=["QueueArn", "Policy"]
             )["Attributes"]
         return cls(found["QueueArn"], found.get("Policy", ""))
 

@@ -45,12 +45,12 @@ class DeadQueue(NamedTuple):
         return self.dead.endswith(_FIFO)
 
 
-def found(there: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
+def found(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
     """Return a stack's dead-letter queues, and why those of removed targets are unknown."""
-    known = [*_known(there)]
+    known = [*_known(deployment)]
     try:
         with aws_errors():
-            removed = [*_removed(there, {each.dead for each in known}, aws)]
+            removed = [*_removed(deployment, {each.dead for each in known}, aws)]
     except AwsError as error:
         return known, f"queues of removed targets cannot be listed: {error}"
     return [*known, *removed], ""
@@ -82,28 +82,28 @@ def depth(queue: str, aws: Aws) -> Depth:
         return queue_depth(queue, aws.sqs)
 
 
-def _known(there: Deployed) -> Iterator[DeadQueue]:
-    fifo = there.ingress_queue.endswith(_FIFO)
-    base, _, name = there.ingress_queue.removesuffix(_FIFO).rpartition("/")
-    yield DeadQueue(INGRESS, f"{base}/{queue_names(name, fifo=fifo)[1]}", there.ingress_queue)
-    for each in there.targets:
+def _known(deployment: Deployed) -> Iterator[DeadQueue]:
+    fifo = deployment.ingress_queue.endswith(_FIFO)
+    base, _, name = deployment.ingress_queue.removesuffix(_FIFO).rpartition("/")
+    yield DeadQueue(INGRESS, f"{base}/{queue_names(name, fifo=fifo)[1]}", deployment.ingress_queue)
+    for each in deployment.targets:
         yield DeadQueue(each.arn, each.dead, each.queue, each)
-    if there.runtime and there.runtime.pull:
-        own, dead = queue_names(pull_queue(there.runtime.prefix), fifo=False)
+    if deployment.runtime and deployment.runtime.pull:
+        own, dead = queue_names(pull_queue(deployment.runtime.prefix), fifo=False)
         yield DeadQueue(PULL, f"{base}/{dead}", f"{base}/{own}")
-    for each in there.resting:
+    for each in deployment.resting:
         yield DeadQueue(_last(each.dead), each.dead, each.queue, live=False)
 
 
-def _removed(there: Deployed, known: set[str], aws: Aws) -> Iterator[DeadQueue]:
+def _removed(deployment: Deployed, known: set[str], aws: Aws) -> Iterator[DeadQueue]:
     """Yield the queues that CloudFormation kept of targets that are not deployed any more."""
-    prefix = f"{there.stack}-"
-    made = there.runtime.prefix if there.runtime else prefix
+    prefix = f"{deployment.stack}-"
+    made = deployment.runtime.prefix if deployment.runtime else prefix
     names = {_last(each) for each in known}
     pages = aws.sqs.get_paginator("list_queues").paginate(
         QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000}
     )
-    base = there.ingress_queue.rpartition("/")[0]
+    base = deployment.ingress_queue.rpartition("/")[0]
     for page in pages:
         for url in page.get("QueueUrls", ()):
             name = _last(url)

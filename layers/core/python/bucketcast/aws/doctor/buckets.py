@@ -13,17 +13,17 @@ from bucketcast.doctor import buckets as checks
 from bucketcast.doctor.buckets import Connection
 
 
-def findings(there: Deployed, aws: Aws) -> list[Finding]:
+def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     """Check each bucket of the configuration, and each other that is attached or has rules."""
-    attachments = Attachments(there, aws)
+    attachments = Attachments(deployment, aws)
     existing = set(attachments.names())
     with aws_errors():
-        ruled = set(Rules(there.rules_table, aws.dynamodb).buckets())
+        ruled = set(Rules(deployment.rules_table, aws.dynamodb).buckets())
     states = _event_rules(attachments.ingress.queue, aws)
     _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads
 
     def one(bucket: str) -> Iterator[Finding]:
-        deployed = there.buckets.get(bucket, "")
+        deployed = deployment.buckets.get(bucket, "")
         if bucket not in existing:
             connection = Connection(bucket, "", deployed, missing=True)
         else:
@@ -36,7 +36,7 @@ def findings(there: Deployed, aws: Aws) -> list[Finding]:
         if found:
             yield found
 
-    return at_once(one, sorted(existing | there.buckets.keys()))
+    return at_once(one, sorted(existing | deployment.buckets.keys()))
 
 
 def _event_rules(queue: str, aws: Aws) -> dict[str, str]:

@@ -9,9 +9,9 @@ from bucketcast.config import Deployment
 from bucketcast.doctor import Finding, configuration
 
 
-def findings(config: Deployment, there: Deployed, aws: Aws) -> Iterator[Finding]:
+def findings(config: Deployment, deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Compare the file with the deployed targets and buckets; run-time targets are in no file."""
-    own = [target for target in there.targets if not target.made]
+    own = [target for target in deployment.targets if not target.made]
     settings = {target.arn: deployed.settings(target, aws) for target in own}
     off = [target.arn for target in own if not target.enabled]
-    yield from configuration.findings(config, settings, off, there.buckets)
+    yield from configuration.findings(config, settings, off, deployment.buckets)

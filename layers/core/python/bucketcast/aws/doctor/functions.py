@@ -29,13 +29,13 @@ class _Function(NamedTuple):
         return self.target is None or self.target.enabled
 
 
-def findings(there: Deployed, aws: Aws) -> list[Finding]:
+def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     """Check functions, mappings, roles and secrets."""
-    base = ingress_arn(there, aws)
-    own = [_Function("ingress", there.ingest_function, base)]
+    base = ingress_arn(deployment, aws)
+    own = [_Function("ingress", deployment.ingest_function, base)]
     own += [
         _Function(target.arn, target.function, arn_beside(base, target.queue), target)
-        for target in there.targets
+        for target in deployment.targets
         if target.function
     ]
     _ = aws.mappings, aws.iam, aws.secretsmanager  # see queues.findings
@@ -53,11 +53,11 @@ def findings(there: Deployed, aws: Aws) -> list[Finding]:
         for name, description in described.items():
             yield checks.secret(function.subject, name, description)
         arns = [each["ARN"] for each in described.values() if each]
-        needs = _needs(function, there, base, arns)
+        needs = _needs(function, deployment, base, arns)
         look = _role(function.subject, str(found["Role"]), needs, aws)
         yield from unless_unread("role", function.subject, look)
 
-    orphans = [_orphan(target) for target in there.targets if not target.function]
+    orphans = [_orphan(target) for target in deployment.targets if not target.function]
     return orphans + at_once(lambda each: unless_unread("function", each.subject, one(each)), own)
 
 
@@ -87,12 +87,14 @@ def _settings(function: _Function, found: Mapping[str, Any]) -> Mapping[str, str
     return made.settings if made else deployed.settings_in(found)
 
 
-def _needs(function: _Function, there: Deployed, base: str, secret_arns: list[str]) -> list[Need]:
+def _needs(
+    function: _Function, deployment: Deployed, base: str, secret_arns: list[str]
+) -> list[Need]:
     if function.target is None:
-        queues = [arn_beside(base, target.queue) for target in there.targets]
+        queues = [arn_beside(base, target.queue) for target in deployment.targets]
         return [
             Need(checks.READ_QUEUE, function.queue),
-            Need(checks.READ_RULES, _table(base, there.rules_table)),
+            Need(checks.READ_RULES, _table(base, deployment.rules_table)),
             *(Need(checks.WRITE_QUEUE, queue) for queue in queues),
         ]
     dead = arn_beside(base, function.target.dead)

@@ -17,12 +17,12 @@ CHECK = "probe"
 _ABOUT_SECRETS = ("settings", "login")
 
 
-def findings(there: Deployed, aws: Aws) -> list[Finding]:
+def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     """Return what the functions found, for each target that is switched on."""
     _ = aws.functions  # making a client is not safe among threads, using one is
-    on = [target for target in there.targets if target.enabled and target.function]
+    on = [target for target in deployment.targets if target.enabled and target.function]
     found = at_once(lambda each: unless_unread(CHECK, each.arn, _ask(each, aws)), on)
-    return [*found, *unless_unread("pause", "targets", _paused(there, aws))]
+    return [*found, *unless_unread("pause", "targets", _paused(deployment, aws))]
 
 
 def _new_secret(target: DeployedTarget, aws: Aws) -> str:
@@ -40,10 +40,10 @@ def _new_secret(target: DeployedTarget, aws: Aws) -> str:
     return f"aws secretsmanager put-secret-value --secret-id {name} --secret-string file://SECRET"
 
 
-def _paused(there: Deployed, aws: Aws) -> Iterator[Finding]:
+def _paused(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
-        outages = Breakers(there.rules_table, lambda: aws.dynamodb).read()
-    for target in there.targets:
+        outages = Breakers(deployment.rules_table, lambda: aws.dynamodb).read()
+    for target in deployment.targets:
         outage = outages.get(target.arn)
         if outage and outage.paused:
             since = datetime.fromtimestamp(outage.paused / 1_000, UTC)

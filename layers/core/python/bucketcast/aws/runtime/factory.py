@@ -16,20 +16,25 @@ class NoRuntimeError(BucketcastError):
     """The stack does not support run-time targets."""
 
 
-def run_time_targets(there: Deployed, aws: Aws) -> RuntimeTargets:
+def run_time_targets(deployment: Deployed, aws: Aws) -> RuntimeTargets:
     """Return the run-time targets of this deployment, without changing those of topics.
 
     Raises:
         NoRuntimeError: its version does not support them.
     """
-    if there.runtime is None:
+    if deployment.runtime is None:
         raise NoRuntimeError(
-            f"the stack {there.stack} has no functions for run-time targets: [runtime] kinds in "
-            "bucketcast.toml, and a deploy, make them"
+            f"the stack {deployment.stack} has no functions for run-time targets: set [runtime] "
+            "kinds in bucketcast.toml, then deploy"
         )
-    by_file = frozenset(target.arn for target in there.targets if target.made is None)
+    by_file = frozenset(target.arn for target in deployment.targets if target.made is None)
     return targets_of(
-        there.stack, there.rules_table, there.runtime, aws, deployed=by_file, for_topics=False
+        deployment.stack,
+        deployment.rules_table,
+        deployment.runtime,
+        aws,
+        deployed=by_file,
+        for_topics=False,
     )
 
 

@@ -130,26 +130,28 @@ class RuntimeTargets:
         self.require_changeable(arn)
         self.sweep()
         task = self._begin(arn)
-        there = self._table.target(arn)
-        stored = self._stored_values(there)
-        given = {**stored, **values} if merge and there and there.state != "kept" else values
+        existing = self._table.target(arn)
+        stored = self._stored_values(existing)
+        given = {**stored, **values} if merge and existing and existing.state != "kept" else values
         try:
             wanted = validate(self._runtime, kind, id, given)
         except BucketcastError:
             self._table.tasks.end(task)
             raise
         state: State = "on" if wanted.enabled else "off"
-        if there and there.state == state and stored == {**wanted.shown, **wanted.secrets}:
+        if existing and existing.state == state and stored == {**wanted.shown, **wanted.secrets}:
             # One that was made by a version without alarms gets them so, and after a deploy with
             # another topic the alarms get that one.
             try:
-                self._alarms.make(there)
+                self._alarms.make(existing)
             finally:
                 self._table.tasks.end(task)
-            return Put(there, "unchanged", wanted.notes)
-        target = self._planned(arn, kind, id, wanted, there)
-        self._make(task, target, wanted, there)
-        return Put(target, "changed" if there and there.state != "kept" else "made", wanted.notes)
+            return Put(existing, "unchanged", wanted.notes)
+        target = self._planned(arn, kind, id, wanted, existing)
+        self._make(task, target, wanted, existing)
+        return Put(
+            target, "changed" if existing and existing.state != "kept" else "made", wanted.notes
+        )
 
     def remove(self, arn: Arn, *, discard: bool = False) -> Removed:
         """Remove a target; its waiting events are kept for its next creation, or discarded.
@@ -165,21 +167,24 @@ class RuntimeTargets:
         self._require_no_topic(arn.plain)
         self.sweep()
         task = self._begin(arn.plain)
-        there = self._table.target(arn.plain)
-        if there is None or (there.state == "kept" and not discard):
-            self._leave(task, there)
+        existing = self._table.target(arn.plain)
+        if existing is None or (existing.state == "kept" and not discard):
+            self._leave(task, existing)
             raise self._missing(arn.plain)
-        unused = [Leftovers("mapping", there.queue), Leftovers("alarms", there.queue)]
-        if there.secret:
-            unused.append(Leftovers("secret", there.secret))
+        unused = [Leftovers("mapping", existing.queue), Leftovers("alarms", existing.queue)]
+        if existing.secret:
+            unused.append(Leftovers("secret", existing.secret))
         if discard:
-            unused.append(Leftovers("queue", there.queue))
+            unused.append(Leftovers("queue", existing.queue))
         rest = self._task(arn.plain, tuple(unused))
-        kept = replace(there, state="kept", settings={}, secret="", number=there.number + 1)
+        kept = replace(existing, state="kept", settings={}, secret="", number=existing.number + 1)
         self._table.commit(task, None if discard else kept, rest)
-        waiting, dead = self._resources.waiting(there.queue), self._resources.waiting(there.dead)
+        waiting, dead = (
+            self._resources.waiting(existing.queue),
+            self._resources.waiting(existing.dead),
+        )
         self._clean(rest)
-        return Removed(there, waiting, dead, discard)
+        return Removed(existing, waiting, dead, discard)
 
     def sweep(self) -> list[str]:
         """Clean up after unfinished calls; return the ARNs that were cleaned up."""
@@ -225,7 +230,7 @@ class RuntimeTargets:
         kind: str,
         id: str,  # noqa: A002 - MinIO's word
         wanted: ValidatedTarget,
-        there: RuntimeTarget | None,
+        existing: RuntimeTarget | None,
     ) -> RuntimeTarget:
         token = secrets.token_hex(TOKEN_LENGTH // 2)
         secret = f"{self._runtime.secrets}{kind}-{id}/{uuid4().hex}" if wanted.secrets else ""
@@ -233,9 +238,9 @@ class RuntimeTargets:
             arn=arn,
             kind=kind,
             id=id,
-            queue=there.queue if there else self._runtime.queue_name(kind, id, token),
+            queue=existing.queue if existing else self._runtime.queue_name(kind, id, token),
             settings=wanted.with_references(secret),
-            number=there.number + 1 if there else 1,
+            number=existing.number + 1 if existing else 1,
             secret=secret,
             state="on" if wanted.enabled else "off",
         )
@@ -245,20 +250,20 @@ class RuntimeTargets:
         task: Task,
         target: RuntimeTarget,
         wanted: ValidatedTarget,
-        there: RuntimeTarget | None,
+        existing: RuntimeTarget | None,
     ) -> None:
         """Create what is missing, store the target, and remove what it no longer uses."""
-        is_mapped = there is not None and there.state == "on"
+        is_mapped = existing is not None and existing.state == "on"
         doomed = [Leftovers("mapping", target.queue)] if not is_mapped else []
-        is_watched = there is not None and there.state != "kept"
+        is_watched = existing is not None and existing.state != "kept"
         doomed += [Leftovers("alarms", target.queue)] if not is_watched else []
-        doomed += [Leftovers("queue", target.queue)] if there is None else []
+        doomed += [Leftovers("queue", target.queue)] if existing is None else []
         doomed += [Leftovers("secret", target.secret)] if target.secret else []
         made = self._task(target.arn, tuple(doomed))
         if not self._table.tasks.begin(made, task):
             raise BusyError(_busy(target.arn))
         try:
-            if there is None:
+            if existing is None:
                 self._resources.make_queues(target)
             if target.secret:
                 self._resources.make_secret(target.secret, wanted.secret_text)
@@ -270,7 +275,7 @@ class RuntimeTargets:
                 self._take_over(made)
             raise
         unused = [Leftovers("mapping", target.queue)] if target.state != "on" and is_mapped else []
-        unused += [Leftovers("secret", there.secret)] if there and there.secret else []
+        unused += [Leftovers("secret", existing.secret)] if existing and existing.secret else []
         rest = self._task(target.arn, tuple(unused)) if unused else None
         self._table.commit(made, target, rest)
         if rest:

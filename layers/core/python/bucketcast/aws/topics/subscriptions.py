@@ -60,12 +60,15 @@ class Subscriptions:
             before = self._topics.topic(topic)
             if before is None:
                 raise missing(str(topic))
-            there = self.find(tenant, name)
-            allow(before, there)
-            if there and (there.topic_tenant, there.topic_name) != (topic.tenant, topic.name):
-                found = f"{topic.name!r}, and {name} is a subscription of {there.topic_name}"
-                raise invalid("topic", found, f"{there.topic_name}, or delete {name} first")
-            made = there or Subscription(
+            existing = self.find(tenant, name)
+            allow(before, existing)
+            if existing and (existing.topic_tenant, existing.topic_name) != (
+                topic.tenant,
+                topic.name,
+            ):
+                found = f"{topic.name!r}, and {name} is a subscription of {existing.topic_name}"
+                raise invalid("topic", found, f"{existing.topic_name}, or delete {name} first")
+            made = existing or Subscription(
                 tenant=tenant,
                 owner=owner,
                 name=name,
@@ -81,7 +84,7 @@ class Subscriptions:
                     f"{topic.name} with {len(before.subscriptions)} subscriptions",
                     f"at most {MOST_OF_A_TOPIC} of a topic: delete one first",
                 )
-            put = self._items.put(made.key, made, _if_same(there))
+            put = self._items.put(made.key, made, _if_same(existing))
             listed = self._listed(before, (*before.subscriptions, made.partition))
             return made if self._write(topic, [put, listed]) else None
 
@@ -97,15 +100,15 @@ class Subscriptions:
         """
 
         def attempt() -> bool | None:
-            there = self.find(tenant, name)
-            if there is None:
+            existing = self.find(tenant, name)
+            if existing is None:
                 raise unknown(name)
-            arn = there.arn("")
+            arn = existing.arn("")
             before = self._topics.topic(arn)
-            allow(there, before)
-            changes = [self._items.delete(there.key, _if_same(there))]
-            if before and there.partition in before.subscriptions:
-                kept = tuple(each for each in before.subscriptions if each != there.partition)
+            allow(existing, before)
+            changes = [self._items.delete(existing.key, _if_same(existing))]
+            if before and existing.partition in before.subscriptions:
+                kept = tuple(each for each in before.subscriptions if each != existing.partition)
                 changes.append(self._listed(before, kept))
             return self._write(arn, changes) or None
 
@@ -125,5 +128,5 @@ class Subscriptions:
         return True
 
 
-def _if_same(there: Subscription | None) -> dict[str, Any]:
-    return if_same("text", {"S": msgspec.json.encode(there).decode()} if there else None)
+def _if_same(existing: Subscription | None) -> dict[str, Any]:
+    return if_same("text", {"S": msgspec.json.encode(existing).decode()} if existing else None)

@@ -76,12 +76,12 @@ class Topics:
         """
 
         def attempt() -> Topic | None:
-            there = self._items.topic(arn)
-            stored_secrets = self.hidden(there)
-            wanted = change(there, stored_secrets)
-            topic = self._planned(arn, wanted, there, stored_secrets)
+            existing = self._items.topic(arn)
+            stored_secrets = self.hidden(existing)
+            wanted = change(existing, stored_secrets)
+            topic = self._planned(arn, wanted, existing, stored_secrets)
             pushed = self._checked(topic, wanted.attributes.hidden)
-            done = self._made(topic, pushed, wanted.attributes.hidden, there)
+            done = self._made(topic, pushed, wanted.attributes.hidden, existing)
             return topic if done else None
 
         self.sweep()
@@ -95,15 +95,15 @@ class Topics:
         """
 
         def attempt() -> bool | None:
-            there = self._items.topic(arn)
-            if there is None:
+            existing = self._items.topic(arn)
+            if existing is None:
                 return False
-            allow(there)
+            allow(existing)
             # Events from before a change of its kind are given up, too.
-            targets = tuple(str(Arn(id=there.id, type=kind)) for kind in set(KINDS.values()))
-            work = self._work(arn, targets, (there.secret,))
+            targets = tuple(str(Arn(id=existing.id, type=kind)) for kind in set(KINDS.values()))
+            work = self._work(arn, targets, (existing.secret,))
             self._items.works.begin(work)
-            if not self._items.commit(work, there, None):
+            if not self._items.commit(work, existing, None):
                 self._items.works.end(work)
                 return None
             self._settle(work)
@@ -122,7 +122,11 @@ class Topics:
         return [work.name for work in due if self._take_over(work)]
 
     def _planned(
-        self, arn: TopicArn, wanted: Wanted, there: Topic | None, stored_secrets: Mapping[str, str]
+        self,
+        arn: TopicArn,
+        wanted: Wanted,
+        existing: Topic | None,
+        stored_secrets: Mapping[str, str],
     ) -> Topic:
         given, secret = wanted.attributes, ""
         topic = Topic(
@@ -134,14 +138,14 @@ class Topics:
             hidden=tuple(sorted(given.hidden)),
             authority=given.authority,
             # A topic that is created again after its deletion is another one.
-            number=there.number + 1 if there else self._now(),
-            subscriptions=there.subscriptions if there else (),
+            number=existing.number + 1 if existing else self._now(),
+            subscriptions=existing.subscriptions if existing else (),
         )
         if given.hidden:
             # Its name begins as those that the function of the kind may read.
             secret = f"{self._runtime.secrets}{topic.kind}-{topic.id}/{uuid4().hex}"
-            if there and given.hidden == stored_secrets and there.kind == topic.kind:
-                secret = there.secret
+            if existing and given.hidden == stored_secrets and existing.kind == topic.kind:
+                secret = existing.secret
         return replace(topic, secret=secret)
 
     def _checked(self, topic: Topic, hidden: Mapping[str, str]) -> Pushed | None:
@@ -157,10 +161,10 @@ class Topics:
         return pushed
 
     def _made(
-        self, topic: Topic, pushed: Pushed | None, hidden: Mapping[str, str], there: Topic | None
+        self, topic: Topic, pushed: Pushed | None, hidden: Mapping[str, str], existing: Topic | None
     ) -> bool:
         """Create what the topic names, store it, and remove what it no longer names."""
-        before = (there.target_arn, there.secret) if there else ("", "")
+        before = (existing.target_arn, existing.secret) if existing else ("", "")
         arn = TopicArn(topic.region, topic.tenant, topic.name)
         work = self._work(arn, (before[0], topic.target_arn), (before[1], topic.secret))
         self._items.works.begin(work)
@@ -169,7 +173,7 @@ class Topics:
                 self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
             if pushed and topic.target_arn:
                 self._targets.put(pushed.kind, topic.id, pushed.settings)
-            done = self._items.commit(work, there, topic)
+            done = self._items.commit(work, existing, topic)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
                 self._settle(work)

@@ -140,7 +140,7 @@ def _destination(found: Found, to: str) -> Destination:
         return Destination(queue.own, queue.target.arn if queue.target else "")
     if queue.ingress:
         raise DlqError("--to is not allowed with ingress: rules choose the targets of its events")
-    other = queues.chosen(target_name(to, found.there, found.aws), found.every)
+    other = queues.chosen(target_name(to, found.deployment, found.aws), found.every)
     if other.target is None or not other.live:
         raise DlqError(f"--to {to} is not a deployed target; `bucketcast target ls` lists them")
     return Destination(other.own, other.target.arn, same_target=other.dead == queue.dead)

@@ -25,7 +25,7 @@ _BATCH: Final = 10
 class Found(NamedTuple):
     """A chosen queue with its counts, and where it was found."""
 
-    there: Deployed
+    deployment: Deployed
     aws: Aws
     queue: DeadQueue
     every: Sequence[DeadQueue]
@@ -36,7 +36,7 @@ def now_ms() -> int:
     return round(time.time() * 1000)
 
 
-def target_name(name: str, there: Deployed, aws: Aws) -> str:
+def target_name(name: str, deployment: Deployed, aws: Aws) -> str:
     """Return what a target is found by; a persistent topic has a target of its own.
 
     Raises:
@@ -44,17 +44,17 @@ def target_name(name: str, there: Deployed, aws: Aws) -> str:
     """
     if not is_topic(name):
         return name
-    topic = read_topic(TopicArn.parse(name), there, aws)
+    topic = read_topic(TopicArn.parse(name), deployment, aws)
     if not topic.target_arn:
         raise without_queue(topic)
     return topic.target_arn
 
 
 def chosen_queue(out: Output, target: str) -> Found:
-    there, aws = out.deployed()
-    every, _ = queues.found(there, aws)
-    queue = queues.chosen(target_name(target, there, aws), every)
-    return Found(there, aws, queue, every, queues.depth(queue.dead, aws))
+    deployment, aws = out.deployed()
+    every, _ = queues.found(deployment, aws)
+    queue = queues.chosen(target_name(target, deployment, aws), every)
+    return Found(deployment, aws, queue, every, queues.depth(queue.dead, aws))
 
 
 def reader_of(found: Found, **how: Any) -> Reader:

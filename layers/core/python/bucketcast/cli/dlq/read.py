@@ -52,9 +52,9 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
       bucketcast dlq ls webhook:primary --reason 422 --older-than 24h
     """  # noqa: D301 - click reads the character
     wanted = filter_of(given)
-    there, aws = out.deployed()
-    every, why = queues.found(there, aws)
-    chosen = [queues.chosen(target_name(target, there, aws), every)] if target else every
+    deployment, aws = out.deployed()
+    every, why = queues.found(deployment, aws)
+    chosen = [queues.chosen(target_name(target, deployment, aws), every)] if target else every
     summary, notes = Summary(), [why] if why else []
     for each in chosen:
         try:
@@ -66,7 +66,7 @@ def ls(out: Output, /, target: str, **given: Any) -> None:
             continue
         if depth.all:
             with aws_errors():
-                found = Found(there, aws, each, every, depth)
+                found = Found(deployment, aws, each, every, depth)
                 notes += _counted(out, found, wanted, summary)
     groups = list(summary.groups())
     now = now_ms()
@@ -117,7 +117,7 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
                 break
     kind = None
     if found.queue.target:
-        kind = unconnected(found.queue.name, found.there, found.aws)
+        kind = unconnected(found.queue.name, found.deployment, found.aws)
     entries = [records.shown(each, found.queue.name, kind) for each in plans]
     text = [line for each in entries for line in (*records.lines(each), "")]
     out.answer({"dead_letters": entries}, *text[:-1])

@@ -39,14 +39,14 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
     Example:
       bucketcast topic stats mytopic
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    topic = find_topic(name, tenant, there, aws)
+    deployment, aws = out.deployed()
+    topic = find_topic(name, tenant, deployment, aws)
     with aws_errors():
-        pulled = _pulled(topic, there, aws)
-        counters = Counters(there.rules_table, lambda: aws.dynamodb)
+        pulled = _pulled(topic, deployment, aws)
+        counters = Counters(deployment.rules_table, lambda: aws.dynamodb)
         content, stop = backlog.Content(0, 0, 0), False
         if topic.target_arn or not pulled:
-            queue = _queue(topic, there, aws)
+            queue = _queue(topic, deployment, aws)
             content = backlog.content(queue, aws.sqs, counters)
             stop = is_stopped(queue, aws.sqs, aws.mappings)
         counts = counters.read().get(topic.target_arn, Counts())
@@ -103,10 +103,10 @@ def dump(out: Output, name: str, *, tenant: str, max_entries: int | None, wait: 
       bucketcast topic dump mytopic --json
       bucketcast topic dump mytopic --wait 300
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    topic = find_topic(name, tenant, there, aws)
+    deployment, aws = out.deployed()
+    topic = find_topic(name, tenant, deployment, aws)
     with aws_errors(), ExitStack() as delivery:
-        queue = _queue(topic, there, aws)
+        queue = _queue(topic, deployment, aws)
         if wait:
             out.note(
                 f"{topic.name}: delivery stops until this ends; if it is killed, run it again",
@@ -132,22 +132,22 @@ def _waits(out: Output, hidden: int) -> None:
     out.note(f"  {counted(hidden, 'message')} in flight or waiting for a retry", always=True)
 
 
-def _queue(topic: Topic, there: Deployed, aws: Aws) -> str:
+def _queue(topic: Topic, deployment: Deployed, aws: Aws) -> str:
     """Return the URL of a topic's queue."""
-    table = Table(there.rules_table, aws.dynamodb)
+    table = Table(deployment.rules_table, aws.dynamodb)
     made = table.target(topic.target_arn) if topic.target_arn else None
-    if made is None or there.runtime is None:
+    if made is None or deployment.runtime is None:
         raise without_queue(topic)
-    return there.runtime.url(made.queue)
+    return deployment.runtime.url(made.queue)
 
 
 def _record(one: Delivery, topic: Topic) -> Any:
     return msgspec.to_builtins(ceph.record(one.event, topic.opaque_data))
 
 
-def _pulled(topic: Topic, there: Deployed, aws: Aws) -> list[tuple[str, int]]:
+def _pulled(topic: Topic, deployment: Deployed, aws: Aws) -> list[tuple[str, int]]:
     """Return the name of each subscription, and how many events are stored for it."""
-    runtime = there.runtime
+    runtime = deployment.runtime
     if runtime is None or not runtime.pull:
         return []
     events = StoredEvents(runtime.pull, aws.dynamodb, runtime.events_retention_days)

@@ -34,12 +34,12 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
     Example:
       bucketcast topic ls --tenant acme --json
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     with aws_errors():
-        found, after = TopicTable(there.rules_table, aws.dynamodb).page(
+        found, after = TopicTable(deployment.rules_table, aws.dynamodb).page(
             tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
         )
-        buckets = buckets_by_topic(there.rules_table, aws)
+        buckets = buckets_by_topic(deployment.rules_table, aws)
     documents = [_document(each, buckets.get((each.tenant, each.name), ())) for each in found]
     document: dict[str, Any] = {"topics": documents}
     if after:
@@ -71,10 +71,10 @@ def get(out: Output, name: str, *, tenant: str) -> None:
     Example:
       bucketcast topic get mytopic --tenant acme
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
-    topic = find_topic(name, tenant, there, aws)
+    deployment, aws = out.deployed()
+    topic = find_topic(name, tenant, deployment, aws)
     with aws_errors():
-        buckets = buckets_by_topic(there.rules_table, aws).get((topic.tenant, topic.name), ())
+        buckets = buckets_by_topic(deployment.rules_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
     flat = {**document, **document["dest"]}
     del flat["dest"]
@@ -94,10 +94,10 @@ def rm(out: Output, name: str, *, tenant: str) -> None:
     Example:
       bucketcast topic rm mytopic --tenant acme
     """  # noqa: D301 - click reads the character
-    there, aws = out.deployed()
+    deployment, aws = out.deployed()
     arn = topic_arn(name, tenant)
     with aws_errors():
-        done = topics_of(there.stack, there.rules_table, aws).delete(arn, lambda _: None)
+        done = topics_of(deployment.stack, deployment.rules_table, aws).delete(arn, lambda _: None)
     said = f"Deleted {arn.name}" if done else f"No such topic: {arn.name}"
     out.answer({"deleted": done}, said)
 

@@ -48,20 +48,20 @@ class AdminConfig:
             NoRuntimeTargetError: the target does not exist.
         """
         system, _, id_ = key.strip().partition(":")
-        there = self._find()
+        deployment = self._find()
         if system == _API:
-            return self._api(there)
+            return self._api(deployment)
         kind = _kind(system)
-        lines = [line for each, line in self._lines(there, kind) if id_ in ("", each.id)]
+        lines = [line for each, line in self._lines(deployment, kind) if id_ in ("", each.id)]
         if not lines and id_:
             raise NoRuntimeTargetError(f"there is no target {system}:{id_}")
         return "\n".join(lines or [_unset(kind)]) + "\n"
 
     def export(self) -> str:
         """Return all lines, with those of targets in the file."""
-        there = self._find()
-        lines = [line for kind in targets.kinds() for _, line in self._lines(there, kind)]
-        return "\n".join([self._api(there).rstrip("\n"), *lines]) + "\n"
+        deployment = self._find()
+        lines = [line for kind in targets.kinds() for _, line in self._lines(deployment, kind)]
+        return "\n".join([self._api(deployment).rstrip("\n"), *lines]) + "\n"
 
     def set(self, text: str) -> None:
         """Create or change the run-time target of a line; options it does not name stay.
@@ -79,14 +79,14 @@ class AdminConfig:
         Raises:
             BucketcastError: as `set`.
         """
-        there = self._find()
+        deployment = self._find()
         lines = [line for line in map(str.strip, text.splitlines()) if line and line[0] != "#"]
         wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
-        changed = [line for line in wanted if not self._is_so(there, line)]
+        changed = [line for line in wanted if not self._is_so(deployment, line)]
         for line in changed:
-            run_time_targets(there, self._aws).require_changeable(str(_arn(line)))
+            run_time_targets(deployment, self._aws).require_changeable(str(_arn(line)))
         for line in changed:
-            self._put(there, line)
+            self._put(deployment, line)
 
     def reset(self, text: str) -> None:
         """Remove the run-time target of `notify_KIND:ID`; its waiting events are kept.
@@ -116,8 +116,8 @@ class AdminConfig:
             "keysHelp": keys,
         }
 
-    def _lines(self, there: Deployed, kind: str) -> Iterator[tuple[DeployedTarget, str]]:
-        for each in (*there.targets, *there.resting):
+    def _lines(self, deployment: Deployed, kind: str) -> Iterator[tuple[DeployedTarget, str]]:
+        for each in (*deployment.targets, *deployment.resting):
             if each.kind != kind or (each.made and each.made.state == "kept"):
                 continue
             values = self._shown(each)
@@ -134,26 +134,26 @@ class AdminConfig:
             shown[key] = REDACTED if hidden else text
         return shown
 
-    def _is_so(self, there: Deployed, line: Line) -> bool:
+    def _is_so(self, deployment: Deployed, line: Line) -> bool:
         kind = _kind(line.system)
-        for each in there.targets:
+        for each in deployment.targets:
             if (each.kind, each.id) == (kind, line.id or DEFAULT_ID):
                 shown = self._shown(each)
                 return all(shown.get(key, "") == value for key, value in line.values.items())
         return False
 
-    def _put(self, there: Deployed, line: Line) -> None:
+    def _put(self, deployment: Deployed, line: Line) -> None:
         if line.system == _API:
             hint = "sync_events in bucketcast.toml, or MINIO_API_SYNC_EVENTS, and a deploy"
             raise ConfigErrors([ConfigError(_API, "is set by a deploy", hint)])
         kind = _kind(line.system)
         values = {key: text for key, text in line.values.items() if text != REDACTED}
         with aws_errors():
-            made = run_time_targets(there, self._aws)
+            made = run_time_targets(deployment, self._aws)
             made.put(kind, line.id or DEFAULT_ID, values, merge=True)
 
-    def _api(self, there: Deployed) -> str:
-        ordered = bool(there.runtime and there.runtime.sync_events)
+    def _api(self, deployment: Deployed) -> str:
+        ordered = bool(deployment.runtime and deployment.runtime.sync_events)
         return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
 
 

@@ -46,7 +46,7 @@ class Admin:
         self._stack = stack
         self._aws = aws
         self._began = time.time()
-        self._config = AdminConfig(self._there, aws)
+        self._config = AdminConfig(self._deployment, aws)
         self._sealing = asyncio.Semaphore(_SEALING)
         self._measuring = asyncio.Lock()
         self._measured_until = 0.0
@@ -125,11 +125,11 @@ class Admin:
             return self._found
 
     def _measured_now(self) -> tuple[Sequence[TargetStats], Pubsub]:
-        there = self._there()
-        found = target_stats(there, self._aws)
-        return found, counted(found, there.rules_table, self._aws)
+        deployment = self._deployment()
+        found = target_stats(deployment, self._aws)
+        return found, counted(found, deployment.rules_table, self._aws)
 
-    def _there(self) -> deployed.Deployed:
+    def _deployment(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)
 
     def _shown(self, text: Callable[[AuthenticatedRequest], str]) -> Work:
@@ -164,8 +164,8 @@ class Admin:
         uptime = round(time.time() - self._began)
 
         def info() -> dict[str, Any]:
-            there = self._there()
-            every = (*there.targets, *there.resting)
+            deployment = self._deployment()
+            every = (*deployment.targets, *deployment.resting)
             return server_info(every, health(every, self._aws), host, uptime)
 
         return _json(await asyncio.to_thread(info))

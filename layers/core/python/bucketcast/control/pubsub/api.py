@@ -128,10 +128,10 @@ class Pubsub(TopicApi):
             )
         arn, user = self._named_topic(call), call.user
 
-        def allow(topic: Topic, there: Subscription | None) -> None:
+        def allow(topic: Topic, existing: Subscription | None) -> None:
             require(user, GET, topic)
-            if there:
-                require_access(user, there, topic)
+            if existing:
+                require_access(user, existing, topic)
 
         self._subscriptions.put(user.tenant, user.name, call.request.key, arn, allow)
         return b""
@@ -147,8 +147,8 @@ class Pubsub(TopicApi):
         return responses.events(self._options.events().page(found.partition, limit, marker))
 
     def _unsubscribe(self, call: TopicCall) -> bytes:
-        def allow(there: Subscription, topic: Topic | None) -> None:
-            require_access(call.user, there, topic)
+        def allow(existing: Subscription, topic: Topic | None) -> None:
+            require_access(call.user, existing, topic)
 
         require_name(call.request.key, "subscription")
         self._subscriptions.delete(call.user.tenant, call.request.key, allow)

@@ -116,9 +116,9 @@ class Notifications:
         """
         self.exists(bucket)
         with _answered():
-            there = deployed.find(self._stack, self._aws)
-            known = set(_for_queues(there))
-            stored = Rules(there.rules_table, self._aws.dynamodb).in_order(bucket)
+            deployment = deployed.find(self._stack, self._aws)
+            known = set(_for_queues(deployment))
+            stored = Rules(deployment.rules_table, self._aws.dynamodb).in_order(bucket)
         if id:
             stored = [rule for rule in stored if conversion.shown_id(rule) == id]
             if not stored:
@@ -139,9 +139,9 @@ class Notifications:
             S3Error: it is invalid, or the bucket cannot be attached; nothing changed.
         """
         with _answered():
-            there = deployed.find(self._stack, self._aws)
-            given = document.read(text, _for_queues(there), self._region)
-            self._store(there, bucket, given, user, whole=whole)
+            deployment = deployed.find(self._stack, self._aws)
+            given = document.read(text, _for_queues(deployment), self._region)
+            self._store(deployment, bucket, given, user, whole=whole)
 
     def add(self, bucket: str, given: Notification, user: User) -> None:
         """Store one notification of a topic beside the bucket's others.
@@ -151,27 +151,27 @@ class Notifications:
         """
         self.exists(bucket)
         with _answered():
-            there = deployed.find(self._stack, self._aws)
-            self._store(there, bucket, Document([], [given]), user)
+            deployment = deployed.find(self._stack, self._aws)
+            self._store(deployment, bucket, Document([], [given]), user)
 
     def _store(
-        self, there: Deployed, bucket: str, given: Document, user: User, *, whole: bool = False
+        self, deployment: Deployed, bucket: str, given: Document, user: User, *, whole: bool = False
     ) -> None:
-        rules = Rules(there.rules_table, self._aws.dynamodb)
-        logs = AccessEvents(there, self._aws)
+        rules = Rules(deployment.rules_table, self._aws.dynamodb)
+        logs = AccessEvents(deployment, self._aws)
 
         def edit(stored: list[Rule]) -> list[Rule]:
             wanted = conversion.exchanged(bucket, given, stored, whole=whole)
-            _check_supported(wanted, stored, there)
+            _check_supported(wanted, stored, deployment)
             return wanted
 
         stored = rules.in_order(bucket)
-        given = self._bound(bucket, given, stored, user, there, whole=whole)
+        given = self._bound(bucket, given, stored, user, deployment, whole=whole)
         require_logged(edit(stored), stored, lambda: logs.are_on(bucket))
         if not given.empty:
-            self._attach(there, bucket)
+            self._attach(deployment, bucket)
         rules.change(bucket, edit)
-        self._follow(there, bucket)
+        self._follow(deployment, bucket)
 
     def attach(self, bucket: str) -> None:
         """Attach a bucket that is not attached yet.
@@ -183,8 +183,8 @@ class Notifications:
         with _answered():
             self._attach(deployed.find(self._stack, self._aws), bucket)
 
-    def _attach(self, there: Deployed, bucket: str) -> None:
-        buckets = Attachments(there, self._aws)
+    def _attach(self, deployment: Deployed, bucket: str) -> None:
+        buckets = Attachments(deployment, self._aws)
         if not (status := buckets.look(bucket)).via and not status.by_deploy:
             buckets.attach(bucket, "sqs")
 
@@ -196,11 +196,11 @@ class Notifications:
         """
         self.exists(bucket)
         with _answered():
-            there = deployed.find(self._stack, self._aws)
-            Rules(there.rules_table, self._aws.dynamodb).change(
+            deployment = deployed.find(self._stack, self._aws)
+            Rules(deployment.rules_table, self._aws.dynamodb).change(
                 bucket, lambda stored: conversion.without(stored, id) if id else []
             )
-        self._follow(there, bucket)
+        self._follow(deployment, bucket)
 
     def _bound(
         self,
@@ -208,7 +208,7 @@ class Notifications:
         given: Document,
         stored: Sequence[Rule],
         user: User,
-        there: Deployed,
+        deployment: Deployed,
         *,
         whole: bool,
     ) -> Document:
@@ -221,24 +221,24 @@ class Notifications:
         bound = [
             each
             if notification.rule(bucket, meant).id in same
-            else replace(each, topic=bindable(each.topic, user, there, self._aws))
+            else replace(each, topic=bindable(each.topic, user, deployment, self._aws))
             for each, meant in zip(
                 given.notifications, conversion.given_back(given.notifications, stored), strict=True
             )
         ]
         return Document(given.queues, bound)
 
-    def _follow(self, there: Deployed, bucket: str) -> None:
+    def _follow(self, deployment: Deployed, bucket: str) -> None:
         """Update the trail for the new rules; its errors do not undo the rules."""
         try:
-            AccessEvents(there, self._aws).follow(bucket)
+            AccessEvents(deployment, self._aws).follow(bucket)
         except BucketcastError as error:
             logger.error("the trail could not be changed", bucket=bucket, reason=str(error))
 
 
-def _for_queues(there: Deployed) -> list[str]:
+def _for_queues(deployment: Deployed) -> list[str]:
     """Return the targets that a `QueueConfiguration` may name: all but those of topics."""
-    return [target.arn for target in there.targets if not is_topics_target(target.arn)]
+    return [target.arn for target in deployment.targets if not is_topics_target(target.arn)]
 
 
 def requested_id(call: RawRequest) -> str:
@@ -246,7 +246,7 @@ def requested_id(call: RawRequest) -> str:
     return call.first(QUERY) or call.first(_ONE) or ""
 
 
-def _check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], there: Deployed) -> None:
+def _check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: Deployed) -> None:
     """Check that ingest supports the new rules.
 
     Raises:
@@ -255,7 +255,7 @@ def _check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], there: Depl
     there_already = {rule.id for rule in stored}
     new = [rule for rule in wanted if rule.id not in there_already]
     for rule in new:
-        if why := missing_permission(rule, there):
+        if why := missing_permission(rule, deployment):
             raise S3Error("InvalidArgument", why)
     if any(map(patterns, new)):
         try:

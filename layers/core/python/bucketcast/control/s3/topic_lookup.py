@@ -10,7 +10,7 @@ from bucketcast.topics.permissions import PUBLISH, may
 from bucketcast.users import User
 
 
-def bindable(arn: str, user: User, there: Deployed, aws: Aws) -> str:
+def bindable(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
     """Return the ARN of a topic as stored, for any given region.
 
     Raises:
@@ -20,7 +20,7 @@ def bindable(arn: str, user: User, there: Deployed, aws: Aws) -> str:
         wanted = TopicArn.parse(arn)
     except TopicError as error:
         raise S3Error("InvalidArgument", str(error)) from None
-    found = TopicTable(there.rules_table, aws.dynamodb).topic(wanted)
+    found = TopicTable(deployment.rules_table, aws.dynamodb).topic(wanted)
     if found is None:
         raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
     if not may(user, PUBLISH, found):
