@@ -87,7 +87,7 @@ def _measure(name: str) -> None:
 
 @contextmanager
 def server(name: str) -> Iterator[dict[str, str]]:
-    """The settings of a target at a real server that is there for as long."""
+    """Yield the settings of a target at a real server that runs meanwhile."""
     if name == "webhook":
         with nginx.receiver() as settings:
             yield settings
@@ -105,7 +105,7 @@ def server(name: str) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def slow() -> Iterator[dict[str, str]]:
-    """An endpoint that answers after 10 ms."""
+    """Yield the settings of an endpoint that answers after 10 ms."""
     with tempfile.TemporaryDirectory() as name:
         port = str(ports(Path(name), "http")["http"])
     command = [sys.executable, "-m", "benchmarks.slow", port, "0.010"]

@@ -10,7 +10,7 @@ BUCKET = "uploads"
 
 
 def record(number: int, *, key: str = "", name: str = "ObjectCreated:Put") -> dict[str, object]:
-    """One S3 record; `number` makes its key, sequencer and request id its own."""
+    """Return an S3 record with key, sequencer and request id made from `number`."""
     return {
         "eventVersion": "2.1",
         "eventSource": "aws:s3",
@@ -49,6 +49,6 @@ def bodies(count: int, **record_of: str) -> Iterator[str]:
 
 
 def events(count: int, start: int = 0) -> list[Event]:
-    """The same, read."""
+    """Return so many such records as parsed events."""
     texts = (json.dumps(record(start + number)).encode() for number in range(count))
     return [s3.parse(text) for text in texts]  # type: ignore[arg-type]  # Raw or bytes alike

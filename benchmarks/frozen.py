@@ -64,12 +64,12 @@ class Run:
             list(pool.map(one, range(EVENTS)))
 
     def arrived(self, server: webhook.WebhookServer, prefix: str) -> Counter[str]:
-        """How often each key came, answered or not."""
+        """Count how often each key arrived, answered or not."""
         keys = (json.loads(each.body)["Key"] for each in server.requests())
         return Counter(key for key in keys if key.startswith(f"uploads/{prefix}/"))
 
     def until_all(self, server: webhook.WebhookServer, prefix: str) -> float:
-        """When all have arrived, in seconds of the monotonic clock."""
+        """Wait until all have arrived; return that time of the monotonic clock, in seconds."""
         return until(lambda: len(self.arrived(server, prefix)) == EVENTS)
 
     def kill(self, name: str) -> int:
@@ -101,7 +101,7 @@ def until(true: Callable[[], bool]) -> float:
 
 
 def calm(run: Run, prefix: str) -> float:
-    """Seconds until the neighbour had all, with nothing in the way."""
+    """Return the seconds until the neighbour had all events, without a disturbance."""
     begun = time.monotonic()
     run.put(prefix)
     seconds = run.until_all(run.neighbour, prefix) - begun
@@ -110,7 +110,7 @@ def calm(run: Run, prefix: str) -> float:
 
 
 def frozen(run: Run, prefix: str) -> tuple[float, int, int, float]:
-    """The neighbour's seconds; repeats and their most for one event; seconds to recover."""
+    """Return the neighbour's seconds, repeats (all, most of one event), seconds to recover."""
     begun = time.monotonic()
     with ThreadPoolExecutor(1) as pool:
         putting = pool.submit(run.put, prefix)
@@ -130,7 +130,7 @@ def frozen(run: Run, prefix: str) -> tuple[float, int, int, float]:
 
 
 def killed(run: Run, prefix: str) -> tuple[int, float, int]:
-    """How many processes were killed, seconds until all had arrived, and repeats."""
+    """Return the number of killed processes, the seconds until all had arrived, and repeats."""
     run.frozen.answer(Answer(delay=1.0))
     run.put(prefix)
     until(lambda: len(run.arrived(run.frozen, prefix)) > 5)

@@ -113,7 +113,7 @@ def large_bodies(blocks: int) -> None:
 
 
 def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
-    """One call with a body of so many blocks, whose digest is told; its answer, not read yet."""
+    """Send a call with a body of so many blocks and its digest; return the unread answer."""
     size = blocks * len(BLOCK)
     headers = {"X-Amz-Content-SHA256": body}
     request = AWSRequest(method, url + path, headers)
@@ -149,7 +149,7 @@ def told(what: str, blocks: int, seconds: float) -> None:
 
 @contextmanager
 def gateway(s3: str) -> Iterator[tuple[str, psutil.Process]]:
-    """A gateway before another S3."""
+    """Yield URL and process of a gateway in front of another S3."""
     port = ports.free()
     command = [str(Path(sys.executable).with_name("bucketcast")), "gateway", "--port", str(port)]
     process = subprocess.Popen(command, env=os.environ | {"AWS_ENDPOINT_URL_S3": s3})
@@ -164,7 +164,7 @@ def gateway(s3: str) -> Iterator[tuple[str, psutil.Process]]:
 
 @contextmanager
 def peak(process: psutil.Process) -> Iterator[list[int]]:
-    """The most resident memory of a process, in bytes, looked at ten times a second."""
+    """Yield a list with a process's peak resident memory, in bytes, sampled ten times a second."""
     most, over = [0], threading.Event()
 
     def look() -> None:

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def rules(count: int) -> bytes:
-    """A document of so many rules for the webhook, each with a prefix of its own."""
+    """Return a document of so many rules for the webhook, each with a prefix of its own."""
     queues = "".join(
         f"<QueueConfiguration><Event>s3:ObjectCreated:*</Event><Queue>{HOOK}</Queue><Filter><S3Key>"
         f"<FilterRule><Name>prefix</Name><Value>user-{number:05}/</Value></FilterRule>"
@@ -68,7 +68,7 @@ def told(what: str, wanted: int, work: Callable[[], int]) -> None:
 
 
 def call(method: str, body: bytes = b"", target: str = f"/{BUCKET}?notification") -> int:
-    """One signed call; its status."""
+    """Make one signed call; return its status."""
     url = variable("BUCKETCAST_URL")
     request = AWSRequest(method, url + target, {}, body)
     sign(request)
@@ -82,7 +82,7 @@ def call(method: str, body: bytes = b"", target: str = f"/{BUCKET}?notification"
 
 @contextmanager
 def another_client() -> Iterator[list[float]]:
-    """Seconds that each call of a client in a process's other thread took, one after another."""
+    """Yield a list of the seconds that each call of a client in another thread took."""
     waits: list[float] = []
     over = threading.Event()
 

@@ -26,7 +26,7 @@ REGEXES = 100
 
 
 def rules(count: int) -> list[Rule]:
-    """One rule that matches every event, and others of many prefixes and suffixes that do not."""
+    """Return one rule that matches every event, and others of many prefixes and suffixes."""
     matching = Rule(
         bucket=made.BUCKET,
         arn="arn:minio:sqs::primary:webhook",
@@ -82,7 +82,7 @@ def _ingest(index: RuleIndex, bodies: list[tuple[str, str]]) -> None:
 
 
 def _turns(work: dict[int, Callable[[], object]]) -> dict[int, float]:
-    """Seconds of one core per event, by size."""
+    """Return the median CPU seconds per event, by size."""
     spent: dict[int, list[float]] = {size: [] for size in work}
     for _ in range(ROUNDS):
         for size, run in work.items():

@@ -66,7 +66,7 @@ _at_work: set["asyncio.Task[None]"] = set()
 
 
 def signed(url: str, path: str) -> bytes:
-    """The head of a GET."""
+    """Return the head of a signed GET."""
     request = AWSRequest("GET", url + path)
     sign(request)
     lines = [f"GET {path} HTTP/1.1", f"Host: {urlsplit(url).netloc}"]

@@ -24,7 +24,7 @@ http {{
 
 @contextmanager
 def receiver() -> Iterator[dict[str, str]]:
-    """The settings of a webhook target that posts to it."""
+    """Yield the settings of a webhook target that posts to it."""
     with tempfile.TemporaryDirectory() as folder:
         port = ports(Path(folder), "http")["http"]
         file = Path(folder, "nginx.conf")

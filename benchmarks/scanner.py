@@ -110,7 +110,7 @@ def _compare(shape: inventory.Shape, millions: int, *, keep: bool) -> None:
 
 
 def _run(engine: str, manifest: Path) -> dict[str, Any]:
-    """An engine in a process of its own, watched for its memory."""
+    """Run an engine in a process of its own; return its answer and peak memory."""
     command = [sys.executable, "-m", "benchmarks.scanner", "--engine", engine]
     environment = {
         **os.environ,
@@ -157,7 +157,7 @@ def _measured(engine: str, manifest: Path) -> dict[str, Any]:
 
 
 def _timed(ask: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Seconds of the clock and of all processors, children's with them, and the answer."""
+    """Return wall and CPU seconds, with those of child processes, and the answer."""
     begun, used = time.perf_counter(), _cpu()
     answer = ask()
     return time.perf_counter() - begun, _cpu() - used, answer

@@ -1,4 +1,4 @@
-"""The alarms of a queue and its function, and who is told of them."""
+"""The alarms of a queue and its function, and who is notified of them."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -100,7 +100,7 @@ def _make(scope: Construct, name: str, it: alarms.Alarm) -> None:
 
 
 class Pager(Construct):
-    """Tells a topic of every alarm of the stack, when it fires and when it is over."""
+    """Notifies a topic of every alarm of the stack, when it fires and when it ends."""
 
     def __init__(self, scope: Construct, construct_id: str, options: AlarmOptions) -> None:
         super().__init__(scope, construct_id)
@@ -122,7 +122,7 @@ class Pager(Construct):
         key = kms.Key(
             self,
             "Key",
-            description=f"{Stack.of(self).stack_name}: what the alarms tell",
+            description=f"{Stack.of(self).stack_name}: what the alarms send",
             enable_key_rotation=True,
             # Nothing is kept that it has encrypted.
             removal_policy=RemovalPolicy.DESTROY,
@@ -150,9 +150,9 @@ class Pager(Construct):
 
 
 def page(scope: Construct, options: AlarmOptions | None, *, local: bool) -> None:
-    """Let the alarms that were made so far tell whom the configuration names, or say nobody.
+    """Let all alarms created so far notify the configured topic or address; warn if there is none.
 
-    Those of targets that are made at run time tell the same, by the output `AlarmTopic`.
+    Alarms of run-time targets notify the same topic, by the output `AlarmTopic`.
     """
     if options:
         pager = Pager(scope, "Pager", options)

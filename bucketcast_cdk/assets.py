@@ -72,7 +72,7 @@ class Assets(Construct):
 
 
 def _code(path: Path) -> lambda_.Code:
-    """The bundle's name already holds a hash of its content, so CDK need not read it again."""
+    """Return the code of a bundle, whose name already holds the hash of its content for CDK."""
     return lambda_.Code.from_asset(
         str(path), asset_hash=path.name, asset_hash_type=AssetHashType.CUSTOM
     )

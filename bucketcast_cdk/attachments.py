@@ -317,7 +317,7 @@ class AttachedBucket(Construct):
                 pattern=notifications.pattern(name),
                 target=eventbridge.ingress(ingest),
             )
-            # S3 may tell EventBridge only when somebody there listens.
+            # S3 may notify EventBridge only when somebody there listens.
             entry.node.add_dependency(rule)
         if bucket.access_events:
             eventbridge.make(

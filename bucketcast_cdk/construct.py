@@ -177,7 +177,7 @@ def _loaded(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool)
 
 
 def _misplaced(made: Bucketcast) -> Iterator[ConfigError]:
-    """Find what is wrong with the place of a Bucketcast."""
+    """Yield the errors of a Bucketcast that is constructed in an unsuitable scope."""
     stack = Stack.of(made)
     if Token.is_unresolved(stack.stack_name):
         yield ConfigError(

@@ -17,7 +17,7 @@ _OF_CDK: Final = "Notifications"
 
 
 def bound(config: Deployment, constructs: Mapping[str, s3.IBucket]) -> Deployment:
-    """Return the configuration with the constructs' names in the place of its own.
+    """Return the configuration with the constructs' names instead of its own.
 
     Raises:
         ConfigErrors: a construct has no table, or a scan or job wants its name.

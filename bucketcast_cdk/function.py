@@ -27,7 +27,7 @@ class Function(Construct):
 
     A function that is `queued` is called by `functions.startup`, which lets messages wait if there
     is no handler. It may send to the queue it is called by: what failed goes back there as a new
-    message. Lambda would take the sixteenth time for a mistake and stop it, but the retries of a
+    message. Lambda would take the sixteenth time for a loop and stop it, but the retries of a
     long outage look like that.
     """
 

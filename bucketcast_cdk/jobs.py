@@ -64,7 +64,7 @@ class Job(Construct):
             number_of_workers=options.workers,
             execution_class=options.execution_class.upper(),
             timeout=round(options.timeout / 60),
-            # A run that failed is told of, not tried again behind the back of who follows it.
+            # A failed run is reported, and not retried: somebody may be following it.
             max_retries=0,
             execution_property=glue.CfnJob.ExecutionPropertyProperty(max_concurrent_runs=_AT_ONCE),
             connections=glue.CfnJob.ConnectionsListProperty(connections=[setup.connection])

@@ -7,7 +7,7 @@ from typing import Final
 from bucketcast.config import Deployment, TargetConfig
 from bucketcast.errors import ConfigError
 from bucketcast.queues import queue_names, target_name
-from bucketcast_cdk.nested_stacks import MARK
+from bucketcast_cdk.nested_stacks import INFIX
 
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
@@ -35,7 +35,7 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
         name = target_name(stack, target.kind, target.id)
-        prefix = f"{stack}-{MARK if config.nested else ''}"
+        prefix = f"{stack}-{INFIX if config.nested else ''}"
         function = f"{prefix}{target.kind}-{target.id}"
         found += _names(key, name, function, fifo=config.sync_events)
         size = len(settings_text(target).encode())

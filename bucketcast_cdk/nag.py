@@ -103,7 +103,7 @@ def accept_wildcards(role: IConstruct, resources: Iterable[str], reason: str) ->
 
 
 def _shown_in(stack: Stack, resource: str) -> str:
-    """A resource as findings in a stack show it: in a nested one, what comes from the first."""
+    """Return a resource's name in findings; in a nested stack, from the first stack on."""
     shown = _shown(stack.resolve(resource))
     first = stack.nested_stack_parent
     named = re.search(r"<(\w+)\.(\w+)>", shown)

@@ -15,7 +15,7 @@ from constructs import Construct
 
 TARGETS: Final = 8
 """Stacks for the functions of targets: a constant, or functions would move when it changes."""
-MARK: Final = "nested-"
+INFIX: Final = "nested-"
 _KNOWN: Final = "Nested"
 
 
@@ -42,7 +42,7 @@ class Nesting(Construct):
     def prefix(self) -> str:
         """How names of ours begin: `Bucketcast-`."""
         name = Stack.of(self).stack_name
-        return f"{name}-{MARK if self._on else ''}"
+        return f"{name}-{INFIX if self._on else ''}"
 
     def scope_for(self, group: str, construct_id: str, default: Construct) -> Construct:
         """Return the scope for resources of a group; `default` where nothing is nested."""

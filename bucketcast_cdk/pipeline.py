@@ -166,7 +166,7 @@ class Pipeline(Construct):
 
 
 def _targets_text(targets: Iterable[TargetConfig]) -> str:
-    """Kind and settings by ARN; settings hold references in the place of secrets."""
+    """Return kind and settings by ARN, as JSON; settings hold references instead of secrets."""
     found = {
         str(each.arn): {"kind": each.kind, "settings": dict(each.settings)} for each in targets
     }

@@ -213,7 +213,7 @@ def size_of(document: Any) -> int:
 
 
 def text(value: Any, *, name: bool = False) -> str:
-    """A value with what only the deploy knows as long as it can be; `name`: by its reference."""
+    """Return a value with references as long as they can become; a `name` by its reference."""
     if isinstance(value, str):
         return value
     if name:

@@ -1,7 +1,7 @@
 """What targets made at run time need of the stack: a function a kind, and rights by name.
 
 Their queues, mappings and secrets are made later, by calls; what may make them, and what serves
-them, is held to names that begin with this stack's own.
+them, is restricted to names that begin with this stack's own.
 """
 
 from collections.abc import Sequence
@@ -161,7 +161,7 @@ class Runtime(Construct):
         return made
 
     def _name(self, kind: str) -> str:
-        """The same whether it is nested or not: mappings made at run time hang on the function."""
+        """Return the function's name, the same nested or not: run-time mappings refer to it."""
         return target_name(self._stack.stack_name, "runtime", kind)
 
     def _queue_arn(self, end: str) -> str:

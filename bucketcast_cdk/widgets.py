@@ -53,11 +53,11 @@ def functions(scope: Construct) -> dict[str, int]:
 
 
 def of_events(targets: int, stack: str) -> Group:
-    """How many events come and go, how long they take, and how old the oldest is."""
+    """Return graphs of the events in and out, their latency and the age of the oldest."""
     about = {"service": "ingest", "target": "ingress"}
     received = [_metric(stack, name, about) for name in ("EventsReceived", "EventsMatched")]
-    fates = ("EventsDelivered", "EventsRetried", "EventsDead")
-    sums = [_expression(f"SUM({_search(stack, name, 'Sum')})", name) for name in fates]
+    outcomes = ("EventsDelivered", "EventsRetried", "EventsDead")
+    sums = [_expression(f"SUM({_search(stack, name, 'Sum')})", name) for name in outcomes]
     rows: list[Row] = [
         [_graph("Events in five minutes", [*received, *sums])],
         [
@@ -73,11 +73,11 @@ def of_events(targets: int, stack: str) -> Group:
             _searched(stack, "Events given up: dead letters", "EventsDead", "Sum"),
         ],
     ]
-    return Group(rows, len(received) + targets * (len(fates) + 6))
+    return Group(rows, len(received) + targets * (len(outcomes) + 6))
 
 
 def of_queues(watched: Sequence[Watched], stack: str) -> Group:
-    """What waits and since when, and dead letters."""
+    """Return graphs of waiting messages, their age, and dead letters."""
     queues = {each.name: _name(each.queue) for each in watched}
     dead = {each.name: _name(each.dead) for each in watched}
     age = ("ApproximateAgeOfOldestMessage", "Maximum")
@@ -119,7 +119,7 @@ def of_functions(functions: Mapping[str, int]) -> Group:
 
 
 def of_cost(watched: Sequence[Watched], functions: Mapping[str, int]) -> Group:
-    """What the calls cost an hour: Lambda's exactly, SQS's at least."""
+    """Return graphs of the hourly cost of calls: Lambda's exactly, SQS's at least."""
     calls: dict[str, cloudwatch.IMetric] = {}
     for number, (name, size) in enumerate(functions.items()):
         about = {"FunctionName": name}

@@ -70,11 +70,11 @@ class Database(ABC):
 
     @abstractmethod
     def keys(self, prefix: str) -> set[str]:
-        """The rows' keys, or the hash's fields, that begin so; empty before the first event."""
+        """Return the keys of rows or hash fields with a prefix; empty before the first event."""
 
     @abstractmethod
     def look(self) -> str:
-        """A command that shows what is in it."""
+        """Return a command that shows its content."""
 
     @abstractmethod
     def _program(self) -> str | None: ...
@@ -162,7 +162,7 @@ class Postgres(Database):
         unfinished.rename(data)
 
     def _home(self) -> Path:
-        """A folder that the account it runs as owns and can reach."""
+        """Return a folder that the account it runs as owns and can reach."""
         if os.geteuid() != 0:
             return self.folder
         link = self.folder / "home"

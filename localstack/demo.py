@@ -118,7 +118,7 @@ def _print(arrivals: Sequence[receiver.Arrival], unwanted: Sequence[str]) -> Non
 
 
 def _calm_down() -> None:
-    """Until no message is in flight; one that waits for an absent target is not waited for."""
+    """Wait until no message is in flight, except for those that wait for an absent target."""
     aws = Aws()
     queues = [target.queue for target in deployed.find(STACK, aws).targets]
     deadline = time.monotonic() + CALM_SECONDS

@@ -73,7 +73,7 @@ def demo(config: Path) -> None:
 
 
 def _make(s3: S3Client) -> None:
-    """A bucket that keeps versions; one of an earlier demo is taken."""
+    """Create a bucket with versioning, or use that of an earlier demo."""
     if BUCKET not in {each.get("Name") for each in s3.list_buckets()["Buckets"]}:
         s3.create_bucket(Bucket=BUCKET)
     s3.put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})

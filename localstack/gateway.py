@@ -40,7 +40,7 @@ def refuse_busy_port() -> None:
 
 
 def _may_be_ours() -> bool:
-    """Whether a gateway runs that listens at the port, or whose port is not known."""
+    """Return whether a gateway runs that listens at the port, or whose port is unknown."""
     if background.pid(NAME) is None:
         return False
     try:
@@ -85,7 +85,7 @@ def _recorded() -> dict[str, str]:
 
 
 def _record() -> Path:
-    """The file that says with what the gateway that runs was started."""
+    """Return the file with the options that the running gateway was started with."""
     return background.PIDS / f"{NAME}.started"
 
 
@@ -117,5 +117,5 @@ def _keys() -> tuple[str, str]:
 
 
 def _newest(folder: Path) -> float:
-    """When the sources changed last: a gateway that runs does not see it by itself."""
+    """Return when the sources changed last: a running gateway does not notice by itself."""
     return max(path.stat().st_mtime for path in folder.rglob("*.py"))

@@ -39,7 +39,7 @@ class Arrival:
 
 
 def watched(deployment: Deployment) -> TargetConfig | None:
-    """The webhook that the receiver stands behind: `primary` if it is here, or the demo's own.
+    """Return the webhook target that the receiver serves: a local `primary`, or the demo's own.
 
     All other webhooks are somebody's; the demo sends there and does not look.
     """

@@ -29,7 +29,7 @@ class Act:
 
 
 def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
-    """All operations on the photo, in their order; keys begin with `folder`."""
+    """Yield all operations on the photo, in their order; keys begin with `folder`."""
     jpeg = PHOTO.read_bytes()
     photo, copy, large, notes = (
         f"{folder}/{name}" for name in ("photo.jpg", "copy.jpg", "large.jpg", "notes.txt")
@@ -67,7 +67,7 @@ def acts(s3: S3Client, bucket: str, folder: str) -> Iterator[Act]:
 
 
 def left(bucket: str, folder: str) -> set[str]:
-    """What namespace tables hold after all: `bucket/key` of the JPEGs that are still there."""
+    """Return the final rows of namespace tables: `bucket/key` of the JPEGs that still exist."""
     return {f"{bucket}/{folder}/copy{SUFFIX}", f"{bucket}/{folder}/large{SUFFIX}"}
 
 
@@ -93,7 +93,7 @@ def in_parts(s3: S3Client, bucket: str, key: str, body: bytes) -> None:
 
 
 def with_comments(jpeg: bytes, least: int) -> bytes:
-    """The same picture in a file of at least so many bytes: comments follow its first marker."""
+    """Return the picture padded to at least so many bytes by comments after its first marker."""
     pieces = [jpeg[:2]]
     missing = least - len(jpeg)
     while missing > 0:

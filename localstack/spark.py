@@ -82,13 +82,13 @@ def _program() -> Path:
 
 
 def _own(arguments: Mapping[str, str]) -> list[str]:
-    """The arguments that are for the script."""
+    """Return the arguments for the script, without Glue's own."""
     pairs = [pair for pair in arguments.items() if not pair[0].startswith(SPECIAL)]
     return [word for pair in pairs for word in pair]
 
 
 def _settings() -> list[str]:
-    """What differs from Glue: one machine, and an S3 of its own at one address."""
+    """Return the Spark settings that differ from Glue's: one machine, and the local S3."""
     provider = "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
     return [
         "spark.master=local[*]",
@@ -116,7 +116,7 @@ def _jars() -> Sequence[Path]:
 
 
 def _environment(folder: str, job: str) -> dict[str, str]:
-    """This one, with Spark's own of this checkout; what the package unpacks goes with the run."""
+    """Return this environment with Spark's variables; unpacked files live in the run's folder."""
     interpreter = PROJECT_VENV / "bin"
     kept = {
         name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "SPARK_HOME")

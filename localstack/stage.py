@@ -35,7 +35,7 @@ def start_receiver(config: Path) -> TargetConfig:
 
 
 def lead_here() -> None:
-    """From here on this process, too, speaks to the local AWS only."""
+    """Point this process to the local AWS only."""
     wanted = aws_environment()
     for name in os.environ.keys() - wanted.keys():
         del os.environ[name]
@@ -50,7 +50,7 @@ def bucketcast(*words: str) -> None:
 
 
 def wait_until_empty() -> None:
-    """Until every event of the bucket was looked at, those that no rule asks for too."""
+    """Wait until ingest has read every event of the bucket, matched or not."""
     aws = Aws()
     queue = deployed.find(STACK, aws).ingress_queue
     deadline = time.monotonic() + SETTLE_SECONDS

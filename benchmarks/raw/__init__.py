@@ -25,5 +25,5 @@ class Raw(Protocol):
 
 
 def load(kind: str) -> Raw:
-    """The module of `kind`, with its client."""
+    """Import the module of `kind`, with its client."""
     return cast("Raw", import_module(f"{__name__}.{kind}"))

@@ -58,7 +58,7 @@ def main() -> None:
 
 @contextmanager
 def service(port: int) -> Iterator[None]:
-    """The thumbnailer, from its first word to the end of the block."""
+    """Run the thumbnailer for the duration of the block."""
     command = [sys.executable, str(FOLDER / "thumbnailer.py"), "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
         try:
@@ -70,7 +70,7 @@ def service(port: int) -> Iterator[None]:
 
 
 def found(s3: Any, key: str) -> bytes | None:
-    """The thumbnail, once it is there."""
+    """Wait for the thumbnail and return it."""
     try:
         return bytes(s3.get_object(Bucket=THUMBNAILS, Key=key)["Body"].read())
     except ClientError as error:

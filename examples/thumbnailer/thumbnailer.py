@@ -81,7 +81,7 @@ class Server(ThreadingHTTPServer):
 
 
 def thumbnail(picture: bytes) -> tuple[bytes, tuple[int, int]]:
-    """A JPEG of at most `LARGEST` pixels, the right way up, and its sides.
+    """Return an upright JPEG with sides of at most `LARGEST` pixels, and its size.
 
     Raises:
         ValueError: it is no picture, or a broken one.

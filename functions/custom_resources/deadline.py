@@ -36,7 +36,7 @@ class Deadline:
         self._end = clock() + left - RESERVE
 
     def sleep(self, seconds: float) -> None:
-        """Wait, in the place of `time.sleep`.
+        """Wait, as `time.sleep` does.
 
         Raises:
             OutOfTimeError: the function would be ended before it could answer.

@@ -1,7 +1,7 @@
 """Dispatch's entry for subscriptions: events are stored, to be pulled and acknowledged.
 
-All topics share one queue, so a message says whose it is. Events go the way of any target's: what
-the table does not take now comes back, and what it will never take is buried with its reason.
+All topics share one queue, so a message says whose it is. Events are handled like any target's:
+what the table does not take now is tried again, and what it will never take becomes a dead letter.
 """
 
 import os
@@ -68,20 +68,20 @@ class Store(Target):
                 return {}
             failures: dict[int, DeliveryError] = {}
             rows: dict[int, Stored] = {}
-            for place, event in enumerate(events):
+            for index, event in enumerate(events):
                 row = Stored(*ceph.with_id(event, topic.opaque_data))
                 if len(row.record) > LARGEST_RECORD:
                     size = f"{len(row.record):,} bytes"
-                    failures[place] = Rejected(f"{size}; a row holds {LARGEST_RECORD:,}")
+                    failures[index] = Rejected(f"{size}; a row holds {LARGEST_RECORD:,}")
                 else:
-                    rows[place] = row
+                    rows[index] = row
             left = self._events.store(topic.subscriptions, rows.values())
         except TopicError as error:
             raise Rejected(f"a message for no topic: {error}") from None
         except (BotoCoreError, ClientError) as error:
             raise Retryable(str(error)) from error
         late = Retryable("DynamoDB did not take all events in time")
-        return failures | {place: late for place, row in rows.items() if row.id in left}
+        return failures | {index: late for index, row in rows.items() if row.id in left}
 
     def probe(self) -> None:
         """Do nothing: there is no connection."""
@@ -101,8 +101,8 @@ def build(environ: Mapping[str, str]) -> Handler:
 
     def dispatcher(arn: str) -> Dispatcher:
         connect: Callable[[bool], Target] = partial(_connect, arn, topics, events)
-        way = TargetQueue(pull_arn(arn), own, dead, fifo=False, heartbeats=heartbeats)
-        return Dispatcher(connect, way, batch_size=_BATCH, in_order=False)
+        queue = TargetQueue(pull_arn(arn), own, dead, fifo=False, heartbeats=heartbeats)
+        return Dispatcher(connect, queue, batch_size=_BATCH, in_order=False)
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         failures: list[Any] = []

@@ -1,4 +1,4 @@
-"""Backfill: send a target the objects that the bucket already held, as events.
+"""Backfill: send a target the existing objects of a bucket, as events.
 
 The rules are read before the bucket is listed: what happens after that reaches the target as real
 events, which win over these in whichever order they arrive (`glue_jobs.events`). What was listed
@@ -38,7 +38,7 @@ class OtherRunError(BucketcastError):
 class Listed(msgspec.Struct, kw_only=True):
     """What was listed and spooled; `taken` is Unix ms, `spool` the outbox's URL."""
 
-    asked: dict[str, str]
+    scope: dict[str, str] = msgspec.field(name="asked")
     taken: int
     spool: str
     events: int
@@ -62,7 +62,7 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     _check_age(listed.taken, left / settings.rate if settings.rate else 0.0)
     outbox.send(spark, listed.spool, rate=settings.rate, on_progress=run.sent)
     fields = ("objects", "matched", "events", "notes")
-    run.ends({**listed.asked, **{name: getattr(listed, name) for name in fields}})
+    run.ends({**listed.scope, **{name: getattr(listed, name) for name in fields}})
 
 
 def _scope(settings: Backfill) -> dict[str, str]:
@@ -76,8 +76,8 @@ def _earlier(settings: Backfill, run: Run) -> Listed | None:
         listed = msgspec.json.decode(files.read(run.path(_LISTED)), type=Listed)
     except files.MissingFileError:
         return None
-    if listed.asked != _scope(settings):
-        found = ", ".join(f"{name} {text!r}" for name, text in listed.asked.items())
+    if listed.scope != _scope(settings):
+        found = ", ".join(f"{name} {text!r}" for name, text in listed.scope.items())
         raise OtherRunError(f"{run.folder} holds the backfill of {found}: start one of its own")
     return listed
 
@@ -99,7 +99,7 @@ def _written(spark: SparkSession, settings: Backfill, run: Run) -> Listed:
     rows = messages(events.objects(found.objects), to, taken, at_once(settings.rate), tally)
     spooled, counts = outbox.spool(rows, spool), tally.value
     listed = Listed(
-        asked=_scope(settings),
+        scope=_scope(settings),
         taken=taken,
         spool=spool,
         events=spooled,

@@ -58,19 +58,19 @@ def find(arn: str, configured: str) -> MirrorConfig:
         raise NoMirrorError(f"target: {error}") from None
     configs = {each: MirrorConfig(each, **about) for each, about in json.loads(configured).items()}
     mirrors = [each.arn for each in configs.values() if _format(each) == "namespace"]
-    there = ", ".join(sorted(mirrors)) or "none: configure one with format = namespace"
+    available = ", ".join(sorted(mirrors)) or "none: configure one with format = namespace"
     if wanted not in configs:
         near = did_you_mean(wanted, configs)
         raise NoMirrorError(
             f"target: found {wanted}, which is not configured; {near}those that mirror a bucket "
-            f"are {there}"
+            f"are {available}"
         )
     if wanted not in mirrors:
         format_ = _format(configs[wanted])
         found = f"in format = {format_}" if format_ else "of a kind that keeps no rows"
         raise NoMirrorError(
             f"target: found {wanted}, {found}; allowed are targets in format = namespace, which "
-            f"are {there}"
+            f"are {available}"
         )
     return configs[wanted]
 

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-_PLACE: Final = ["kind", "key"]
+_GROUP: Final = ["kind", "key"]
 ALERTED: Final = ("new", "worse")
 """The states that send an event."""
 UNMATCHED: Final = "unmatched"
@@ -60,12 +60,12 @@ class Rules:
 def found(versions: DataFrame | None, folders: DataFrame) -> DataFrame:
     """Return all findings in one frame, with the first columns of `ALERT_STATES`."""
     nothing = sql.lit(None).cast("long")
-    big = folders.select(*_PLACE, sql.col("folders").alias("count"), nothing, nothing)
+    big = folders.select(*_GROUP, sql.col("folders").alias("count"), nothing, nothing)
     if versions is None:
-        return big.toDF(*_PLACE, "count", "versions", "bytes")
+        return big.toDF(*_GROUP, "count", "versions", "bytes")
     count = sql.when(sql.col("kind") == "LargeVersions", sql.col("bytes"))
     count = count.otherwise(sql.col("versions")).alias("count")
-    return versions.select(*_PLACE, count, "versions", "bytes").union(big)
+    return versions.select(*_GROUP, count, "versions", "bytes").union(big)
 
 
 def compared(
@@ -83,19 +83,19 @@ def compared(
     and key; other records stay as they are. `matched` is whether a rule matches a finding's event;
     without it, all count as matched.
     """
-    earlier = before.select(*_PLACE, "alerted", "alerted_at", "open")
-    both = today.join(earlier, _PLACE, "full_outer")
-    there = sql.col("count").isNotNull()
+    earlier = before.select(*_GROUP, "alerted", "alerted_at", "open")
+    both = today.join(earlier, _GROUP, "full_outer")
+    found = sql.col("count").isNotNull()
     calm = sql.col("alerted_at").isNull() | (
         sql.col("alerted_at") <= sql.lit(at - timedelta(seconds=rules.cooldown))
     )
     is_open = sql.coalesce(sql.col("open"), sql.lit(False))  # noqa: FBT003 - a column's value
-    due = there & calm & (~is_open | _worse(rules.worse))
+    due = found & calm & (~is_open | _worse(rules.worse))
     state = (
         sql.when(due & (sql.lit(False) if matched is None else ~matched), UNMATCHED)  # noqa: FBT003
         .when(due & ~is_open, "new")
         .when(due, "worse")
-        .when(there, "same")
+        .when(found, "same")
         .when(is_open & covered, "cleared")
     )
     states = both.withColumn("state", state)
@@ -103,7 +103,7 @@ def compared(
     alerts = sql.coalesce(sql.col("state").isin(*ALERTED), sql.lit(False))  # noqa: FBT003
     closes = sql.col("state").eqNullSafe("cleared")
     return states.where(~expired).select(
-        *_PLACE,
+        *_GROUP,
         "count",
         "versions",
         "bytes",

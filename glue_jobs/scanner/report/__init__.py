@@ -51,15 +51,15 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         "BigPrefix": settings.alert_excess_folders,
     }
     details = reasons(judged, found.objects, found.taken, thresholds)
-    there = sum(
+    open_findings = sum(
         number
         for states in scanned.numbers.values()
         for state, number in states.items()
         if state != "cleared"
     )
     notes = list(scanned.notes)
-    if there > DETAILED:
-        notes.append(f"Of {there:,} findings the first {DETAILED:,} were looked into.")
+    if open_findings > DETAILED:
+        notes.append(f"Of {open_findings:,} findings the first {DETAILED:,} were looked into.")
     page = Page(
         settings.bucket,
         settings.prefix,

@@ -19,7 +19,7 @@ UNKNOWN: Final = "unknown"
 FOLDERS: Final = 10
 """How many sub-folders are named, the largest first."""
 _DAY: Final = 86_400
-_PLACE: Final = ["kind", "key"]
+_GROUP: Final = ["kind", "key"]
 
 
 def under(objects: DataFrame, findings: Sequence[Row]) -> DataFrame:
@@ -29,7 +29,7 @@ def under(objects: DataFrame, findings: Sequence[Row]) -> DataFrame:
     """
     spark = objects.sparkSession
     rows = [(each.kind, each.key, each.kind == "BigPrefix") for each in findings]
-    places = spark.createDataFrame(rows, "kind string, place string, folder boolean")
+    locations = spark.createDataFrame(rows, "kind string, location string, folder boolean")
     depths = sorted({each.key.count("/") for each in findings if each.kind == "BigPrefix"})
     about = objects.select(
         sql.col("key").alias("object"),
@@ -39,8 +39,10 @@ def under(objects: DataFrame, findings: Sequence[Row]) -> DataFrame:
         "last_modified",
         sql.coalesce("size", sql.lit(0)).alias("size"),
         sql.explode(_candidates(depths)).alias("candidate"),
-    ).select("*", "candidate.place", "candidate.folder")
-    return about.join(sql.broadcast(places), ["place", "folder"]).withColumnRenamed("place", "key")
+    ).select("*", "candidate.location", "candidate.folder")
+    return about.join(sql.broadcast(locations), ["location", "folder"]).withColumnRenamed(
+        "location", "key"
+    )
 
 
 def slices(rows: DataFrame, taken: datetime) -> DataFrame:
@@ -50,7 +52,7 @@ def slices(rows: DataFrame, taken: datetime) -> DataFrame:
     `bytes`, and how many of them are delete `markers`.
     """
     return rows.groupBy(
-        *_PLACE, "storage_class", _age(taken).alias("age"), (~sql.col("is_latest")).alias("old")
+        *_GROUP, "storage_class", _age(taken).alias("age"), (~sql.col("is_latest")).alias("old")
     ).agg(
         sql.count("*").alias("versions"),
         sql.sum("size").alias("bytes"),
@@ -66,10 +68,10 @@ def folders(rows: DataFrame) -> DataFrame:
     name = sql.concat(sql.substring_index("rest", "/", 1), sql.lit("/"))
     counted = (
         deeper.where(sql.col("rest").contains("/"))
-        .groupBy(*_PLACE, name.alias("folder"))
+        .groupBy(*_GROUP, name.alias("folder"))
         .agg(sql.count("*").alias("versions"), sql.sum("size").alias("bytes"))
     )
-    largest = Window.partitionBy(*_PLACE).orderBy(sql.desc("bytes"), sql.desc("versions"), "folder")
+    largest = Window.partitionBy(*_GROUP).orderBy(sql.desc("bytes"), sql.desc("versions"), "folder")
     return counted.withColumn("rank", sql.row_number().over(largest)).where(
         sql.col("rank") <= FOLDERS
     )
@@ -80,7 +82,7 @@ def _candidates(depths: Sequence[int]) -> Column:
 
     The key of depth 0 is "", the bucket itself.
     """
-    itself = sql.struct(sql.col("key").alias("place"), sql.lit(False).alias("folder"))  # noqa: FBT003
+    itself = sql.struct(sql.col("key").alias("location"), sql.lit(False).alias("folder"))  # noqa: FBT003
     if not depths:
         return sql.array(itself)
     levels = sql.array(*map(sql.lit, depths))
@@ -88,8 +90,8 @@ def _candidates(depths: Sequence[int]) -> Column:
 
     def prefix(depth: Column) -> Column:
         above = sql.call_function("substring_index", sql.col("key"), sql.lit("/"), depth)
-        place = sql.when(depth == 0, "").otherwise(sql.concat(above, sql.lit("/")))
-        return sql.struct(place.alias("place"), sql.lit(True).alias("folder"))  # noqa: FBT003
+        location = sql.when(depth == 0, "").otherwise(sql.concat(above, sql.lit("/")))
+        return sql.struct(location.alias("location"), sql.lit(True).alias("folder"))  # noqa: FBT003
 
     above = sql.transform(sql.filter(levels, lambda depth: depth <= slashes), prefix)
     return sql.concat(sql.array(itself), above)

@@ -34,9 +34,9 @@ def reasons(
 
     `states` are rows of `ALERT_STATES`, `objects` of `LISTING`; ages are counted back from `taken`.
     """
-    there = states.where("state != 'cleared'")
+    current = states.where("state != 'cleared'")
     first = sql.desc(sql.col("state").isin(*ALERTED))
-    top = there.orderBy(first, sql.desc(_beyond(thresholds)), "kind", "key").limit(DETAILED)
+    top = current.orderBy(first, sql.desc(_beyond(thresholds)), "kind", "key").limit(DETAILED)
     gone = (
         states.where("state = 'cleared'").orderBy(sql.desc("alerted"), "kind", "key").limit(SHOWN)
     )

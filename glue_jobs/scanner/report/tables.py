@@ -10,13 +10,13 @@ from pyspark.sql import functions as sql
 from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
 from glue_jobs.scanner.report.lifecycle import advice
 
-_PLACE = "kind string, key string"
+_GROUP = "kind string, key string"
 _COSTS = (
-    f"{_PLACE}, total long, dollars double, old_versions long, old_bytes long, old_dollars double, "
+    f"{_GROUP}, total long, dollars double, old_versions long, old_bytes long, old_dollars double, "
     "markers long, rule string"
 )
 _OF_SIZE = ("total", "dollars", "old_bytes", "old_dollars")
-_SHARES = f"{_PLACE}, place int, name string, versions long, bytes long"
+_SHARES = f"{_GROUP}, place int, name string, versions long, bytes long"
 
 
 def write(

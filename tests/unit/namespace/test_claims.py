@@ -54,7 +54,7 @@ def test_the_first_source_has_the_bucket() -> None:
     assert isinstance(refused[0], Foreign)
     assert str(refused[0]) == (
         "table images shows the bucket uploads of Amazon S3, and this event is of MinIO's: their "
-        "order cannot be compared. Give one of the two another place; or, if Amazon S3 sends no "
+        "order cannot be compared. Give one of the two another table; or, if Amazon S3 sends no "
         "more of it, remove the bucket's row from images_guard"
     )
     assert table.rows == {"uploads": "aws:s3", "other": "ceph:s3"}

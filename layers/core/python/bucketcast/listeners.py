@@ -21,11 +21,11 @@ KEPT_SECONDS: Final = 60
 LEASE_SECONDS: Final = 6.0
 RENEWED_SECONDS: Final = 2.0
 BOUND_SECONDS: Final = 600
-"""What a listener has not read after so long counts as lost, and the listener is told."""
+"""Events that a listener has not read after so long are lost, and its client is told."""
 RETENTION_SECONDS: Final = 900
 """SQS itself drops what is older without a word: later than the bound."""
 TOLD_SECONDS: Final = 3_600
-"""So long it is remembered, to be told, that a listener lost events."""
+"""So long a listener that lost events is kept, so that its client can be told."""
 A_USER: Final = 150
 IN_ALL: Final = 500
 _ARN: Final = "arn:bucketcast:listen:::"
@@ -40,7 +40,7 @@ class EventsLostError(BucketcastError):
 
 
 class ListenFilter(msgspec.Struct, frozen=True):
-    """What a client wants to hear; a listener of all buckets has "" as its bucket."""
+    """What a client listens to; a listener of all buckets has "" as its bucket."""
 
     user: str
     bucket: str
@@ -63,7 +63,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    asked: ListenFilter
+    requested: ListenFilter = msgspec.field(name="asked")
     queue: str
     since: int
     holder: str = ""
@@ -76,14 +76,14 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
         return _ARN + self.id
 
     def rule(self, bucket: str) -> Rule:
-        """Return what it asks of the events of a bucket."""
-        asked = self.asked
+        """Return the rule that it adds to a bucket."""
+        requested = self.requested
         return Rule(
             bucket=bucket,
             arn=self.arn,
-            events=asked.events,
-            prefix=asked.prefix,
-            suffix=asked.suffix,
+            events=requested.events,
+            prefix=requested.prefix,
+            suffix=requested.suffix,
         )
 
 
@@ -112,7 +112,7 @@ class Seen(msgspec.Struct, frozen=True):
     def refusal(self, user: str, now: int) -> str:
         """Return why the user can have no further listener; "" where it can."""
         alive = self.alive(now)
-        own = sum(one.asked.user == user for one in alive)
+        own = sum(one.requested.user == user for one in alive)
         if own >= A_USER:
             return f"{user} has {own} listeners; a user may have {A_USER} at once"
         if len(alive) >= IN_ALL:

@@ -44,7 +44,7 @@ def latency(target: str, taken: Histogram) -> None:
         return
     _metrics.add_dimension(name="target", value=target)
     if not _latencies:
-        # Powertools knows no counts of values: `flush` puts them in its place.
+        # Powertools does not support counts of values: `flush` adds them instead.
         _metrics.add_metric(name=LATENCY, unit=MetricUnit.Milliseconds, value=0)
     _latencies.update(taken)
 

@@ -117,9 +117,9 @@ class Deployed:
             if target.arn == wanted:
                 return target
         near = did_you_mean(wanted, known)
-        there = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
+        available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
         raise NoSuchTargetError(
-            f"no target {wanted} in the stack {self.stack}: {near}there is {there}"
+            f"no target {wanted} in the stack {self.stack}: {near}available: {available}"
         )
 
 

@@ -68,7 +68,7 @@ class ListenerCache:
     def _index(self, bucket: str) -> RuleIndex:
         index = self._indexes.get(bucket)
         if index is None:
-            heard = (one for one in self._alive.values() if one.asked.bucket in ("", bucket))
+            heard = (one for one in self._alive.values() if one.requested.bucket in ("", bucket))
             index = self._indexes[bucket] = RuleIndex(one.rule(bucket) for one in heard)
         return index
 

@@ -169,7 +169,7 @@ class Listeners:
         its = (one for one in self.table.seen().listeners if one.holder == self.holder)
         return frozenset(one.id for one in its if one.state == "on")
 
-    def take(self, asked: ListenFilter) -> Listener:
+    def take(self, requested: ListenFilter) -> Listener:
         """Take over the client's earlier listener, or create one; it is active on return.
 
         The process must hold its lease.
@@ -180,9 +180,9 @@ class Listeners:
         """
         for _ in range(_TRIES):
             seen = self.table.seen()
-            found = self._taken_over(asked, seen)
+            found = self._taken_over(requested, seen)
             if found is None:
-                found = self._made(asked, seen)
+                found = self._made(requested, seen)
             if found is not None:
                 return found
             self.sleep(_PAUSE_SECONDS)
@@ -217,8 +217,8 @@ class Listeners:
                 self.table.forget(holder)
         return len(seen.listeners) - len(over)
 
-    def _taken_over(self, asked: ListenFilter, seen: Seen) -> Listener | None:
-        same = [one for one in seen.listeners if one.asked.digest == asked.digest]
+    def _taken_over(self, requested: ListenFilter, seen: Seen) -> Listener | None:
+        same = [one for one in seen.listeners if one.requested.digest == requested.digest]
         for one in same:
             if one.state == "lost":
                 if self.table.change(one, None):
@@ -247,14 +247,14 @@ class Listeners:
                 return False
         return True
 
-    def _made(self, asked: ListenFilter, seen: Seen) -> Listener | None:
-        refusal = seen.refusal(asked.user, self._now())
+    def _made(self, requested: ListenFilter, seen: Seen) -> Listener | None:
+        refusal = seen.refusal(requested.user, self._now())
         if refusal:
             raise TooManyListenersError(refusal)
         name = secrets.token_hex(8)
         one = Listener(
             id=name,
-            asked=asked,
+            requested=requested,
             queue=queue_prefix(self.stack) + name,
             since=self._now(),
             holder=self.holder,

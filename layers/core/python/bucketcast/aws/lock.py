@@ -25,7 +25,7 @@ _PAUSE: Final = 1.0
 
 
 class LockedError(BucketcastError):
-    """Another process held a lock for all the time that we could wait."""
+    """Another process kept a lock for longer than we could wait."""
 
 
 class Lock:

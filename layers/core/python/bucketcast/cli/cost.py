@@ -78,7 +78,7 @@ _HOUR = 3_600
     "reads_a_day",
     type=click.FloatRange(min=0),
     default=0,
-    help="Reads that access events tell. [default: 0]",
+    help="Reads that are reported as access events. [default: 0]",
 )
 @shared
 def command(  # noqa: PLR0913 - one for each option
@@ -143,8 +143,8 @@ def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, flo
         name, _, percent = text.rpartition("=")
         arn = params.target_arn(name).plain
         if arn not in known:
-            there = ", ".join(known) or "none"
-            raise click.BadParameter(f"no target {arn} is configured: there is {there}")
+            configured = ", ".join(known) or "none"
+            raise click.BadParameter(f"no target {arn} is configured; available: {configured}")
         try:
             share = float(percent.removesuffix("%"))
         except ValueError:

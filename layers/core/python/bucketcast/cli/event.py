@@ -272,7 +272,7 @@ def _topics(rules: Sequence[Rule], deployment: deployed.Deployed, aws: Aws) -> s
 
 
 def _of(deployment: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
-    """The bucket's rules, ordered by ARN and what they ask for."""
+    """Return the bucket's rules for an ARN, or all, ordered by ARN and filter."""
     with aws_errors():
         rules = Rules(deployment.rules_table, aws.dynamodb).of(bucket)
     wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
@@ -306,9 +306,9 @@ def _refuse_unasked_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -
 def _refuse_large(rule: Rule, rules: Rules) -> None:
     """Refuse a rule whose regular expressions ingest could not hold in memory."""
     if patterns(rule):
-        there = {text for each in rules.of(rule.bucket) for text in patterns(each)}
+        stored = {text for each in rules.of(rule.bucket) for text in patterns(each)}
         try:
-            check_total(there.union(patterns(rule)))
+            check_total(stored.union(patterns(rule)))
         except ValueError as error:
             raise click.UsageError(f"{rule.bucket}: {error}") from None
 

@@ -142,8 +142,8 @@ def _changes(wanted: listing.Rules, rules: Rules) -> list[_Change]:
 def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
     """Return the edit that makes a change and leaves what others changed meanwhile."""
 
-    def edit(there: list[Rule]) -> list[Rule]:
-        kept = [rule for rule in there if rule.id not in change.removed]
+    def edit(stored: list[Rule]) -> list[Rule]:
+        kept = [rule for rule in stored if rule.id not in change.removed]
         known = {rule.id for rule in kept}
         return [*kept, *(rule for id_, rule in change.added.items() if id_ not in known)]
 
@@ -151,10 +151,10 @@ def _edit(change: _Change) -> Callable[[list[Rule]], list[Rule]]:
 
 
 def _lines(change: _Change) -> list[str]:
-    marked = [("-", change.removed), ("+", change.added)]
+    signed = [("-", change.removed), ("+", change.added)]
     return [
-        f"{mark} {change.bucket} {filters.line(rule)}"
-        for mark, found in marked
+        f"{sign} {change.bucket} {filters.line(rule)}"
+        for sign, found in signed
         for rule in found.values()
     ]
 

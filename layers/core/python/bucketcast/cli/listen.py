@@ -209,6 +209,6 @@ def _shown(record: dict[str, Any]) -> str:
     """Return `TIME  EVENT  BUCKET/KEY  SIZE`, with control characters escaped."""
     about = record["s3"]
     key = about["object"]["key"]
-    place = f"{about['bucket']['name']}/{key}" if key else about["bucket"]["name"]
+    path = f"{about['bucket']['name']}/{key}" if key else about["bucket"]["name"]
     size = str(about["object"].get("size", _NO_SIZE))
-    return "  ".join((record["eventTime"], f"{record['eventName']:28}", printable(place), size))
+    return "  ".join((record["eventTime"], f"{record['eventName']:28}", printable(path), size))

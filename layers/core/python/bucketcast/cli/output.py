@@ -175,14 +175,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def is_terminal() -> bool:
-    """Whether standard output is a terminal."""
+    """Return whether standard output is a terminal."""
     return sys.stdout.isatty()
 
 
 def plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return rows under their headings, in columns aligned with spaces."""
     lines = [columns, *rows]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
@@ -195,8 +195,8 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.text import Text  # noqa: PLC0415 - as above
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=place == 0)  # to be copied whole
+    for index, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=index == 0)  # to be copied whole
     for row in rows:
         table.add_row(*map(Text, row))
     Console().print(table)

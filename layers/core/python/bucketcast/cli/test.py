@@ -17,7 +17,7 @@ from bucketcast.cli.output import Output, shared
 from bucketcast.cli.times import moment
 from bucketcast.config.model import is_mirror
 from bucketcast.delivery import steps, trial
-from bucketcast.delivery.trial import MARK, Trial
+from bucketcast.delivery.trial import NAME, Trial
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.queues import Outgoing, Queue
@@ -40,8 +40,8 @@ class NotTestableError(BucketcastError):
 @click.command()
 @click.argument("arn", metavar="ARN", type=params.target_arn)
 @click.option("--event", "name", type=params.single_event, metavar="EVENT", help="[default: put]")
-@click.option("--bucket", type=params.bucket_name, default=MARK, show_default=True)
-@click.option("--key", default="", help=f"[default: {MARK}/ and a random part]")
+@click.option("--bucket", type=params.bucket_name, default=NAME, show_default=True)
+@click.option("--key", default="", help=f"[default: {NAME}/ and a random part]")
 @click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
 @params.period("--timeout", "30s", "How long to wait for the delivery.")
 @shared

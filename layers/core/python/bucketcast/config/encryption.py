@@ -27,7 +27,7 @@ _URLS: Final[Mapping[str, str]] = {"webhook": "endpoint", "elasticsearch": "url"
 def validation_errors(
     where: str, settings: Mapping[str, str], table: str, *, is_said_there: bool, then: str = ""
 ) -> Iterator[ConfigError]:
-    """What is refused on AWS; `where` is the target's table.
+    """Yield the settings that are refused on AWS; `where` is the target's table.
 
     `table` is the one in which it has to be said again, and `then` what is to be done after that.
     """
@@ -36,7 +36,7 @@ def validation_errors(
 
 
 def notes(kind: str, where: str, settings: Mapping[str, str]) -> Iterator[str]:
-    """What is taken as it is on AWS, and should be known."""
+    """Yield notes on insecure settings that are accepted on AWS."""
     if _on(settings, SKIP):
         yield f"{where}.{SKIP}: whoever stands between can read and change all that is sent"
     if kind in _URLS and settings.get(_URLS[kind], "").lower().startswith("http://"):

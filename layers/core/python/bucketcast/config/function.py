@@ -123,7 +123,7 @@ class RuntimeOptions(FunctionOptions):
             yield "kinds", found, f"{ALL} and {OFF} stand alone"
 
     def with_kinds(self) -> "RuntimeOptions":
-        """Return the options with the kinds themselves in place of `all` and `off`."""
+        """Return the options with the kinds themselves instead of `all` and `off`."""
         words = {(ALL,): targets.kinds(), (OFF,): ()}
         return replace(self, kinds=Csv(tuple(sorted(set(words.get(self.kinds, self.kinds))))))
 

@@ -13,7 +13,7 @@ _PUBLIC: Final = "a host that AWS reaches; examples/aws/bucketcast.toml is one t
 
 
 def unreachable(found: Iterable[TargetConfig]) -> Iterator[ConfigError]:
-    """What is wrong on AWS with targets on this machine, where functions find only themselves.
+    """Yield the errors of targets at loopback addresses, which a function on AWS cannot reach.
 
     Addresses inside of secrets are not seen.
     """

@@ -98,7 +98,7 @@ class TargetReader:
         target = targets.load(kind)
         declared: Any = target.Settings
         plain = self._secrets(f"{kind}-{id}", values, options_of(declared), where)
-        # The given text is checked, and not the reference in its place.
+        # The plain text is checked, not the reference that replaces it.
         given = {key: plain.get(text.removeprefix(REFERENCE), text) for key, text in values.items()}
         settings = self._tables.read(declared, given, where)
         deploy = self._deploy(table, where, getattr(settings, "max_open_connections", 0))

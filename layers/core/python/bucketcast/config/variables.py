@@ -7,14 +7,14 @@ from bucketcast.settings.options import Option
 
 
 def prefix(kind: str) -> str:
-    """What the variables of a kind begin with."""
+    """Return the prefix of a kind's environment variables."""
     return f"MINIO_NOTIFY_{kind.upper()}_"
 
 
 def overrides(
     kind: str, options: Mapping[str, Option], environ: Mapping[str, str]
 ) -> tuple[dict[str, dict[str, str]], list[ConfigError]]:
-    """What the environment says of a kind's targets, by id and key, and what it says wrongly."""
+    """Return a kind's settings from the environment, by id and key, and their errors."""
     begin = prefix(kind)
     found: dict[str, dict[str, str]] = {}
     errors = []

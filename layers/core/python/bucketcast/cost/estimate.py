@@ -165,7 +165,7 @@ def runs_a_month(scan: ScanConfig) -> float:
 
 
 def _fixed(config: Deployment) -> Iterator[Line]:
-    """What is paid without any event, whatever the targets are."""
+    """Yield the costs that arise without any event, whatever the targets are."""
     kinds = config.runtime.kinds
     watched = ALARMS["ingest"] + len(kinds) + (2 if config.entry else 0) + 2 * config.control
     idle = calls.empty_receives(DAYS_A_MONTH)

@@ -25,7 +25,10 @@ def measured(usage: Usage) -> Bill:
 
 
 def _of_queue(used: Used) -> Iterator[Line]:
-    """Of SQS there are metrics of messages, not of calls: a function's call is one of each."""
+    """Yield the costs of a queue and its function.
+
+    SQS counts messages, not calls: each call of the function stands for one of each kind.
+    """
     name = f"{'its' if used.target else 'the ingress'} queue"
     polls = max(used.calls, used.received / calls.MESSAGES_A_CALL)
     kept = polls if used.target else 0

@@ -66,9 +66,9 @@ def explained(
         for event in events
         for hit in indexes[event.bucket].match(event)
     ]
-    there = {arn: target(arn) for arn in dict.fromkeys(arn for _, arn in hits)}
-    missing = [arn for arn, found in there.items() if found is None]
-    return Explanation(events, answers, list(_sendings(hits, there)), missing)
+    found = {arn: target(arn) for arn in dict.fromkeys(arn for _, arn in hits)}
+    missing = [arn for arn, each in found.items() if each is None]
+    return Explanation(events, answers, list(_sendings(hits, found)), missing)
 
 
 def _answer(event: Event, rule: Rule) -> Answer:
@@ -81,9 +81,9 @@ def _answer(event: Event, rule: Rule) -> Answer:
 
 
 def _sendings(
-    hits: Iterable[tuple[Event, str]], there: Mapping[str, Target | None]
+    hits: Iterable[tuple[Event, str]], targets: Mapping[str, Target | None]
 ) -> Iterator[Sending]:
     for event, arn in hits:
-        target = there[arn]
+        target = targets[arn]
         if target is not None:
             yield Sending(event, arn, target.headers(event), target.body(event))

@@ -14,7 +14,7 @@ from bucketcast.delivery.steps import QUEUED, Step
 from bucketcast.event import Event
 from bucketcast.shapes import aws as s3_record
 
-MARK: Final = "bucketcast-test"
+NAME: Final = "bucketcast-test"
 """What each has as principal, and as the beginning of its request id; also the bucket's name unless
 another is given, and the rule by which it is sent."""
 _ENDS: Final = ("delivered", "dead")
@@ -22,7 +22,7 @@ _ENDS: Final = ("delivered", "dead")
 
 def events(name: str, bucket: str, key: str, count: int) -> list[Event]:
     """Return events as ingest reads them, with keys of their own; "" is a key that nobody has."""
-    base = key or f"{MARK}/{uuid4().hex}"
+    base = key or f"{NAME}/{uuid4().hex}"
     width = len(str(count))
     keys = [f"{base}-{n:0{width}}" for n in range(1, count + 1)] if count > 1 else [base]
     return [_event(name, bucket, each) for each in keys]
@@ -43,8 +43,8 @@ def _event(name: str, bucket: str, key: str) -> Event:
         f"{int(now * 1e9):016X}",
         msgspec.Raw(b"{}"),
         0 if name.startswith("s3:ObjectCreated") else None,
-        principal=MARK,
-        request_id=f"{MARK}-{uuid4().hex}",
+        principal=NAME,
+        request_id=f"{NAME}-{uuid4().hex}",
         dialect="synthetic",
     )
     (read,) = sources.events(s3_record.message(made).decode())
@@ -115,8 +115,8 @@ class Trial:
 
 def percentile(ascending: Sequence[int], share: float) -> int:
     """Return the value that this share of the values does not exceed."""
-    place = max(0, min(len(ascending) - 1, round(share * len(ascending) + 0.5) - 1))
-    return ascending[place] if ascending else 0
+    index = max(0, min(len(ascending) - 1, round(share * len(ascending) + 0.5) - 1))
+    return ascending[index] if ascending else 0
 
 
 def summary(trial: Trial) -> Mapping[str, float]:

@@ -78,8 +78,8 @@ def policy(
         "Resource": queue,
         "Condition": condition,
     }
-    there = json.loads(text or '{"Version": "2012-10-17"}')
-    whole = {**there, "Statement": [*notifications.statements(there), statement]}
+    current = json.loads(text or '{"Version": "2012-10-17"}')
+    whole = {**current, "Statement": [*notifications.statements(current), statement]}
     attributes = shlex.quote(json.dumps({"Policy": json.dumps(whole)}))
     return Finding(
         POLICY,

@@ -39,14 +39,14 @@ def read(text: str, name: str, parsed: Parsed) -> None:
 
 def _unquoted(text: str) -> str | None:
     parts = []
-    place = 0
-    while place < len(text):
-        part = _PART.match(text, place)
+    position = 0
+    while position < len(text):
+        part = _PART.match(text, position)
         if part is None:
             return None
         if part["double"] is not None:
             parts.append(_UNESCAPED.sub(r"\1", part["double"]))
         elif part["comment"] is None:
             parts.append(part["single"] or part["escaped"] or part["bare"] or "")
-        place = part.end()
+        position = part.end()
     return "".join(parts)

@@ -67,9 +67,9 @@ def _read_line(line: str, where: str, parsed: Parsed) -> None:
 
 def _pairs(text: str, where: str, parsed: Parsed) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    place = 0
-    while text[place:].strip():
-        pair = _PAIR.match(text, place)
+    position = 0
+    while text[position:].strip():
+        pair = _PAIR.match(text, position)
         if pair is None:
             # The text may be a secret, so it is not shown.
             after = f"after {list(pairs)[-1]}" if pairs else "after the sub-system"
@@ -78,5 +78,5 @@ def _pairs(text: str, where: str, parsed: Parsed) -> dict[str, str]:
             break
         quoted = pair["double"] if pair["double"] is not None else pair["single"]
         pairs[pair["key"]] = pair["bare"] if quoted is None else quoted
-        place = pair.end()
+        position = pair.end()
     return pairs

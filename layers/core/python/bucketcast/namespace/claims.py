@@ -28,20 +28,20 @@ def source(event: Event) -> str:
 
 
 class Claims:
-    """What is known of the claims in one table, which holds them itself.
+    """A cache of the claims in one table, which stores them.
 
-    `place` is what the table is called to people, `memory` where it keeps a claim.
+    `table` is the table's name in error texts, `claim_row` says where it stores a claim.
     """
 
-    def __init__(self, place: str, memory: str) -> None:
-        self._place = place
-        self._memory = memory
+    def __init__(self, table: str, claim_row: str) -> None:
+        self._table = table
+        self._claim_row = claim_row
         self._owners: dict[str, str] = {}
 
     def refused(self, events: Sequence[Event], claim: Claim) -> dict[int, Foreign]:
         """Return the events of a batch, by index, whose buckets are another source's here.
 
-        `claim` is called where that is not known yet, or speaks against an event.
+        `claim` is called where that is not cached yet, or differs from an event's source.
         """
         wanted = _wanted(events)
         unsure = {bucket: who for bucket, who in wanted if self._owners.get(bucket) != who}
@@ -53,21 +53,21 @@ class Claims:
         foreign = {(bucket, who) for bucket, who in wanted if self._owners.get(bucket) != who}
         reasons = {each: self._reason(*each) for each in foreign}
         return {
-            place: reasons[event.bucket, source(event)]
-            for place, event in enumerate(events)
+            index: reasons[event.bucket, source(event)]
+            for index, event in enumerate(events)
             if (event.bucket, source(event)) in foreign and moves(event)
         }
 
     def forget(self) -> None:
-        """Ask anew: the table may be another one."""
+        """Forget the cached claims: the table may have been replaced."""
         self._owners.clear()
 
     def _reason(self, bucket: str, who: str) -> Foreign:
         owner, wants = (_NAMES.get(each, each) for each in (self._owners.get(bucket, ""), who))
         return Foreign(
-            f"{self._place} shows the bucket {bucket} of {owner}, and this event is of {wants}'s: "
-            "their order cannot be compared. Give one of the two another place; or, if "
-            f"{owner} sends no more of it, remove {self._memory}"
+            f"{self._table} shows the bucket {bucket} of {owner}, and this event is of {wants}'s: "
+            "their order cannot be compared. Give one of the two another table; or, if "
+            f"{owner} sends no more of it, remove {self._claim_row}"
         )
 
 

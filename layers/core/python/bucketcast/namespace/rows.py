@@ -109,7 +109,7 @@ _decode = msgspec.json.Decoder(_Records).decode
 
 
 def read(value: bytes | str | None, path: str = "") -> StoredRow:
-    """A row by its value, `{"Records": [record]}`; the path, where the row has none beside it.
+    """Parse a row from its value, `{"Records": [record]}`; `path` is used where a row has none.
 
     A value that is no such thing makes a row that says nothing: it is not what the bucket has.
     """

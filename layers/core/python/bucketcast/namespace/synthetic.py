@@ -50,9 +50,9 @@ def created(
     by: str = "backfill",
     facts: Mapping[str, Any] = NOTHING_MORE,
 ) -> Event:
-    """That the object was put, at the time at which it was, or at another one.
+    """Return the event that the object was put, at its own time or at another one.
 
-    `by` is who tells of it, and `facts` are fields of the event that are known besides.
+    `by` is the reporter, and `facts` are further known fields of the event.
     """
     etag = found.etag or ""
     how = "CompleteMultipartUpload" if _in_parts(etag) else "Put"
@@ -79,7 +79,7 @@ def created(
 
 
 def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
-    """That the bucket shows nothing under the key any more, whatever the version was."""
+    """Return the event that the bucket shows no object at the key any more, of any version."""
     return _recorded(
         Event(
             name="s3:ObjectRemoved:Delete",
@@ -94,7 +94,7 @@ def removed(bucket: str, key: str, *, sequencer: str, time: str) -> Event:
 
 
 def just_after(order: tuple[str, str]) -> tuple[str, str]:
-    """The next order behind that of a row, before that of any newer real event of its key."""
+    """Return an order key just after a row's, before any newer real event's of its key."""
     sequencer, time = order
     at = datetime.fromisoformat(time or EPOCH) + timedelta(milliseconds=1)
     return sequencer, _iso(at)

@@ -146,8 +146,8 @@ class _Named:
                     if entry.slot not in found and entry.matches(event, needed):
                         found[entry.slot] = entry.hit
         if self._searched is not None:
-            for place in self._searched(key):
-                for entry in self._by_pattern.get(place, ()):
+            for pattern in self._searched(key):
+                for entry in self._by_pattern.get(pattern, ()):
                     if entry.slot not in found and entry.matches(event, needed):
                         found[entry.slot] = entry.hit
 

@@ -50,7 +50,7 @@ class Fact(Flag):
 
 NOTHING = Fact(0)
 FACTS: Mapping[str, Fact] = {"metadata": Fact.HEAD, "tags": Fact.TAGS}
-"""What a target may ask to be told, as its configuration calls it."""
+"""Facts that a target may request, by their names in its configuration."""
 
 
 class Condition(msgspec.Struct, frozen=True, omit_defaults=True):

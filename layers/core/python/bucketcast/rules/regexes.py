@@ -21,7 +21,7 @@ MAX_INSTRUCTIONS: Final = 2_000_000
 
 
 class RegexSet:
-    """Tell which of the patterns match a whole text.
+    """Find the patterns that match a whole text.
 
     Raises:
         ValueError: a pattern is longer than `LONGEST`, is no RE2 syntax (lookaround and
@@ -38,7 +38,7 @@ class RegexSet:
         encoded = text.encode("utf-8", "replace")
         if len(self._sets) == 1:
             return self._sets[0][1].Match(encoded) or []
-        return [first + place for first, one in self._sets for place in one.Match(encoded) or ()]
+        return [first + index for first, one in self._sets for index in one.Match(encoded) or ()]
 
     def any(self, text: str) -> bool:
         """Return whether at least one pattern matches."""

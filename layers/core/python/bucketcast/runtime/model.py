@@ -18,7 +18,7 @@ State = Literal["on", "off", "kept"]
 class RuntimeTarget(msgspec.Struct, frozen=True, kw_only=True):
     """One target made at run time.
 
-    `settings` hold references in the place of secrets, and `secret` is the name of the one secret
+    `settings` hold references instead of secrets, and `secret` is the name of the one secret
     that they refer to, or "". `number` grows with every change. `state` is `on`; `off` where its
     settings say enable = off; `kept` where it was removed while messages waited. What is `off`
     is given events, which wait; what is `kept` is given none.

@@ -111,11 +111,12 @@ def _about_the_target(
         yield ConfigError(where, f"found no kind '{kind}'", allowed)
         return
     if kind not in runtime.functions:
-        there = ", ".join(sorted(runtime.functions)) or "none"
+        available = ", ".join(sorted(runtime.functions)) or "none"
         yield ConfigError(
             where,
             f"the stack has no function for run-time targets of kind {kind}",
-            f"it has one for: {there}; [runtime] kinds in bucketcast.toml, and a deploy, add more",
+            f"it has one for: {available}; add the kind to [runtime] kinds in bucketcast.toml, "
+            "then deploy",
         )
     if not TARGET_ID.fullmatch(id):
         yield ConfigError(where, f"found the id {id!r}", TARGET_ID_RULE)

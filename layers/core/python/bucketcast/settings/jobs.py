@@ -54,11 +54,11 @@ class Alerts(Content):
         "a prefix with more sub-folders is an s3:Scanner:BigPrefix", default=str(MANY_FOLDERS)
     )
     alert_worse: int = option(
-        "per cent by which a finding must have grown since its last alert to be told again",
+        "per cent by which a finding must have grown since its last alert to be alerted again",
         default="10",
     )
     alert_cooldown: Duration = option(
-        "how long a finding that was told is not told again, however it grows",
+        "how long a finding is not alerted again, however it grows",
         default="0",
         example="24h",
     )
@@ -69,14 +69,15 @@ class Scan(Alerts, Job):
     """`bucketcast scan`: find conspicuous keys and prefixes, as events and a report."""
 
     state: str = option(
-        "the folder that remembers what was told", example="s3://bucketcast-pipeline/alerts"
+        "the folder that stores what was alerted", example="s3://bucketcast-pipeline/alerts"
     )
     ingress: str = option(
         "the URL of the ingress queue",
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
     rules: str = option(
-        "the name of the rules' table; without it every finding is sent, whoever asks", default=""
+        "the name of the rules' table; without it every finding is sent, matched or not",
+        default="",
     )
 
 
@@ -106,7 +107,7 @@ class Reconcile(Backfill):
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
 GIVEN: Final = frozenset({"run", "state", "ingress", "rules", "queues", "fifo", "targets"})
-"""What the deployment fills in; all else is for whoever starts a job to say."""
+"""What the deployment fills in; all else is set by whoever starts a job."""
 
 
 def arguments(values: Mapping[str, str]) -> dict[str, str]:
@@ -118,7 +119,7 @@ def parse(declared: type[T], argv: Sequence[str]) -> T:
     """Return a job's arguments from its command line; Glue's own are ignored.
 
     Raises:
-        ConfigErrors: with every mistake.
+        ConfigErrors: with every invalid setting.
     """
     parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
     for key in options_of(declared):  # type: ignore[arg-type]  # classes are hashable

@@ -105,7 +105,7 @@ _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, 
 
 
 def duration(text: str) -> Duration:
-    """Seconds of a Go duration such as `10s`, `1m30s` or `500ms`."""
+    """Parse a Go duration such as `10s`, `1m30s` or `500ms` into seconds."""
     if text == "0":
         return Duration(0.0)
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)", text)
@@ -123,7 +123,7 @@ def whole_seconds(text: str) -> WholeSeconds:
 
 
 def seconds(text: str) -> Seconds:
-    """A duration, or a plain number of seconds, as older configurations have it."""
+    """Parse a duration, or a plain number of seconds as in older configurations."""
     if re.fullmatch(r"[0-9]{1,9}", text):
         return Seconds(float(text))
     try:
@@ -137,7 +137,7 @@ def csv(text: str) -> Csv:
 
 
 def url(text: str) -> Url:
-    """An http or https URL without a login, which would be a secret in plain sight."""
+    """Validate an http or https URL without a login, which would be a secret in plain text."""
     try:
         parts = urlsplit(text)
         ok = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -153,7 +153,7 @@ def url(text: str) -> Url:
 
 
 def login_url(text: str) -> LoginUrl:
-    """A URL whose user and password are percent-encoded; which schemes go is the target's word."""
+    """Validate a URL with a percent-encoded login; the target checks the scheme."""
     try:
         parts = urlsplit(text)
         ok = not text or (parts.scheme and parts.hostname and parts.port != 0)
@@ -165,7 +165,7 @@ def login_url(text: str) -> LoginUrl:
 
 
 def address(text: str) -> Address:
-    """A host, or an IPv6 address in brackets, with or without a port."""
+    """Validate a host, or an IPv6 address in brackets, with or without a port."""
     found = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[^\s/@:\[\]]*)(?::([0-9]{1,5}))?", text)
     if not text or not found or int(found[1] or 0) > _LAST_PORT:
         raise ValueError("host:port, such as localhost:6379")
@@ -186,7 +186,7 @@ _SEED = re.compile(r"\bSU[A-Z2-7]{56}\b")
 
 
 def seed(text: str) -> SecretSeed:
-    """A seed alone, or between the lines that NATS's tools put around it."""
+    """Validate a seed, alone or between the lines that NATS's tools put around it."""
     if text and not _SEED.search(text):
         raise ValueError("a user's NKEY seed, which begins with SU, or the path of such a file")
     return SecretSeed(text)
@@ -282,7 +282,7 @@ def option(  # noqa: PLR0913 - all that an option declares
     """Declare an option; without a default it is required.
 
     `variable` is the end of its environment variable where MinIO calls that other than the key.
-    `parse` takes the place of the type's own function; of a list it takes each item.
+    `parse` replaces the type's own function; of a list it takes each item.
     """
     metadata = {
         "help": help,

@@ -1,4 +1,4 @@
-"""Topics, as Ceph RGW has them: what a notification names in place of a target of the stack.
+"""Topics, as Ceph RGW has them: what a notification names instead of a target of the stack.
 
 A topic belongs to a tenant and has an ARN, `arn:aws:sns:REGION:TENANT:NAME`. This package knows no
 AWS: `model` is a topic, `attributes` validates what users set, `endpoint` derives the target, and

@@ -144,8 +144,8 @@ def _number(key: str, text: str) -> str:
 
 def _require_login(where: Address | None, values: Mapping[str, str]) -> None:
     if bool(values.get(USER)) != bool(values.get(PASSWORD)):
-        there, lacks = (USER, PASSWORD) if values.get(USER) else (PASSWORD, USER)
-        raise TopicError("InvalidArgument", f"{lacks}: missing beside {there}")
+        present, missing = (USER, PASSWORD) if values.get(USER) else (PASSWORD, USER)
+        raise TopicError("InvalidArgument", f"{missing}: missing beside {present}")
     if values.get(USER) and (where is None or where.kind != "kafka"):
         allowed = "a kafka:// push-endpoint beside it; others have it in the URL"
         raise TopicError("InvalidArgument", f"{USER}: {allowed}")

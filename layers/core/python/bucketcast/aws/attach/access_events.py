@@ -1,7 +1,7 @@
 """Access events of a bucket, enabled and disabled from the command line."""
 
 from bucketcast.aws.attach.ingress import EventRules, Ingress
-from bucketcast.aws.attach.trail import Logged, Marks, OwnersTrail, Trail
+from bucketcast.aws.attach.trail import AttachedTrails, Logged, OwnersTrail, Trail
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.lock import Lock
@@ -21,7 +21,7 @@ class AccessEvents:
         self._deployment = deployment
         self._aws = aws
         self._rules = Rules(deployment.rules_table, aws.dynamodb)
-        self._marks = Marks(deployment.rules_table, aws.dynamodb)
+        self._attached = AttachedTrails(deployment.rules_table, aws.dynamodb)
 
     def on(self, bucket: str, ingress: Ingress, trail: str = "") -> list[str]:
         """Log the calls that the bucket's rules need; return the changes as texts.
@@ -46,7 +46,7 @@ class AccessEvents:
         try:
             with aws_errors():
                 after = self._trail(name).follow(bucket, self._rules)
-                self._marks.put(bucket, name)
+                self._attached.put(bucket, name)
         except BucketcastError:
             if made:
                 rules.drop(rule)
@@ -56,11 +56,11 @@ class AccessEvents:
     def off(self, bucket: str, ingress: Ingress) -> list[str]:
         """Stop the bucket's access events; return the changes as texts."""
         with aws_errors():
-            trail = self._marks.trail_of(bucket)
+            trail = self._attached.trail_of(bucket)
             if not trail:
                 return []
             after = self._trail(trail).forget(bucket)
-            self._marks.remove(bucket)
+            self._attached.remove(bucket)
         rule = access_events.rule_name(self._deployment.stack, bucket)
         return [*_said(after), *EventRules(ingress, self._aws).drop(rule)]
 
@@ -96,7 +96,7 @@ class AccessEvents:
 
     def _of(self, bucket: str) -> str:
         by_deploy = bucket in self._deployment.access_events
-        return self._deployment.trail if by_deploy else self._marks.trail_of(bucket)
+        return self._deployment.trail if by_deploy else self._attached.trail_of(bucket)
 
     def _trail(self, name: str) -> Trail | OwnersTrail:
         if name == self._deployment.trail and not self._deployment.trail_selectors:

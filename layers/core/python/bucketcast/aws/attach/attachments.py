@@ -101,12 +101,12 @@ class Attachments:
             return AttachmentStatus(bucket, "", by_deploy, (), str(error))
         others = tuple(notifications.others(document, self._entry))
         part = WHOLE if by_deploy or not switch else switch.part
-        ways = self._ways(document, part, rule=rule)
-        if not ways:
+        transports = self._transports(document, part, rule=rule)
+        if not transports:
             return AttachmentStatus(bucket, "", by_deploy, others, self._half(document, rule=rule))
-        via = ways[-1] if switch is None or switch.via not in ways else switch.via
+        via = transports[-1] if switch is None or switch.via not in transports else switch.via
         left = by_deploy and own
-        both = len(ways) > 1 or left
+        both = len(transports) > 1 or left
         part = part if via == "sqs" else WHOLE
         return AttachmentStatus(
             bucket, cast("Via", via), by_deploy, others, "", switch, both, left, part
@@ -134,7 +134,7 @@ class Attachments:
         if switch.sure <= self._clock():
             done += self._drop_other(bucket, via)
         rule = self._rules.has(self._rule(bucket))
-        both = len(self._ways(self._read(bucket), part, rule=rule)) > 1
+        both = len(self._transports(self._read(bucket), part, rule=rule)) > 1
         return AttachResult(done, switch, both)
 
     def _by_queue(self, bucket: str, part: Part) -> list[str]:
@@ -185,13 +185,13 @@ class Attachments:
             return self._rules.drop(self._rule(bucket))
         return self._write(bucket, self._without_entry)
 
-    def _ways(self, document: Mapping[str, Any], part: Part, *, rule: bool) -> list[str]:
-        ways = ["eventbridge"] if rule and notifications.tells_eventbridge(document) else []
+    def _transports(self, document: Mapping[str, Any], part: Part, *, rule: bool) -> list[str]:
+        transports = ["eventbridge"] if rule and notifications.tells_eventbridge(document) else []
         # Whatever it takes, beside the rule an entry of ours is a second transport.
-        beside = bool(ways) and notifications.has_entry(document, self._entry)
+        beside = bool(transports) and notifications.has_entry(document, self._entry)
         if beside or notifications.is_attached(document, self._entry, self.ingress.queue, part):
-            ways.append("sqs")
-        return ways
+            transports.append("sqs")
+        return transports
 
     def detach(self, bucket: str) -> list[str]:
         """Stop a bucket's events; return the changes as texts.

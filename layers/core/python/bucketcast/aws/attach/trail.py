@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudtrail import CloudTrailClient
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_MARK = "#access"
+_ROW = "#access"
 """Key suffix of an item beside a bucket's rules, which readers of rules do not see."""
 _TRIES: Final = 3
 _LOOKS: Final = 5
@@ -48,7 +48,7 @@ class Logged:
         return self.logged is not None and not self.required.covers(self.logged)
 
 
-class Marks:
+class AttachedTrails:
     """Which trail logs the access events of a bucket that the command line attached."""
 
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
@@ -57,13 +57,13 @@ class Marks:
 
     def trail_of(self, bucket: str) -> str:
         """Return the trail's name or ARN; "" where access events are off."""
-        return str(self._item(bucket).get(_MARK).get("trail", {}).get("S", ""))
+        return str(self._item(bucket).get(_ROW).get("trail", {}).get("S", ""))
 
     def put(self, bucket: str, trail: str) -> None:
-        self._item(bucket).put(_MARK, {"trail": {"S": trail}})
+        self._item(bucket).put(_ROW, {"trail": {"S": trail}})
 
     def remove(self, bucket: str) -> None:
-        self._item(bucket).delete(_MARK)
+        self._item(bucket).delete(_ROW)
 
     def _item(self, bucket: str) -> Partition:
         return Partition(self._table, bucket, self._client)

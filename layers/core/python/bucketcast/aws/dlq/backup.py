@@ -24,7 +24,7 @@ class Backup:
         except FileExistsError:
             raise BackupError(f"{path} exists already: choose another name") from None
         except OSError as error:
-            raise BackupError(f"{path}: {error.strerror}; choose another place") from None
+            raise BackupError(f"{path}: {error.strerror}; choose another path") from None
         self._file = os.fdopen(handle, "wb")
         self._path = path
 

@@ -74,8 +74,8 @@ def _received(queue: str, sqs: "SQSClient") -> Iterator[list[Any]]:
 def _give_back(queue: str, sqs: "SQSClient", receipts: list[str]) -> None:
     for start in range(0, len(receipts), BATCH):
         entries: Any = [
-            {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": 0}
-            for place, receipt in enumerate(receipts[start : start + BATCH])
+            {"Id": str(index), "ReceiptHandle": receipt, "VisibilityTimeout": 0}
+            for index, receipt in enumerate(receipts[start : start + BATCH])
         ]
         sqs.change_message_visibility_batch(QueueUrl=queue, Entries=entries)
 

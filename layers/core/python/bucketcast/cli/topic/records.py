@@ -103,7 +103,7 @@ def rm(out: Output, name: str, *, tenant: str) -> None:
 
 
 def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
-    """A topic in radosgw-admin's fields."""
+    """Return a topic in radosgw-admin's fields."""
     shown = endpoint(topic)
     names = list(map(name_of, topic.subscriptions))
     return {

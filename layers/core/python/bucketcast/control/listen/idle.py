@@ -44,6 +44,6 @@ class IdleMonitor:
                     for event in self._asking:
                         event.set()
                     self._asking.clear()
-            except Exception:  # noqa: BLE001 - events are told in order of time then
+            except Exception:  # noqa: BLE001 - events are then sent in order of time
                 pause = _SILENT_SECONDS
             await asyncio.sleep(pause)

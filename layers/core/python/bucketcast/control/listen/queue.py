@@ -149,8 +149,8 @@ class Queue:
         batches = []
         for start in range(0, len(receipts), _BATCH):
             entries = [
-                {"Id": str(place), "ReceiptHandle": receipt, **more}
-                for place, receipt in enumerate(receipts[start : start + _BATCH])
+                {"Id": str(index), "ReceiptHandle": receipt, **more}
+                for index, receipt in enumerate(receipts[start : start + _BATCH])
             ]
             parameters = {"QueueUrl": self._url, "Entries": entries}
             batches.append(self._sqs.call(operation, parameters))

@@ -1,10 +1,10 @@
 """Put events in the order in which they happened.
 
 S3 delivers in no order, and ingest works on several batches at once, one of which may wait for a
-cold start. So an event is held until no earlier one can be in flight, which is mostly visible at
-once. While something is always in flight, it is held for five seconds at first, then for twice as
-long as events of this bucket are late. Nothing is held for more than ten seconds: events later than
-that are sent out of order.
+cold start. So an event is buffered until no earlier one can be in flight, which is mostly visible
+at once. While something is always in flight, it is buffered for five seconds at first, then for
+twice as long as events of this bucket are late. Nothing is buffered for more than ten seconds:
+events later than that are sent out of order.
 """
 
 from bisect import bisect_right
@@ -54,13 +54,13 @@ class ReorderBuffer(Generic[Payload]):
         self._held.append(_Buffered(now, event.time, event.bucket, sequencer, payload))
 
     def due(self) -> float | None:
-        """Return when the next event is due at the latest; None if none is held."""
+        """Return when the next event is due at the latest; None if none is buffered."""
         return self._held[0].came + self._hold if self._held else None
 
     def take(self, now: float, quiet: float = float("-inf")) -> list[Payload]:
         """Return the events that are due, in order; those received until `quiet` need not wait.
 
-        Earlier events are returned with one that was held for long enough.
+        Earlier events are returned with one that was buffered for long enough.
         """
         if not self._held:
             return []
@@ -77,18 +77,18 @@ class ReorderBuffer(Generic[Payload]):
         self._held = [one for one in self._held if id(one) in left]
         return [one.payload for one in ordered[:end]]
 
-    def _learn(self, which: tuple[str, bool], place: str, now: float) -> None:
+    def _learn(self, which: tuple[str, bool], order: str, now: float) -> None:
         """Measure how late this event is after later ones."""
-        places, times = self._newest[which]
-        behind = bisect_right(places, place)
-        if behind < len(places):
+        orders, times = self._newest[which]
+        behind = bisect_right(orders, order)
+        if behind < len(orders):
             self._latest = max(self._latest, now - times[behind])
             self._hold = min(LONGEST_SECONDS, max(self._hold, _MARGIN * self._latest))
         else:
-            places.append(place)
+            orders.append(order)
             times.append(now)
-            if len(places) > 2 * _LOOKED_BACK:
-                del places[:_LOOKED_BACK], times[:_LOOKED_BACK]
+            if len(orders) > 2 * _LOOKED_BACK:
+                del orders[:_LOOKED_BACK], times[:_LOOKED_BACK]
         if self._learned_at is None:
             self._learned_at = now
         elif now - self._learned_at > LEARNED_SECONDS:
@@ -103,12 +103,12 @@ def _in_order(buffered: list[_Buffered[Payload]]) -> list[_Buffered[Payload]]:
     order events of the same millisecond.
     """
     ordered = sorted(buffered, key=lambda one: one.time)
-    places: dict[str, list[int]] = {}
-    for place, one in enumerate(ordered):
+    indexes: dict[str, list[int]] = {}
+    for index, one in enumerate(ordered):
         if one.sequencer:
-            places.setdefault(one.bucket, []).append(place)
-    for its in places.values():
-        sequenced = sorted((ordered[place] for place in its), key=lambda one: one.sequencer)
-        for place, one in zip(its, sequenced, strict=True):
-            ordered[place] = one
+            indexes.setdefault(one.bucket, []).append(index)
+    for its in indexes.values():
+        sequenced = sorted((ordered[index] for index in its), key=lambda one: one.sequencer)
+        for index, one in zip(its, sequenced, strict=True):
+            ordered[index] = one
     return ordered

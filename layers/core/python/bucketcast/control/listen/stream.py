@@ -166,7 +166,7 @@ class Stream:
         return self._window.take(self.now(), self._quiet)
 
     async def _see_quiet(self) -> None:
-        """If nothing is in flight to the queue, check that it is empty too."""
+        """Receive once if nothing is in flight to the queue, to see that it is empty too."""
         since = self.quiet.since
         if not self._window or since <= self._quiet:
             return

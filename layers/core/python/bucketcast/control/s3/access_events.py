@@ -17,17 +17,17 @@ def require_logged(
     Raises:
         S3Error: there is such a rule.
     """
-    there = {rule.id for rule in current}
+    stored = {rule.id for rule in current}
     silent = [
         rule
         for rule in wanted
-        if rule.id not in there and access_events.is_logged_only(rule.events)
+        if rule.id not in stored and access_events.is_logged_only(rule.events)
     ]
     if silent and not are_logged():
         rule = silent[0]
         raise S3Error(
             "InvalidArgument",
-            f"{', '.join(rule.events)}: S3 tells nobody of these, CloudTrail logs them "
+            f"{', '.join(rule.events)}: S3 does not notify of these, CloudTrail logs them "
             f"({access_events.PRICE}), and no trail does for {rule.bucket}: access_events = "
             f'"on" in [bucket.{rule.bucket}] and a deploy, or `bucketcast attach {rule.bucket} '
             "--access-events`, switch that on",

@@ -68,11 +68,11 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     Raises:
         S3Error: its first error, in MinIO's words, or Ceph's about topics.
     """
-    queues: list[_Given] = []
+    queues: list[_Requested] = []
     notifications: list[Notification] = []
     functions: list[Element] = []
     parts = {
-        _QUEUE: lambda element: queues.append(_given(element)),
+        _QUEUE: lambda element: queues.append(_requested(element)),
         topics.ELEMENT: lambda element: notifications.append(topics.read(element)),
         "CloudFunctionConfiguration": functions.append,
     }
@@ -80,8 +80,8 @@ def read(document: bytes, targets: Iterable[str], region: str) -> Document:
     _require_distinct(queues)
     if functions:
         raise S3Error("UnsupportedNotification")
-    there = frozenset(targets)
-    return Document([_known(each, there, region) for each in queues], notifications)
+    existing = frozenset(targets)
+    return Document([_found(each, existing, region) for each in queues], notifications)
 
 
 def written(queues: Sequence[Queue], notifications: Sequence[Notification] = ()) -> bytes:
@@ -103,8 +103,8 @@ def _content(queue: Queue) -> dict[str, Any]:
 
 
 @dataclass
-class _Given:
-    """A QueueConfiguration as given, before its ARN is looked up."""
+class _Requested:
+    """A QueueConfiguration as sent, before its ARN is looked up."""
 
     id: str = ""
     arn: Arn | None = None
@@ -112,8 +112,8 @@ class _Given:
     filters: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _given(element: Element) -> _Given:
-    found = _Given()
+def _requested(element: Element) -> _Requested:
+    found = _Requested()
     for part in element:
         text = part.text or ""
         match part.tag:
@@ -153,7 +153,7 @@ def _filter(rule: Element, before: Sequence[tuple[str, str]]) -> tuple[str, str]
     return name, parts.get("Value", "")
 
 
-def _require_distinct(queues: Iterable[_Given]) -> None:
+def _require_distinct(queues: Iterable[_Requested]) -> None:
     seen: set[object] = set()
     for each in queues:
         what = (each.id, tuple(each.filters), tuple(each.events))
@@ -164,7 +164,7 @@ def _require_distinct(queues: Iterable[_Given]) -> None:
         seen.add((what, str(each.arn or "")))
 
 
-def _known(each: _Given, targets: frozenset[str], region: str) -> Queue:
+def _found(each: _Requested, targets: frozenset[str], region: str) -> Queue:
     if each.arn is None:
         raise S3Error("InvalidArgument", _ARN)
     if each.arn.region not in ("", region):

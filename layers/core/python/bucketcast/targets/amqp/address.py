@@ -33,7 +33,7 @@ class Address:
 
 
 def parse(url: LoginUrl) -> Address:
-    """The parts of `amqp://user:password@host:port/vhost`; what it leaves out is AMQP's default.
+    """Parse `amqp://user:password@host:port/vhost`; omitted parts get AMQP's defaults.
 
     Raises:
         ValueError: it says what is allowed, and nothing of what was found.

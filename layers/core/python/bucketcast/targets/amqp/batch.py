@@ -35,12 +35,12 @@ class Confirms(Outcomes):
         self._indexes.clear()
 
     def returned(self, message_id: str, said: str) -> None:
-        """An id of an earlier batch, whose answers came late, may be one of this batch too."""
+        """Fail a returned message: perhaps an earlier batch's, whose id this one has too."""
         reason = Retryable(f"{self._where}: {said}: {_UNBOUND}")
         self.fail(self._indexes.get(message_id, ()), reason)
 
     def settled(self, tag: int, *, taken: bool, and_before: bool) -> None:
-        """A message is taken or refused, where the broker says so with all before it."""
+        """Settle a message as confirmed or refused, with all before it if the broker says so."""
         for each in self._up_to(tag) if and_before else [tag]:
             index = self._waiting.pop(each, None)
             if index is None:

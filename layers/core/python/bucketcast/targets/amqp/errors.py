@@ -74,6 +74,6 @@ def is_missing(error: Exception) -> bool:
 
 
 def largest_message(error: Exception) -> int | None:
-    """Bytes of a message that the broker takes, if it says that one was larger."""
+    """Return the broker's limit in bytes if the error says that a message was larger."""
     found = _too_large(str(error))
     return int(found[1]) if found else None

@@ -67,7 +67,7 @@ class Frames:
 
 
 def method(said: Any, channel: int = 0) -> bytes:
-    """One of pika's methods; channel 0 is for what concerns the whole connection."""
+    """Encode one of pika's methods; channel 0 is that of the connection itself."""
     from pika.frame import Method  # noqa: PLC0415
 
     return bytes(Method(channel, said).marshal())

@@ -139,7 +139,7 @@ class Target(abc.ABC):
         """
 
     def endpoints(self) -> Sequence[Endpoint]:
-        """Return where its servers listen, for a look at each; none if that cannot be told.
+        """Return where its servers listen, for a look at each; none if that is unknown.
 
         Raises:
             DeliveryError: the settings, or a certificate in them, cannot be used.
@@ -250,7 +250,7 @@ class Mirror(Target):
 
     @abc.abstractmethod
     def partitions(self, count: int) -> list[str]:
-        """Parts that can be read side by side, about `count`, and together are all rows.
+        """Return about `count` partitions, which can be read in parallel and cover all rows.
 
         Each is a text that another process gives to `stored_rows`. A row that is written
         meanwhile may be missed, or be in two of them.
@@ -261,7 +261,7 @@ class Mirror(Target):
 
     @abc.abstractmethod
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
-        """The rows of a partition whose path begins with `prefix`, as they come from the server.
+        """Yield the rows of a partition whose path begins with `prefix`, in the server's order.
 
         Raises:
             DeliveryError: the target cannot be asked, or stopped answering.

@@ -19,7 +19,7 @@ def _at_once(_: socket.socket) -> None:
 
 
 def _anywhere(_host: str, _address: str) -> str:
-    """Every address may be connected to."""
+    """Allow every address."""
     return ""
 
 

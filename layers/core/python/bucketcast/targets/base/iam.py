@@ -30,7 +30,7 @@ AUTH_HELP: Final = (
 
 
 class IamLogin:
-    """A login by the function's role in place of a password, to a service of AWS's own.
+    """A login by the function's role instead of a password, to a service of AWS's own.
 
     A kind declares both options, in its own words and where they belong among the others.
     """

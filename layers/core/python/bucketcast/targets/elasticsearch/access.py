@@ -15,17 +15,17 @@ from bucketcast.targets.elasticsearch.client import Requests
 def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shape) -> Failures:
     """Append the events; those whose document was not confirmed fail."""
     outcomes = Outcomes(len(events))
-    indexes: list[int] = []
+    positions: list[int] = []
     writes: list[bytes] = []
-    for place, _, document in outcomes.encoded(events, shape.value):
-        indexes.append(place)
+    for position, _, document in outcomes.encoded(events, shape.value):
+        positions.append(position)
         writes.append(append(index, document))
     try:
-        for place, item in zip(indexes, sent(requests, writes), strict=True):
+        for position, item in zip(positions, sent(requests, writes), strict=True):
             if item.error:
-                outcomes.settle(place, errors.of_document(item.status, item.error))
+                outcomes.settle(position, errors.of_document(item.status, item.error))
             else:
-                outcomes.unconfirmed.discard(place)
+                outcomes.unconfirmed.discard(position)
     except DeliveryError as error:
         outcomes.fail(outcomes.unconfirmed, error)
     return outcomes.failures

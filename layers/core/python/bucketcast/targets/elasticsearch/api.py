@@ -47,14 +47,14 @@ def append(index: str, document: bytes) -> bytes:
 
 
 def one_line(document: bytes) -> bytes:
-    """The same JSON on one line, as a bulk needs it: what came from elsewhere may have more."""
+    """Return the same JSON on one line, as a bulk request needs it."""
     if b"\n" in document or b"\r" in document:
         return msgspec.json.format(document, indent=-1)
     return document
 
 
 def sent(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
-    """What became of each write, in their order; of those before one that raises all is known.
+    """Write in bulk requests; yield the result of each write, in their order.
 
     Raises:
         DeliveryError: this and all further ones were not confirmed.
@@ -70,7 +70,7 @@ def sent(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
 
 
 def _part(requests: Requests, writes: Sequence[bytes]) -> Iterator[Item]:
-    """One request, halved where it is larger than whatever is between us takes."""
+    """Send one request; halve it if a server or proxy refuses its size."""
     answer = requests.ask("POST", _BULK, b"".join(writes), accepted=(TOO_LARGE,))
     if answer.status == TOO_LARGE and len(writes) > 1:
         half = len(writes) // 2

@@ -83,7 +83,7 @@ class Requests:
         accepted: Collection[int] = (),
         timeout: float = 0.0,
     ) -> Answer:
-        """An answer of success, or of one of the accepted statuses; `timeout` for a slow one.
+        """Send a request; return its answer if it is a success or has an accepted status.
 
         Raises:
             DeliveryError: there was none, or another one.

@@ -153,7 +153,7 @@ class Object:
         put: Put | None,
         now: int,
     ) -> "list[Write]":
-        """The documents of the guard that change; an object that was only ever put has none."""
+        """Return the writes of changed guard documents; an object that was only put has none."""
         if not any(after.values()) and not any(self.current[side] for side in stored):
             return []
         changed = {side for side, of in stored.items() if after[side] != of.versions}

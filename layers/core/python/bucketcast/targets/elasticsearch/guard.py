@@ -86,7 +86,7 @@ def guard_document(document: bytes) -> GuardDocument:
 
 
 def visible_put(document: bytes) -> Put | None:
-    """What a visible document says by itself; nothing where it is none of ours or MinIO's."""
+    """Return the put that a visible document shows; None if neither we nor MinIO wrote it."""
     try:
         (record,) = _read(document).Records
     except msgspec.DecodeError:
@@ -115,8 +115,8 @@ def newest(stored: Put | None, visible: Put | None, moves: Iterable[Move]) -> Pu
 def _passed_by(visible: Put, put: Put) -> bool:
     """Return whether what is visible is newer than a put in the guard.
 
-    Puts without a sequencer are told apart by their times, and the time that is visible is that of
-    an overlay unless a put is on top.
+    Puts without a sequencer are distinguished by their times, and the visible time is that of an
+    overlay unless a put is on top.
     """
     if visible.sequencer != put.sequencer or visible.time <= put.time:
         return visible.sequencer > put.sequencer
@@ -129,7 +129,7 @@ def same_object(one: Put, other: Put) -> bool:
 
 
 def noted(versions: Mapping[str, Version], moves: Iterable[Move], side: str) -> dict[str, Version]:
-    """The versions in the guard's document `side` after these moves; their order does not show."""
+    """Return the versions in the guard's document `side` after these moves, in any order."""
     found = dict(versions)
     for entry, document in moves:
         if entry.register is not Register.PUT and home(entry.version) == side:

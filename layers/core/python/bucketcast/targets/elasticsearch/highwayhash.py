@@ -12,7 +12,7 @@ _LOW, _ALL, _128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
 _MUL0 = (0xDBE6D5D5FE4CCE2F, 0xA4093822299F31D0, 0x13198A2E03707344, 0x243F6A8885A308D3)
 _MUL1 = (0x3BD39E10CB0EF593, 0xC0ACF169B5F18A8C, 0xBE5466CF34E90C6C, 0x452821E638D01377)
 _ZIPPED = (3, 12, 2, 5, 14, 1, 15, 0, 11, 4, 10, 13, 9, 6, 8, 7)
-"""Which byte of a pair of lanes comes at each place of the zipped pair."""
+"""The index in a pair of lanes of each byte of the zipped pair."""
 _HALF = 16
 
 
@@ -73,12 +73,12 @@ def highwayhash256(data: bytes, key: bytes) -> bytes:
 
 
 def _swapped(lane: int) -> int:
-    """Return the halves of a lane, each in the other's place."""
+    """Return the halves of a lane, swapped."""
     return lane >> 32 | (lane & _LOW) << 32
 
 
 def _rotated(lane: int, bits: int) -> int:
-    """Both halves of a lane, each rotated to the left."""
+    """Rotate both halves of a lane to the left."""
     high, low = ((half << bits | half >> (32 - bits)) & _LOW for half in (lane >> 32, lane & _LOW))
     return high << 32 | low
 
@@ -86,7 +86,7 @@ def _rotated(lane: int, bits: int) -> int:
 def _add_zipped(to: list[int], of: list[int]) -> None:
     for i in (0, 2):
         pair = struct.pack("<2Q", of[i], of[i + 1])
-        low, high = struct.unpack("<2Q", bytes(pair[place] for place in _ZIPPED))
+        low, high = struct.unpack("<2Q", bytes(pair[index] for index in _ZIPPED))
         to[i], to[i + 1] = (to[i] + low) & _ALL, (to[i + 1] + high) & _ALL
 
 

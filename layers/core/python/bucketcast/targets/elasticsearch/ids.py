@@ -26,7 +26,7 @@ def document_id(path: str, *, always_hashed: bool = False) -> str:
 
 
 def version_id(path: str, version: str) -> str:
-    """The id of what the guard knows of a version of `bucket/key`; no other begins with a blank."""
+    """Return the id of a version's guard document; no other begins with a blank."""
     about = f"{path}\0{version}".encode()
     return " " + hashlib.blake2b(about, digest_size=32).hexdigest()
 
@@ -37,5 +37,5 @@ def is_plain(id_: str) -> bool:
 
 
 def is_hashed(id_: str) -> bool:
-    """Whether it looks like a hash of a `bucket/key`; ids that the server makes are shorter."""
+    """Return whether it looks like a hash of `bucket/key`; the server's own ids are shorter."""
     return len(id_) == HASHED and id_.endswith("=") and not is_plain(id_)

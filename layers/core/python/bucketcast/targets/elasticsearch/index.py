@@ -73,7 +73,7 @@ class _Claim(msgspec.Struct):
 
 
 def ready(requests: Requests, index: str, form: str, time: str) -> Names:
-    """What a batch in this format needs, made where it is absent; `time` is one of `_FIELDS`.
+    """Return the indexes of this format, created if absent; `time` is one of `_FIELDS`.
 
     Raises:
         DeliveryError: among others, the index is in another format.

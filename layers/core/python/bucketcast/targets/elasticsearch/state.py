@@ -22,7 +22,7 @@ from bucketcast.targets.elasticsearch.ids import document_id, is_plain, version_
 from bucketcast.targets.elasticsearch.index import Names
 
 MOST_SLICES = 1024
-"""As many an index takes unless it is told otherwise."""
+"""An index's default limit."""
 DOCUMENTS_A_PAGE = 2000
 DOCUMENTS_A_READ = 500
 _KEPT = "5m"
@@ -50,7 +50,7 @@ def partitions(requests: Requests, names: Names, count: int) -> list[str]:
 def rows(
     new_requests: _NewRequests, names: Names, partition: str, prefix: str, timeout: float
 ) -> Iterator[StoredRow]:
-    """The documents of a slice, without those of other buckets as far as the index knows them."""
+    """Yield the documents of a slice, of other buckets too if the index cannot filter."""
     slice_ = msgspec.json.decode(partition)
     query: dict[str, Any] = {
         "size": DOCUMENTS_A_PAGE,

@@ -57,7 +57,7 @@ class Client:
 
     @property
     def login_expired(self) -> bool:
-        """Whether its last token is over, and none came in its place."""
+        """Whether its last token has expired and was not replaced."""
         return self._tokens is not None and self._tokens.expired
 
     def connect(self, deadline: float) -> None:

@@ -1,4 +1,4 @@
-"""librdkafka's clients, told in its own words what the target's options say."""
+"""The target's options as librdkafka's clients take them."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from bucketcast.targets.kafka.health import BrokerHealth
 from bucketcast.targets.kafka.settings import KafkaSettings
 
 LARGEST_EVENT = 64 * 1024 * 1024
-"""Bytes of a body; brokers take no request of more than 100 MiB unless told otherwise."""
+"""Bytes of a body; by default brokers take no request of more than 100 MiB."""
 T = TypeVar("T")
 _MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA-512"}
 
@@ -20,7 +20,7 @@ _MECHANISMS = {"plain": "PLAIN", "sha256": "SCRAM-SHA-256", "sha512": "SCRAM-SHA
 def started(
     made: Callable[[dict[str, Any]], T], options: dict[str, Any], health: BrokerHealth
 ) -> T:
-    """Return a client that was told this; what it says of the brokers goes to `health`.
+    """Return a client of this configuration; what it reports of the brokers goes to `health`.
 
     Raises:
         NotConnected: it cannot be made with these options.

@@ -50,7 +50,7 @@ interval, or was closed, is replaced before the next batch, and nothing fails. I
 breaks during a batch, all unconfirmed events are retried. Connecting takes at most 5 s, or 10 s if
 several versions are tried; a batch takes at most 30 s.
 
-Not supported: `reconnect_interval`, as no connection is held between batches (the target's queue
+Not supported: `reconnect_interval`, as no connection is kept between batches (the target's queue
 retries after 1, 2, 4 … s); retained messages, which would show new subscribers only the last event;
 and a topic per key, as keys may contain `+` and `#`, which topic names must not.
 """
@@ -95,7 +95,7 @@ class Target(base.Connected[Client]):
         super().__init__(settings)
         self._client_id = settings.client_id + os.urandom(RANDOM_BYTES).hex()
         self._levels = _LEVELS[settings.version]
-        if self.shape.attributes:  # which MQTT 3 has no place for
+        if self.shape.attributes:  # which MQTT 3 cannot carry
             self._levels = (MQTT_5,)
 
     @property
@@ -131,7 +131,7 @@ class Target(base.Connected[Client]):
         return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        """Return the content type and the user properties, which MQTT 3 has no place for."""
+        """Return the content type and the user properties, which MQTT 3 cannot carry."""
         if MQTT_5 not in self._levels:
             return {}
         return {"content-type": self.shape.content_type, **self._user_properties(event)}

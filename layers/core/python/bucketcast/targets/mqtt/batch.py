@@ -83,7 +83,7 @@ class Batch(Outcomes):
             client.write(b"".join(releases), deadline)
 
     def _ready(self, client: Client) -> Iterator[tuple[int, bytes]]:
-        """Place and packet of each event that can be sent."""
+        """Index and packet of each event that can be sent."""
         most = client.limits.packet
         for index, event in enumerate(self._events):
             try:

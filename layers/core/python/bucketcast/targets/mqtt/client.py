@@ -40,7 +40,7 @@ class HungUpError(ConnectionError):
 
 
 def speaks_another(error: Exception) -> bool:
-    """Whether the broker may know another version only: some hang up instead of saying so."""
+    """Return whether the broker may want another version: some hang up without saying so."""
     if isinstance(error, Refused):
         return error.code == _OTHER_VERSION
     return isinstance(error, HungUpError)

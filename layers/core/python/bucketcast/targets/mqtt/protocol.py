@@ -85,15 +85,15 @@ def publisher(
 ) -> Callable[[int, Event, bytes], bytes]:
     """Return what makes a PUBLISH of a packet id, an event and its body.
 
-    MQTT 3 has no place for what stands beside the body. What is made raises ValueError where a
+    MQTT 3 cannot carry properties beside the body. What is made raises ValueError where a
     text cannot be written.
     """
-    first, place = 0x30 | qos << 1, _text(topic)
+    first, topic_field = 0x30 | qos << 1, _text(topic)
     kind = bytes([CONTENT_TYPE]) + _text(content_type)
     user = bytes([_USER])
 
     def packet(number: int, event: Event, body: bytes) -> bytes:
-        parts = [place, _two.pack(number) if qos else b""]
+        parts = [topic_field, _two.pack(number) if qos else b""]
         if level == MQTT_5:
             own = [kind]
             for name, text in user_properties(event).items():

@@ -107,7 +107,7 @@ def _beside_version(settings: MqttSettings) -> Iterator[options.ValidationError]
     """Yield what does not go with this version."""
     beside = f"beside version = {settings.version}"
     if settings.shape == "cloudevents-binary" and settings.version.startswith("3"):
-        allowed = "allowed is cloudevents, or version = 5, which has a place for attributes"
+        allowed = "allowed is cloudevents, or version = 5, which can carry attributes"
         yield "shape", f"found {settings.shape!r} {beside}", allowed
     longest = MAX_ID_3_1 - 2 * RANDOM_BYTES
     known = settings.version == "3.1" and not options.is_reference(settings.client_id)

@@ -110,16 +110,16 @@ class Target(TableTarget[Client]):
         form = self.settings.format
         with self._session() as connection:
             names = self._names
-            there = tables.find(connection, names, form)
+            table = tables.find(connection, names, form)
             guard = form == "namespace" and tables.find_guard(connection, names)
             guard = guard and not tables.is_earlier(connection, names)
-            connection.say(sql.trials(names, form, table=there, guard=guard))
+            connection.say(sql.trials(names, form, table=table, guard=guard))
             connection.rollback()
 
     def partitions(self, count: int) -> list[str]:
         with self._session() as connection:
-            there = tables.find(connection, self._names, "namespace")
-        return state.partitions(count) if there else []
+            table = tables.find(connection, self._names, "namespace")
+        return state.partitions(count) if table else []
 
     def stored_rows(self, partition: str, prefix: str) -> Iterator[StoredRow]:
         with self._connection() as connection:

@@ -113,9 +113,9 @@ def parse(text: str) -> Dsn:
     left, slash, right = text.rpartition("/")
     if not slash:
         raise DsnError("the / before the database's name is missing")
-    login, _, place = left.rpartition("@")
+    login, _, location = left.rpartition("@")
     user, _, password = login.partition(":")
-    address = _address(place)
+    address = _address(location)
     if not user:
         raise DsnError("the user before : and @ is missing")
     database, _, query = right.partition("?")
@@ -138,9 +138,9 @@ def parse(text: str) -> Dsn:
     )
 
 
-def _address(place: str) -> tuple[str, int, str]:
+def _address(location: str) -> tuple[str, int, str]:
     """Host, port and path of the socket from `protocol(address)`, all or a part of it left out."""
-    protocol, bracket, rest = place.partition("(")
+    protocol, bracket, rest = location.partition("(")
     if bracket and not rest.endswith(")"):
         if ")" in rest:
             raise DsnError("a / in a parameter's value is written %2F")

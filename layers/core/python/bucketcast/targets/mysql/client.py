@@ -91,7 +91,7 @@ class Client:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server hung up since the last use: it says nothing unasked but good-bye."""
+        """Return whether the server hung up since the last use: only then does it send unasked."""
         return bool(select.select([self._line], [], [], 0)[0])
 
     def watched(self, timeout: float) -> AbstractContextManager[None]:

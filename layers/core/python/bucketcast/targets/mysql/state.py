@@ -19,7 +19,7 @@ from bucketcast.targets.mysql.names import Names
 ROWS_A_PAGE = 2000
 _DOCUMENT = b'{"Records":[{"s3":{"object":%b}}]}'
 _HASHES = 1 << 16
-"""As many partitions there can be, told apart by four hex digits."""
+"""As many partitions there can be, distinguished by four hex digits."""
 _Watch = Callable[[], AbstractContextManager[None]]
 
 
@@ -34,7 +34,7 @@ def partitions(count: int) -> list[str]:
 def rows(
     connection: Client, names: Names, partition: str, prefix: str, watched: _Watch
 ) -> Iterator[StoredRow]:
-    """The rows of a partition, in pages by their hash, which never changes: none is met twice."""
+    """Yield the rows of a partition once each, in pages by their hash, which never changes."""
     after, end = msgspec.json.decode(partition, type=tuple[str, str])
     within = ""
     if prefix:

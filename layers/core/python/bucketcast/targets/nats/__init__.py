@@ -82,7 +82,7 @@ class Target(base.Connected["Client"]):
         return batch.failures
 
     def headers(self, event: Event) -> dict[str, str]:
-        """None where NATS Streaming would lose them."""
+        """Return the message headers; none for NATS Streaming, which would lose them."""
         if self.settings.streams:
             return {}
         found = {"Nats-Msg-Id": event.copy_id, "Content-Type": self.shape.content_type}

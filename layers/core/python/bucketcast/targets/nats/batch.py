@@ -8,7 +8,7 @@ from bucketcast.event import Event
 from bucketcast.targets.base.outcomes import Outcomes
 
 USUAL_PAYLOAD = 1_048_576
-"""Bytes that a NATS server takes unless told otherwise; an event of S3 has some thousand."""
+"""Bytes that a NATS server takes by default; an event of S3 has some thousand."""
 
 
 class Message(NamedTuple):
@@ -56,7 +56,7 @@ class Batch(Outcomes):
 
 
 def too_large(size: int, limit: int, what: str) -> DeliveryError:
-    """Of an event that any usual server would take, the server's limit is what is wrong."""
+    """Return the error; if most servers would take the event, this one's limit is to blame."""
     found = f"the message takes {size} bytes, and {limit} are allowed by {what}"
     if size > USUAL_PAYLOAD:
         return Rejected(found)

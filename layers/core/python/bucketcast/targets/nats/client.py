@@ -66,7 +66,7 @@ class Client:
         self._used = time.time()
 
     def is_alive(self) -> bool:
-        """Whether it can still be used: servers end, and they end connections that are idle."""
+        """Return whether it can still be used: servers stop, and close idle connections."""
         # The clock on the wall, as others may stand still while a function is frozen.
         idle = abs(time.time() - self._used) > IDLE_SECONDS
         try:

@@ -99,7 +99,7 @@ class Connection(Client):
             await self.heard.wait()
 
     async def answer(self, request: Coroutine[Any, Any, T]) -> T:
-        """What a call of nats-py gives, which would wait also after the end; raises as `until`."""
+        """Return the result of a nats-py call, which alone would outwait a closed connection."""
         answer = asyncio.ensure_future(request)
         answer.add_done_callback(lambda _: self.heard.set())
         try:
@@ -129,7 +129,7 @@ class Connection(Client):
                 writer.transport.abort()
 
     async def _failed(self, error: Exception) -> None:
-        """What nats-py tells beside its calls."""
+        """Record an error that nats-py reports outside of its calls."""
         if isinstance(error, errors.Error) and "permissions violation" in str(error):
             self.forbidden = error
             self.heard.set()

@@ -123,7 +123,7 @@ class Client:
         return features.auth_required
 
     def _log_in(self, secret: str, deadline: float) -> None:
-        """Only where nsqd asks for it: it takes a secret that it did not ask for as an error."""
+        """Log in if nsqd asks for it: it takes a secret that it did not ask for as an error."""
         if not secret:
             raise Refused("E_AUTH_FIRST")
         body = secret.encode()

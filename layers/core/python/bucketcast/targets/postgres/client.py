@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL: what libpq is told, and when to give up."""
+"""A connection to PostgreSQL: its libpq options, and when to give up."""
 
 import os
 import select
@@ -29,7 +29,7 @@ DEFAULTS = MappingProxyType(
         "tcp_user_timeout": "20000",
     }
 )
-"""What libpq is told where the connection string says nothing."""
+"""libpq's options that a connection string may override."""
 
 
 _ENCRYPTED = ("require", "verify-ca", "verify-full")
@@ -107,7 +107,7 @@ def _mode(parameters: Mapping[str, str], settings: options.Tls) -> str:
 
 
 def has_ended(connection: "psycopg.Connection") -> bool:
-    """Whether the server hung up since the last use: it says nothing unasked but good-bye."""
+    """Return whether the server hung up since the last use: only then does it send unasked."""
     return connection.closed or bool(select.select([connection.fileno()], [], [], 0)[0])
 
 

@@ -132,7 +132,7 @@ def _digits(value: str) -> str:
 
 
 def _moment(value: str) -> str:
-    """The moment of a visible row's put; its time may be that of the overlay that is shown."""
+    """Return the order key of a visible row's put; the row's time may be that of an overlay."""
     return f"({_digits(value)} || {_time(value)})"
 
 

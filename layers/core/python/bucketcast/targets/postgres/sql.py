@@ -94,7 +94,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, table: str, schema: str = "") -> Self:
-        """Names of a table as MinIO's option has it: quoted, or plain and folded by the server."""
+        """Parse a table's name as in MinIO's option: quoted, or plain and folded by the server."""
         guard = f'{table[:-1]}{GUARD}"' if table.endswith('"') else table + GUARD
         within = '"{}".'.format(schema.replace('"', '""')) if schema else ""
         return cls(schema, within + table, within + guard)
@@ -106,7 +106,7 @@ def beside_parameters(name: str) -> str:
 
 
 def columns(connection: "Connection", name: str) -> tuple[str, dict[str, str]]:
-    """The schema and the columns with their types of a table; nothing if it does not exist."""
+    """Return a table's schema and its columns with their types; empty if it does not exist."""
     found = connection.execute(
         "select nspname, attname, format_type(atttypid, null) from pg_attribute"
         " join pg_class c on c.oid = attrelid join pg_namespace n on n.oid = relnamespace"

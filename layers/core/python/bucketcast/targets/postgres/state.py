@@ -35,7 +35,7 @@ def partitions(connection: "Connection", names: sql.Names, count: int) -> list[s
 def rows(
     connection: "Connection", names: sql.Names, partition: str, prefix: str, watched: _Watch
 ) -> Iterator[StoredRow]:
-    """The rows of a partition, by a cursor of the server's, each of whose fetches is `watched`.
+    """Yield the rows of a partition from a server-side cursor, each of whose fetches is `watched`.
 
     From PostgreSQL 14 on a partition costs the reading of its own pages, before that of the table.
     """

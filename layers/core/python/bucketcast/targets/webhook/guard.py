@@ -21,7 +21,7 @@ class _Socket(socket.socket):
 class Guard:
     """Opens a handle's sockets, except to addresses that the stack does not allow.
 
-    `refused` is why none was opened. A proxy is connected to in the endpoint's place, and is
+    `refused` is why none was opened. A proxy is connected to instead of the endpoint, and is
     checked as it would be.
     """
 
