@@ -84,9 +84,9 @@ def run(*words: str, seconds: float = 0) -> dict[str, Any]:
             process.send_signal(signal.SIGINT)
         out, _ = process.communicate()
     took = time.monotonic() - began
-    told = json.loads(out)
-    told |= {"seconds": took}
-    return told
+    result = json.loads(out)
+    result |= {"seconds": took}
+    return result
 
 
 def arrived(sqs: Any, url: str) -> Iterator[str]:
@@ -96,8 +96,8 @@ def arrived(sqs: Any, url: str) -> Iterator[str]:
         for each in messages:
             yield from (one.event.key for one in unpack(each["Body"])[1])
         entries = [
-            {"Id": str(place), "ReceiptHandle": each["ReceiptHandle"]}
-            for place, each in enumerate(messages)
+            {"Id": str(index), "ReceiptHandle": each["ReceiptHandle"]}
+            for index, each in enumerate(messages)
         ]
         sqs.delete_message_batch(QueueUrl=url, Entries=entries)
 
@@ -130,9 +130,9 @@ def measure(sqs: Any, own: str, count: int) -> None:
     print(f"arrived: {len(found):,} of {count:,}, {twice:,} of them twice", flush=True)
 
 
-def shown(what: str, told: dict[str, Any]) -> None:
-    mib = told["peak"] / 1024
-    seconds = f"{told['seconds']:.1f} s, {told['cpu']:.1f} s of CPU"
+def shown(what: str, result: dict[str, Any]) -> None:
+    mib = result["peak"] / 1024
+    seconds = f"{result['seconds']:.1f} s, {result['cpu']:.1f} s of CPU"
     print(f"{what}; {seconds}; {mib:.0f} MiB at the most", flush=True)
 
 
@@ -146,9 +146,9 @@ def command(words: list[str]) -> None:
         cli.main([*words, "--stack", STACK, "--json"], aws=Stack)
     moving = time.monotonic() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
-    told = json.loads(out.getvalue())
+    result = json.loads(out.getvalue())
     cpu = used.ru_utime + used.ru_stime
-    print(json.dumps(told | {"moving": moving, "cpu": cpu, "peak": used.ru_maxrss}))
+    print(json.dumps(result | {"moving": moving, "cpu": cpu, "peak": used.ru_maxrss}))
     print(f"{' '.join(words)}: {moving:.1f} s, {cpu:.1f} s of CPU", file=sys.stderr)
 
 

@@ -104,10 +104,10 @@ def large_bodies(blocks: int) -> None:
                 began = time.perf_counter()
                 answer = sent(url, "PUT", f"/any/{blocks}", body, blocks)
                 same(answer.headers["etag"], digest.hexdigest())
-                told(f"up, {what}", blocks, time.perf_counter() - began)
+                report(f"up, {what}", blocks, time.perf_counter() - began)
             began = time.perf_counter()
             same(received(url, f"/any/{blocks}"), digest.hexdigest())
-            told("down", blocks, time.perf_counter() - began)
+            report("down", blocks, time.perf_counter() - began)
         print(f"memory: {idle // MIB} MiB idle, {most[0] // MIB} MiB at most")
     sink.shutdown()
 
@@ -143,7 +143,7 @@ def received(url: str, path: str) -> str:
     return digest.hexdigest()
 
 
-def told(what: str, blocks: int, seconds: float) -> None:
+def report(what: str, blocks: int, seconds: float) -> None:
     print(f"{what:13} {blocks / 1_024:.1f} GiB in {seconds:6.1f} s, {blocks / seconds:5.0f} MiB/s")
 
 

@@ -30,16 +30,16 @@ BOMB = (
 
 def main() -> None:
     client().create_bucket(Bucket=BUCKET)
-    told("nothing else", 200, lambda: (time.sleep(2), 200)[1])
+    report("nothing else", 200, lambda: (time.sleep(2), 200)[1])
     document = rules(RULES)
-    told(f"PUT of {RULES:,} rules", 200, lambda: call("PUT", document))
-    told(f"PUT of the same {RULES:,}", 200, lambda: call("PUT", document))
-    told(f"GET of {RULES:,} rules", 200, lambda: call("GET"))
-    told("an entity bomb", 400, lambda: call("PUT", BOMB))
-    told("10 MB", 400, lambda: call("PUT", b" " * 10_000_000))
+    report(f"PUT of {RULES:,} rules", 200, lambda: call("PUT", document))
+    report(f"PUT of the same {RULES:,}", 200, lambda: call("PUT", document))
+    report(f"GET of {RULES:,} rules", 200, lambda: call("GET"))
+    report("an entity bomb", 400, lambda: call("PUT", BOMB))
+    report("10 MB", 400, lambda: call("PUT", b" " * 10_000_000))
     with slow_clients():
-        told(f"beside {SLOW} slow clients", 200, lambda: (time.sleep(2), 200)[1])
-    told("DELETE of all", 204, lambda: call("DELETE"))
+        report(f"beside {SLOW} slow clients", 200, lambda: (time.sleep(2), 200)[1])
+    report("DELETE of all", 204, lambda: call("DELETE"))
 
 
 def rules(count: int) -> bytes:
@@ -53,7 +53,7 @@ def rules(count: int) -> bytes:
     return f"<NotificationConfiguration>{queues}</NotificationConfiguration>".encode()
 
 
-def told(what: str, wanted: int, work: Callable[[], int]) -> None:
+def report(what: str, wanted: int, work: Callable[[], int]) -> None:
     """Print how long it takes, and how long another client waits meanwhile."""
     with another_client() as waits:
         began = time.perf_counter()

@@ -1,6 +1,6 @@
 """Ingest's own work: events a second of one core, and rule matching, at 1 to 10,000 rules.
 
-From 100 rules on, a hundred of them have a regular expression in place of a prefix.
+From 100 rules on, a hundred of them have a regular expression instead of a prefix.
 
 Each figure is the median of several rounds, and the rounds of the sizes take turns, so that a
 slow moment of the machine hits all of them. Run: `python -m benchmarks.ingest`.
@@ -56,7 +56,7 @@ def _ends(number: int, pick: random.Random) -> dict[str, Any]:
 
 
 def main() -> None:
-    bodies = [(str(place), body) for place, body in enumerate(made.bodies(EVENTS))]
+    bodies = [(str(index), body) for index, body in enumerate(made.bodies(EVENTS))]
     events = made.events(EVENTS)
     indexes = {size: RuleIndex(rules(size)) for size in SIZES}
     matching = _turns({size: partial(_match, index, events) for size, index in indexes.items()})

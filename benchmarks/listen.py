@@ -34,19 +34,19 @@ class Listener:
     reads: bool = True
     keys: list[str] = field(default_factory=list)
     last: float = 0.0
-    held: asyncio.StreamWriter | None = None
+    writer: asyncio.StreamWriter | None = None
 
     def wants(self, key: str) -> bool:
         return key.endswith(self.suffix)
 
     async def begin(self, url: str, prefix: str) -> None:
         """Be answered; read from then on, if it reads."""
-        reader, self.held = await asyncio.open_connection(
+        reader, self.writer = await asyncio.open_connection(
             urlsplit(url).hostname, urlsplit(url).port, limit=_LIMIT
         )
         events = quote("s3:ObjectCreated:*", safe="")
         path = f"/{BUCKET}?events={events}&ping=10&prefix={quote(prefix, safe='')}"
-        self.held.write(signed(url, f"{path}&suffix={self.suffix}"))
+        self.writer.write(signed(url, f"{path}&suffix={self.suffix}"))
         head = await reader.readuntil(b"\r\n\r\n")
         if b" 200 " not in head:
             raise SystemExit(head.decode() + (await reader.read(2_000)).decode())
@@ -120,10 +120,10 @@ def heard(reading: list[Listener], wanted: dict[str, list[str]]) -> None:
         for key in dict.fromkeys(one.keys):
             late += key < newest
             newest = max(newest, key)
-    told = sum(len(one.keys) for one in reading)
-    again = told - sum(len(set(one.keys)) for one in reading)
+    received = sum(len(one.keys) for one in reading)
+    again = received - sum(len(set(one.keys)) for one in reading)
     print(f"{whole} of {len(reading)} heard just what they asked for, {ordered} all of it in order")
-    print(f"{told:,} events told, {late} of them late, {again} repeats; one listener read nothing")
+    print(f"{received:,} events received, {late} late, {again} repeats; one listener read nothing")
 
 
 def main() -> None:

@@ -99,8 +99,8 @@ def sent(at_once: int) -> tuple[int, int]:
     sqs_session.events.register("before-call.sqs.SendMessageBatch", count)
     handler = ingest.build(os.environ)
     records = [
-        {"messageId": str(place), "receiptHandle": str(place), "body": body, "attributes": SYSTEM}
-        for place, body in enumerate(made.bodies(EVENTS))
+        {"messageId": str(index), "receiptHandle": str(index), "body": body, "attributes": SYSTEM}
+        for index, body in enumerate(made.bodies(EVENTS))
     ]
     for start in range(0, EVENTS, at_once):
         with contextlib.redirect_stdout(io.StringIO()):  # its metrics

@@ -3,7 +3,7 @@
 Each engine has a process of its own, two threads and the same question: objects with more than
 1,000 versions or at least 1 TiB, prefixes with more than 50,000 sub-folders. The answers must be
 equal. `wall` and `cpu` are of the question alone, after the imports and Spark's start, and for
-Spark with the reading of the manifest and its check of all files' MD5s told apart; `peak` is the
+Spark with the reading of the manifest and its check of all files' MD5s shown apart; `peak` is the
 memory of the process and its children, the JVM among them.
 
 Run: `python -m benchmarks.scanner [--rows 1 10 50] [--shapes skewed even] [--keep]` (in millions).
@@ -104,9 +104,9 @@ def _compare(shape: inventory.Shape, millions: int, *, keep: bool) -> None:
         unit: found["spark"][unit] / min(found["duckdb"][unit], found["polars"][unit])
         for unit in ("wall", "cpu")
     }
-    told = ", ".join(f"{ratio:.2f} times in {unit}" for unit, ratio in ratios.items())
+    compared = ", ".join(f"{ratio:.2f} times in {unit}" for unit, ratio in ratios.items())
     findings = sum(map(len, found["spark"]["answer"]))
-    print(f"{findings} findings; Spark beside the better one: {told}", flush=True)
+    print(f"{findings} findings; Spark beside the better one: {compared}", flush=True)
 
 
 def _run(engine: str, manifest: Path) -> dict[str, Any]:

@@ -31,21 +31,21 @@ def main() -> None:
     def make(name: str) -> None:
         arns.append(sns.create_topic(Name=name, Attributes=attributes)["TopicArn"])
 
-    told("CreateTopic", names, make)
-    told("GetTopicAttributes", arns, lambda arn: sns.get_topic_attributes(TopicArn=arn))
+    report("CreateTopic", names, make)
+    report("GetTopicAttributes", arns, lambda arn: sns.get_topic_attributes(TopicArn=arn))
     began = time.perf_counter()
     pages = list(sns.get_paginator("list_topics").paginate())
     listed = sum(len(page["Topics"]) for page in pages)
     took = time.perf_counter() - began
     print(f"ListTopics: {listed:,} topics in {len(pages)} pages, {took * 1000:,.0f} ms", flush=True)
     s3.create_bucket(Bucket=BUCKET)
-    told("PutBucketNotificationConfiguration", arns, lambda arn: bind(s3, arn))
+    report("PutBucketNotificationConfiguration", arns, lambda arn: bind(s3, arn))
     began = time.perf_counter()
     bound = s3.get_bucket_notification_configuration(Bucket=BUCKET)["TopicConfigurations"]
     took = time.perf_counter() - began
     print(f"GetBucketNotificationConfiguration: {len(bound):,}, {took * 1000:,.0f} ms", flush=True)
     s3.put_bucket_notification_configuration(Bucket=BUCKET, NotificationConfiguration={})
-    told("DeleteTopic", arns, lambda arn: sns.delete_topic(TopicArn=arn))
+    report("DeleteTopic", arns, lambda arn: sns.delete_topic(TopicArn=arn))
 
 
 def bind(s3: Any, arn: str) -> None:
@@ -58,7 +58,7 @@ def bind(s3: Any, arn: str) -> None:
     )
 
 
-def told(what: str, given: list[str], call: Callable[[str], object]) -> None:
+def report(what: str, given: list[str], call: Callable[[str], object]) -> None:
     """Call with each, and print the median of each tenth."""
     seconds = []
     for each in given:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from localstack.places import LOCAL, LOGS, ROOT, Failure
+from localstack.layout import LOCAL, LOGS, ROOT, Failure
 
 PIDS = LOCAL / "pids"
 GRACE_SECONDS = 5.0

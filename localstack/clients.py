@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
-from localstack.places import aws_variables
+from localstack.layout import aws_variables
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

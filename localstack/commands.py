@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from localstack.places import LOGS, ROOT, Failure
+from localstack.layout import LOGS, ROOT, Failure
 
 SIGN_OF_LIFE_SECONDS = 10.0
 TAIL_LINES = 40

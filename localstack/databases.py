@@ -22,11 +22,11 @@ import psycopg
 import redis
 
 from localstack import background, ports
-from localstack.places import LOCAL, Failure
+from localstack.layout import LOCAL, Failure
 
 FOLDER = LOCAL / "demo"
 ID = "demo"
-PLACE = "bucket_events"
+TABLE = "bucket_events"
 """The table, and the hash."""
 READY_SECONDS = 30.0
 POSTGRES_FOLDERS = (
@@ -111,25 +111,27 @@ class Postgres(Database):
             f"host=127.0.0.1 port={self.port} user=bucketcast password={self.password} "
             "dbname=postgres sslmode=disable"
         )
-        return variables(self.kind, connection_string=login, table=PLACE, format="namespace")
+        return variables(self.kind, connection_string=login, table=TABLE, format="namespace")
 
     def keys(self, prefix: str) -> set[str]:
         with self._connect() as connection:
-            if connection.execute("SELECT to_regclass(%s)", [PLACE]).fetchone() == (None,):
+            if connection.execute("SELECT to_regclass(%s)", [TABLE]).fetchone() == (None,):
                 return set()
-            query = f"SELECT key FROM {PLACE} WHERE starts_with(key, %s)"  # noqa: S608 - a constant
+            query = f"SELECT key FROM {TABLE} WHERE starts_with(key, %s)"  # noqa: S608 - a constant
             return {str(key) for (key,) in connection.execute(query.encode(), [prefix])}
 
     def look(self) -> str:
         login = f"PGPASSFILE={_shown(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
-        return f"{login} -U bucketcast -c 'TABLE {PLACE}' postgres"
+        return f"{login} -U bucketcast -c 'TABLE {TABLE}' postgres"
 
     def _program(self) -> str | None:
         if os.geteuid() == 0 and shutil.which("setpriv") is None:
             return None  # it refuses to run as root
-        places = [str(each) for pattern in POSTGRES_FOLDERS for each in Path("/").glob(pattern[1:])]
-        places.sort(key=lambda place: [int(part) for part in re.findall(r"\d+", place)])
-        return shutil.which("initdb", path=os.pathsep.join(reversed(places))) or shutil.which(
+        folders = [
+            str(each) for pattern in POSTGRES_FOLDERS for each in Path("/").glob(pattern[1:])
+        ]
+        folders.sort(key=lambda folder: [int(part) for part in re.findall(r"\d+", folder)])
+        return shutil.which("initdb", path=os.pathsep.join(reversed(folders))) or shutil.which(
             "initdb"
         )
 
@@ -204,17 +206,17 @@ class Redis(Database):
     def variables(self) -> Mapping[str, str]:
         address = f"127.0.0.1:{self.port}"
         return variables(
-            self.kind, address=address, password=self.password, key=PLACE, format="namespace"
+            self.kind, address=address, password=self.password, key=TABLE, format="namespace"
         )
 
     def keys(self, prefix: str) -> set[str]:
         with self._connect() as client:
-            fields: Any = client.hkeys(PLACE)
+            fields: Any = client.hkeys(TABLE)
         return {key for key in (field.decode() for field in fields) if key.startswith(prefix)}
 
     def look(self) -> str:
         password = f"$(cat {_shown(self.folder / 'password')})"
-        return f'REDISCLI_AUTH="{password}" redis-cli -p {self.port} hgetall {PLACE}'
+        return f'REDISCLI_AUTH="{password}" redis-cli -p {self.port} hgetall {TABLE}'
 
     def _program(self) -> str | None:
         return shutil.which("redis-server")

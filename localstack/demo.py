@@ -16,7 +16,7 @@ from bucketcast.aws.clients import Aws
 from bucketcast.cli.output import plain
 from bucketcast.config import Deployment, load
 from localstack import databases, receiver, show, stage
-from localstack.places import ENV_FILE, ROOT, STACK, Failure
+from localstack.layout import ENV_FILE, ROOT, STACK, Failure
 from localstack.program import run
 from localstack.up import up
 
@@ -137,7 +137,7 @@ def _compare(database: databases.Database, prefix: str, expected: set[str]) -> N
             raise Failure(f"{database.title} holds {sorted(found)}, not {sorted(expected)}")
         time.sleep(0.1)
     what = "rows" if database.kind == "postgres" else "fields"
-    print(f"{database.title}, {databases.PLACE}: {len(found)} {what}, the same as in the bucket")
+    print(f"{database.title}, {databases.TABLE}: {len(found)} {what}, the same as in the bucket")
     for key in sorted(found):
         print(f"  {key}")
 

@@ -19,7 +19,7 @@ from bucketcast.aws.clients import Aws
 from bucketcast.aws.pipeline import HERE
 from bucketcast.settings.jobs import MANY_FOLDERS, MANY_VERSIONS
 from localstack import java, receiver, stage
-from localstack.places import Failure
+from localstack.layout import Failure
 from localstack.program import run
 from localstack.up import SPARK_SUBMIT, up
 

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from localstack import background, clients, emulator
 from localstack.commands import Running
-from localstack.places import (
+from localstack.layout import (
     ACCOUNT,
     CDK,
     LOCAL,

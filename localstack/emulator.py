@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any
 
 from localstack import background, ports
-from localstack.places import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port
+from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port
 
 NAME = "ministack"
 RECORD = LOCAL / "emulator.json"

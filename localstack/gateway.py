@@ -14,8 +14,8 @@ from bucketcast.aws.users import UserExistsError, Users, new_keys
 from bucketcast.users import User
 from localstack import background, clients, deploy, ports
 from localstack.emulator import RECORDER
-from localstack.places import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment, port_from
-from localstack.places import endpoint as aws_endpoint
+from localstack.layout import LOCAL, PROJECT_VENV, ROOT, STACK, Failure, aws_environment, port_from
+from localstack.layout import endpoint as aws_endpoint
 
 NAME = "gateway"
 DEFAULT_PORT = 9100

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from localstack.installers import Installers
-from localstack.machine import gaps, interpreter
-from localstack.places import (
+from localstack.layout import (
     AWS_CLI_VENV,
     CDK,
     EMULATOR_VENV,
@@ -29,6 +28,7 @@ from localstack.places import (
     ROOT,
     Failure,
 )
+from localstack.machine import gaps, interpreter
 
 Note = dict[str, str]
 NOTE = "installed.json"

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Self
 
-from localstack.places import ROOT, Failure
+from localstack.layout import ROOT, Failure
 
 AT_ONCE = 3
 TAIL_LINES = 25

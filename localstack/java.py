@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from localstack.places import Failure
+from localstack.layout import Failure
 
 GOOD = (21, 17)
 PLACES = (

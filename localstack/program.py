@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bucketcast.errors import ConfigErrors
-from localstack.places import ROOT, Failure
+from localstack.layout import ROOT, Failure
 
 FAILED = 1
 MISUSE = 2

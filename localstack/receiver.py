@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from bucketcast.config import Deployment, TargetConfig
 from bucketcast.settings.options import REFERENCE
 from localstack import background, databases, ports
-from localstack.places import ROOT, Failure
+from localstack.layout import ROOT, Failure
 
 NAME = "demo-receiver"
 WATCHED_ID = "primary"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from localstack.places import ROOT
+from localstack.layout import ROOT
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from localstack import java
 from localstack.emulator import RECORDER
-from localstack.places import INSTALLED, PROJECT_VENV, REGION, Failure
+from localstack.layout import INSTALLED, PROJECT_VENV, REGION, Failure
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

@@ -12,7 +12,7 @@ from bucketcast.aws import deployed, health
 from bucketcast.aws.clients import Aws
 from bucketcast.config import TargetConfig, load
 from localstack import receiver
-from localstack.places import STACK, Failure, aws_environment
+from localstack.layout import STACK, Failure, aws_environment
 
 SETTLE_SECONDS = 30.0
 

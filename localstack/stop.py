@@ -7,7 +7,7 @@ have pid files in the same folder and are stopped too.
 from __future__ import annotations
 
 from localstack import background, emulator
-from localstack.places import ENV_FILE
+from localstack.layout import ENV_FILE
 
 EMPTIED = (
     "the local AWS keeps its state in memory: objects, rules, users and queued events are gone; "

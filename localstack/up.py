@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bucketcast.config import Deployment, load
 from localstack import deploy, emulator, gateway, seed
-from localstack.places import (
+from localstack.layout import (
     ENV_FILE,
     LOCAL,
     ROOT,

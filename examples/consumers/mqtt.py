@@ -28,11 +28,11 @@ from paho.mqtt.properties import Properties  # noqa: E402
 
 def line(record: dict[str, Any]) -> str:
     """Format one event. A key in a record is URL-encoded; a delete has no size."""
-    place = record["s3"]
-    key = unquote_plus(place["object"]["key"])
-    size = place["object"].get("size", "-")
+    s3 = record["s3"]
+    key = unquote_plus(s3["object"]["key"])
+    size = s3["object"].get("size", "-")
     name, at = record["eventName"], record["eventTime"]
-    return f"{at:<24}  {name:<40}  {place['bucket']['name']}/{key}  {size}"
+    return f"{at:<24}  {name:<40}  {s3['bucket']['name']}/{key}  {size}"
 
 
 def on_connect(client: mqtt.Client, topic: str, _flags: Any, code: Any, _properties: Any) -> None:

@@ -107,11 +107,11 @@ def verify_ed25519(key: bytes, about: str, body: bytes, given: bytes) -> bool:
 
 def line(record: dict[str, Any]) -> str:
     """Format one event. A key in a record is URL-encoded; a delete has no size."""
-    place = record["s3"]
-    key = unquote_plus(place["object"]["key"])
-    size = place["object"].get("size", "-")
+    s3 = record["s3"]
+    key = unquote_plus(s3["object"]["key"])
+    size = s3["object"].get("size", "-")
     name, time = record["eventName"], record["eventTime"]
-    return f"{time:<24}  {name:<40}  {place['bucket']['name']}/{key}  {size}"
+    return f"{time:<24}  {name:<40}  {s3['bucket']['name']}/{key}  {size}"
 
 
 def main() -> None:

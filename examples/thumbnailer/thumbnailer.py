@@ -34,9 +34,9 @@ class Thumbnailer(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         try:
             for record in json.loads(body)["Records"]:
-                place = record["s3"]
-                key = unquote_plus(place["object"]["key"])
-                self.server.shrink(place["bucket"]["name"], key)
+                s3 = record["s3"]
+                key = unquote_plus(s3["object"]["key"])
+                self.server.shrink(s3["bucket"]["name"], key)
         except (ValueError, KeyError, TypeError, Image.DecompressionBombError) as error:
             self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"{type(error).__name__}: {error}")
         except (BotoCoreError, ClientError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from localstack.places import AWS_CLI_VENV
+from localstack.layout import AWS_CLI_VENV
 from tests.e2e.commands import COMMAND
 from tests.e2e.deployment import ROOT
 from tests.e2e.secure_gateway import client

@@ -7,7 +7,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import boto3
 
-from localstack.places import EMULATOR_VENV, REGION
+from localstack.layout import EMULATOR_VENV, REGION
 from tests.servers.machine import ports
 from tests.servers.process import Process
 

@@ -10,7 +10,7 @@ import pytest
 from bucketcast.aws.users import Users
 from bucketcast.users import User
 from localstack import background, clients, deploy, gateway, ports
-from localstack.places import STACK, Failure
+from localstack.layout import STACK, Failure
 from tests.unit.aws import client
 
 

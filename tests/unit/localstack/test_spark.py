@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from localstack import java, spark
-from localstack.places import Failure
+from localstack.layout import Failure
 
 JOB = {
     "Command": {"ScriptLocation": "s3://assets/abc.py"},

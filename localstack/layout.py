@@ -1,4 +1,4 @@
-"""Where things are: folders of the checkout, the emulator's address, its made-up account.
+"""The layout of the local system: folders, the emulator's address, its made-up account.
 
 `BUCKETCAST_LOCAL` moves the state (pid files, logs, `env`) elsewhere and `MINISTACK_PORT` the
 emulator, so that a second system can run beside the first. Installed tools are shared.
