@@ -47,7 +47,7 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
         (["--measured", "--events-per-day", "1"], "one of --events-per-day, --measured"),
         (["--measured", "--since", "30m"], "allowed is 1h or more"),
         (["--events-per-day", "0"], "0.0 is not in the range"),
-        (["--events-per-day", "1", "--share", "webhook:other=5"], f"there is {ARN}"),
+        (["--events-per-day", "1", "--share", "webhook:other=5"], f"available: {ARN}"),
         (["--events-per-day", "1", "--share", "webhook:primary=500"], "0 to 100"),
     ],
 )
