@@ -16,7 +16,7 @@ from constructs import Construct
 TARGETS: Final = 8
 """Stacks for the functions of targets: a constant, or functions would move when it changes."""
 INFIX: Final = "nested-"
-_KNOWN: Final = "Nested"
+_ID: Final = "Nested"
 
 
 def deployed_name(scope: Construct) -> str:
@@ -31,7 +31,7 @@ class Nesting(Construct):
     """The nested stacks, made when something goes into them; none where it is not `on`."""
 
     def __init__(self, scope: Construct, *, on: bool) -> None:
-        super().__init__(scope, _KNOWN)
+        super().__init__(scope, _ID)
         self._on = on
 
     @property

@@ -40,7 +40,9 @@ def start(load: Callable[[], Handler]) -> Handler:
         return load()
     except Exception as error:
         failure = error
-        logging.getLogger().exception("the function cannot start: messages wait until it is mended")
+        logging.getLogger().exception(
+            "the function cannot start: messages wait until this is fixed"
+        )
     begun = failure.__traceback__
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def _roll_out() -> None:
 
 
 def _settle() -> None:
-    """Wait for a deploy that was interrupted; refuse a stack that no deploy can mend."""
+    """Wait for a deploy that was interrupted; refuse a stack that no deploy can repair."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while (state := status(STACK)).endswith("_IN_PROGRESS") and state != "REVIEW_IN_PROGRESS":
         if time.monotonic() > deadline:

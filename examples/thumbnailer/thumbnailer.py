@@ -2,7 +2,7 @@
 
     python examples/thumbnailer/thumbnailer.py --port 3080 --into images-thumbnail
 
-What it answers decides what becomes of the event: after 204 it is done, after 422 it is buried in
+What it answers decides what becomes of the event: after 204 it is done, after 422 it is moved to
 the target's dead-letter queue with the reason, after 503 it comes again. A repeated event makes the
 same thumbnail again, which is why nothing has to be remembered. S3 is found by the ordinary AWS
 environment.

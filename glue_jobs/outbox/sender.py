@@ -168,7 +168,7 @@ def _explained(refusals: Iterable[Refusal], missing: int) -> OutboxError:
     reasons = sorted({f"{queue}: {reason}" for queue, reason in refusals})
     more = f"\nand {len(reasons) - _REASONS} reasons more" if len(reasons) > _REASONS else ""
     return OutboxError(
-        f"{missing} events were not sent; the same run goes on with them once this is mended:\n"
+        f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"
         + "\n".join(reasons[:_REASONS])
         + more
     )

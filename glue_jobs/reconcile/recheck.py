@@ -92,9 +92,9 @@ def _recheck(context: Context, rows: Iterable[Sequence[str]]) -> Iterator[Differ
     keys = (key for (key,) in rows)
     with mirror.opened(context.config) as target, ThreadPoolExecutor(_THREADS) as pool:
         while part := list(islice(keys, _PATHS_A_LOOK)):
-            known = target.merged_states([f"{context.bucket}/{key}" for key in part])
+            states = target.merged_states([f"{context.bucket}/{key}" for key in part])
             for key, found in zip(part, pool.map(heads, part), strict=True):
-                about = known.get(f"{context.bucket}/{key}", MergedState())
+                about = states.get(f"{context.bucket}/{key}", MergedState())
                 left = difference(key, found, about, context.began, covers)
                 if left:
                     yield left
@@ -103,7 +103,7 @@ def _recheck(context: Context, rows: Iterable[Sequence[str]]) -> Iterator[Differ
 def difference(
     key: str,
     found: Object | None,
-    known: MergedState,
+    merged: MergedState,
     began: int,
     covers: Callable[[str, Object | None], str],
 ) -> Difference | None:
@@ -111,7 +111,7 @@ def difference(
 
     `covers` returns the rule that an event of this object would match, "" for none.
     """
-    row = known.row
+    row = merged.row
     what: str | None = compare.of(found, row)
     rule = covers(key, found) if what else ""
     if what is None or (what == What.MISSING and not rule):
@@ -134,8 +134,8 @@ def difference(
         row_size=row.size if row else None,
         row_etag=row.etag if row else None,
         row_time=row.time if row else None,
-        known_sequencer=known.sequencer,
-        known_time=known.time,
+        known_sequencer=merged.sequencer,
+        known_time=merged.time,
     )
 
 

@@ -115,7 +115,7 @@ def _notes(result: Mapping[str, Any], content: Listing, began: datetime) -> Iter
     if result[CHANGING]:
         yield f"{result[CHANGING]} changed while this ran: their events may be in flight"
     if result[UNCOVERED]:
-        yield f"{result[UNCOVERED]} differ that no rule speaks of: no event will ever mend them"
+        yield f"{result[UNCOVERED]} differ that no rule matches: no event will ever repair them"
     if content.taken < began:
         yield (
             f"the bucket's content is of {content.taken:%Y-%m-%d %H:%M} UTC: of what agreed then "

@@ -121,12 +121,12 @@ def test_a_configuration_attaches_the_bucket_and_an_empty_one_leaves_the_rest(
 ) -> None:
     assert get(system, bucket) == EMPTY
     assert put(system, bucket, config("s3:ObjectCreated:*")) == (200, b"")
-    wired = system.s3.get_bucket_notification_configuration(Bucket=bucket)
-    assert [each["Id"] for each in wired["QueueConfigurations"]] == ["Bucketcast-ingress"]
+    attached = system.s3.get_bucket_notification_configuration(Bucket=bucket)
+    assert [each["Id"] for each in attached["QueueConfigurations"]] == ["Bucketcast-ingress"]
     assert put(system, bucket, "<NotificationConfiguration/>") == (200, b"")
     assert get(system, bucket) == EMPTY
     after = system.s3.get_bucket_notification_configuration(Bucket=bucket)
-    assert after["QueueConfigurations"] == wired["QueueConfigurations"]
+    assert after["QueueConfigurations"] == attached["QueueConfigurations"]
 
 
 def test_what_others_have_in_a_bucket_is_named_and_stays(system: System, bucket: str) -> None:

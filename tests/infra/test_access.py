@@ -54,12 +54,12 @@ def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
     named = make(f'{ON}[trail]\nname = "{name}"\n')
     assert named.of_type("AWS::CloudTrail::Trail") == {}
     assert len(named.of_type("AWS::S3::Bucket")) == 2
-    wired = named.properties("Custom::BucketNotification", Bucket="uploads")
-    assert "trail/everything" in json.dumps(wired["Trail"])
+    attachment = named.properties("Custom::BucketNotification", Bucket="uploads")
+    assert "trail/everything" in json.dumps(attachment["Trail"])
     (logical_id,) = [key for key in named.of_type("AWS::IAM::Policy") if "WiringTrail" in key]
     (statement,) = [each for policy, each in named.statements() if policy == logical_id]
     assert statement["Action"] == ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
-    assert statement["Resource"] == wired["Trail"]
+    assert statement["Resource"] == attachment["Trail"]
     found = named.of_type("Custom::BucketNotification").values()
     (resource,) = [each for each in found if each["Properties"]["Bucket"] == "uploads"]
     assert logical_id in resource["DependsOn"]
@@ -71,8 +71,8 @@ def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
     owner = TRAIL.replace("111122223333", "444455556666")
     stack = make(f'control = "on"\n{ON}[trail]\nname = "{owner}"\nmanage_selectors = "off"\n')
     assert stack.of_type("AWS::CloudTrail::Trail") == {}
-    wired = stack.properties("Custom::BucketNotification", Bucket="uploads")
-    assert "Trail" not in wired
+    attachment = stack.properties("Custom::BucketNotification", Bucket="uploads")
+    assert "Trail" not in attachment
     on_it = [each for _, each in stack.statements() if owner in json.dumps(each["Resource"])]
     assert on_it == []
     (rule,) = stack.event_rules().values()
@@ -87,8 +87,8 @@ def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
 def test_a_change_of_what_the_trail_logs_lets_it_be_told_of_each_bucket(make: Make) -> None:
     """CloudFormation writes all selectors of a trail anew, and ours for the buckets are gone."""
     told = make(ON + '[trail]\nbucket_events = "on"\n')
-    wired = told.properties("Custom::BucketNotification", Bucket="uploads")
-    assert wired["BucketEvents"] == "on"
+    attachment = told.properties("Custom::BucketNotification", Bucket="uploads")
+    assert attachment["BucketEvents"] == "on"
     before = make(ON).properties("Custom::BucketNotification", Bucket="uploads")
     assert before["BucketEvents"] == "off"
 
@@ -113,12 +113,12 @@ def test_a_rule_takes_the_calls_of_this_bucket_that_succeeded(found: Synthesised
 
 
 def test_the_wiring_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synthesised) -> None:
-    wired = {
+    attachment = {
         each["Properties"]["Bucket"]: each["Properties"]
         for each in found.of_type("Custom::BucketNotification").values()
     }
-    assert {"Trail", "RulesTable", "Stack"} <= wired["uploads"].keys()
-    assert "Trail" not in wired["other"]
+    assert {"Trail", "RulesTable", "Stack"} <= attachment["uploads"].keys()
+    assert "Trail" not in attachment["other"]
     rights = [
         statement
         for policy, statement in found.statements()

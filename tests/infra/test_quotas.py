@@ -104,15 +104,15 @@ def test_it_is_within_what_aws_takes(made: Templates, what: str) -> None:
     assert largest.found <= quotas.LIMITS[what].most, largest
 
 
-def wired(buckets: int) -> Templates:
+def attached(buckets: int) -> Templates:
     one = {"Type": "Custom::BucketNotification", "Properties": {"Trail": "arn"}}
     return {"Bucketcast": {"Resources": {str(number): one for number in range(buckets)}}}
 
 
 def test_buckets_with_access_events_share_the_values_of_a_trail() -> None:
     most = 500 - trail_selectors.least_values(0) - (trail_selectors.least_values(1) - 1)
-    assert quotas.validation_errors(wired(most)) == []
-    (wrong,) = quotas.validation_errors(wired(most + 1))
+    assert quotas.validation_errors(attached(most)) == []
+    (wrong,) = quotas.validation_errors(attached(most + 1))
     assert "501 values in a trail's selectors" in str(wrong)
 
 

@@ -201,7 +201,7 @@ def _log_unseen(failed: Sequence[Exception]) -> None:
     for reason, count in Counter(map(_reason, failed)).items():
         telemetry.logger.error(
             "a version was removed, and S3 does not say what its key shows now: mirrors lack "
-            "it until it is put again or reconcile mends them",
+            "it until it is put again or reconcile repairs them",
             count=count,
             reason=reason,
         )

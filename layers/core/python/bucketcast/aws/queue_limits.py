@@ -53,18 +53,18 @@ class QueueLimits:
         if limit is None:
             return number
         now = time.monotonic()
-        known = self._waiting.get(arn)
-        if known is None or now - known.at > _FRESH_SECONDS:
-            known = _Waiting(now, self._counted(arn))
-        if known.number + number > limit and not known.confirmed:
-            known = known._replace(number=self._held(arn, known.number), confirmed=True)
-        self._waiting[arn] = known
-        return min(number, max(0, limit - known.number))
+        waiting = self._waiting.get(arn)
+        if waiting is None or now - waiting.at > _FRESH_SECONDS:
+            waiting = _Waiting(now, self._counted(arn))
+        if waiting.number + number > limit and not waiting.confirmed:
+            waiting = waiting._replace(number=self._held(arn, waiting.number), confirmed=True)
+        self._waiting[arn] = waiting
+        return min(number, max(0, limit - waiting.number))
 
     def sent(self, arn: str, number: int) -> None:
         """Remember that a target's queue was sent so many events."""
-        if known := self._waiting.get(arn):
-            self._waiting[arn] = known._replace(number=known.number + number)
+        if waiting := self._waiting.get(arn):
+            self._waiting[arn] = waiting._replace(number=waiting.number + number)
 
     def _counted(self, arn: str) -> int:
         try:

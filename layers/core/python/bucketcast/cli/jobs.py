@@ -27,14 +27,14 @@ class JobFailedError(BucketcastError):
 class _Text(click.ParamType[str]):
     """A job's option: text, checked as the job will check it."""
 
-    def __init__(self, known: Option) -> None:
-        self.name = known.type
-        self._known = known
+    def __init__(self, option: Option) -> None:
+        self.name = option.type
+        self._option = option
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
             if value:  # empty counts as unset
-                self._known.parse(value)
+                self._option.parse(value)
         except ValueError as error:
             self.fail(f"found '{value}'; allowed is {error}", param, ctx)
         return value

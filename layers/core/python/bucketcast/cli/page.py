@@ -40,16 +40,16 @@ bucketcast target ls     # is it online, and are messages waiting
 ```"""
 
 
-def sentence(known: Option) -> str:
+def sentence(option: Option) -> str:
     """Return an option's help with its limits, its default and an example."""
-    notes = [str(known.limits)] if known.limits else []
-    if known.required:
+    notes = [str(option.limits)] if option.limits else []
+    if option.required:
         notes.append("required")
-    elif known.default:
-        notes.append(f"default {known.default}")
-    if known.example:
-        notes.append(f"such as {known.example}")
-    return f"{known.help} ({'; '.join(notes)})" if notes else known.help
+    elif option.default:
+        notes.append(f"default {option.default}")
+    if option.example:
+        notes.append(f"such as {option.example}")
+    return f"{option.help} ({'; '.join(notes)})" if notes else option.help
 
 
 def own_first(declared: Any) -> dict[str, Option]:
@@ -80,7 +80,7 @@ def of(kind: str) -> str:
         _fenced("sh", _variables(kind, shown)),
         "## 2. Deploy",
         _DEPLOY,
-        *(_secret(kind, known) for known in shown if known.hides(known.example)),
+        *(_secret(kind, option) for option in shown if option.hides(option.example)),
         "## 3. Add a rule",
         _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
@@ -96,13 +96,13 @@ def of(kind: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _secret(kind: str, known: Option) -> str:
+def _secret(kind: str, option: Option) -> str:
     """Return how to store the secret of an option in the example."""
-    example = known.example.strip('"')
-    name = _example(kind, known).removeprefix(REFERENCE)
+    example = option.example.strip('"')
+    name = _example(kind, option).removeprefix(REFERENCE)
     command = f'aws secretsmanager create-secret --name {name} --secret-string "$(cat)"'
     return (
-        f"Store the secret: type the value of `{known.key}`, such as `{example}`, then Enter and "
+        f"Store the secret: type the value of `{option.key}`, such as `{example}`, then Enter and "
         f"Ctrl-D.\n\n{_fenced('sh', [command])}"
     )
 
@@ -113,50 +113,50 @@ def _tables_fenced(text: str) -> str:
 
 
 def _toml(kind: str, options: Any) -> Iterator[str]:
-    for known in options:
-        yield f'{known.key} = "{_example(kind, known)}"'
+    for option in options:
+        yield f'{option.key} = "{_example(kind, option)}"'
 
 
 def _variables(kind: str, options: Any) -> Iterator[str]:
     yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
-    for known in options:
-        yield f"export {_variable(kind, known)}_primary='{_example(kind, known)}'"
+    for option in options:
+        yield f"export {_variable(kind, option)}_primary='{_example(kind, option)}'"
 
 
 def _needed(kind: str, target: type[Target]) -> list[str]:
     """Return the keys of an example: all required ones, and those that `check` demands."""
     declared: Any = target.Settings
     options = own_first(declared)
-    needed = [key for key, known in options.items() if known.required]
+    needed = [key for key, option in options.items() if option.required]
     given = read(declared, {key: _example(kind, options[key]) for key in needed})
     missed = {key for key, found, _ in target.check(given) if found == "missing"}
     return [key for key in options if key in missed.union(needed)]
 
 
-def _example(kind: str, known: Option) -> str:
-    hidden = known.hides(known.example)
-    return f"{REFERENCE}{kind}-primary" if hidden else known.example or f"the-{known.key}"
+def _example(kind: str, option: Option) -> str:
+    hidden = option.hides(option.example)
+    return f"{REFERENCE}{kind}-primary" if hidden else option.example or f"the-{option.key}"
 
 
 def _table(kind: str, options: Any, needed: Any) -> str:
     lines = ["| key | variable | type | default | what it does |", "|---|---|---|---|---|"]
-    for known in options:
+    for option in options:
         default = (
-            "**required**" if known.key in needed else f"`{known.default}`" * bool(known.default)
+            "**required**" if option.key in needed else f"`{option.default}`" * bool(option.default)
         )
         cells = (
-            f"`{known.key}`",
-            f"`{_variable(kind, known)}`",
-            known.type,
+            f"`{option.key}`",
+            f"`{_variable(kind, option)}`",
+            option.type,
             default,
-            known.help + (f", such as `{known.example}`" if known.example else ""),
+            option.help + (f", such as `{option.example}`" if option.example else ""),
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 
-def _variable(kind: str, known: Option) -> str:
-    return f"MINIO_NOTIFY_{kind.upper()}_{known.variable}"
+def _variable(kind: str, option: Option) -> str:
+    return f"MINIO_NOTIFY_{kind.upper()}_{option.variable}"
 
 
 def _fenced(language: str, lines: Any) -> str:

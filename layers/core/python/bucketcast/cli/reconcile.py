@@ -88,8 +88,8 @@ def _answer(out: Output, result: Mapping[str, Any]) -> None:
 
 def _require_mirror(target: deployed.DeployedTarget, aws: Aws) -> None:
     declared: Any = targets.load(target.kind).Settings
-    known = options_of(declared).get("format")
-    format_ = deployed.settings(target, aws).get("format") or (known.default if known else "")
+    option = options_of(declared).get("format")
+    format_ = deployed.settings(target, aws).get("format") or (option.default if option else "")
     if format_ != "namespace":
         what = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
         raise NoMirrorError(

@@ -199,6 +199,6 @@ def is_member(setting: str) -> bool:
 def is_mirror(kind: str, settings: Mapping[str, str]) -> bool:
     """Return whether a target with these settings shows what its buckets show."""
     declared: Any = targets.load(kind).Settings
-    known = options_of(declared).get("format")
+    form = options_of(declared).get("format")
     text = settings.get("format", "")
-    return known is not None and known.parse(text or known.default) == "namespace"
+    return form is not None and form.parse(text or form.default) == "namespace"

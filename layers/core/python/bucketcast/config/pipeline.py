@@ -105,8 +105,8 @@ class ScanConfig:
 
 def scan(values: Mapping[str, str]) -> ScanConfig:
     """Return the configuration of a valid table."""
-    known = options_of(Alerts)
-    options = {key: text for key, text in values.items() if key in known and text}
+    declared = options_of(Alerts)
+    options = {key: text for key, text in values.items() if key in declared and text}
     return ScanConfig(options, values.get("schedule", ""), bool(values.get("on")))
 
 

@@ -18,18 +18,18 @@ def overrides(
     begin = prefix(kind)
     found: dict[str, dict[str, str]] = {}
     errors = []
-    longest_first = sorted(options.values(), key=lambda known: len(known.variable), reverse=True)
+    longest_first = sorted(options.values(), key=lambda option: len(option.variable), reverse=True)
     for name, text in environ.items():
         if not name.startswith(begin):
             continue
         rest = name.removeprefix(begin)
-        for known in longest_first:
-            if rest == known.variable or rest.startswith(known.variable + "_"):
-                id_ = rest[len(known.variable) + 1 :] or "_"
-                found.setdefault(id_, {})[known.key] = text
+        for option in longest_first:
+            if rest == option.variable or rest.startswith(option.variable + "_"):
+                id_ = rest[len(option.variable) + 1 :] or "_"
+                found.setdefault(id_, {})[option.key] = text
                 break
         else:
-            names = [begin + known.variable for known in options.values()]
+            names = [begin + option.variable for option in options.values()]
             allowed = f"{did_you_mean(name, names)}allowed are {', '.join(names)}, each with _ID"
             errors.append(ConfigError(name, "unknown variable", allowed))
     return found, errors

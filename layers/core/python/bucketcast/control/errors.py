@@ -14,7 +14,7 @@ _BAD: Final = HTTPStatus.BAD_REQUEST
 _FORBIDDEN: Final = HTTPStatus.FORBIDDEN
 
 # Code -> its status and its message, which a call may replace.
-_KNOWN: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
+_ERRORS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "AccessDenied": (_FORBIDDEN, "Access Denied."),
     "AuthorizationHeaderMalformed": (_BAD, "The authorization header is malformed."),
     "AuthorizationQueryParametersError": (_BAD, "Error parsing the X-Amz-Credential parameter."),
@@ -96,7 +96,7 @@ class S3Error(BucketcastError):
     """An error response; `more` are further elements."""
 
     def __init__(self, code: str, message: str = "", **more: str) -> None:
-        self.status, usual = _KNOWN[code]
+        self.status, usual = _ERRORS[code]
         self.code = code
         self.message = message or usual
         self.more = more

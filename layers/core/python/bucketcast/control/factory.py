@@ -77,8 +77,8 @@ def create_app(
     def answers(call: RawRequest) -> Handler | None:
         return listen.answers(call) or notifications.answers(call)
 
-    known = AccountCache(find)
-    gate = Authenticator(known, region, domains=tuple(name.lower() for name in domains))
+    accounts = AccountCache(find)
+    gate = Authenticator(accounts, region, domains=tuple(name.lower() for name in domains))
     # Clients are created one by one: creating is not thread-safe, using is.
     _ = aws.cloudformation, aws.s3, aws.sqs, aws.events
     notifications = Notifications(stack, aws, region)
@@ -95,7 +95,7 @@ def create_app(
         lambda one: Queue(listeners.url(one), sqs),
         notifications.attach,
         IdleMonitor(lambda: sqs.depth(there().ingress_queue)),
-        known,
+        accounts,
         endless=objects,
     )
     forward = BucketEvents(Proxy(endpoint, region, logins), notify, region)
@@ -104,7 +104,7 @@ def create_app(
     topics = _topic_apis(
         stack, table, aws, gate=gate, notifications=notifications, is_secure=is_secure, others=s3
     )
-    app = build(topics, Admin(gate, known, stack, aws).routes())
+    app = build(topics, Admin(gate, accounts, stack, aws).routes())
     app.state.listen = listen
     return app
 

@@ -14,14 +14,14 @@ DAY_MS = 86_400_000
 RETENTION_DAYS = 14
 """How long SQS keeps a message of any queue here: the longest that it can."""
 TERM_DAYS = 13
-"""How long one queue's function tries; then it buries what is left, with its reason. The day up to
-`RETENTION_DAYS` is for that."""
+"""How long one queue's function tries; then it moves what is left to the DLQ, with its reason.
+The day up to `RETENTION_DAYS` is for that."""
 DEAD_DAYS = 14
-"""How long a dead letter waits for somebody: the longest that SQS can. What we bury is a new
-message, so these are whole; a message that SQS itself moved would keep the time it was sent at."""
+"""How long a dead letter waits for somebody: the longest that SQS can. A dead letter of ours is a
+new message, so these are whole; one that SQS itself moved would keep the time it was sent at."""
 LONGEST_LIFE_DAYS = 90
 """How long after it came an event may still change a mirror, its redrives included: three terms
-with three times in the dead letters. A mirror refuses an older one, and `reconcile` mends."""
+with three times in the dead letters. A mirror refuses an older one, and `reconcile` repairs."""
 TOMBSTONE_DAYS = LONGEST_LIFE_DAYS + RETENTION_DAYS
 """How long a mirror remembers a removal: longer than any older event can come. The fortnight on
 top is for what an event waited before it came to us, at S3 or in MinIO's own queue."""

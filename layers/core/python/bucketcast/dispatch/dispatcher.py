@@ -220,7 +220,7 @@ class Dispatcher:
         return {
             n: Rejected(
                 f"the event came {days[n]} days ago, and a mirror takes none older than "
-                f"{LONGEST_LIFE_DAYS}: bucketcast reconcile finds and mends what is missing"
+                f"{LONGEST_LIFE_DAYS}: bucketcast reconcile finds and repairs what is missing"
             )
             for n in old
         }

@@ -83,7 +83,7 @@ class Expiry:
         """Dead-letter all events of a message; return whether the message may be deleted."""
         outcome = batch.outcome
         last = (self._settlement.hindrance() if self._in_order else None) or self.last
-        reason = f"{self._known(envelope, last)} ({term})"
+        reason = f"{self._reason(envelope, last)} ({term})"
         outcome.reason = Retryable(reason)
         error = envelope.error or name_of(last or outcome.reason)
         if not envelope.reason and (term.should_give_up or not envelope.counted):
@@ -113,7 +113,7 @@ class Expiry:
             )
         return gone
 
-    def _known(self, envelope: Sealed, error: DeliveryError | None) -> str:
+    def _reason(self, envelope: Sealed, error: DeliveryError | None) -> str:
         """Return the last known reasons why an event was not delivered."""
         last = str(error) if error else ""
         if envelope.reason:

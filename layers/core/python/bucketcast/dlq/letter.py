@@ -1,7 +1,7 @@
 """A message of a dead-letter queue: why it is there, and what it holds.
 
 A target's dead letter is an envelope, one of `ingress` the message as its source sent it. What our
-functions buried has a reason among its attributes; what SQS or EventBridge moved has none of ours.
+functions dead-lettered has a reason among its attributes; what SQS or EventBridge moved has none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,8 +45,8 @@ class Content:
 class Letter:
     """A message of a dead-letter queue; `sent` is Unix ms.
 
-    What we buried was sent when it was buried. What SQS moved keeps the time at which it was first
-    sent. `queue_arn` is the queue that it was moved from, "" for what was buried.
+    A letter of ours was sent when it was given up. What SQS moved keeps the time at which it
+    was first sent. `queue_arn` is the queue that it was moved from, "" for a letter of ours.
     """
 
     id: str

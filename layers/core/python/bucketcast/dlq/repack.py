@@ -112,7 +112,7 @@ def _packed(plans: Sequence[Plan], now: int, topic: str, *, single: bool) -> lis
         Packed(
             one.body,
             list({each.letter.id: each for each in origins[one.start : one.stop]}.values()),
-            # Another one each time that an event is buried, the same when this is repeated.
+            # Another one each time that an event is dead-lettered, the same when this is repeated.
             f"{origins[one.start].letter.id}-{indexes[one.start]}",
             one.stop - one.start,
         )

@@ -109,26 +109,26 @@ def _in_options(target: TargetId, values: Mapping[str, str], parsed: Parsed) -> 
     taken: dict[str, str] = {}
     for key, text in values.items():
         where = f"{target}.{key}"
-        known = options.get(former.get(key, key))
-        if known is None and key in without_use:
+        option = options.get(former.get(key, key))
+        if option is None and key in without_use:
             if text not in ("", "0", "0s", "off"):
                 parsed.leave_out(where, without_use[key])
-        elif known is None:
+        elif option is None:
             near = did_you_mean(key, options)
             parsed.error(where, "unknown key", f"{near}allowed are {', '.join(options)}")
-        elif known.key in _STORE:
+        elif option.key in _STORE:
             if text not in ("", "0"):
                 parsed.leave_out(where, "the target's SQS queue replaces it, without a limit")
         else:
-            said = _as_minio_reads(where, known, text.strip(), parsed)
-            if said and said != known.default:
-                taken[known.key] = said
+            said = _as_minio_reads(where, option, text.strip(), parsed)
+            if said and said != option.default:
+                taken[option.key] = said
     own_first = sorted(options, key=lambda key: key not in declared.__annotations__)
     return {key: taken[key] for key in own_first if key in taken}
 
 
-def _as_minio_reads(where: str, known: Option, text: str, parsed: Parsed) -> str:
-    if known.type != "on|off" or text in ("", "on", "off"):
+def _as_minio_reads(where: str, option: Option, text: str, parsed: Parsed) -> str:
+    if option.type != "on|off" or text in ("", "on", "off"):
         return text
     if text.lower() != "false":
         parsed.leave_out(where, f"'{text}': MinIO accepts only 'on' for on, so it was off")

@@ -1,7 +1,7 @@
 """What a mirror of a bucket holds, for whoever compares it with the bucket.
 
 A row is read from its record alone, in MinIO's dialect. What the guard beside the rows knows is
-more than is seen: puts that a removal hides, and removals themselves. An event that is to mend a
+more than is seen: puts that a removal hides, and removals themselves. An event that is to repair a
 row has to beat all of it.
 """
 

@@ -97,7 +97,7 @@ class Reconcile(Backfill):
     """`bucketcast reconcile`: compare a target in format namespace with its bucket."""
 
     mode: Literal["check", "repair"] = option(
-        "check: report what differs; repair: also send the events that mend it", default="check"
+        "check: report what differs; repair: also send corrective events", default="check"
     )
     targets: str = option(
         "JSON of the targets' kinds and settings by ARN, with references to their secrets",

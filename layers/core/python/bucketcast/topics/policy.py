@@ -31,7 +31,7 @@ _FIELDS: Final = 6
 _MOST_BYTES: Final = 30_720
 """SNS's limit. Every call to a topic reads its policy."""
 _PAIRS: Final = ("Action", "Principal", "Resource")
-_KNOWN: Final = frozenset({"Effect", "Sid", *_PAIRS, *(f"Not{each}" for each in _PAIRS)})
+_KEYS: Final = frozenset({"Effect", "Sid", *_PAIRS, *(f"Not{each}" for each in _PAIRS)})
 Verdict = Literal["Allow", "Deny", ""]
 
 
@@ -95,7 +95,7 @@ class Policy:
 def _statement(given: Any) -> Statement:
     if not isinstance(given, dict):
         raise _malformed("Statement is no object, nor a list of objects")
-    if unknown := given.keys() - _KNOWN:
+    if unknown := given.keys() - _KEYS:
         raise _malformed(f"a statement has {', '.join(sorted(unknown))}, which is not read here")
     effect = given.get("Effect")
     if effect not in ("Allow", "Deny"):

@@ -59,10 +59,10 @@ class DeployedBucket:
 
     def was_attached(self) -> Cutover | None:
         """Return the bucket's last cutover if `bucketcast attach` had it before a deploy."""
-        known = self._known()
-        return known if known and known.as_attached else None
+        cutover = self._last_cutover()
+        return cutover if cutover and cutover.as_attached else None
 
-    def attach_again(self, known: Cutover) -> None:
+    def attach_again(self, cutover: Cutover) -> None:
         """Restore the transport from before a deploy that is rolled back.
 
         CloudFormation removes the EventBridge rule after this, so our entry has to be in effect.
@@ -70,15 +70,15 @@ class DeployedBucket:
         Raises:
             Overlap: another entry takes our events by now.
         """
-        via = known.as_attached
-        if known.by != BY_ATTACH:
-            again = partial(self._to_queue, part=known.part) if via == "sqs" else self._to_rule
+        via = cutover.as_attached
+        if cutover.by != BY_ATTACH:
+            again = partial(self._to_queue, part=cutover.part) if via == "sqs" else self._to_rule
             self._write(again)
             overlap = self._overlap if via == "sqs" else 0.0
-            known = Cutover(via, self._now() + overlap, BY_ATTACH, part=known.part)
-            self._remember(known)
-        if via != self._properties["Via"] and (left := known.sure - self._now()) > 0:
-            log.info("%s: both ways for %s s", self.name, left)
+            cutover = Cutover(via, self._now() + overlap, BY_ATTACH, part=cutover.part)
+            self._remember(cutover)
+        if via != self._properties["Via"] and (left := cutover.sure - self._now()) > 0:
+            log.info("%s: both transports for %s s", self.name, left)
             self._sleep(left)
 
     def remove(self) -> None:
@@ -102,24 +102,24 @@ class DeployedBucket:
             both = notifications.has_entry(self._writer.read(self.name), self._entry_id)
         if not self._switches:
             return
-        known = self._known()
-        if changed or both or known is None or known.via != via:
-            attached, part = (known.as_attached, known.part) if known else ("", WHOLE)
+        cutover = self._last_cutover()
+        if changed or both or cutover is None or cutover.via != via:
+            attached, part = (cutover.as_attached, cutover.part) if cutover else ("", WHOLE)
             self._remember(Cutover(via, self._now() + self._overlap, self._by, attached, part))
         if both:
-            log.info("%s: both ways for %s s", self.name, self._overlap)
+            log.info("%s: both transports for %s s", self.name, self._overlap)
             self._sleep(self._overlap)
             self._finish(via)
 
     def _finish(self, via: str) -> None:
         """Remove the old transport, unless another request came meanwhile, as in a rollback."""
-        known = self._known()
-        if known is None or known.by != self._by:
+        cutover = self._last_cutover()
+        if cutover is None or cutover.by != self._by:
             log.warning("%s: attached by another request meanwhile", self.name)
             return
         self._write(self._to_queue if via == "sqs" else self._without_entry)
 
-    def _known(self) -> Cutover | None:
+    def _last_cutover(self) -> Cutover | None:
         found: list[Cutover | None] = [None]
         if switches := self._switches:
             self._retried(lambda: found.append(switches.of(self.name)))

@@ -47,13 +47,13 @@ class DeadQueue(NamedTuple):
 
 def found(deployment: Deployed, aws: Aws) -> tuple[list[DeadQueue], str]:
     """Return a stack's dead-letter queues, and why those of removed targets are unknown."""
-    known = [*_known(deployment)]
+    listed = [*_listed(deployment)]
     try:
         with aws_errors():
-            removed = [*_removed(deployment, {each.dead for each in known}, aws)]
+            removed = [*_removed(deployment, {each.dead for each in listed}, aws)]
     except AwsError as error:
-        return known, f"queues of removed targets cannot be listed: {error}"
-    return [*known, *removed], ""
+        return listed, f"queues of removed targets cannot be listed: {error}"
+    return [*listed, *removed], ""
 
 
 def chosen(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
@@ -82,7 +82,7 @@ def depth(queue: str, aws: Aws) -> Depth:
         return queue_depth(queue, aws.sqs)
 
 
-def _known(deployment: Deployed) -> Iterator[DeadQueue]:
+def _listed(deployment: Deployed) -> Iterator[DeadQueue]:
     fifo = deployment.ingress_queue.endswith(_FIFO)
     base, _, name = deployment.ingress_queue.removesuffix(_FIFO).rpartition("/")
     yield DeadQueue(INGRESS, f"{base}/{queue_names(name, fifo=fifo)[1]}", deployment.ingress_queue)
@@ -95,11 +95,11 @@ def _known(deployment: Deployed) -> Iterator[DeadQueue]:
         yield DeadQueue(_last(each.dead), each.dead, each.queue, live=False)
 
 
-def _removed(deployment: Deployed, known: set[str], aws: Aws) -> Iterator[DeadQueue]:
+def _removed(deployment: Deployed, listed: set[str], aws: Aws) -> Iterator[DeadQueue]:
     """Yield the queues that CloudFormation kept of targets that are not deployed any more."""
     prefix = f"{deployment.stack}-"
     made = deployment.runtime.prefix if deployment.runtime else prefix
-    names = {_last(each) for each in known}
+    names = {_last(each) for each in listed}
     pages = aws.sqs.get_paginator("list_queues").paginate(
         QueueNamePrefix=prefix, PaginationConfig={"PageSize": 1_000}
     )

@@ -54,7 +54,7 @@ class Listen:
         queue: Callable[[Listener], Queue],
         prepare: Callable[[str], None],
         quiet: IdleMonitor,
-        known: FindAccount,
+        find_account: FindAccount,
         *,
         endless: bool,
     ) -> None:
@@ -62,7 +62,7 @@ class Listen:
         self._queue = queue
         self._prepare = prepare
         self._quiet = quiet
-        self._known = known
+        self._find_account = find_account
         self._endless = endless
         self._taking: asyncio.Lock | None = None
         self._renewing: asyncio.Task[None] | None = None
@@ -161,7 +161,7 @@ class Listen:
     async def _end_unauthorized(self) -> None:
         """End the streams of users who were removed."""
         for access_key in {its for its, _ in self._streams.values()}:
-            if await self._known(access_key) is None:
+            if await self._find_account(access_key) is None:
                 for stream, (its, _) in self._streams.items():
                     if its == access_key:
                         stream.end()

@@ -14,7 +14,9 @@ _VALUE: Final = "Size of filter rule value cannot exceed 1024 bytes in UTF-8 rep
 _EVENT: Final = "A specified event is not supported for notifications."
 _PING: Final = "ping is the number of seconds between two lines: a whole number from 1 on"
 _MAX_BYTES: Final = 1_024
-_KNOWN: Final = names.SINGLES | names.FAMILIES.keys() | {names.BUCKET_CREATED, names.BUCKET_REMOVED}
+_EVENTS: Final = (
+    names.SINGLES | names.FAMILIES.keys() | {names.BUCKET_CREATED, names.BUCKET_REMOVED}
+)
 _SECONDS: Final = re.compile(r"[0-9]{1,9}")
 MAX_PING: Final = 3_600
 
@@ -32,7 +34,7 @@ def read(call: RawRequest, user: str) -> ListenFilter:
     """
     prefix, suffix = _end(call, "prefix"), _end(call, "suffix")
     events = tuple(call.params[QUERY])
-    if not all(name in _KNOWN for name in events):
+    if not all(name in _EVENTS for name in events):
         raise S3Error("InvalidArgument", _EVENT)
     return ListenFilter(user, call.bucket, events, prefix, suffix)
 

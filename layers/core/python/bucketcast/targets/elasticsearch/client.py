@@ -1,4 +1,4 @@
-"""The way to the server: kept connections, the login, and a bound for all that one send asks."""
+"""The connection to the server: kept alive, with the login, and a time limit for each send."""
 
 import time
 from base64 import b64encode

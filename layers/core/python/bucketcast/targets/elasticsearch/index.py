@@ -32,7 +32,7 @@ _FIELDS: dict[str, Any] = {
     RECORDS: {"Records": {"properties": {"eventTime": {"type": "date"}, **_OBJECT}}},
     CLOUDEVENTS: {"time": {"type": "date"}, "data": {"properties": _OBJECT}},
 }
-_KNOWN = {"dynamic": False, "properties": {"noted_at": {"type": "date"}}}
+_GUARD_MAPPINGS = {"dynamic": False, "properties": {"noted_at": {"type": "date"}}}
 
 
 class Names(NamedTuple):
@@ -84,7 +84,7 @@ def ready(requests: Requests, index: str, form: str, time: str) -> Names:
             _make(requests, index, _events(time), Layout(form))
         return names
     if _layout(requests, names.guard) is None:
-        _make(requests, names.guard, _KNOWN, Layout(form, hashed=names.hashed))
+        _make(requests, names.guard, _GUARD_MAPPINGS, Layout(form, hashed=names.hashed))
     if _layout(requests, index) is None:
         _make(requests, index, _events(time), Layout(form))
     return found(requests, index, form)  # others may have made them just before

@@ -55,7 +55,7 @@ _NAMED = frozenset(
         *("maxAllowedPacket", "readTimeout", "timeTruncate", "timeout", "tls", "writeTimeout"),
     }
 )
-_KNOWN = _HARMLESS | _ONLY.keys() | _REFUSED.keys() | _NAMED
+_PARAMETERS = _HARMLESS | _ONLY.keys() | _REFUSED.keys() | _NAMED
 _OWN = re.compile(
     r"(?:sql_mode|time_zone|autocommit|tx_isolation|transaction_isolation|names"
     r"|character_set_\w+|collation_\w+)",
@@ -172,10 +172,10 @@ def _parameters(query: str) -> dict[str, str]:
     """
     pairs = (each.partition("=") for each in query.split("&") if "=" in each)
     found = {name: value for name, _, value in pairs}
-    by_lower = {each.lower(): each for each in _KNOWN}
+    by_lower = {each.lower(): each for each in _PARAMETERS}
     for name in found:
-        if name not in _KNOWN and name.lower() in by_lower:
-            raise DsnError(f"an unknown parameter: {did_you_mean(name, _KNOWN).strip()}")
+        if name not in _PARAMETERS and name.lower() in by_lower:
+            raise DsnError(f"an unknown parameter: {did_you_mean(name, _PARAMETERS).strip()}")
         if name in _REFUSED:
             raise DsnError(f"{name} does not go here: {_REFUSED[name]}")
         if name in _HARMLESS:
@@ -247,7 +247,7 @@ def _program(found: Mapping[str, str]) -> str:
 def _variables(found: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the system variables for the session: all that is no parameter of the driver."""
     variables = []
-    for name in found.keys() - _KNOWN:
+    for name in found.keys() - _PARAMETERS:
         value = _unescaped(found[name], unquote_plus, "a system variable's value")
         if not _VARIABLE.fullmatch(name):
             raise DsnError("what stands between ? or & and = is no parameter and no variable")

@@ -1,4 +1,4 @@
-"""One connection to a NATS server by nats-py, which is replaced and never mended.
+"""One connection to a NATS server by nats-py, which is replaced and never reused after an error.
 
 What nats-py leaves open is closed here. It encrypts only where the server demands it, and would
 give token and events in plain text to one that does not. Its `flush` sends the PING before what
