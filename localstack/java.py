@@ -23,20 +23,20 @@ HINT = "apt-get install openjdk-17-jre-headless, brew install openjdk@21; or nam
 def home() -> Path:
     """Return the folder of one, or raise Failure with what is there instead."""
     seen: dict[Path, int] = {}
-    for place in _places():
-        resolved = place.resolve()
+    for folder in _homes():
+        resolved = folder.resolve()
         if resolved not in seen:
             seen[resolved] = version(resolved)
             if seen[resolved] in GOOD:
                 return resolved
-    there = ", ".join(f"{number} at {place}" for place, number in seen.items() if number)
+    there = ", ".join(f"{number} at {folder}" for folder, number in seen.items() if number)
     wanted = " or ".join(str(number) for number in sorted(GOOD))
     raise Failure(f"Spark needs Java {wanted}, found {there or 'none'}: {HINT}")
 
 
-def version(place: Path) -> int:
+def version(folder: Path) -> int:
     """Return the number that a Java calls itself by; 0 where there is none."""
-    program = place / "bin" / "java"
+    program = folder / "bin" / "java"
     if not program.exists():
         return 0
     answer = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
@@ -44,7 +44,7 @@ def version(place: Path) -> int:
     return int(found[1]) if found else 0
 
 
-def _places() -> Iterator[Path]:
+def _homes() -> Iterator[Path]:
     """Named, then on PATH, then where systems put them."""
     if named := os.environ.get("JAVA_HOME"):
         yield Path(named)

@@ -108,8 +108,8 @@ def test_a_java_that_spark_cannot_use_is_passed_over(
         program.chmod(0o755)
         homes.append(program.parent.parent)
     assert [java.version(home) for home in homes] == [25, 17, 8]
-    monkeypatch.setattr(java, "_places", lambda: iter(homes))
+    monkeypatch.setattr(java, "_homes", lambda: iter(homes))
     assert java.home() == homes[1]
-    monkeypatch.setattr(java, "_places", lambda: iter(homes[::2]))
+    monkeypatch.setattr(java, "_homes", lambda: iter(homes[::2]))
     with pytest.raises(Failure, match=r"needs Java 17 or 21, found 25 at .*, 8 at"):
         java.home()

@@ -18,7 +18,7 @@ class CredentialsProvider:
         import botocore.session  # noqa: PLC0415 - takes longer than all that needs no AWS
 
         self._session = botocore.session.get_session()
-        self._held: tuple[float, Credentials] | None = None
+        self._cached: tuple[float, Credentials] | None = None
 
     @property
     def region(self) -> str:
@@ -37,10 +37,10 @@ class CredentialsProvider:
         Raises:
             AwsError: there is none.
         """
-        if self._held and time.monotonic() - self._held[0] < _KEPT_SECONDS:
-            return self._held[1]
+        if self._cached and time.monotonic() - self._cached[0] < _KEPT_SECONDS:
+            return self._cached[1]
         login = await asyncio.to_thread(self._fetch)
-        self._held = (time.monotonic(), login)
+        self._cached = (time.monotonic(), login)
         return login
 
     def _fetch(self) -> Credentials:

@@ -57,7 +57,7 @@ class QueueLimits:
         if waiting is None or now - waiting.at > _FRESH_SECONDS:
             waiting = _Waiting(now, self._counted(arn))
         if waiting.number + number > limit and not waiting.confirmed:
-            waiting = waiting._replace(number=self._held(arn, waiting.number), confirmed=True)
+            waiting = waiting._replace(number=self._possible(arn, waiting.number), confirmed=True)
         self._waiting[arn] = waiting
         return min(number, max(0, limit - waiting.number))
 
@@ -74,7 +74,7 @@ class QueueLimits:
             return 0
         return max(0, sum(each.open for each in hours.values()))
 
-    def _held(self, arn: str, waiting: int) -> int:
+    def _possible(self, arn: str, waiting: int) -> int:
         """Return how many of these events the queue's messages can hold."""
         messages = self._messages(arn)
         return 0 if messages is None else min(waiting, messages * MAX_EVENTS)

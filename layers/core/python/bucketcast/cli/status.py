@@ -54,7 +54,7 @@ def command(out: Output, bucket: str | None) -> None:
     rows = [
         (
             each.state.bucket,
-            _way(each.state),
+            _transport(each.state),
             _access(each.logged),
             str(each.rules),
             "; ".join(each.state.others),
@@ -88,7 +88,7 @@ def _logged(events: AccessEvents, bucket: str) -> Logged | str | None:
         return str(error)
 
 
-def _way(state: AttachmentStatus) -> str:
+def _transport(state: AttachmentStatus) -> str:
     if not state.via:
         return f"no ({state.why})" if state.why else "no"
     said = f"via {state.via}, by the deploy" if state.by_deploy else f"via {state.via}"

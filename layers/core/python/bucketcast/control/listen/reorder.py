@@ -36,7 +36,7 @@ class ReorderBuffer(Generic[Payload]):
     """Holds received events; all times are seconds of one monotonic clock."""
 
     def __init__(self) -> None:
-        self._held: list[_Buffered[Payload]] = []
+        self._buffer: list[_Buffered[Payload]] = []
         self._newest: dict[tuple[str, bool], tuple[list[str], list[float]]] = defaultdict(
             lambda: ([], [])
         )
@@ -45,36 +45,36 @@ class ReorderBuffer(Generic[Payload]):
         self._learned_at: float | None = None
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._buffer)
 
     def push(self, event: Event, payload: Payload, now: float) -> None:
         """Add received events."""
         sequencer = padded(event.sequencer)
         self._learn((event.bucket, bool(sequencer)), sequencer or event.time, now)
-        self._held.append(_Buffered(now, event.time, event.bucket, sequencer, payload))
+        self._buffer.append(_Buffered(now, event.time, event.bucket, sequencer, payload))
 
     def due(self) -> float | None:
         """Return when the next event is due at the latest; None if none is buffered."""
-        return self._held[0].came + self._hold if self._held else None
+        return self._buffer[0].came + self._hold if self._buffer else None
 
     def take(self, now: float, quiet: float = float("-inf")) -> list[Payload]:
         """Return the events that are due, in order; those received until `quiet` need not wait.
 
         Earlier events are returned with one that was buffered for long enough.
         """
-        if not self._held:
+        if not self._buffer:
             return []
-        first = self._held[0].came
+        first = self._buffer[0].came
         if first <= quiet:
             # The next event may have to wait for a cold start.
             self._hold, self._latest, self._learned_at = FIRST_SECONDS, 0.0, None
         elif first + self._hold > now:
             return []
-        ordered = _in_order(self._held)
+        ordered = _in_order(self._buffer)
         over = [one.came <= quiet or one.came + self._hold <= now for one in ordered]
         end = len(over) - over[::-1].index(True)
         left = {id(one) for one in ordered[end:]}
-        self._held = [one for one in self._held if id(one) in left]
+        self._buffer = [one for one in self._buffer if id(one) in left]
         return [one.payload for one in ordered[:end]]
 
     def _learn(self, which: tuple[str, bool], order: str, now: float) -> None:

@@ -22,7 +22,7 @@ class Deployment:
         self._aws = aws
         self._clock = clock
         self._lock = threading.Lock()
-        self._held: Runtime | None = None
+        self._cached: Runtime | None = None
         self._until = float("-inf")
 
     def pull(self) -> bool:
@@ -44,9 +44,9 @@ class Deployment:
     def _runtime(self) -> Runtime | None:
         with self._lock:
             if self._clock() >= self._until:
-                self._held = self._fetched()
+                self._cached = self._fetched()
                 self._until = self._clock() + _HELD_SECONDS
-            return self._held
+            return self._cached
 
     def _fetched(self) -> Runtime | None:
         """Return what the outputs say; what they said last while AWS cannot be reached."""
@@ -56,4 +56,4 @@ class Deployment:
             if self._until == float("-inf"):
                 raise
             logger.warning("the stack's outputs cannot be read", reason=str(error))
-            return self._held
+            return self._cached

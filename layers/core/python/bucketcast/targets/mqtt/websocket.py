@@ -67,9 +67,9 @@ def upgrade(plain: DeadlineSocket, host: str, path: str, deadline: float) -> Web
         HandshakeError: the server does not do that.
     """
     connection = WSConnection(ConnectionType.CLIENT)
-    asked = Request(host=host, target=path, subprotocols=["mqtt"])
+    opening = Request(host=host, target=path, subprotocols=["mqtt"])
     try:
-        plain.send(connection.send(asked), deadline)
+        plain.send(connection.send(opening), deadline)
         found: list[Event] = []
         while not found:
             found = _events(plain, connection, deadline)
