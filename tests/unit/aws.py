@@ -61,21 +61,23 @@ def refusal(code: str, operation: str = "Any", message: str = "") -> ClientError
     return ClientError({"Error": {"Code": code, "Message": message}}, operation)
 
 
-def make_rules_table(dynamodb: Any) -> str:
-    """Make the rules table as the stack does; return its name."""
+def make_table(dynamodb: Any, name: str, *keys: str) -> str:
+    """Make a table with these keys, partition and sort, as the stack does; return its name."""
     dynamodb.create_table(
-        TableName=TABLE,
+        TableName=name,
         KeySchema=[
-            {"AttributeName": "bucket", "KeyType": "HASH"},
-            {"AttributeName": "rule", "KeyType": "RANGE"},
+            {"AttributeName": key, "KeyType": type_}
+            for key, type_ in zip(keys, ("HASH", "RANGE"), strict=True)
         ],
-        AttributeDefinitions=[
-            {"AttributeName": "bucket", "AttributeType": "S"},
-            {"AttributeName": "rule", "AttributeType": "S"},
-        ],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
         BillingMode="PAY_PER_REQUEST",
     )
-    return TABLE
+    return name
+
+
+def make_rules_table(dynamodb: Any) -> str:
+    """Make the rules table as the stack does; return its name."""
+    return make_table(dynamodb, TABLE, "bucket", "rule")
 
 
 def make_function(name: str, **settings: str) -> None:

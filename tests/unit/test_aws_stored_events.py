@@ -12,6 +12,7 @@ from bucketcast.aws.topics.stored_events import (
     StoredEvents,
 )
 from bucketcast.delivery.retention import LONGEST_LIFE_DAYS
+from tests.unit.aws import make_table
 from tests.unit.runtime_targets import Account
 
 TABLE = "events"
@@ -19,20 +20,8 @@ SUBSCRIPTION = "acme:reader:1"
 
 
 def make_events_table(dynamodb: Any) -> str:
-    """The table as the stack makes it; its name."""
-    dynamodb.create_table(
-        TableName=TABLE,
-        KeySchema=[
-            {"AttributeName": "subscription", "KeyType": "HASH"},
-            {"AttributeName": "event", "KeyType": "RANGE"},
-        ],
-        AttributeDefinitions=[
-            {"AttributeName": "subscription", "AttributeType": "S"},
-            {"AttributeName": "event", "AttributeType": "S"},
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    return TABLE
+    """Make the table as the stack does; return its name."""
+    return make_table(dynamodb, TABLE, "subscription", "event")
 
 
 class Clock:
