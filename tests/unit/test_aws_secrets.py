@@ -45,6 +45,31 @@ def test_field_of_a_secret(
     assert resolve({"password": f"secret:db#{field}"}) == {"password": found}
 
 
+@pytest.mark.parametrize(
+    ("stored", "used"),
+    [
+        ("hunter2\n", "hunter2"),  # as of a file that an editor or echo wrote
+        ("hunter2\r\n", "hunter2"),
+        ("hunter2\n\n", "hunter2\n\n"),
+        (" hunter2 ", " hunter2 "),
+        ("\nhunter2", "\nhunter2"),
+        ("-----BEGIN KEY-----\nYQ==\n-----END KEY-----\n",) * 2,
+        ("-----BEGIN KEY-----\r\nYQ==\r\n-----END KEY-----\r\n",) * 2,
+    ],
+)
+def test_line_end_of_a_one_line_secret_is_no_part_of_it(
+    secrets: "SecretsManagerClient", stored: str, used: str
+) -> None:
+    secrets.create_secret(Name="db", SecretString=stored)
+    assert resolve({"password": "secret:db"}) == {"password": used}
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_fields_are_used_as_they_are(secrets: "SecretsManagerClient", end: str) -> None:
+    secrets.create_secret(Name="db", SecretString='{"password": "hunter2\\n"}' + end)
+    assert resolve({"password": "secret:db#password"}) == {"password": "hunter2\n"}
+
+
 def test_binary_secret_is_read_as_text(secrets: "SecretsManagerClient") -> None:
     secrets.create_secret(Name="key", SecretBinary="ké".encode())
     assert resolve({"client_key": "secret:key"}) == {"client_key": "ké"}

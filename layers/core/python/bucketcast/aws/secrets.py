@@ -1,10 +1,12 @@
 """Secrets: settings of the form `secret:NAME` are read from Secrets Manager.
 
 `secret:NAME` is the whole secret, `secret:NAME#FIELD` one field of a secret that is a JSON
-object, such as those that RDS rotates.
+object, such as those that RDS rotates. The line end of a secret of one line is no part of it: it is
+there if a file was stored that an editor or `echo` wrote. PEM blocks stay as they are.
 """
 
 import json
+import re
 from collections.abc import Mapping
 
 from aws_lambda_powertools.utilities import parameters
@@ -14,6 +16,7 @@ from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import REFERENCE
 
 MAX_AGE_SECONDS = 300
+_LINE = re.compile(r"([^\r\n]*)\r?\n")
 
 
 def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, str]:
@@ -39,7 +42,8 @@ def _secret(key: str, reference: str, *, fresh: bool) -> str:
     except UnicodeDecodeError:
         raise NotAuthorized(f"{key}: the secret '{name}' is no text in UTF-8") from None
     if not member:
-        return str(text)
+        line = _LINE.fullmatch(text)
+        return line[1] if line else text
     try:
         return str(json.loads(text)[member])
     except (ValueError, KeyError, TypeError):
