@@ -1,6 +1,7 @@
 """What is particular to Elasticsearch and OpenSearch."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
@@ -13,9 +14,10 @@ from bucketcast.event import AGENT, Event
 from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.sources.minio import parse
-from bucketcast.targets.elasticsearch import Target
+from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch import client as es_client
 from bucketcast.targets.elasticsearch.ids import document_id, version_id
+from bucketcast.targets.elasticsearch.index import Names
 from tests import servers
 from tests.contract.diagnoses import fault, findings
 from tests.contract.oracle import Row
@@ -122,6 +124,14 @@ def test_what_is_no_search_server_is_said(search: SearchServer, make: Make, form
         make(url=f"http://{search.address}/page", format=form).send(events(1))
     with pytest.raises(Retryable, match=r"set url to https://elsewhere\.example/"):
         make(url=f"http://{search.address}/moved", format=form).send(events(1))
+
+
+def test_json_of_others_is_not_taken_for_an_empty_index(search: SearchServer, make: Make) -> None:
+    target = make(url=f"http://{search.address}/json")
+    with closing(es_client.Client(target.settings, timeout=5.0)) as client:
+        rows = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
+        with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
+            list(rows)
 
 
 # Documents

@@ -61,6 +61,7 @@ proxy_set_header Host $http_host; proxy_set_header Authorization "";
 location / { proxy_pass http://node; }
 location /below/ { proxy_pass http://node/; }
 location /page/ { default_type text/html; return 200 "<html>Welcome</html>"; }
+location /json/ { default_type application/json; return 200 '{"status": "ok"}'; }
 location /moved/ { return 301 https://elsewhere.example/; }
 """
 

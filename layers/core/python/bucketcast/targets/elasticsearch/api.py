@@ -134,15 +134,18 @@ class Hit(msgspec.Struct):
     source: msgspec.Raw = msgspec.field(name="_source", default=GONE)
 
 
-class _Hits(msgspec.Struct, frozen=True):
+class _Hits(msgspec.Struct):
+    """What a search found; all servers count it, and nothing else is taken for an empty answer."""
+
+    total: msgspec.Raw
     hits: list[Hit] = []
 
 
 class Page(msgspec.Struct):
     """What a search found, and the id of its scroll, if it is one."""
 
+    hits: _Hits
     scroll: str = msgspec.field(name="_scroll_id", default="")
-    hits: _Hits = _Hits()
 
 
 _decode_page = msgspec.json.Decoder(Page).decode
