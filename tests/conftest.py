@@ -2,6 +2,7 @@
 
 import functools
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ VERSIONS = pytest.StashKey[dict[str, str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[VERSIONS] = {}
+    # As Ctrl-C, so that the fixtures end what they started.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_terminal_summary(
