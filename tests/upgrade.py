@@ -131,7 +131,8 @@ def _send(system: Deployed) -> None:
 def _arrivals(system: Deployed, receiver: webhook.WebhookServer) -> dict[str, Counter[str]]:
     def arrived(name: str) -> Counter[str]:
         return Counter(
-            each.key for each in posted(receiver, "uploads/upgrade/", f"{receiver.place}/{name}")
+            each.key
+            for each in posted(receiver, "uploads/upgrade/", f"{receiver.destination}/{name}")
         )
 
     system.until_settled(within=300)

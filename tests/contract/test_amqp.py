@@ -124,11 +124,11 @@ def test_without_exchange_the_routing_key_names_the_queue(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     plain = {"exchange": "", "exchange_type": "", "durable": "off"}
-    target = make(**plain, routing_key=amqp.place)
+    target = make(**plain, routing_key=amqp.destination)
     target.probe()
     assert target.send(events(2)) == {}
     assert len(amqp.messages()) == 2
-    assert f"queue {amqp.place}" in target.where
+    assert f"queue {amqp.destination}" in target.where
     (reason,) = reasons(make(**plain, routing_key="none"), Retryable)
     assert "NO_ROUTE" in reason
 
@@ -196,7 +196,7 @@ def test_an_exchange_that_is_not_to_be_made_has_to_be_there(
     )
     with amqp.channel() as channel:
         channel.exchange_declare(MADE, "fanout")
-        channel.exchange_bind(amqp.place, MADE)
+        channel.exchange_bind(amqp.destination, MADE)
     target.probe()
     assert target.send(events(2)) == {}
     assert len(amqp.messages()) == 2
@@ -301,7 +301,7 @@ def test_what_no_queue_takes_waits_until_one_is_bound(
     (reason,) = reasons(target, Retryable)
     assert "bind one for routing_key" in reason
     with amqp.channel() as channel:
-        channel.queue_bind(amqp.place, MADE)
+        channel.queue_bind(amqp.destination, MADE)
     assert target.send(events(3)) == {}
     assert len(amqp.messages()) == 3
 
@@ -381,7 +381,7 @@ def test_a_broker_without_memory_is_waited_for_and_nothing_is_lost(
         with pytest.raises(Retryable, match="low on memory"):
             target.probe()
         with amqp.channel() as channel:
-            waiting = channel.queue_declare(amqp.place, passive=True).method.message_count
+            waiting = channel.queue_declare(amqp.destination, passive=True).method.message_count
         assert waiting == 1
     finally:
         amqp.control("set_vm_memory_high_watermark", "0.4")

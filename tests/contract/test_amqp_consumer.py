@@ -26,7 +26,7 @@ def amqp(server: Callable[[str], Any]) -> AmqpServer:
 @pytest.fixture
 def consumer(amqp: AmqpServer) -> Iterator[subprocess.Popen[str]]:
     program = subprocess.Popen(
-        [sys.executable, CONSUMER, amqp.place, "--durable"],
+        [sys.executable, CONSUMER, amqp.destination, "--durable"],
         env={**os.environ, "AMQP_URL": amqp.url(), "PYTHONIOENCODING": "utf-8"},
         stdout=subprocess.PIPE,
         text=True,
@@ -34,7 +34,7 @@ def consumer(amqp: AmqpServer) -> Iterator[subprocess.Popen[str]]:
     )
     with program:
         assert program.stdout is not None
-        assert program.stdout.readline() == f"waiting for events of {amqp.place}\n"
+        assert program.stdout.readline() == f"waiting for events of {amqp.destination}\n"
         yield program
         program.terminate()
 
@@ -52,7 +52,7 @@ def test_it_prints_what_is_delivered(amqp: AmqpServer, consumer: subprocess.Pope
 
 def test_a_refused_login_is_said(amqp: AmqpServer) -> None:
     told = subprocess.run(
-        [sys.executable, CONSUMER, amqp.place],
+        [sys.executable, CONSUMER, amqp.destination],
         env={**os.environ, "AMQP_URL": amqp.url(password="other")},
         capture_output=True,
         text=True,
@@ -60,4 +60,4 @@ def test_a_refused_login_is_said(amqp: AmqpServer) -> None:
         timeout=60,
     )
     assert told.returncode == 1
-    assert f"cannot read {amqp.place}: ProbableAuthenticationError" in told.stderr
+    assert f"cannot read {amqp.destination}: ProbableAuthenticationError" in told.stderr

@@ -28,7 +28,7 @@ def search(server: Callable[[str], Server], request: pytest.FixtureRequest) -> S
 
 @contextmanager
 def consumer(search: SearchServer, password: str = PASSWORD) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(SCRIPT), search.settings()["url"], search.place]
+    command = [sys.executable, str(SCRIPT), search.settings()["url"], search.destination]
     program = subprocess.Popen(
         [*command, "--user", USER],
         env={**os.environ, "ELASTICSEARCH_PASSWORD": password, "PYTHONIOENCODING": "utf-8"},

@@ -21,7 +21,7 @@ def test_the_kafka_consumer_prints_old_events_and_new_ones(server: Callable[[str
     with (
         Target(read(Target.Settings, kafka.settings())) as target,
         subprocess.Popen(
-            [sys.executable, str(CONSUMER), kafka.address, kafka.place],
+            [sys.executable, str(CONSUMER), kafka.address, kafka.destination],
             env={**os.environ, **LOGIN},
             stdout=subprocess.PIPE,
             text=True,

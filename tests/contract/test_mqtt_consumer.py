@@ -30,7 +30,7 @@ def consumer(
     mosquitto: MqttServer, *options: str, password: str = OBSERVER_PASSWORD
 ) -> Iterator[subprocess.Popen[str]]:
     port = str(mosquitto.ports["tcp"])
-    command = [sys.executable, str(SCRIPT), "127.0.0.1", mosquitto.place, "--port", port]
+    command = [sys.executable, str(SCRIPT), "127.0.0.1", mosquitto.destination, "--port", port]
     program = subprocess.Popen(
         [*command, "--user", OBSERVER, *options],
         env={**os.environ, "MQTT_PASSWORD": password, "PYTHONIOENCODING": "utf-8"},
@@ -54,7 +54,7 @@ def test_the_consumer_prints_what_the_target_publishes(mosquitto: MqttServer) ->
         consumer(mosquitto) as program,
         Target(read(Target.Settings, mosquitto.settings())) as mqtt,
     ):
-        assert said(program) == ["waiting", "for", "events", "of", mosquitto.place]
+        assert said(program) == ["waiting", "for", "events", "of", mosquitto.destination]
         batch = [event("a é.jpg", 42), event("gone", 43, DELETE)]
         assert mqtt.send(batch) == {}
         assert said(program) == [batch[0].time, batch[0].name, "uploads/a", "é.jpg", "42"]

@@ -67,9 +67,9 @@ def refusal(target: Target, events: list[Event]) -> Exception:
     return reason
 
 
-def rows(server: Server, place: str = "") -> dict[str, Row]:
+def rows(server: Server, destination: str = "") -> dict[str, Row]:
     """What the mirror shows, in the oracle's words."""
-    return shown(server.received(place))
+    return shown(server.received(destination))
 
 
 def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
@@ -756,5 +756,5 @@ def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
 @pytest.mark.parametrize("format_", ["namespace", "access"])
 def test_the_consumer_waits_for_the_table(mysql: MysqlServer, format_: str) -> None:
     login = {"MYSQL_USER": USER, "MYSQL_PWD": PASSWORD}
-    arguments = [mysql.address, DATABASE, mysql.place]
+    arguments = [mysql.address, DATABASE, mysql.destination]
     check_that_consumer_waits("mysql", mysql, arguments, format_, login)

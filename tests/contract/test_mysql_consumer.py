@@ -31,7 +31,7 @@ def test_the_mysql_consumer_prints_what_is_there_and_what_changes(
     server: Callable[[str], Server], form: str, seen: list[str]
 ) -> None:
     mysql = cast("MysqlServer", server("mysql"))
-    command = [sys.executable, str(CONSUMER), mysql.address, DATABASE, mysql.place]
+    command = [sys.executable, str(CONSUMER), mysql.address, DATABASE, mysql.destination]
     environment = {**os.environ, **LOGIN}
     with Target(read(Target.Settings, mysql.settings(format=form))) as target:
         assert target.send([event("a b.jpg", 1)]) == {}

@@ -22,7 +22,7 @@ def consumer(
     server: NatsServer, *options: str, token: str = TOKEN
 ) -> Iterator[subprocess.Popen[str]]:
     program = subprocess.Popen(
-        [sys.executable, str(SCRIPT), server.address, server.place, *options],
+        [sys.executable, str(SCRIPT), server.address, server.destination, *options],
         env={**os.environ, "NATS_TOKEN": token, "PYTHONIOENCODING": "utf-8"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -40,7 +40,7 @@ def said(program: subprocess.Popen[str]) -> list[str]:
 
 
 def waiting(server: NatsServer) -> list[str]:
-    return ["waiting", "for", "events", "of", server.place]
+    return ["waiting", "for", "events", "of", server.destination]
 
 
 def test_who_listens_sees_what_is_published(server: Callable[[str], Server]) -> None:

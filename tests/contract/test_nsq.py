@@ -69,12 +69,12 @@ def test_an_ephemeral_topic_is_one(nsqd: NsqServer, make: Callable[..., Target])
 
 def test_each_channel_gets_every_event(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     for channel in ("first", "second"):
-        nsqd.ask(f"/topic/create?topic={nsqd.place}", "POST")
-        nsqd.ask(f"/channel/create?topic={nsqd.place}&channel={channel}", "POST")
+        nsqd.ask(f"/topic/create?topic={nsqd.destination}", "POST")
+        nsqd.ask(f"/channel/create?topic={nsqd.destination}&channel={channel}", "POST")
     assert make().send(events(2)) == {}
     for channel in ("first", "second"):
         with nsqd.client() as client:
-            messages = client.messages(nsqd.place, channel)
+            messages = client.messages(nsqd.destination, channel)
             assert [next(messages).body for _ in range(2)] == [minio.log(e) for e in events(2)]
 
 
@@ -265,7 +265,7 @@ def test_a_topic_that_is_deleted_meanwhile_is_made_again(
 ) -> None:
     target = make()
     assert target.send(events(1)) == {}
-    nsqd.ask(f"/topic/delete?topic={nsqd.place}", "POST")
+    nsqd.ask(f"/topic/delete?topic={nsqd.destination}", "POST")
     assert target.send(events(2)) == {}
     assert len(nsqd.received()) == 2
 
@@ -315,7 +315,7 @@ def test_nsqd_knows_who_publishes(nsqd: NsqServer, make: Callable[..., Target]) 
     assert make().send(events(2)) == {}
     clients: list[dict[str, Any]] = nsqd.ask("/stats?format=json&include_clients=true")["producers"]
     (own,) = [each for each in clients if each["user_agent"].startswith("bucketcast/")]
-    assert own["pub_counts"] == [{"topic": nsqd.place, "count": 2}]
+    assert own["pub_counts"] == [{"topic": nsqd.destination, "count": 2}]
 
 
 class Impostor:

@@ -36,7 +36,7 @@ def nsqd(server: Callable[[str], Server]) -> NsqServer:
 @contextmanager
 def consumer(nsqd: NsqServer, *more: str, secret: str = SECRET) -> Iterator[subprocess.Popen[str]]:
     program = subprocess.Popen(
-        [sys.executable, EXAMPLE, nsqd.address, nsqd.place, *more],
+        [sys.executable, EXAMPLE, nsqd.address, nsqd.destination, *more],
         env={**os.environ, "NSQ_AUTH_SECRET": secret, "PYTHONIOENCODING": "utf-8"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,8 +78,8 @@ def test_it_shows_events_from_now_on(nsqd: NsqServer) -> None:
 
 
 def test_a_channel_keeps_events_until_they_are_read(nsqd: NsqServer) -> None:
-    nsqd.ask(f"/topic/create?topic={nsqd.place}", "POST")
-    nsqd.ask(f"/channel/create?topic={nsqd.place}&channel=mine", "POST")
+    nsqd.ask(f"/topic/create?topic={nsqd.destination}", "POST")
+    nsqd.ask(f"/channel/create?topic={nsqd.destination}&channel=mine", "POST")
     deliver(nsqd)
     deliver(nsqd)
     with consumer(nsqd, "mine") as program:
@@ -95,7 +95,7 @@ def test_a_refusal_is_said(nsqd: NsqServer, secret: str, says: str) -> None:
     with consumer(nsqd, secret=secret) as program:
         printed, complaint = program.communicate(timeout=HANGS_AFTER)
     assert (program.returncode, printed) == (1, "")
-    assert complaint.startswith(f"cannot read {nsqd.place}: {says}")
+    assert complaint.startswith(f"cannot read {nsqd.destination}: {says}")
     assert "s3cret" not in complaint
 
 

@@ -67,9 +67,9 @@ def put(key: str, at: int, **more: Any) -> Event:
     return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **more})
 
 
-def rows(server: Server, place: str = "") -> dict[str, Row]:
+def rows(server: Server, destination: str = "") -> dict[str, Row]:
     """What the mirror shows, in the oracle's words."""
-    return shown(server.received(place))
+    return shown(server.received(destination))
 
 
 def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
@@ -565,5 +565,5 @@ def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Ad
 
 @pytest.mark.parametrize("format_", ["namespace", "access"])
 def test_the_consumer_waits_for_the_table(postgres: PostgresServer, format_: str) -> None:
-    arguments = [postgres.settings()["connection_string"], postgres.place]
+    arguments = [postgres.settings()["connection_string"], postgres.destination]
     check_that_consumer_waits("postgres", postgres, arguments, format_)

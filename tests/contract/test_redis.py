@@ -124,7 +124,7 @@ def test_a_field_that_minio_wrote_is_guarded_by_its_own_sequencer(
     old = [put(key, 5000) for key in ("old", "kept", "removed", "tagged", "late")]
     with redis.connect() as client:
         for one in old:
-            client.hset(redis.place, minio.path(one), text(one))
+            client.hset(redis.destination, minio.path(one), text(one))
     target = make()
     assert target.send([put("old", 7000), put("kept", 3000), event(DELETE, "kept", 4000)]) == {}
     assert target.send([event(DELETE, "removed", 6000), event(TAGGED, "tagged", 6000)]) == {}
@@ -156,15 +156,17 @@ def test_a_field_that_is_no_record_gives_way(
 ) -> None:
     with redis.connect() as client:
         for key in ("put", "removed", "tagged", "left"):
-            client.hset(redis.place, f"uploads/{key}", text)
+            client.hset(redis.destination, f"uploads/{key}", text)
         target = make()
         assert target.send([put("put", 1), event(DELETE, "removed", 1)]) == {}
         assert target.send([event(TAGGED, "tagged", 1)]) == {}
-        assert client.hget(redis.place, "uploads/tagged") == text.encode(), "nothing to tell of"
+        assert client.hget(redis.destination, "uploads/tagged") == text.encode(), (
+            "nothing to tell of"
+        )
         assert target.send([put("tagged", 1)]) == {}
-        left = client.hgetall(redis.place)
+        left = client.hgetall(redis.destination)
         assert left.keys() == {b"uploads/put", b"uploads/tagged", b"uploads/left"}
-        client.hdel(redis.place, "uploads/left")
+        client.hdel(redis.destination, "uploads/left")
     assert {key: row.size for key, row in shown(redis).items()} == {
         "uploads/put": 1,
         "uploads/tagged": 1,
@@ -180,9 +182,9 @@ def test_an_overlay_leaves_the_object_as_it_is_written(
         held,
     )
     with redis.connect() as client:
-        client.hset(redis.place, "uploads/a", whole)
+        client.hset(redis.destination, "uploads/a", whole)
         assert make().send([event(TAGGED, "a", 7, user_agent="}},{")]) == {}
-        found = client.hget(redis.place, "uploads/a")
+        found = client.hget(redis.destination, "uploads/a")
     assert held in found
     assert msgspec.json.decode(found)["Records"][0]["source"]["userAgent"] == "}},{"
 
@@ -195,7 +197,7 @@ def test_a_field_that_somebody_took_away_comes_back(
     for one in (put("a", 5), event(TAGGED, "a", 6), put("a", 7)):
         assert target.send([one]) == {}
     with redis.connect() as client:
-        client.delete(redis.place)
+        client.delete(redis.destination)
     assert target.send([event(TAGGED, "a", 8)]) == {}
     assert shown(redis) == {}
     assert target.send([put("a", 7)]) == {}
@@ -247,7 +249,7 @@ def test_another_sources_bucket_of_that_name_waits(
     assert shown(redis).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
     assert target.send([of("minio", "made up", user_agent=AGENT)]) == {}
     with redis.connect() as client:
-        client.hdel(f"{redis.place}:guard:sources", "uploads")
+        client.hdel(f"{redis.destination}:guard:sources", "uploads")
     assert other.send(batch[:1]) == {}, "with what the hint says"
     assert target.send(batch[:1]) == {}
 
@@ -268,7 +270,7 @@ def test_what_no_event_outlives_is_forgotten(
     day[0] = TOMBSTONE_DAYS + 1
     assert target.send([event(TAGGED, "other", 9)]) == {}
     with redis.connect() as client:
-        left = client.hkeys(f"{redis.place}:guard")
+        left = client.hkeys(f"{redis.destination}:guard")
         assert sorted(left) == [
             b"+13 uploads/othernull",
             b"-12 uploads/gonev2",
@@ -281,8 +283,8 @@ def test_what_no_event_outlives_is_forgotten(
         assert shown(redis).keys() == {"uploads/back", "uploads/tagged"}
         day[0] += TOMBSTONE_DAYS + 9
         assert target.send([put("back", 1)]) == {}
-        assert client.exists(f"{redis.place}:guard", f"{redis.place}:guard:aged") == 0
-        assert client.hgetall(f"{redis.place}:guard:sources") == {b"uploads": b"aws:s3"}
+        assert client.exists(f"{redis.destination}:guard", f"{redis.destination}:guard:aged") == 0
+        assert client.hgetall(f"{redis.destination}:guard:sources") == {b"uploads": b"aws:s3"}
     assert shown(redis).keys() == {"uploads/back", "uploads/tagged"}
 
 
@@ -298,8 +300,8 @@ def test_a_guard_of_an_earlier_release_is_read(
             path = f"uploads/{key}"
             removal = {"seq": seq, "time": event(DELETE, key, 5).time}
             state = {"put": {**removal, "version": "null", "gone": True}, "removals": 1}
-            client.hset(f"{redis.place}:guard", path, pack(state))
-            client.hset(f"{redis.place}:guard", f"-{len(path)} {path}", pack(removal))
+            client.hset(f"{redis.destination}:guard", path, pack(state))
+            client.hset(f"{redis.destination}:guard", f"-{len(path)} {path}", pack(removal))
     late = [put(key, 4, sequencer=seq and "4") for key, seq in named.items()]
     assert target.send(late) == {}
     assert shown(redis) == {}
@@ -330,7 +332,7 @@ def test_a_key_of_another_type_is_left_alone_and_named(
 ) -> None:
     target = make(format=format_)
     with redis.connect() as client:
-        client.set(redis.place, "mine")
+        client.set(redis.destination, "mine")
         for one in (put("a", 1), event(DELETE, "a", 2), event(TAGGED, "a", 3)):
             failure = target.send([one])[0]
             assert type(failure) is Retryable
@@ -338,7 +340,7 @@ def test_a_key_of_another_type_is_left_alone_and_named(
         with pytest.raises(Retryable, match=f"must hold a {type_} or nothing"):
             target.probe()
         assert client.keys("*") == [b"ev:events"]
-        client.delete(redis.place)
+        client.delete(redis.destination)
     assert target.send([put("a", 1)]) == {}
 
 
@@ -349,8 +351,8 @@ def test_a_user_with_the_documented_rights_is_enough(
     with redis.connect() as client:
         try:
             for kind, format_ in (("list", "access"), ("hash", "namespace")):
-                client.delete(redis.place)
-                rights = f"reset on >n4rrow ~{redis.place}* {NEEDS[kind]}"
+                client.delete(redis.destination)
+                rights = f"reset on >n4rrow ~{redis.destination}* {NEEDS[kind]}"
                 client.execute_command("ACL", "SETUSER", "narrow", *rights.split())
                 target = make(format=format_, **own)
                 target.probe()
@@ -536,5 +538,5 @@ def test_where_names_no_secret(address: str, where: str) -> None:
 
 @pytest.mark.parametrize("format_", ["namespace", "access"])
 def test_the_consumer_waits_for_the_key(redis: RedisServer, format_: str) -> None:
-    arguments = [f"redis://:{PASSWORD}@{redis.address}", redis.place]
+    arguments = [f"redis://:{PASSWORD}@{redis.address}", redis.destination]
     check_that_consumer_waits("redis", redis, arguments, format_)

@@ -192,4 +192,4 @@ def test_another_format_in_the_same_place_is_refused_with_the_hint(formatted: Tr
 def test_the_places_name_is_for_people(trial: Trial) -> None:
     where = trial.sender().target.where
     assert trial.server.address in where
-    assert trial.server.place in where
+    assert trial.server.destination in where

@@ -39,7 +39,7 @@ def check_that_consumer_waits(
         assert program.stdout is not None
         assert program.stderr is not None
         try:
-            assert bounded(program.stderr.readline) == f"waiting for {server.place}\n"
+            assert bounded(program.stderr.readline) == f"waiting for {server.destination}\n"
             target_class: Any = targets.load(kind)
             settings = read(target_class.Settings, server.settings(format=format_))
             with target_class(settings) as target:

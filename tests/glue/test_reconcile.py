@@ -92,7 +92,7 @@ def place(aws: Emulator, server: Callable[[str], Server], tmp_path: Path) -> Ite
     Rules(table, aws.client("dynamodb")).add(rule)
     settings = {
         "connection_string": "secret:mirror",
-        "table": postgres.place,
+        "table": postgres.destination,
         "format": "namespace",
     }
     arguments = {

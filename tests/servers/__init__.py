@@ -38,12 +38,12 @@ class Arrival:
 class Server(ABC):
     """A running server, with how to reach it and what has arrived there.
 
-    The settings are those of a Bucketcast target. `place` is where its events go: table, key or
-    path.
+    The settings are those of a Bucketcast target. `destination` is where its events go: a table,
+    a key, a topic or a path.
     """
 
     kind: str
-    place: str
+    destination: str
     refusals: tuple[type[Exception], ...]
     """What `write` raises where the server or its certificate is at fault, or nobody answers."""
     keeps_what_it_confirmed = True
@@ -93,8 +93,8 @@ class Server(ABC):
         """
 
     @abstractmethod
-    def received(self, place: str = "") -> list[Arrival]:
-        """What is at `place`, by default its own: by key, or where there is none as it came."""
+    def received(self, destination: str = "") -> list[Arrival]:
+        """Return what is at `destination`, by default its own: by key, else in order of arrival."""
 
     @abstractmethod
     def clear(self) -> None:

@@ -76,10 +76,10 @@ logging.getLogger("pika").setLevel(logging.WARNING)
 
 
 class AmqpServer(Server):
-    """Its `place` is a fanout exchange with a queue of the same name."""
+    """Its `destination` is a fanout exchange with a queue of the same name."""
 
     kind = "amqp"
-    place = "ev.events"
+    destination = "ev.events"
     refusals = (AMQPError, AMQPConnectorException, OSError)
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
@@ -135,7 +135,7 @@ class AmqpServer(Server):
     def settings(self, **overrides: str) -> Settings:
         return {
             "url": self.url(),
-            "exchange": self.place,
+            "exchange": self.destination,
             "exchange_type": "fanout",
             "routing_key": ROUTING_KEY,
             "durable": "on",
@@ -180,20 +180,20 @@ class AmqpServer(Server):
             channel = connection.channel()
             channel.confirm_delivery()
             persistent = pika.BasicProperties(delivery_mode=2)
-            place, routing_key = settings["exchange"], settings["routing_key"]
-            channel.basic_publish(place, routing_key, body, persistent, mandatory=True)
+            exchange, routing_key = settings["exchange"], settings["routing_key"]
+            channel.basic_publish(exchange, routing_key, body, persistent, mandatory=True)
 
-    def received(self, place: str = "") -> list[Arrival]:
+    def received(self, destination: str = "") -> list[Arrival]:
         return [
             Arrival(body=body, headers=_beside(properties))
-            for properties, body in self.messages(place)
+            for properties, body in self.messages(destination)
         ]
 
     def messages(self, queue: str = "") -> list[tuple[pika.BasicProperties, bytes]]:
-        """What is in a queue, by default that of `place`, in its order; it stays there."""
+        """What is in a queue, by default that of `destination`, in its order; it stays there."""
         found: list[tuple[pika.BasicProperties, bytes]] = []
         with self.channel() as channel:
-            name = queue or self.place
+            name = queue or self.destination
             count = channel.queue_declare(name, passive=True).method.message_count
             if count:
                 for _, properties, body in channel.consume(name, inactivity_timeout=5):
@@ -205,16 +205,16 @@ class AmqpServer(Server):
 
     def clear(self) -> None:
         with self.channel() as channel:
-            channel.exchange_delete(self.place)
-            channel.queue_delete(self.place)
+            channel.exchange_delete(self.destination)
+            channel.queue_delete(self.destination)
         self.make()
 
     def make(self) -> None:
         """Its exchange and queue, where they are not there yet."""
         with self.channel() as channel:
-            channel.exchange_declare(self.place, "fanout", durable=True)
-            channel.queue_declare(self.place, durable=True, arguments=_ON_DISK)
-            channel.queue_bind(self.place, self.place)
+            channel.exchange_declare(self.destination, "fanout", durable=True)
+            channel.queue_declare(self.destination, durable=True, arguments=_ON_DISK)
+            channel.queue_bind(self.destination, self.destination)
 
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> AmqpServer:

@@ -74,10 +74,10 @@ class RefusedError(Exception):
 
 
 class SearchServer(Server):
-    """Its `place` is an index."""
+    """Its `destination` is an index."""
 
     kind = "elasticsearch"
-    place = "events"
+    destination = "events"
     refusals = (RefusedError, OSError, http.client.HTTPException)
 
     def __init__(self, process: Process, tls: Tls, chosen: dict[str, int]) -> None:
@@ -124,7 +124,7 @@ class SearchServer(Server):
         return self.tls_settings(**{**own, **overrides})
 
     def _settings(self, port: str, **more: str) -> Settings:
-        return {"url": f"http://127.0.0.1:{self._ports[port]}", "index": self.place, **more}
+        return {"url": f"http://127.0.0.1:{self._ports[port]}", "index": self.destination, **more}
 
     def narrow_settings(self, **overrides: str) -> Settings:
         """As `settings`, by a proxy that takes requests of 32 KiB at most."""
@@ -138,9 +138,9 @@ class SearchServer(Server):
         else:
             _ask(settings, "PUT", f"{path}/{quote(key, safe='')}", body, 2)
 
-    def received(self, place: str = "") -> list[Arrival]:
+    def received(self, destination: str = "") -> list[Arrival]:
         """See `Server`; a document whose id is no `bucket/key` has no key."""
-        index = place or self.place
+        index = destination or self.destination
         try:
             self.ask("POST", f"/{index}/_refresh")
             hits = list(self._hits(index))

@@ -122,10 +122,10 @@ class Batch(NamedTuple):
 
 
 class KafkaServer(Server):
-    """Its `place` is a topic with one partition."""
+    """Its `destination` is a topic with one partition."""
 
     kind = "kafka"
-    place = "events"
+    destination = "events"
     refusals = (KafkaException,)
     client_options = ("client_tls_cert", "client_tls_key")
 
@@ -146,7 +146,7 @@ class KafkaServer(Server):
 
     def settings(self, **overrides: str) -> Settings:
         login = {"sasl": "on", "sasl_username": USER, "sasl_password": PASSWORD}
-        return {"brokers": self.address, "topic": self.place, **login, **overrides}
+        return {"brokers": self.address, "topic": self.destination, **login, **overrides}
 
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(**{"sasl_password": "wr0ng-s3cret", **overrides})
@@ -191,14 +191,14 @@ class KafkaServer(Server):
         if refused:
             raise refused[0]
 
-    def received(self, place: str = "") -> list[Arrival]:
+    def received(self, destination: str = "") -> list[Arrival]:
         return [
             Arrival(
                 body=message.value() or b"",
                 key=(message.key() or b"").decode(),
                 headers=_headers(message),
             )
-            for message in self.messages(place or self.place)
+            for message in self.messages(destination or self.destination)
         ]
 
     def messages(self, topic: str) -> list[Message]:
@@ -207,9 +207,9 @@ class KafkaServer(Server):
         try:
             found: list[Message] = []
             for partition in consumer.list_topics(topic, timeout=_SETTLED).topics[topic].partitions:
-                place = TopicPartition(topic, partition, 0)
-                _, end = consumer.get_watermark_offsets(place, timeout=_SETTLED)
-                consumer.assign([place])
+                topic_partition = TopicPartition(topic, partition, 0)
+                _, end = consumer.get_watermark_offsets(topic_partition, timeout=_SETTLED)
+                consumer.assign([topic_partition])
                 wanted = len(found) + end
                 while len(found) < wanted:
                     found += _read(consumer, wanted - len(found))
@@ -254,7 +254,7 @@ class KafkaServer(Server):
                 # A broker that stood still forgets requests until its controller has it again.
                 if time.monotonic() > deadline:
                     raise
-        self.make(self.place)
+        self.make(self.destination)
 
     def _remove_all(self) -> None:
         administrator = AdminClient(self.client)

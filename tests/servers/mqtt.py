@@ -143,10 +143,10 @@ class Observer:
 
 
 class MqttServer(Server):
-    """Its `place` is a topic."""
+    """Its `destination` is a topic."""
 
     kind = "mqtt"
-    place = "bucket/events"
+    destination = "bucket/events"
     refusals = (OSError,)
 
     def __init__(
@@ -168,7 +168,7 @@ class MqttServer(Server):
     def settings(self, **overrides: str) -> Settings:
         return {
             "broker": self.url("tcp"),
-            "topic": self.place,
+            "topic": self.destination,
             "qos": "1",
             "username": USER,
             "password": PASSWORD,
@@ -217,12 +217,16 @@ class MqttServer(Server):
                 raise ConnectionError("the broker did not confirm the event")
         writer.disconnect()
 
-    def received(self, place: str = "") -> list[Arrival]:
-        return [_arrival(each) for each in self.messages(place)]
+    def received(self, destination: str = "") -> list[Arrival]:
+        return [_arrival(each) for each in self.messages(destination)]
 
-    def messages(self, place: str = "") -> list[paho.MQTTMessage]:
+    def messages(self, destination: str = "") -> list[paho.MQTTMessage]:
         """What `received` gives, as paho gives it."""
-        return [each for each in self.observer.arrived() if each.topic == (place or self.place)]
+        return [
+            each
+            for each in self.observer.arrived()
+            if each.topic == (destination or self.destination)
+        ]
 
     def log(self) -> str:
         """What the broker says of its clients, since the folder was made."""

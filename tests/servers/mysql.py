@@ -46,10 +46,10 @@ _LOG = "CREATE TABLE IF NOT EXISTS {} (event_time DATETIME NOT NULL, event_data 
 
 
 class MysqlServer(Server):
-    """Its `place` is a table in the database `bucketcast`."""
+    """Its `destination` is a table in the database `bucketcast`."""
 
     kind = "mysql"
-    place = "events"
+    destination = "events"
     refusals = (pymysql.MySQLError,)
 
     def __init__(self, process: Process, tls: Tls, port: int, socket: Path) -> None:
@@ -91,7 +91,7 @@ class MysqlServer(Server):
         return f"{user}:{password}@tcp({self.address})/{DATABASE}{parameters}"
 
     def settings(self, **overrides: str) -> Settings:
-        return {"dsn_string": self.dsn(), "table": self.place, **overrides}
+        return {"dsn_string": self.dsn(), "table": self.destination, **overrides}
 
     def wrong_password_settings(self, **overrides: str) -> Settings:
         return self.settings(dsn_string=self.dsn(password="wr0ng-s3cret"), **overrides)
@@ -139,8 +139,8 @@ class MysqlServer(Server):
                     [key, body.decode()],
                 )
 
-    def received(self, place: str = "") -> list[Arrival]:
-        table = place or self.place
+    def received(self, destination: str = "") -> list[Arrival]:
+        table = destination or self.destination
         columns = self.rows(
             "SELECT column_name FROM information_schema.columns"
             " WHERE table_schema = %s AND table_name = %s",

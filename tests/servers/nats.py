@@ -46,10 +46,10 @@ timeout: 5
 
 
 class NatsServer(Server):
-    """Its `place` is a subject. Plain and encrypted connections are taken at the same port."""
+    """Its `destination` is a subject. One port accepts plain and encrypted connections."""
 
     kind = "nats"
-    place = "ev.events"
+    destination = "ev.events"
     program = "nats-server"
     refusals = (errors.Error, OSError, asyncio.TimeoutError)
     process: Process
@@ -76,7 +76,7 @@ class NatsServer(Server):
         way = {"jetstream": "on"} if self.product == "jetstream" else {}
         return {
             "address": self.address,
-            "subject": self.place,
+            "subject": self.destination,
             "token": TOKEN,
             **way,
             **overrides,
@@ -164,8 +164,8 @@ class NatsServer(Server):
 
         asyncio.run(write())
 
-    def received(self, place: str = "") -> list[Arrival]:
-        return self.streams(partial(stream.arrivals, subject=place or self.place))
+    def received(self, destination: str = "") -> list[Arrival]:
+        return self.streams(partial(stream.arrivals, subject=destination or self.destination))
 
     def clear(self) -> None:
         self.configure()
@@ -201,7 +201,7 @@ class NatsServer(Server):
 
 
 class StreamingServer(NatsServer):
-    """Its `place` is a channel."""
+    """Its `destination` is a channel."""
 
     program = "nats-streaming-server"
 
@@ -234,8 +234,8 @@ streaming {{
 
         asyncio.run(write())
 
-    def received(self, place: str = "") -> list[Arrival]:
-        return asyncio.run(self._received(place or self.place))
+    def received(self, destination: str = "") -> list[Arrival]:
+        return asyncio.run(self._received(destination or self.destination))
 
     async def _received(self, subject: str) -> list[Arrival]:
         if subject not in stan.status(self.ports["http"], "channelsz").get("names", ()):

@@ -30,14 +30,14 @@ _DEMAND = {"tls_client_auth_policy": "require-verify", "tls_required": "tcp-http
 
 
 class NsqServer(Server):
-    """Its `place` is a topic.
+    """Its `destination` is a topic.
 
     What arrived is read off the topic's channel and kept in a file of the folder, by the message's
     id: nsqd may deliver a message again, above all after a kill.
     """
 
     kind = "nsq"
-    place = "ev.events"
+    destination = "ev.events"
     refusals = (OSError, NsqError)
 
     def __init__(self, process: Process, tls: Tls, tcp: int, http: int) -> None:
@@ -58,7 +58,7 @@ class NsqServer(Server):
         return self._login(overrides)
 
     def _login(self, overrides: dict[str, str]) -> Settings:
-        own = {"nsqd_address": self.address, "topic": self.place, "auth_secret": SECRET}
+        own = {"nsqd_address": self.address, "topic": self.destination, "auth_secret": SECRET}
         return {**own, **overrides}
 
     def wrong_password_settings(self, **overrides: str) -> Settings:
@@ -116,8 +116,8 @@ class NsqServer(Server):
             with Client(address, secret, context, seconds=2) as client:
                 client.publish(settings["topic"], body)
 
-    def received(self, place: str = "") -> list[Arrival]:
-        topic = place or self.place
+    def received(self, destination: str = "") -> list[Arrival]:
+        topic = destination or self.destination
         self._drain(topic)
         return [Arrival(body=body) for body in self._kept(topic).values()]
 

@@ -34,10 +34,10 @@ _AS_NEW = (
 
 
 class PostgresServer(Server):
-    """Its `place` is a table in the schema public."""
+    """Its `destination` is a table in the schema public."""
 
     kind = "postgres"
-    place = "events"
+    destination = "events"
     refusals = (psycopg.OperationalError,)
 
     def __init__(self, process: Process, tls: Tls, port: int) -> None:
@@ -91,7 +91,7 @@ class PostgresServer(Server):
             f"host=127.0.0.1 port={self.port} dbname={DATABASE} user={user} password={password}"
             f" sslmode={sslmode}"
         )
-        return {"connection_string": string, "table": self.place, **overrides}
+        return {"connection_string": string, "table": self.destination, **overrides}
 
     def write(self, settings: Settings, key: str, body: bytes) -> None:
         table = sql.Identifier(settings["table"])
@@ -118,8 +118,8 @@ class PostgresServer(Server):
             connection.execute(create)
             connection.execute(sql.SQL("INSERT INTO {} ").format(table) + sql.SQL(insert), values)
 
-    def received(self, place: str = "") -> list[Arrival]:
-        table = place or self.place
+    def received(self, destination: str = "") -> list[Arrival]:
+        table = destination or self.destination
         with self.connect() as connection:
             columns = connection.execute(
                 "SELECT column_name FROM information_schema.columns"

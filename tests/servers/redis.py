@@ -43,10 +43,10 @@ daemonize no
 
 
 class RedisServer(Server):
-    """Its `place` is a key."""
+    """Its `destination` is a key."""
 
     kind = "redis"
-    place = "ev:events"
+    destination = "ev:events"
     refusals = (redis.RedisError,)
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
@@ -76,7 +76,7 @@ class RedisServer(Server):
         return {
             "address": self.address,
             "password": PASSWORD,
-            "key": self.place,
+            "key": self.destination,
             **overrides,
         }
 
@@ -136,8 +136,8 @@ class RedisServer(Server):
                 else:
                     client.hset(settings["key"], key, body)
 
-    def received(self, place: str = "") -> list[Arrival]:
-        key = place or self.place
+    def received(self, destination: str = "") -> list[Arrival]:
+        key = destination or self.destination
         with self.connect() as client:
             if client.type(key) == b"list":
                 return [Arrival(body=entry) for entry in client.lrange(key, 0, -1)]

@@ -24,10 +24,10 @@ _ROOT = Path(__file__).parents[2]
 
 
 class WebhookServer(Server):
-    """Its `place` is a path; paths below /open need no login."""
+    """Its `destination` is a path; paths below /open need no login."""
 
     kind = "webhook"
-    place = "/events"
+    destination = "/events"
     refusals = (OSError, HTTPException)
 
     def __init__(self, process: Process, tls: Tls, listeners: Configuration) -> None:
@@ -45,7 +45,7 @@ class WebhookServer(Server):
         return f"HTTP and HTTPS receiver over {ssl.OPENSSL_VERSION}"
 
     def settings(self, **overrides: str) -> Settings:
-        endpoint = f"http://{self.address}{self.place}"
+        endpoint = f"http://{self.address}{self.destination}"
         return {"endpoint": endpoint, "auth_token": TOKEN, **overrides}
 
     def wrong_password_settings(self, **overrides: str) -> Settings:
@@ -53,14 +53,14 @@ class WebhookServer(Server):
 
     def tls_settings(self, **overrides: str) -> Settings:
         verified = {
-            "endpoint": f"https://127.0.0.1:{self.listeners.tls}{self.place}",
+            "endpoint": f"https://127.0.0.1:{self.listeners.tls}{self.destination}",
             "cert_authority": self.tls.ca.read_text(),
         }
         return self.settings(**{**verified, **overrides})
 
     def mtls_settings(self, **overrides: str) -> Settings:
         own = {
-            "endpoint": f"https://127.0.0.1:{self.listeners.mtls}{self.place}",
+            "endpoint": f"https://127.0.0.1:{self.listeners.mtls}{self.destination}",
             "client_cert": self.tls.client_cert.read_text(),
             "client_key": self.tls.client_key.read_text(),
         }
@@ -81,7 +81,7 @@ class WebhookServer(Server):
             with urllib.request.urlopen(request, timeout=2, context=context):  # noqa: S310
                 return
 
-    def received(self, place: str = "") -> list[Arrival]:
+    def received(self, destination: str = "") -> list[Arrival]:
         """The events that were answered 2xx; `requests` has the others too."""
         return [
             Arrival(
@@ -89,12 +89,12 @@ class WebhookServer(Server):
                 headers=each.headers,
                 time=datetime.fromtimestamp(each.at, UTC).isoformat(),
             )
-            for each in self.accepted(place)
+            for each in self.accepted(destination)
         ]
 
-    def accepted(self, place: str = "") -> list[Request]:
+    def accepted(self, destination: str = "") -> list[Request]:
         """Return the requests of a path that were answered 2xx."""
-        path = place or self.place
+        path = destination or self.destination
         return [each for each in self.requests() if 200 <= each.status < 300 and each.path == path]
 
     def requests(self) -> list[Request]:

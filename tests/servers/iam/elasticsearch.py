@@ -44,7 +44,7 @@ class SearchGate(Gate):
         return {
             "url": f"https://{self.address}",
             "cert_authority": self.server.tls.ca.read_text(),
-            "index": self.server.place,
+            "index": self.server.destination,
             "auth": "iam",
             "iam_resource": f"arn:aws:es:{REGION}:111122223333:domain/events",
         }

@@ -24,7 +24,7 @@ class KafkaGate(Gate):
             "brokers": self.address,
             "tls": "on",
             "cert_authority": self.server.tls.ca.read_text(),
-            "topic": self.server.place,
+            "topic": self.server.destination,
             "auth": "iam",
             "iam_resource": _CLUSTER,
         }

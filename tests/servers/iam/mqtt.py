@@ -17,7 +17,7 @@ class MqttGate(Gate):
     service = "iotdevicegateway"
 
     def settings(self) -> Settings:
-        topic = self.server.place
+        topic = self.server.destination
         return {
             "broker": f"wss://{self.address}{PATH}",
             "cert_authority": self.server.tls.ca.read_text(),

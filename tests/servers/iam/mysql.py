@@ -29,7 +29,7 @@ class MysqlGate(Gate):
             "port": str(self.port),
             "database": DATABASE,
             "cert_authority": self.server.tls.ca.read_text(),
-            "table": self.server.place,
+            "table": self.server.destination,
             "auth": "iam",
             "iam_resource": f"arn:aws:rds-db:{REGION}:111122223333:dbuser:cluster-ABC/{IAM_USER}",
         }

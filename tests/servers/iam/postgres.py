@@ -22,7 +22,7 @@ class PostgresGate(Gate):
         return {
             "connection_string": f"host=127.0.0.1 port={self.port} dbname={DATABASE}",
             "cert_authority": self.server.tls.ca.read_text(),
-            "table": self.server.place,
+            "table": self.server.destination,
             "auth": "iam",
             "iam_resource": f"arn:aws:rds-db:{REGION}:111122223333:dbuser:db-ABC123/{IAM_USER}",
         }

@@ -19,7 +19,7 @@ class RedisGate(Gate):
             "address": self.address,
             "tls": "on",
             "cert_authority": self.server.tls.ca.read_text(),
-            "key": self.server.place,
+            "key": self.server.destination,
             "user": USER,
             "auth": "iam",
             "iam_resource": f"arn:aws:elasticache:{REGION}:111122223333:replicationgroup:{CACHE}",
