@@ -4,8 +4,8 @@
 
 It needs only Python, and reads Elasticsearch and OpenSearch alike. A mirror's documents (format
 `namespace`) are printed when they appear, change or are deleted, a log's (`access`) when they are
-added. If the index does not exist yet, it waits for it. It searches for the newest 1,000 documents
-once a second. For a server with logins: `--user NAME`, and the password in ELASTICSEARCH_PASSWORD.
+added. While the index does not exist, or no shard of it can be searched yet, it waits. It searches
+for the newest 1,000 documents once a second. For a server with logins: `--user NAME`, and the password in ELASTICSEARCH_PASSWORD.
 """
 
 import argparse
@@ -23,11 +23,12 @@ from urllib.parse import quote, unquote_plus
 from urllib.request import Request, urlopen
 
 MOST = 1_000
+NOT_READY = HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE
 NEWEST = {"size": MOST, "sort": [{"Records.eventTime": "desc"}], "query": {"match_all": {}}}
 
 
 def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any] | None:
-    """Return the newest records by the ids of their documents; None if there is no index yet."""
+    """Return the newest records by the ids of their documents; None if the index is not ready."""
     request = Request(  # noqa: S310 - the URL is the caller's
         f"{url.rstrip('/')}/{quote(index)}/_search",
         json.dumps(NEWEST).encode(),
@@ -37,7 +38,7 @@ def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any] | No
         with urlopen(request, timeout=10) as answer:  # noqa: S310 - as above
             hits = json.load(answer)["hits"]["hits"]
     except HTTPError as error:
-        if error.code == HTTPStatus.NOT_FOUND:
+        if error.code in NOT_READY:
             return None
         raise
     return {hit["_id"]: hit["_source"]["Records"][0] for hit in reversed(hits)}
@@ -46,14 +47,17 @@ def search(url: str, index: str, headers: dict[str, str]) -> dict[str, Any] | No
 def changes(url: str, index: str, headers: dict[str, str]) -> Iterator[str]:
     """Yield a line for each new, changed or deleted document, forever."""
     seen: dict[str, Any] = {}
-    if search(url, index, headers) is None:
-        print(f"waiting for {index}", file=sys.stderr, flush=True)
+    waiting = False
     while True:
-        found = search(url, index, headers) or {}
-        yield from (line(found[id_]) for id_ in found if found[id_] != seen.get(id_))
-        if len(found) < MOST:  # else it may only have become too old to be shown
-            yield from (f"{'gone':<66}  {id_}" for id_ in seen.keys() - found.keys())
-        seen = found
+        found = search(url, index, headers)
+        if found is not None:
+            yield from (line(found[id_]) for id_ in found if found[id_] != seen.get(id_))
+            if len(found) < MOST:  # else it may only have become too old to be shown
+                yield from (f"{'gone':<66}  {id_}" for id_ in seen.keys() - found.keys())
+            seen = found
+        elif not waiting:
+            print(f"waiting for {index}", file=sys.stderr, flush=True)
+        waiting = found is None
         time.sleep(1)
 
 

@@ -14,8 +14,14 @@ from bucketcast.targets.elasticsearch import Target
 from tests import servers
 from tests.contract.trial import DELETE, event
 from tests.servers import Server
-from tests.servers.elasticsearch import PASSWORD, USER, SearchServer
+from tests.servers.elasticsearch import PASSWORD, USER, RefusedError, SearchServer
 
+NODE = "index.routing.allocation.require._name"
+NOWHERE = {
+    "settings": {NODE: "no such node"},
+    "mappings": {"properties": {"Records": {"properties": {"eventTime": {"type": "date"}}}}},
+}
+"""An index that no node takes, so that it has no shard to search."""
 SCRIPT = Path(__file__).parents[2] / "examples" / "consumers" / "elasticsearch.py"
 
 
@@ -38,8 +44,10 @@ def consumer(search: SearchServer, password: str = PASSWORD) -> Iterator[subproc
         encoding="utf-8",
     )
     with program:
-        yield program
-        program.terminate()
+        try:
+            yield program
+        finally:
+            program.terminate()
 
 
 def said(program: subprocess.Popen[str]) -> list[str]:
@@ -67,6 +75,29 @@ def test_the_consumer_follows_a_log(search: SearchServer) -> None:
         with consumer(search) as program:
             assert said(program)[2:] == ["uploads/a", "42"]
             assert said(program)[1:] == [DELETE, "uploads/a", "-"]
+
+
+def test_the_consumer_waits_for_the_index(search: SearchServer) -> None:
+    with consumer(search) as program:
+        assert program.stderr is not None
+        assert program.stderr.readline() == "waiting for events\n"
+        with Target(read(Target.Settings, search.settings())) as mirror:
+            assert mirror.send([event("a", 42)]) == {}
+        assert said(program)[2:] == ["uploads/a", "42"]
+
+
+def test_the_consumer_waits_for_an_index_without_a_shard_to_search(search: SearchServer) -> None:
+    search.ask("PUT", "/events?wait_for_active_shards=0", NOWHERE)
+    with pytest.raises(RefusedError, match="^503: "):
+        search.ask("POST", "/events/_search", {})
+    with consumer(search) as program:
+        assert program.stderr is not None
+        assert program.stderr.readline() == "waiting for events\n"
+        search.ask("PUT", "/events/_settings", {NODE: None})
+        search.ask("GET", "/_cluster/health/events?wait_for_status=yellow")
+        with Target(read(Target.Settings, search.settings())) as mirror:
+            assert mirror.send([event("a", 42)]) == {}
+        assert said(program)[2:] == ["uploads/a", "42"]
 
 
 def test_a_refused_login_is_said(search: SearchServer) -> None:
