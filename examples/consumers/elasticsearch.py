@@ -5,7 +5,8 @@
 It needs only Python, and reads Elasticsearch and OpenSearch alike. A mirror's documents (format
 `namespace`) are printed when they appear, change or are deleted, a log's (`access`) when they are
 added. While the index does not exist, or no shard of it can be searched yet, it waits. It searches
-for the newest 1,000 documents once a second. For a server with logins: `--user NAME`, and the password in ELASTICSEARCH_PASSWORD.
+for the newest 1,000 documents once a second. For a server with logins: `--user NAME`, and the
+password in ELASTICSEARCH_PASSWORD.
 """
 
 import argparse

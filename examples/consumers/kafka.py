@@ -21,6 +21,9 @@ from urllib.parse import unquote_plus
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+NOT_READY = KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE
+"""What brokers say of a topic that does not exist, or was just created."""
+
 
 def connect(brokers: str) -> Consumer:
     """Return a consumer that sees every message and commits no offsets."""
@@ -43,9 +46,9 @@ def connect(brokers: str) -> Consumer:
 def events(consumer: Consumer, topic: str) -> Iterator[str]:
     """Yield a line for each event of the topic, forever."""
     found = consumer.list_topics(topic, timeout=10).topics[topic]
-    if found.error and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+    if found.error and found.error.code() in NOT_READY:
         print(f"waiting for {topic}", file=sys.stderr, flush=True)
-    while found.error and found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+    while found.error and found.error.code() in NOT_READY:
         time.sleep(1)
         found = consumer.list_topics(topic, timeout=10).topics[topic]
     if found.error:

@@ -88,7 +88,7 @@ def test_the_consumer_waits_for_the_index(search: SearchServer) -> None:
 
 def test_the_consumer_waits_for_an_index_without_a_shard_to_search(search: SearchServer) -> None:
     search.ask("PUT", "/events?wait_for_active_shards=0", NOWHERE)
-    with pytest.raises(RefusedError, match="^503: "):
+    with pytest.raises(RefusedError, match=r"^503: "):
         search.ask("POST", "/events/_search", {})
     with consumer(search) as program:
         assert program.stderr is not None
