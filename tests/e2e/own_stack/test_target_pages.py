@@ -24,7 +24,7 @@ WAITING = re.compile("waiting for ")
 PRINTED = re.compile(r"s3:ObjectCreated:Put +uploads/photo\.jpg +5605$", re.MULTILINE)
 INSTALLED = {"PIP_NO_INDEX": "1"}
 """With it `pip install` succeeds only if the package is there already."""
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 class Terminal:
