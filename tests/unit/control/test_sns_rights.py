@@ -10,7 +10,8 @@ from botocore.exceptions import ClientError
 
 from bucketcast.control.secure import secure
 from bucketcast.topics.model import Topic, TopicArn
-from bucketcast.topics.permissions import PUBLISH, may
+from bucketcast.topics.permissions import may
+from bucketcast.topics.policy import PUBLISH
 from tests.unit.control.sns_calls import USERS, Server
 from tests.unit.runtime_targets import Account
 

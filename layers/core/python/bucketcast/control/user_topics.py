@@ -9,7 +9,7 @@ from bucketcast.aws.topics.topics import Topics, Wanted
 from bucketcast.control.certificate import certificate
 from bucketcast.control.topic_api import TopicCall
 from bucketcast.errors import did_you_mean
-from bucketcast.topics import permissions
+from bucketcast.topics import permissions, policy
 from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
 from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.topics.model import ENDPOINT, Topic, TopicArn, missing, require_name
@@ -53,7 +53,7 @@ class UserTopics:
             if existing is None:
                 self._check_quota(user)
                 return Wanted(user.name, given)
-            permissions.require(user, permissions.CREATE, existing)
+            permissions.require(user, policy.CREATE, existing)
             return Wanted(existing.owner, given)
 
         return self._change().put(self.arn(user, name), change)
@@ -69,7 +69,7 @@ class UserTopics:
         def change(existing: Topic | None, hidden: Mapping[str, str]) -> Wanted:
             if existing is None:
                 raise missing(str(arn))
-            permissions.require(call.user, permissions.SET, existing)
+            permissions.require(call.user, policy.SET, existing)
             if _sends_login(key, hidden):
                 permissions.require_own(
                     call.user, existing, f"a change of {key}, to where its password goes"
@@ -84,7 +84,7 @@ class UserTopics:
     def delete(self, user: User, arn: TopicArn) -> None:
         """Delete a topic, if it exists."""
         self._change().delete(
-            arn, lambda existing: permissions.require(user, permissions.DELETE, existing)
+            arn, lambda existing: permissions.require(user, policy.DELETE, existing)
         )
 
     def find(self, arn: TopicArn) -> Topic | None:
@@ -96,7 +96,7 @@ class UserTopics:
         topic = self._items.topic(arn)
         if topic is None:
             raise missing(str(arn))
-        permissions.require(call.user, permissions.GET, topic)
+        permissions.require(call.user, policy.GET, topic)
         _require_https(call, topic)
         return topic
 
@@ -107,7 +107,7 @@ class UserTopics:
             None if user.admin else user.tenant,
             limit,
             after,
-            lambda topic: permissions.may(user, permissions.GET, topic),
+            lambda topic: permissions.may(user, policy.GET, topic),
         )
         for topic in found:
             _require_https(call, topic)

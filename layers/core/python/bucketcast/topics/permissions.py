@@ -5,18 +5,10 @@ others what it allows. Without a policy a topic is its owner's alone, also for `
 is to bind it to a bucket.
 """
 
-from typing import Final
-
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic
 from bucketcast.topics.policy import Policy
 from bucketcast.users import User
-
-CREATE: Final = "sns:CreateTopic"
-DELETE: Final = "sns:DeleteTopic"
-GET: Final = "sns:GetTopicAttributes"
-PUBLISH: Final = "sns:Publish"
-SET: Final = "sns:SetTopicAttributes"
 
 
 def may(user: User, action: str, topic: Topic) -> bool:

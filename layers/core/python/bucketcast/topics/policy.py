@@ -19,13 +19,12 @@ import msgspec
 
 from bucketcast.topics.errors import TopicError
 
-ACTIONS: Final = (
-    "sns:CreateTopic",
-    "sns:DeleteTopic",
-    "sns:GetTopicAttributes",
-    "sns:Publish",
-    "sns:SetTopicAttributes",
-)
+CREATE: Final = "sns:CreateTopic"
+DELETE: Final = "sns:DeleteTopic"
+GET: Final = "sns:GetTopicAttributes"
+PUBLISH: Final = "sns:Publish"
+SET: Final = "sns:SetTopicAttributes"
+ACTIONS: Final = (CREATE, DELETE, GET, PUBLISH, SET)
 _VERSIONS: Final = ("2008-10-17", "2012-10-17")
 _FIELDS: Final = 6
 _MOST_BYTES: Final = 30_720

@@ -6,7 +6,8 @@ import msgspec
 
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic, TopicArn
-from bucketcast.topics.permissions import GET, require
+from bucketcast.topics.permissions import require
+from bucketcast.topics.policy import GET
 from bucketcast.users import User
 
 MOST_OF_A_TOPIC: Final = 50

@@ -19,7 +19,8 @@ from bucketcast.control.user_topics import UserTopics
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.errors import TopicError, invalid
 from bucketcast.topics.model import Topic, TopicArn, require_name
-from bucketcast.topics.permissions import GET, require
+from bucketcast.topics.permissions import require
+from bucketcast.topics.policy import GET
 from bucketcast.topics.subscription import Subscription, require_access, unknown
 
 RESERVED: Final = ("notifications", "subscriptions", "topics")

@@ -9,7 +9,8 @@ from bucketcast.control.s3.notification import Notifications
 from bucketcast.topics import notification
 from bucketcast.topics.errors import invalid
 from bucketcast.topics.model import Topic, TopicArn
-from bucketcast.topics.permissions import GET, may
+from bucketcast.topics.permissions import may
+from bucketcast.topics.policy import GET
 from bucketcast.users import User
 
 _EVENTS: Final[Mapping[str, str]] = {

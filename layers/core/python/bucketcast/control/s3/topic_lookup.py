@@ -6,7 +6,8 @@ from bucketcast.aws.topics.table import TopicTable
 from bucketcast.control.errors import S3Error
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn
-from bucketcast.topics.permissions import PUBLISH, may
+from bucketcast.topics.permissions import may
+from bucketcast.topics.policy import PUBLISH
 from bucketcast.users import User
 
 
