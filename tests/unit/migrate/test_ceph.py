@@ -97,6 +97,7 @@ def test_notifications_of_every_release(text: str) -> None:
         ('[{"name": "x"}]', "invalid topic"),
         (OLDER.replace("([a-z]+)", "([a-z]"), "regular expression"),
         (OLDER.replace(ARN, "x"), "cannot be imported"),
+        (OLDER.replace('"in/"', "5"), "cannot be imported"),
     ],
 )
 def test_a_mistake_is_said(text: str, said: str) -> None:

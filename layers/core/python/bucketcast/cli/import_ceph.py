@@ -15,7 +15,6 @@ from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.control.certificate import certificate
 from bucketcast.control.errors import S3Error
-from bucketcast.control.s3 import document
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import ceph
@@ -110,11 +109,8 @@ def _make_notifications(
     region = aws.dynamodb.meta.region_name
     api = Notifications(deployment.stack, aws, region)
     for bucket, group in groupby(notifications, key=lambda each: each[0]):
-        # As Ceph's PUT merges them, with all of its checks.
-        text = document.written([], [each for _, each in group])
         try:
-            api.exists(bucket)
-            api.put(bucket, text, _WHOEVER)
+            api.add(bucket, [each for _, each in group], _WHOEVER)
         except S3Error as error:
             raise NotTakenOverError(f"{bucket}: {error.message}") from None
 

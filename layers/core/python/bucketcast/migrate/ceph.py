@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+import msgspec
+
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.parsed import LeftOut
 from bucketcast.topics import notification
 from bucketcast.topics.attributes import KNOWN
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import ENDPOINT, TopicArn
-from bucketcast.topics.notification import Notification, WrongFilterError
+from bucketcast.topics.notification import Notification
 
 _LIMITS: Final = ("time_to_live", "max_retries", "retry_sleep_duration")
 _INHERITED: Final = ("", "None")
@@ -146,7 +148,8 @@ def _read_notifications(name: str, listed: Any, bucket: str, parsed: ParsedCeph)
                 events=each.get("Events", ()),
                 **dict(_filters(each.get("Filter") or {})),
             )
-        except (KeyError, TypeError, TopicError, WrongFilterError) as error:
+            made = msgspec.convert(msgspec.to_builtins(made), Notification)  # all values are text
+        except (KeyError, TypeError, TopicError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"cannot be imported: {error}", ALLOWED))
         else:
             parsed.notifications.append((bucket, made))

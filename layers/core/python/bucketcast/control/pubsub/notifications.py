@@ -42,7 +42,7 @@ class BucketTopics:
             if name not in _EVENTS:
                 raise invalid("events", repr(name[:100]), ", ".join(_EVENTS))
         found = notification.of(str(topic), id=_id(topic), events=(_EVENTS[name] for name in names))
-        self._notifications.add(bucket, found, user)
+        self._notifications.add(bucket, [found], user)
 
     def unbind(self, bucket: str, topic: TopicArn) -> None:
         """Remove the notification of a topic that `bind` made, if there is one."""

@@ -143,8 +143,8 @@ class Notifications:
             given = document.read(text, _for_queues(deployment), self._region)
             self._store(deployment, bucket, given, user, whole=whole)
 
-    def add(self, bucket: str, given: Notification, user: User) -> None:
-        """Store one notification of a topic beside the bucket's others.
+    def add(self, bucket: str, given: Sequence[Notification], user: User) -> None:
+        """Store notifications of topics beside the bucket's others.
 
         Raises:
             S3Error: as for `put`, or the bucket does not exist.
@@ -152,7 +152,7 @@ class Notifications:
         self.exists(bucket)
         with _answered():
             deployment = deployed.find(self._stack, self._aws)
-            self._store(deployment, bucket, Document([], [given]), user)
+            self._store(deployment, bucket, Document([], [*given]), user)
 
     def _store(
         self, deployment: Deployed, bucket: str, given: Document, user: User, *, whole: bool = False
