@@ -17,7 +17,7 @@ _MEMORY: Final = 256
 _TIMEOUT: Final = Duration.seconds(20)
 
 
-class Entry(Construct):
+class HttpEntry(Construct):
     """A function behind a URL of its own; `url` is where to post."""
 
     def __init__(

@@ -28,7 +28,7 @@ from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import Queue, Sqs
 from bucketcast.control.proxy import Proxy
 from bucketcast.control.pubsub.api import Pubsub
-from bucketcast.control.pubsub.deployment import Deployment
+from bucketcast.control.pubsub.deployed_options import DeployedOptions
 from bucketcast.control.pubsub.notifications import BucketTopics
 from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler
@@ -121,7 +121,7 @@ def _topic_apis(  # noqa: PLR0913 - what they are made of
 ) -> ASGIApp:
     """Return the APIs about topics, with all other calls behind them."""
     items = TopicTable(table, aws.dynamodb)
-    options = Deployment(stack, aws)
+    options = DeployedOptions(stack, aws)
     topics = UserTopics(
         items, lambda: topics_of(stack, table, aws), gate.region, options.topics_per_user
     )

@@ -91,10 +91,10 @@ class RuleIndex:
     """The rules of one bucket, compiled for matching."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        by_name: dict[str, list[_Entry]] = {}
+        by_name: dict[str, list[_IndexedRule]] = {}
         patterns: dict[str, int] = {}
         for rule in sorted(rules, key=lambda rule: rule.id):
-            entry = _Entry(rule)
+            entry = _IndexedRule(rule)
             if entry.regex:
                 patterns.setdefault(entry.regex, len(patterns))
             for name in dict.fromkeys(single for given in rule.events for single in expand(given)):
@@ -128,10 +128,10 @@ class _Named:
     __slots__ = ("_by_pattern", "_prefixes", "_searched")
 
     def __init__(
-        self, entries: list["_Entry"], patterns: Mapping[str, int], searched: RegexSet | None
+        self, entries: list["_IndexedRule"], patterns: Mapping[str, int], searched: RegexSet | None
     ) -> None:
         self._prefixes = _index([entry for entry in entries if not entry.regex])
-        self._by_pattern: dict[int, list[_Entry]] = {}
+        self._by_pattern: dict[int, list[_IndexedRule]] = {}
         for entry in entries:
             if entry.regex:
                 self._by_pattern.setdefault(patterns[entry.regex], []).append(entry)
@@ -152,7 +152,7 @@ class _Named:
                         found[entry.slot] = entry.hit
 
 
-class _Entry:
+class _IndexedRule:
     """A rule in the index: literal ends to look up, and what is left to check.
 
     One regular expression for the key is looked up too: all of them at once.
@@ -236,8 +236,8 @@ class _Affixes(Generic[Payload]):
                 yield payload
 
 
-def _index(entries: Iterable[_Entry]) -> _Affixes[_Affixes[list[_Entry]]]:
-    heads: dict[str, dict[str, list[_Entry]]] = {}
+def _index(entries: Iterable[_IndexedRule]) -> _Affixes[_Affixes[list[_IndexedRule]]]:
+    heads: dict[str, dict[str, list[_IndexedRule]]] = {}
     for entry in entries:
         for head, tail in product(entry.heads, entry.tails):
             heads.setdefault(head, {}).setdefault(tail, []).append(entry)

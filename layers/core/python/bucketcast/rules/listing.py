@@ -29,7 +29,7 @@ Rules = dict[str, list[Rule]]
 """By bucket; a bucket without rules has an empty list."""
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class _ListedRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     bucket: str
     arn: str
     event: tuple[str, ...]
@@ -44,7 +44,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class _Listing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    rules: list[_Entry]
+    rules: list[_ListedRule]
     bucket: str | None = None
     arn: str | None = None
     status: str = ""
@@ -94,7 +94,7 @@ def read(text: bytes, checks: Mapping[str, Callable[[str], object]]) -> Rules:
 
 
 def _wrong(
-    entry: _Entry, checks: Mapping[str, Callable[[str], object]], where: str
+    entry: _ListedRule, checks: Mapping[str, Callable[[str], object]], where: str
 ) -> list[ConfigError]:
     errors = []
     if not is_topic(entry.arn):
@@ -121,7 +121,7 @@ def _wrong(
     return errors
 
 
-def _rule(entry: _Entry) -> Rule:
+def _rule(entry: _ListedRule) -> Rule:
     arn = entry.arn if is_topic(entry.arn) else Arn.parse(entry.arn).plain
     return Rule(
         bucket=entry.bucket,

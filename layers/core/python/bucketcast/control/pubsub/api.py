@@ -12,7 +12,7 @@ from bucketcast.aws.topics.subscriptions import Subscriptions
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.errors import S3Error
 from bucketcast.control.pubsub import responses
-from bucketcast.control.pubsub.deployment import Deployment
+from bucketcast.control.pubsub.deployed_options import DeployedOptions
 from bucketcast.control.pubsub.notifications import BucketTopics
 from bucketcast.control.topic_api import IsSecure, Refusal, TopicApi, TopicCall
 from bucketcast.control.user_topics import UserTopics
@@ -48,7 +48,7 @@ class Pubsub(TopicApi):
         topics: UserTopics,
         subscriptions: Subscriptions,
         buckets: BucketTopics,
-        options: Deployment,
+        options: DeployedOptions,
     ) -> None:
         super().__init__(gate, is_secure, others)
         self._topics = topics

@@ -3,13 +3,13 @@
 from itertools import takewhile
 
 from bucketcast.errors import Retryable
-from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.base.batch_result import BatchResult
 
 _UNBOUND = "no queue takes it: bind one for routing_key, or let such events go with mandatory = off"
 _REFUSED = "the broker refused it: is a queue at its limit?"
 
 
-class Confirms(Outcomes):
+class Confirms(BatchResult):
     """Settles messages by their tags, which count up.
 
     A message that no queue takes is returned by its id, and then confirmed all the same.

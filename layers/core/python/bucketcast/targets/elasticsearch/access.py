@@ -6,7 +6,7 @@ from bucketcast.errors import DeliveryError
 from bucketcast.event import Event
 from bucketcast.shapes import Shape
 from bucketcast.targets.base import Failures
-from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.elasticsearch import errors
 from bucketcast.targets.elasticsearch.api import append, sent
 from bucketcast.targets.elasticsearch.client import Requests
@@ -14,18 +14,18 @@ from bucketcast.targets.elasticsearch.client import Requests
 
 def deliver(requests: Requests, index: str, events: Sequence[Event], shape: Shape) -> Failures:
     """Append the events; those whose document was not confirmed fail."""
-    outcomes = Outcomes(len(events))
+    result = BatchResult(len(events))
     positions: list[int] = []
     writes: list[bytes] = []
-    for position, _, document in outcomes.encoded(events, shape.value):
+    for position, _, document in result.encoded(events, shape.value):
         positions.append(position)
         writes.append(append(index, document))
     try:
         for position, item in zip(positions, sent(requests, writes), strict=True):
             if item.error:
-                outcomes.settle(position, errors.of_document(item.status, item.error))
+                result.settle(position, errors.of_document(item.status, item.error))
             else:
-                outcomes.unconfirmed.discard(position)
+                result.unconfirmed.discard(position)
     except DeliveryError as error:
-        outcomes.fail(outcomes.unconfirmed, error)
-    return outcomes.failures
+        result.fail(result.unconfirmed, error)
+    return result.failures

@@ -32,7 +32,7 @@ ROUNDS = 10
 """Three or four are needed; each further one is because another writer was faster."""
 
 
-class Outcomes(NamedTuple):
+class WriteResult(NamedTuple):
     """What became of events, by their indexes.
 
     `unclear` are groups of indexes that something was rejected with: each is to be tried by itself.
@@ -61,22 +61,22 @@ def deliver(
 
 def _delivered(
     requests: Requests, names: Names, events: Sequence[Event], without: Container[int], now: int
-) -> Outcomes:
-    outcomes = Outcomes({}, [])
-    objects = _objects(fold(events, without), names, outcomes)
+) -> WriteResult:
+    result = WriteResult({}, [])
+    objects = _objects(fold(events, without), names, result)
     begins = tuple(b'{"_index":%b,"_id":' % encode(name) for name in names[:2])
     reason: DeliveryError = Retryable(f"others were faster to write it, {ROUNDS} times")
     try:
         for _ in range(ROUNDS):
             if not objects:
                 break
-            _read(requests, begins, objects, outcomes)
+            _read(requests, begins, objects, result)
             writes = [(each, write) for each in objects for write in each.next(now)]
             lines = [_line(begins, each, write) for each, write in writes]
             for (each, write), item in zip(writes, sent(requests, lines), strict=True):
                 if item.error and item.status != errors.CONFLICT:
                     error = errors.of_document(item.status, item.error)
-                    _failed(each, write, error, events, outcomes)
+                    _failed(each, write, error, events, result)
                 else:
                     each.wrote(write, item)
             objects = [each for each in objects if not each.done]
@@ -84,11 +84,11 @@ def _delivered(
         reason = error
     for each in objects:
         if not each.done:
-            outcomes.fail(each.indexes, reason)
-    return outcomes
+            result.fail(each.indexes, reason)
+    return result
 
 
-def _objects(entries: Iterable[RegisterUpdate], names: Names, outcomes: Outcomes) -> list[Object]:
+def _objects(entries: Iterable[RegisterUpdate], names: Names, result: WriteResult) -> list[Object]:
     objects: dict[str, Object] = {}
     for entry in entries:
         try:
@@ -96,7 +96,7 @@ def _objects(entries: Iterable[RegisterUpdate], names: Names, outcomes: Outcomes
             removes = entry.register is Register.REMOVAL
             move = (entry, GONE if removes else msgspec.Raw(records(entry.event)))
         except UnicodeEncodeError as error:
-            outcomes.fail(entry.indexes, Rejected(f"its text is not Unicode: {error}"))
+            result.fail(entry.indexes, Rejected(f"its text is not Unicode: {error}"))
             continue
         current = objects.get(id_) or objects.setdefault(id_, Object(id_, entry.key))
         current.take(move)
@@ -104,14 +104,14 @@ def _objects(entries: Iterable[RegisterUpdate], names: Names, outcomes: Outcomes
 
 
 def _read(
-    requests: Requests, begins: Sequence[bytes], objects: Sequence[Object], outcomes: Outcomes
+    requests: Requests, begins: Sequence[bytes], objects: Sequence[Object], result: WriteResult
 ) -> None:
     """Fetch what is not known: by id, which sees every confirmed write, unlike a search."""
     wanted = [(each, side) for each in objects for side in sorted(each.unread)]
     documents = [b"%b%b}" % (begins[side == VISIBLE], each.id(side)) for each, side in wanted]
     for (each, side), doc in zip(wanted, fetched(requests, documents), strict=True):
         if doc.error:
-            outcomes.fail(each.indexes, errors.of_document(0, doc.error))
+            result.fail(each.indexes, errors.of_document(0, doc.error))
             each.done = True
         each.read(
             side, StoredDocument(doc.seq_no, doc.term, bytes(doc.source)) if doc.found else None
@@ -119,19 +119,19 @@ def _read(
 
 
 def _failed(
-    each: Object, write: Write, error: DeliveryError, events: Sequence[Event], outcomes: Outcomes
+    each: Object, write: Write, error: DeliveryError, events: Sequence[Event], result: WriteResult
 ) -> None:
     """Say which event it is about that a document was not written."""
     if isinstance(error, Rejected) and write.side == VISIBLE:
         if entry := each.refused():
             own = entry.own(events)
-            outcomes.fail([own], error)
-            outcomes.unclear.extend([index_] for index_ in entry.indexes if index_ != own)
+            result.fail([own], error)
+            result.unclear.extend([index_] for index_ in entry.indexes if index_ != own)
         return
     if isinstance(error, Rejected) and len(each.indexes) > 1:
-        outcomes.unclear.append(list(each.indexes))
+        result.unclear.append(list(each.indexes))
     else:
-        outcomes.fail(each.indexes, error)
+        result.fail(each.indexes, error)
     each.done = True
 
 

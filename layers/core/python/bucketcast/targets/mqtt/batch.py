@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.mqtt import protocol
 from bucketcast.targets.mqtt.client import REFUSED, Client, Refused
 
@@ -12,7 +12,7 @@ CHUNK = 128
 """Events that are made ready and written at once."""
 
 
-class Batch(Outcomes):
+class Batch(BatchResult):
     """Events, and which of them are still to be confirmed.
 
     `failures` are those that the broker refused, or that cannot be sent; `unconfirmed` are the

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
-from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.base.batch_result import BatchResult
 
 USUAL_PAYLOAD = 1_048_576
 """Bytes that a NATS server takes by default; an event of S3 has some thousand."""
@@ -19,7 +19,7 @@ class Message(NamedTuple):
     body: bytes
 
 
-class Batch(Outcomes):
+class Batch(BatchResult):
     """The events of a batch, and what became of them."""
 
     def __init__(

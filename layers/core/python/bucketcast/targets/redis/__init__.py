@@ -44,7 +44,7 @@ from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
 from bucketcast.targets.base import tls
-from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.redis import access, mirror, state
 from bucketcast.targets.redis.client import Client, ask, exchange
 from bucketcast.targets.redis.errors import delivery_error, hint
@@ -80,16 +80,16 @@ class Target(base.Mirror):
         A part that the server refuses fails alone, and so does an event that its script fails at;
         when the connection breaks, all that was not confirmed fails.
         """
-        outcomes = Outcomes(len(events))
+        result = BatchResult(len(events))
         try:
             with self._connection() as connection:
                 if self.keeps_rows:
-                    self._mirror(connection, events, outcomes)
+                    self._mirror(connection, events, result)
                 else:
-                    self._append(connection, events, outcomes)
+                    self._append(connection, events, result)
         except DeliveryError as error:
-            outcomes.fail(outcomes.unconfirmed, error)
-        return outcomes.failures
+            result.fail(result.unconfirmed, error)
+        return result.failures
 
     def body(self, event: Event) -> bytes:
         value = self.shape.value(event)
@@ -133,7 +133,7 @@ class Target(base.Mirror):
         self._claims.forget()
 
     def _mirror(
-        self, connection: "redis.Connection", events: Sequence[Event], outcomes: Outcomes
+        self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
     ) -> None:
         def claim(wanted: Mapping[str, str]) -> dict[str, str]:
             owners = (str(each, "utf-8") for each in ask(connection, *mirror.claim(key, wanted)))
@@ -141,18 +141,18 @@ class Target(base.Mirror):
 
         key = self.settings.key
         for index, reason in self._claims.refused(events, claim).items():
-            outcomes.settle(index, reason)
-        delivery = mirror.Delivery(events, outcomes, key, int(time.time()), self._translated)
+            result.settle(index, reason)
+        delivery = mirror.Delivery(events, result, key, int(time.time()), self._translated)
         delivery.run(partial(exchange, connection))
 
     def _append(
-        self, connection: "redis.Connection", events: Sequence[Event], outcomes: Outcomes
+        self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
     ) -> None:
-        calls = access.calls(self.settings.key, events, self.body, outcomes)
+        calls = access.calls(self.settings.key, events, self.body, result)
         for indexes, answer in exchange(connection, calls):
             if isinstance(answer, Exception):
-                outcomes.fail(indexes, self._translated(answer))
-            outcomes.confirm(indexes)
+                result.fail(indexes, self._translated(answer))
+            result.confirm(indexes)
 
     @contextmanager
     def _connection(self) -> Iterator["redis.Connection"]:

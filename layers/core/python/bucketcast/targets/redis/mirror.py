@@ -17,7 +17,7 @@ from bucketcast.errors import DeliveryError, Rejected
 from bucketcast.event import Event
 from bucketcast.namespace.registers import Register, RegisterUpdate, fold
 from bucketcast.shapes.minio import records
-from bucketcast.targets.base.outcomes import Outcomes
+from bucketcast.targets.base.batch_result import BatchResult
 from bucketcast.targets.redis.batch import EVENTS_A_CALL, fitting
 from bucketcast.targets.redis.client import Command
 from bucketcast.targets.redis.errors import is_script_error
@@ -64,13 +64,13 @@ class Delivery:
     def __init__(
         self,
         events: Sequence[Event],
-        outcomes: Outcomes,
+        result: BatchResult,
         key: str,
         now: int,
         reason: Callable[[Exception], DeliveryError],
     ) -> None:
         self._events = events
-        self._outcomes = outcomes
+        self._result = result
         self._key = key
         self._now = now
         self._reason = reason
@@ -83,7 +83,7 @@ class Delivery:
         Raises:
             RedisError, OSError: of what is still open, nothing will be known.
         """
-        entries = fold(self._events, self._outcomes.failures)
+        entries = fold(self._events, self._result.failures)
         while entries:
             self._again.clear()
             parts: Iterable[Part] = self._parts(entries)
@@ -124,7 +124,7 @@ class Delivery:
 
         if not isinstance(answer, Exception):
             refused = [part[number][0] for number in answer]
-            self._outcomes.confirm(index for entry, _ in part for index in entry.indexes)
+            self._result.confirm(index for entry, _ in part for index in entry.indexes)
             for entry in refused:
                 self._blame(entry, Rejected(UNREADABLE))
             return []
@@ -133,7 +133,7 @@ class Delivery:
             return [part]
         error = self._reason(answer)
         if not is_script_error(answer):
-            self._outcomes.fail((index for entry, _ in part for index in entry.indexes), error)
+            self._result.fail((index for entry, _ in part for index in entry.indexes), error)
         elif len(part) == 1:
             self._blame(part[0][0], Rejected(str(error)))
         else:
@@ -144,9 +144,9 @@ class Delivery:
     def _blame(self, entry: RegisterUpdate, error: Rejected) -> None:
         """Reject the event whose text it is; what was folded into it has to be written again."""
         own = entry.own(self._events)
-        self._outcomes.fail([own], error)
+        self._result.fail([own], error)
         others = [index for index in entry.indexes if index != own]
-        self._outcomes.unconfirmed.update(others)
+        self._result.unconfirmed.update(others)
         self._again.update(others)
 
 

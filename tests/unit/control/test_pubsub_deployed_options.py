@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from bucketcast.control.pubsub.deployment import Deployment
+from bucketcast.control.pubsub.deployed_options import DeployedOptions
 from bucketcast.errors import BucketcastError
 from tests.unit.aws import refusal
 from tests.unit.conftest import Deploy
@@ -20,13 +20,13 @@ def test_the_last_answer_holds_while_cloudformation_throttles(
     runtime = replace(RUNTIME, pull="events", topics_per_user=3)
     aws.outputs["RuntimeOutput"] = msgspec.json.encode(runtime).decode()
     throttled = Mock(side_effect=refusal("Throttling", "DescribeStacks"))
-    stack = Deployment("Bucketcast", aws, lambda: now)
+    options = DeployedOptions("Bucketcast", aws, lambda: now)
     with monkeypatch.context() as patch:
         patch.setattr(aws.cloudformation, "describe_stacks", throttled)
         with pytest.raises(BucketcastError):
-            stack.pull()
-    assert stack.pull()
+            options.pull()
+    assert options.pull()
     monkeypatch.setattr(aws.cloudformation, "describe_stacks", throttled)
     now = 61.0
-    assert stack.pull()
-    assert stack.topics_per_user() == 3
+    assert options.pull()
+    assert options.topics_per_user() == 3

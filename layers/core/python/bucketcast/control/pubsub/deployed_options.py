@@ -14,7 +14,7 @@ from bucketcast.telemetry import logger
 _HELD_SECONDS: Final = 60.0
 
 
-class Deployment:
+class DeployedOptions:
     """The options of `[topics]` that calls depend on."""
 
     def __init__(self, stack: str, aws: Aws, clock: Callable[[], float] = time.monotonic) -> None:

@@ -9,7 +9,7 @@ from bucketcast.event import Event
 T = TypeVar("T")
 
 
-class Outcomes:
+class BatchResult:
     """By index: `failures`, and `unconfirmed` events, of which neither is known yet."""
 
     def __init__(self, count: int) -> None:
