@@ -43,10 +43,10 @@ class _WithEveryOption(click.Command):
                 formatter.write_dl(
                     [
                         (
-                            f"{key} ({known.type})",
-                            page.sentence(known) + variables.format(known.variable),
+                            f"{key} ({option.type})",
+                            page.sentence(option) + variables.format(option.variable),
                         )
-                        for key, known in page.own_first(declared).items()
+                        for key, option in page.own_first(declared).items()
                     ]
                 )
 
@@ -176,12 +176,12 @@ def _scan(scan: ScanConfig) -> dict[str, str]:
 def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
     """Yield key, value and a remark for each option; a secret shows only its reference."""
     declared: Any = targets.load(target.kind).Settings
-    for key, known in page.own_first(declared).items():
+    for key, option in page.own_first(declared).items():
         if key in NOT_FOR_THE_FUNCTION:
             continue
         text = target.settings.get(key)
         if text is None:
-            yield key, known.default, "(default)"
+            yield key, option.default, "(default)"
         elif text.removeprefix(REFERENCE) in target.plain_secrets:
             yield key, "***", ""
         else:

@@ -44,20 +44,20 @@ def options(job: str, *, but: frozenset[str] = frozenset()) -> Callable[[F], F]:
     """Add to a command the options of a job that the deployment does not set."""
     declared: Any = JOBS[job]
     given = {
-        key: known
-        for key, known in options_of(declared).items()
+        key: option
+        for key, option in options_of(declared).items()
         if key not in GIVEN | but | {"bucket"}
     }
 
     def give(command: F) -> F:
-        for key, known in reversed(given.items()):
+        for key, option in reversed(given.items()):
             command = click.option(
                 f"--{key.replace('_', '-')}",
                 key,
-                type=_Text(known),
+                type=_Text(option),
                 default="",
-                metavar=known.type.upper(),
-                help=f"{page.sentence(known)[0].upper()}{page.sentence(known)[1:]}.",
+                metavar=option.type.upper(),
+                help=f"{page.sentence(option)[0].upper()}{page.sentence(option)[1:]}.",
             )(command)
         return command
 

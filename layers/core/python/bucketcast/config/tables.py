@@ -34,9 +34,9 @@ class Tables:
 
         None of them is resolved later, as a target's settings are: only secrets may be references.
         """
-        known = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
+        declarations = options_of(declared)  # type: ignore[arg-type]  # classes are hashable
         for key, text in values.items():
-            if text.startswith(REFERENCE) and key in known and not known[key].secret:
+            if text.startswith(REFERENCE) and key in declarations and not declarations[key].secret:
                 self.error(
                     f"{where}.{key}".lstrip("."), f"found {text!r}", "no reference to a secret"
                 )

@@ -138,21 +138,21 @@ class TargetReader:
     ) -> dict[str, str]:
         """Replace files by their text and plain secrets by references; return the plain ones."""
         plain: dict[str, str] = {}
-        for key, known in options.items():
+        for key, option in options.items():
             text = values.get(key, "")
             if not text or text.startswith(REFERENCE):
                 continue
-            if known.names_file(text):
+            if option.names_file(text):
                 try:
                     text = values[key] = (self._folder / text).read_text(encoding="ascii")
                 except (OSError, ValueError) as error:
                     # The path may be the key itself, so it is not shown.
                     why = getattr(error, "strerror", None) or "not ASCII text"
-                    allowed = f"{'the seed' if known.seed else 'PEM text'} or its path"
+                    allowed = f"{'the seed' if option.seed else 'PEM text'} or its path"
                     self._tables.error(f"{where}.{key}", f"cannot read file: {why}", allowed)
                     del values[key]
                     continue
-            if not known.hides(text):
+            if not option.hides(text):
                 continue
             if self._tables.local:
                 name = f"bucketcast/{target}/{key}"

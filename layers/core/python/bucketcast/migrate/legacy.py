@@ -57,7 +57,9 @@ def _read_kind(key: str, ids: Any, where: str, parsed: Parsed) -> None:
     for id_, values in _object(ids, where, parsed).items():
         settings = _object(values, f"{where}.{id_}", parsed)
         declared: Any = targets.load(kind).Settings
-        durations = {key for key, known in options_of(declared).items() if known.type == "duration"}
+        durations = {
+            key for key, option in options_of(declared).items() if option.type == "duration"
+        }
         texts: dict[str, str] = {}
         for path, value in _leaves(settings):
             name = _name(path, options_of(declared))

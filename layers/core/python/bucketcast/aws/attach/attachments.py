@@ -169,9 +169,9 @@ class Attachments:
     def _remember(self, bucket: str, via: Via, part: Part, *, anew: bool) -> Cutover:
         """Store from when the transport is in effect: from now, if it changed or is unknown."""
         with aws_errors():
-            known = self._switches.of(bucket)
-            if known and (known.via, known.part) == (via, part) and not anew:
-                return known
+            switch = self._switches.of(bucket)
+            if switch and (switch.via, switch.part) == (via, part) and not anew:
+                return switch
             made = Cutover(via, self._effective(), BY_ATTACH, part=part)
             self._switches.put(bucket, made)
         return made
@@ -220,11 +220,11 @@ class Attachments:
 
     def _drop_left(self, bucket: str) -> list[str]:
         with aws_errors():
-            known = self._switches.of(bucket)
-        if known and known.sure > self._clock():
+            switch = self._switches.of(bucket)
+        if switch and switch.sure > self._clock():
             raise NotAttachedError(
                 f"the deploy changed how the events of {bucket} come, and S3 surely heeds that "
-                f"from {known.when}: until then the rule of `bucketcast attach` is needed"
+                f"from {switch.when}: until then the rule of `bucketcast attach` is needed"
             )
         return self._rules.drop(self._rule(bucket))
 

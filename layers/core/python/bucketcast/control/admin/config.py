@@ -105,8 +105,8 @@ class AdminConfig:
             return {"subSys": "", "description": "", "multipleTargets": False, "keysHelp": every}
         kind = _kind(system.partition(":")[0])
         keys = [
-            _help(name, known.help, known.type, optional=not known.required)
-            for name, known in _options(kind).items()
+            _help(name, option.help, option.type, optional=not option.required)
+            for name, option in _options(kind).items()
             if key in ("", name)
         ]
         return {
@@ -127,7 +127,7 @@ class AdminConfig:
     def _shown(self, target: DeployedTarget) -> dict[str, str]:
         """Return all keys of a target with their values or defaults, without secrets."""
         stored = deployed.settings(target, self._aws)
-        shown = {key: known.default for key, known in _options(target.kind).items()}
+        shown = {key: option.default for key, option in _options(target.kind).items()}
         secret = target.made.secret if target.made else ""
         for key, text in stored.items():
             hidden = secret and text.startswith(f"secret:{secret}#")
@@ -178,7 +178,7 @@ def _options(kind: str) -> Mapping[str, Option]:
 
 
 def _unset(kind: str) -> str:
-    values = {key: known.default for key, known in _options(kind).items()}
+    values = {key: option.default for key, option in _options(kind).items()}
     return written(f"{_NOTIFY}{kind}", "", values, off=True)
 
 

@@ -2,11 +2,11 @@
 redis.call('HLEN', KEYS[1])  -- before the first write, should it be of another type
 local whose = {}
 for i = 1, #ARGV, 2 do
-  local held = redis.call('HGET', KEYS[2], ARGV[i])
-  if not held then
-    held = ARGV[i + 1]
-    redis.call('HSET', KEYS[2], ARGV[i], held)
+  local stored = redis.call('HGET', KEYS[2], ARGV[i])
+  if not stored then
+    stored = ARGV[i + 1]
+    redis.call('HSET', KEYS[2], ARGV[i], stored)
   end
-  whose[#whose + 1] = held
+  whose[#whose + 1] = stored
 end
 return whose

@@ -126,11 +126,11 @@ local stated = {}
 if #puts > 0 then
   local paths, take = {}, {}
   for i = 1, #puts, 7 do paths[#paths + 1] = puts[i + 1] end
-  local held, states = each('HMGET', rows, paths), guarded and each('HMGET', guard, paths)
+  local stored, states = each('HMGET', rows, paths), guarded and each('HMGET', guard, paths)
   for n = 1, #paths do
     local i = 7 * n - 6
     local number, path, seq, time, version, text, check = unpack(puts, i, i + 6)
-    local before = held[n] and not (states and states[n]) and read(held[n])
+    local before = stored[n] and not (states and states[n]) and read(stored[n])
     if check and not says(text, seq, time, version) then
       refused[#refused + 1] = number
     elseif states and states[n] then
@@ -174,11 +174,11 @@ for i = 1, #overlays, 5 do
 end
 
 -- What is there: the rows, the states, and what the guard says of the versions in question.
-local held, states = each('HMGET', rows, paths), each('HMGET', guard, paths)
-local names, known = {}, {}
+local stored, states = each('HMGET', rows, paths), each('HMGET', guard, paths)
+local names, merged = {}, {}
 for n, it in ipairs(order) do
-  it.held, it.state = held[n], states[n]
-  it.row = held[n] and read(held[n])
+  it.stored, it.state = stored[n], states[n]
+  it.row = stored[n] and read(stored[n])
   it.put = states[n] and load(states[n]).put
   if it.row and not (it.put and it.put.seq >= it.row.seq) then
     it.put = {seq = it.row.seq, time = it.row.time, version = it.row.version}
@@ -203,7 +203,7 @@ for n, packed in ipairs(each('HMGET', guard, names)) do
   local it = packed and load(packed) or nil
   -- An earlier release kept the time of a removal without sequencer in `time`.
   if it and it.seq then it.at = it.at or it.seq == '' and it.time or '' end
-  known[names[n]] = it
+  merged[names[n]] = it
 end
 
 -- What is new: each of these only ever grows.
@@ -233,10 +233,10 @@ local function age(name)
 end
 for _, it in ipairs(order) do
   for _, new in ipairs(it.noted) do
-    local grown = (new.kind == '-' and removed or overlaid)(known[new.name], new)
+    local grown = (new.kind == '-' and removed or overlaid)(merged[new.name], new)
     if grown or not it.state then
-      known[new.name] = grown or known[new.name]
-      note(new.name, known[new.name])
+      merged[new.name] = grown or merged[new.name]
+      note(new.name, merged[new.name])
       age(new.name)
       it.aged = true
     end
@@ -249,19 +249,19 @@ local function hidden(by, put)
   return by.at > put.time or later(by.seq, by.time, put)
 end
 local function gone(path, put)
-  return put.gone or hidden(known[field('-', path, ANY)], put)
-    or hidden(known[field('-', path, put.version)], put)
+  return put.gone or hidden(merged[field('-', path, ANY)], put)
+    or hidden(merged[field('-', path, put.version)], put)
 end
 local write, drop = {}, {}
 for _, it in ipairs(order) do
   local put, text = it.put, it.text
   if put then put.gone = gone(it.path, put) or nil end
-  if put and put.gone or not put and known[field('-', it.path, ANY)] then
-    if it.held then drop[#drop + 1] = it.path end
+  if put and put.gone or not put and merged[field('-', it.path, ANY)] then
+    if it.stored then drop[#drop + 1] = it.path end
   elseif put then
-    local overlay, row = known[field('+', it.path, put.version)], it.row
+    local overlay, row = merged[field('+', it.path, put.version)], it.row
     if overlay and overlay.time > put.time and (text or overlay.time > row.time) then
-      local below, at = text or it.held, text and read(text) or row
+      local below, at = text or it.stored, text and read(text) or row
       text = overlay.head .. sub(below, at.from, at.to) .. overlay.tail
     end
     if text then
