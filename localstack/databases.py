@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
-import shutil
-import subprocess
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,22 +17,18 @@ from typing import Any, ClassVar
 import psycopg
 import redis
 
-from localstack import background, ports
-from localstack.layout import LOCAL, Failure
+from localstack import background, ports, postgres, redis_server
+from localstack.layout import LOCAL
 
 FOLDER = LOCAL / "demo"
 ID = "demo"
 TABLE = "bucket_events"
 """The table, and the hash."""
+USER = "bucketcast"
+"""PostgreSQL's."""
 READY_SECONDS = 30.0
-POSTGRES_FOLDERS = (
-    "/usr/lib/postgresql/*/bin",
-    "/usr/pgsql-*/bin",
-    "/opt/homebrew/opt/postgresql@*/bin",
-    "/usr/local/opt/postgresql@*/bin",
-)
-# PostgreSQL waits for its clients when asked to end with SIGTERM, which the emulator's functions
-# are; after SIGINT it does not.
+# `make stop` sends SIGTERM, after which PostgreSQL would wait for its clients, the emulator's
+# functions; after SIGINT it does not.
 END_AT_ONCE = '"$@" & pid=$!; trap "kill -INT $pid" TERM; wait $pid; wait $pid'
 
 
@@ -108,7 +100,7 @@ class Postgres(Database):
 
     def variables(self) -> Mapping[str, str]:
         login = (
-            f"host=127.0.0.1 port={self.port} user=bucketcast password={self.password} "
+            f"host=127.0.0.1 port={self.port} user={USER} password={self.password} "
             "dbname=postgres sslmode=disable"
         )
         return variables(self.kind, connection_string=login, table=TABLE, format="namespace")
@@ -122,58 +114,20 @@ class Postgres(Database):
 
     def look(self) -> str:
         login = f"PGPASSFILE={_shown(self._passfile())} psql -h 127.0.0.1 -p {self.port}"
-        return f"{login} -U bucketcast -c 'TABLE {TABLE}' postgres"
+        return f"{login} -U {USER} -c 'TABLE {TABLE}' postgres"
 
     def _program(self) -> str | None:
-        if os.geteuid() == 0 and shutil.which("setpriv") is None:
-            return None  # it refuses to run as root
-        folders = [
-            str(each) for pattern in POSTGRES_FOLDERS for each in Path("/").glob(pattern[1:])
-        ]
-        folders.sort(key=lambda folder: [int(part) for part in re.findall(r"\d+", folder)])
-        return shutil.which("initdb", path=os.pathsep.join(reversed(folders))) or shutil.which(
-            "initdb"
-        )
+        found = postgres.initdb()
+        return str(found) if found else None
 
     def _start(self) -> None:
-        initdb = Path(str(self.program)).resolve()
-        data = self._home() / "data"
-        if not (data / "PG_VERSION").exists():
-            self._make(initdb, data)
+        initdb = Path(str(self.program))
+        data = postgres.ensure(initdb, postgres.home(self.folder), USER, self.password)
         self._passfile().touch(mode=0o600)
-        self._passfile().write_text(f"127.0.0.1:{self.port}:*:bucketcast:{self.password}\n")
-        server = [str(initdb.with_name("postgres")), "-D", str(data), "-p", str(self.port)]
-        server += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
-        command = ["/bin/sh", "-c", END_AT_ONCE, "sh", *_unprivileged(), *server]
+        self._passfile().write_text(f"127.0.0.1:{self.port}:*:{USER}:{self.password}\n")
+        server = postgres.command(initdb, data, self.port)
+        command = ["/bin/sh", "-c", END_AT_ONCE, "sh", *server]
         background.start(self.name, command, dict(os.environ))
-
-    def _make(self, initdb: Path, data: Path) -> None:
-        """Make the cluster beside its place, so that an interrupted one is not taken for whole."""
-        unfinished = data.with_name("data.new")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        password = data.with_name("password")
-        password.write_text(self.password)
-        command = [*_unprivileged(), str(initdb), "-D", str(unfinished), "-U", "bucketcast"]
-        command += ["-A", "scram-sha-256", f"--pwfile={password}", "-E", "UTF8", "--no-sync"]
-        answer = subprocess.run(
-            command, cwd=data.parent, capture_output=True, text=True, check=False
-        )
-        password.unlink()
-        if answer.returncode:
-            raise Failure(f"initdb failed:\n{answer.stdout}{answer.stderr}")
-        unfinished.rename(data)
-
-    def _home(self) -> Path:
-        """Return a folder that the account it runs as owns and can reach."""
-        if os.geteuid() != 0:
-            return self.folder
-        link = self.folder / "home"
-        if not link.exists():
-            link.unlink(missing_ok=True)
-            home = tempfile.mkdtemp(prefix="bucketcast-demo-")
-            shutil.chown(home, "postgres", "postgres")
-            link.symlink_to(home)
-        return link.resolve()
 
     def _answers(self) -> bool:
         try:
@@ -186,7 +140,7 @@ class Postgres(Database):
         return psycopg.connect(
             host="127.0.0.1",
             port=self.port,
-            user="bucketcast",
+            user=USER,
             password=self.password,
             dbname="postgres",
             connect_timeout=5,
@@ -219,17 +173,14 @@ class Redis(Database):
         return f'REDISCLI_AUTH="{password}" redis-cli -p {self.port} hgetall {TABLE}'
 
     def _program(self) -> str | None:
-        return shutil.which("redis-server")
+        return redis_server.program()
 
     def _start(self) -> None:
-        for file in (self.folder / "redis.conf", self.folder / "password"):
-            file.touch(mode=0o600)
-        (self.folder / "password").write_text(self.password)
-        (self.folder / "redis.conf").write_text(
-            f'bind 127.0.0.1\nport {self.port}\nrequirepass "{self.password}"\n'
-            f'dir "{self.folder}"\nappendonly yes\nsave ""\nset-proc-title no\n'
-        )
-        command = [str(self.program), str(self.folder / "redis.conf")]
+        password = self.folder / "password"
+        password.touch(mode=0o600)
+        password.write_text(self.password)
+        login = f'requirepass "{self.password}"\n'
+        command = redis_server.command(str(self.program), self.folder, self.port, login)
         background.start(self.name, command, dict(os.environ))
 
     def _answers(self) -> bool:
@@ -251,13 +202,6 @@ def variables(kind: str, **settings: str) -> Mapping[str, str]:
     named = {f"MINIO_NOTIFY_{kind}_{key}".upper(): text for key, text in settings.items()}
     enable = {f"MINIO_NOTIFY_{kind}_ENABLE".upper(): "on"}
     return {f"{name}_{ID}": text for name, text in (enable | named).items()}
-
-
-def _unprivileged() -> list[str]:
-    """Begin a command of root's so: PostgreSQL refuses to run as root."""
-    if os.geteuid() != 0:
-        return []
-    return ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
 
 
 def _shown(path: Path) -> str:

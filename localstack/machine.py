@@ -6,6 +6,7 @@ The interpreter itself is checked by the Makefile: an old one could not read thi
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -28,6 +29,13 @@ def gaps() -> list[str]:
     if shutil.which("git") is None:
         found.append("git: https://git-scm.com, or your system's package manager")
     return found
+
+
+def newest(name: str, *folders: str) -> str | None:
+    """Return a program of the newest version: folders are glob patterns such as `/opt/tool@*`."""
+    found = [str(each) for folder in folders for each in Path("/").glob(folder.lstrip("/"))]
+    found.sort(key=lambda folder: [int(part) for part in re.findall(r"\d+", folder)], reverse=True)
+    return shutil.which(name, path=os.pathsep.join(found)) if found else None
 
 
 def interpreter(version: str) -> str:

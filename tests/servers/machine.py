@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from localstack import machine
+
 FIRST_PORT: Final = 20_000
 RANGES: Final = 60
 RANGE_SIZE: Final = 200
@@ -30,12 +32,11 @@ def find_program(name: str, *patterns: str) -> str:
 
     Raises `MissingProgramError`.
     """
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
-    if found is None:
-        folders = [folder for each in patterns for folder in Path("/").glob(each.lstrip("/"))]
-        by_version = sorted(folders, key=lambda path: [int(n) for n in _numbers(str(path))])
-        newest_first = os.pathsep.join(str(path) for path in reversed(by_version))
-        found = shutil.which(name, path=newest_first) if newest_first else None
+    found = (
+        shutil.which(name)
+        or shutil.which(name, path="/usr/sbin")
+        or machine.newest(name, *patterns)
+    )
     if found is None:
         raise MissingProgramError(name)
     return found
@@ -92,7 +93,3 @@ def _ports_of_this_program() -> Iterator[int]:
 
 _candidates: Final = _ports_of_this_program()
 _one_at_a_time: Final = Lock()
-
-
-def _numbers(text: str) -> list[str]:
-    return "".join(each if each.isdigit() else " " for each in text).split()

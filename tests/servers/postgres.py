@@ -1,5 +1,6 @@
 """PostgreSQL with SCRAM logins, TLS, and one user who needs a client certificate."""
 
+import shutil
 import signal
 from datetime import UTC
 from pathlib import Path
@@ -7,8 +8,9 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from tests.servers import Arrival, Server, Settings, cluster
-from tests.servers.machine import ports
+from localstack import postgres
+from tests.servers import Arrival, Server, Settings
+from tests.servers.machine import MissingProgramError, ports
 from tests.servers.process import Process
 from tests.servers.tls import CLIENT_NAME, Tls, as_files
 
@@ -18,6 +20,17 @@ PASSWORD = "alice-s3cret"
 CLIENT_PASSWORD = "carol-s3cret"
 ADMIN = "postgres"
 ADMIN_PASSWORD = "admin-s3cret"
+IAM_USER = "bucketcast"
+"""Whose login the gate of `tests.servers.iam` has checked before the server sees it."""
+
+# The first line that fits decides. The client certificate's user gives a password too, so that a
+# test that leaves the certificate out, and nothing else, is refused for that.
+_LOGINS = f"""\
+hostssl   all {CLIENT_NAME} 127.0.0.1/32 scram-sha-256 clientcert=verify-full
+hostnossl all {CLIENT_NAME} 127.0.0.1/32 reject
+hostnossl all {IAM_USER} 127.0.0.1/32 trust
+host      all all 127.0.0.1/32 scram-sha-256
+"""
 
 _USERS = (
     f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'",
@@ -151,34 +164,30 @@ class PostgresServer(Server):
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
     """Start PostgreSQL with its data below `folder`; see `servers.Module.start`."""
-    initdb = cluster.initdb()
+    initdb = postgres.initdb()
+    if initdb is None:
+        raise MissingProgramError("initdb")
     folder.mkdir(parents=True, exist_ok=True)
-    account = cluster.account()
-    home = cluster.home(folder, account)
-    data = home / "data"
+    home = postgres.home(folder)
     port = ports(folder, "plain")["plain"]
-    if not (data / "PG_VERSION").exists():
-        cluster.make(initdb, home, account, ADMIN, ADMIN_PASSWORD)
-    options = {
-        "listen_addresses": "127.0.0.1",
-        "port": str(port),
-        "unix_socket_directories": "",  # their paths are limited to about 100 characters
-        "ssl": "on",
-        "ssl_cert_file": cluster.copy(tls.server_cert, home, account),
-        "ssl_key_file": cluster.copy(tls.server_key, home, account),
-        "ssl_ca_file": cluster.copy(tls.ca, home, account),
-        "max_connections": "100",
-    }
-    arguments = [str(initdb.with_name("postgres")), "-D", str(data)]
-    for name, value in options.items():
-        arguments += ["-c", f"{name}={value}"]
+    data = postgres.ensure(initdb, home, ADMIN, ADMIN_PASSWORD)
+    (data / "pg_hba.conf").write_text(_LOGINS)
+    arguments = postgres.command(
+        initdb,
+        data,
+        port,
+        ssl="on",
+        ssl_cert_file=_copy(tls.server_cert, home),
+        ssl_key_file=_copy(tls.server_key, home),
+        ssl_ca_file=_copy(tls.ca, home),
+        max_connections="100",
+    )
     process = Process(
         arguments,
         folder,
         ready=lambda: server.connect(ADMIN).close(),
         not_ready_yet=(psycopg.OperationalError,),
-        stop_signal=signal.SIGINT,  # SIGTERM would wait for the clients to leave
-        user=account,
+        stop_signal=signal.SIGINT,
         outlives=outlives,
     )
     server = PostgresServer(process, tls, port)
@@ -189,6 +198,15 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> PostgresServer:
         process.stop()
         raise
     return server
+
+
+def _copy(file: Path, home: Path) -> str:
+    """A copy that belongs to the server's account; it refuses a key that others may read."""
+    copied = home / file.name
+    shutil.copyfile(file, copied)
+    copied.chmod(0o600)
+    postgres.give(copied)
+    return str(copied)
 
 
 def _make_users(server: PostgresServer) -> None:

@@ -34,9 +34,8 @@ class Process:
     """A server's program in a session of its own, with `folder` as its working folder.
 
     `ready` is a client's first real request; while it raises one of `not_ready_yet` the server is
-    given time. `stop_signal` is the one that makes it end in order at once. `user` is whom to run
-    as, for root only. `environment` is put on top of the caller's. It ends with the program that
-    started it, unless `outlives` is set.
+    given time. `stop_signal` is the one that makes it end in order at once. `environment` is put on
+    top of the caller's. It ends with the program that started it, unless `outlives` is set.
     """
 
     arguments: Sequence[str]
@@ -44,7 +43,6 @@ class Process:
     ready: Callable[[], object]
     not_ready_yet: tuple[type[Exception], ...]
     stop_signal: signal.Signals = signal.SIGTERM
-    user: tuple[int, int] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     outlives: bool = False
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False)
@@ -60,7 +58,6 @@ class Process:
         if self.running:
             return
         self._reap()
-        uid, gid = self.user or (None, None)
         with (self.folder / "log").open("ab") as log:
             self._child = subprocess.Popen(
                 self.arguments,
@@ -70,9 +67,6 @@ class Process:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                user=uid,
-                group=gid,
-                extra_groups=None if self.user is None else [],
             )
         if not self.outlives:
             self._guard = subprocess.Popen(

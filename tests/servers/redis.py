@@ -6,8 +6,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from localstack import redis_server
 from tests.servers import Arrival, Server, Settings
-from tests.servers.machine import find_program, ports
+from tests.servers.machine import MissingProgramError, ports
 from tests.servers.process import Process
 from tests.servers.tls import Tls, as_files
 
@@ -23,22 +24,13 @@ user {LIMITED_USER} on >{LIMITED_PASSWORD} ~ev:* resetchannels &ev:* +@all -@dan
 
 _ONCE = Retry(NoBackoff(), 0)
 
-# "everysec" leaves the sync to the disk to another thread, but an answer is sent after the write,
-# so that only a crash of the machine, not of the server, can lose it.
 _CONFIGURATION = """\
-bind 127.0.0.1
-port {plain}
 tls-port {tls}
 tls-cert-file "{cert}"
 tls-key-file "{key}"
 tls-ca-cert-file "{ca}"
 tls-auth-clients optional
-aclfile "{folder}/users.acl"
-dir "{folder}"
-save ""
-appendonly yes
-appendfsync everysec
-daemonize no
+aclfile "{users}"
 """
 
 
@@ -153,24 +145,25 @@ class RedisServer(Server):
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> RedisServer:
     """Start Redis with its data in `folder`; see `servers.Module.start`."""
-    program = find_program("redis-server", "/opt/homebrew/bin", "/usr/local/bin")
+    program = redis_server.program()
+    if program is None:
+        raise MissingProgramError("redis-server")
     folder.mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, "plain", "tls")
-    (folder / "users.acl").touch(mode=0o600)
-    (folder / "users.acl").write_text(_USERS)
-    configuration = folder / "redis.conf"
-    configuration.write_text(
-        _CONFIGURATION.format(
-            **chosen, folder=folder, cert=tls.server_cert, key=tls.server_key, ca=tls.ca
-        )
+    users = folder / "users.acl"
+    users.touch(mode=0o600)
+    users.write_text(_USERS)
+    more = _CONFIGURATION.format(
+        tls=chosen["tls"], cert=tls.server_cert, key=tls.server_key, ca=tls.ca, users=users
     )
+    command = redis_server.command(program, folder, chosen["plain"], more)
 
     def ready() -> None:
         with server.connect() as client:
             client.ping()
 
     process = Process(
-        [program, str(configuration)],
+        command,
         folder,
         ready=ready,
         not_ready_yet=(redis.ConnectionError, redis.TimeoutError),

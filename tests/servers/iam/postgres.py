@@ -6,9 +6,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from tests.servers import Settings
-from tests.servers.cluster import IAM_USER
 from tests.servers.iam import REGION, Gate, RefusedError, read_exactly
-from tests.servers.postgres import DATABASE, USER, PostgresServer
+from tests.servers.postgres import DATABASE, IAM_USER, USER, PostgresServer
 
 _LENGTH = struct.Struct("!i")
 _SSL_REQUEST = _LENGTH.pack(80_877_103)

@@ -1,0 +1,36 @@
+"""Redis for the demo and the tests: a server on 127.0.0.1 whose writes outlive a kill."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from localstack import machine
+
+FOLDERS = ("/opt/homebrew/bin", "/usr/local/bin")
+# "everysec" leaves the sync to the disk to another thread, but an answer is sent after the write,
+# so that only a crash of the machine, not of the server, can lose it. The title of the process
+# stays its command, by which it is found again.
+_CONFIGURATION = """\
+bind 127.0.0.1
+port {port}
+dir "{folder}"
+save ""
+appendonly yes
+appendfsync everysec
+daemonize no
+set-proc-title no
+"""
+
+
+def program() -> str | None:
+    """Return the server's program; None without it."""
+    return shutil.which("redis-server") or machine.newest("redis-server", *FOLDERS)
+
+
+def command(program: str, folder: Path, port: int, more: str) -> list[str]:
+    """Write the configuration, with `more` of it, and return the server's command."""
+    file = folder / "redis.conf"
+    file.touch(mode=0o600)  # it may have a password
+    file.write_text(_CONFIGURATION.format(port=port, folder=folder) + more)
+    return [program, str(file)]
