@@ -8,19 +8,16 @@ import base64
 import http.client
 import json
 import ssl
-import subprocess
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from tests.servers import Arrival, Server, Settings
-from tests.servers.machine import MissingProgramError, find_program, ports
+from tests.servers import Arrival, Server, Settings, search_node
+from tests.servers.machine import find_program, ports
 from tests.servers.process import Process
 from tests.servers.tls import Tls, as_files
 
@@ -30,10 +27,6 @@ USER = "alice"
 PASSWORD = "alice-s3cret"
 API_KEY = "VuaCfGcBCdbkQm-e5aOx:ui2lp2-s3cret"
 """`id:key`, as Elasticsearch shows one that was just made."""
-
-_JARS = Path(__file__).parents[2] / ".local" / "servers"
-_LAUNCHER = Path(__file__).parent / "java" / "SearchNode.java"
-_JAVA = ("-Xms64m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 _NGINX = """\
 daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr;
@@ -197,8 +190,7 @@ def start(
     folder: Path, tls: Tls, *, outlives: bool = False, product: str = PRODUCTS[0]
 ) -> SearchServer:
     """Start the product with nginx before it; see `servers.Module.start`."""
-    java, nginx = find_program("java", "/usr/lib/jvm/*/bin"), find_program("nginx")
-    classes = _compiled(product)
+    nginx, node = find_program("nginx"), search_node.command(product)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, "plain", "narrow", "tls", "mtls", "node")
     (folder / "node.conf").write_text(_NODE)
@@ -214,8 +206,6 @@ def start(
         )
     )
     front = [nginx, "-c", str(folder / "nginx.conf"), "-p", str(folder)]
-    path = f"{classes}:{_JARS / product}/*"
-    launch = [java, *_JAVA, "-cp", path, _LAUNCHER.stem, str(folder), str(chosen["node"])]
 
     def ready() -> None:
         _ask(server.settings(), "GET", "/", None, 2)
@@ -226,7 +216,7 @@ def start(
         server.ask("DELETE", "/first")
 
     process = Process(
-        [*launch, *front],
+        [*node, str(folder), str(chosen["node"]), *front],
         folder,
         ready=ready,
         not_ready_yet=SearchServer.refusals,
@@ -235,24 +225,6 @@ def start(
     server = SearchServer(process, tls, chosen)
     process.start()
     return server
-
-
-def _compiled(product: str) -> Path:
-    """The folder with the launcher's class, made anew when its text changed."""
-    jars = _JARS / product
-    if not list(jars.glob("*.jar")):
-        raise MissingProgramError(product)
-    javac = find_program("javac", "/usr/lib/jvm/*/bin")
-    source = _LAUNCHER.read_text().replace("org.opensearch", f"org.{product}")
-    classes = jars / "classes"
-    made = classes / _LAUNCHER.name
-    if not made.exists() or made.read_text() != source:
-        fresh = Path(mkdtemp(dir=jars))  # beside it: others may be doing the same
-        (fresh / made.name).write_text(source)
-        subprocess.run([javac, "-cp", f"{jars}/*", "-d", fresh, fresh / made.name], check=True)
-        rmtree(classes, ignore_errors=True)
-        fresh.rename(classes)
-    return classes
 
 
 def _ask(settings: Settings, method: str, path: str, body: bytes | None, timeout: float) -> bytes:
