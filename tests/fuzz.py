@@ -91,16 +91,16 @@ def as_json(body: str, chance: random.Random) -> str:
         document = json.loads(body)
     except (ValueError, RecursionError):
         return body
-    place = document
-    while isinstance(place, dict | list) and place:
-        key: Any = chance.choice(list(place) if isinstance(place, dict) else range(len(place)))
-        if chance.random() < 0.4 or not isinstance(place[key], dict | list):
+    node = document
+    while isinstance(node, dict | list) and node:
+        key: Any = chance.choice(list(node) if isinstance(node, dict) else range(len(node)))
+        if chance.random() < 0.4 or not isinstance(node[key], dict | list):
             if chance.random() < 0.3:
-                del place[key]
+                del node[key]
             else:
-                place[key] = chance.choice(ODD)
+                node[key] = chance.choice(ODD)
             break
-        place = place[key]
+        node = node[key]
     return json.dumps(document, ensure_ascii=chance.random() < 0.5)
 
 

@@ -87,8 +87,8 @@ def _run(options: argparse.Namespace, system: Deployed, ten: Ten) -> Result:
     if options.visibility:
         bring_back_soon(system, options.visibility)
     planned = plan(options.events, options.seed, targets, together=options.together)
-    place = (BUCKET, "chaos/")
-    result = run(planned, system, ten, place, settle=SETTLE_SECONDS, say=say)
+    bucket_and_prefix = (BUCKET, "chaos/")
+    result = run(planned, system, ten, bucket_and_prefix, settle=SETTLE_SECONDS, say=say)
     text = report.markdown(result)
     print(text, flush=True)
     if options.report:

@@ -44,9 +44,9 @@ def faults(events: int, source: random.Random, targets: Sequence[str]) -> list[F
     seconds = _BRIEF_SECONDS if few else _SECONDS
     kinds = source.sample(SERVERS, len(SERVERS))
     found = []
-    for place, target in enumerate(source.sample(targets, len(targets))):
+    for index, target in enumerate(source.sample(targets, len(targets))):
         for turn in range(rounds):
-            what = kinds[(place + turn) % len(kinds)]
+            what = kinds[(index + turn) % len(kinds)]
             at = source.uniform(BEGIN, END)
             found.append(Fault(at, target, what, source.uniform(*seconds)))
     killed = [*source.sample(targets, 3), INGEST] if few else [*targets, INGEST, INGEST]

@@ -77,8 +77,8 @@ def make(events: int, source: random.Random, targets: Sequence[str], *, together
         texts = [_broken(target, number) for number in range(poison if target == "" else 2)]
         made.broken[target] = set(texts)
         for text in texts:
-            place = source.randrange(len(messages))
-            messages.insert(place, (Send(text, 0, target), ()))
+            index = source.randrange(len(messages))
+            messages.insert(index, (Send(text, 0, target), ()))
     for send, identities in _in_the_order_of_arrival(messages, source):
         made.sends.append(send)
         made.told.update(identities)
@@ -156,13 +156,13 @@ def _messages(
 def _in_the_order_of_arrival(
     messages: Sequence[tuple[Send, Sequence[Identity]]], source: random.Random
 ) -> Iterator[tuple[Send, Sequence[Identity]]]:
-    placed = [(place + source.uniform(0, REORDERED), one) for place, one in enumerate(messages)]
-    for place, (send, identities) in enumerate(messages):
+    shuffled = [(index + source.uniform(0, REORDERED), one) for index, one in enumerate(messages)]
+    for index, (send, identities) in enumerate(messages):
         if identities and source.random() < DOUBLED:
             again = send._replace(events=0)
-            placed.append((place + source.uniform(0, 10 * REORDERED), (again, identities)))
-    placed.sort(key=lambda each: each[0])
-    return (one for _, one in placed)
+            shuffled.append((index + source.uniform(0, 10 * REORDERED), (again, identities)))
+    shuffled.sort(key=lambda each: each[0])
+    return (one for _, one in shuffled)
 
 
 def _broken(target: str, number: int) -> str:

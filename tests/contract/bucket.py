@@ -89,10 +89,10 @@ class Bucket:
         current = {key: versions[-1] for key, versions in self.keys.items() if versions}
         return {key: version for key, version in current.items() if not version.is_marker}
 
-    def version_at(self, key: str, place: int) -> Version | None:
+    def version_at(self, key: str, index: int) -> Version | None:
         """Some version of a key, by a number of any size."""
         versions = self.keys.get(key)
-        return versions[place % len(versions)] if versions else None
+        return versions[index % len(versions)] if versions else None
 
     def set_versioning(self) -> None:
         """Switch it on; suspend it; it is never off again."""

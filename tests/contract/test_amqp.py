@@ -354,7 +354,7 @@ def test_an_event_larger_than_the_broker_takes_is_rejected_alone(
     failures = dict(target.send(batch))
     assert type(failures.pop(3)) is Rejected
     assert {type(each) for each in failures.values()} <= {Retryable}
-    assert target.send([batch[place] for place in failures]) == {}
+    assert target.send([batch[index] for index in failures]) == {}
     assert {body for _, body in amqp.messages()} == {
         target.body(each) for each in batch if each is not large
     }

@@ -61,7 +61,7 @@ def deliver(
     again = source.sample(events, len(events) // 3)
     stream = source.sample([*events, *again], len(events) + len(again))
     batches = list(_batches(stream, source, most))
-    parts = [batches[place :: len(senders)] for place in range(len(senders))]
+    parts = [batches[index :: len(senders)] for index in range(len(senders))]
     with ThreadPoolExecutor(len(senders)) as pool:
         list(pool.map(_send, senders, parts))
 
@@ -73,7 +73,7 @@ def _send(sender: Sender, batches: Sequence[Sequence[Event]]) -> None:
         for tried in range(TRIES):
             failures = sender.send(left)
             assert {type(each) for each in failures.values()} <= {Retryable}
-            left = [left[place] for place in sorted(failures)]
+            left = [left[index] for index in sorted(failures)]
             if not left:
                 break
             # As the queue does: two that come back at the same pace could always lose.

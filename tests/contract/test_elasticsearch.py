@@ -258,7 +258,7 @@ def test_what_does_not_fit_the_mapping_is_rejected_alone(
     search.ask("PUT", "/events", {"mappings": {"properties": {"Records": {"properties": etag}}}})
     batch = [event("a", 1, etag="1"), event("b", 2, etag="x"), event("c", 3, etag="3")]
     failures = make(format=form).send(batch)
-    assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
     assert "eTag" in str(failures[1])
     assert len(search.received()) == 2
 
@@ -306,7 +306,7 @@ def test_a_proxy_that_takes_little_gets_little_at_a_time(
     target = make(search.narrow_settings(format=form))
     large = event("large", 1, principal="p" * 40_000)
     failures = target.send([*events(60), large, *events(60, "other")])
-    assert {place: type(error) for place, error in failures.items()} == {60: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {60: Rejected}
     assert "larger than the server takes" in str(failures[60])
     assert len(search.received()) == 120
 
@@ -453,7 +453,7 @@ def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, m
         event("fine", 5, **fits),
     ]
     failures = target.send(batch)
-    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
         (1, 4), Rejected
     )
     assert "userAgent" in str(failures[1])
@@ -476,7 +476,7 @@ def test_another_sources_bucket_of_that_name_waits(search: SearchServer, make: M
     batch = [of_minio("b"), event("c", 5), of_minio("d", bucket="elsewhere")]
     for each in (target, other, make()):
         failures = each.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == {0: Foreign}
+        assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
         for word in ("bucket uploads of Amazon S3", "MinIO's", f"in the index {GUARD}"):
             assert word in str(failures[0])
     assert shown(search).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}

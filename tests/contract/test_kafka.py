@@ -341,8 +341,8 @@ def test_a_topic_that_takes_smaller_batches_gets_smaller_ones(
 def test_an_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: Make) -> None:
     kafka.make("small", max_message_bytes="20000")
     batch = events(30)
-    for place in (3, 17):
-        batch[place] = event("large", 1, principal="p" * 20_000)
+    for index in (3, 17):
+        batch[index] = event("large", 1, principal="p" * 20_000)
     target = make(topic="small")
     failures = target.send(batch)
     assert failures.keys() == {3, 17}
@@ -360,7 +360,7 @@ def test_an_event_that_no_broker_takes_is_rejected_alone(
     monkeypatch.setattr(module, "LARGEST_EVENT", 2_000)
     batch = [*events(2), event("x" * 2_000, 3), *events(2, "later")]
     failures = make().send(batch)
-    assert {place: type(error) for place, error in failures.items()} == {2: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {2: Rejected}
     assert "at most 2000 go to Kafka" in str(failures[2])
     assert len(kafka.received()) == 4
 

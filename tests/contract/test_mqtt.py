@@ -373,7 +373,7 @@ def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
     mosquitto.pause()
     failures = bounded(lambda: target.send(events(3)))
     mosquitto.resume()
-    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
         range(3), NotConnected
     )
     monkeypatch.setattr(Target, "timeout", 10.0)
@@ -390,8 +390,8 @@ def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
 def test_what_the_user_may_not_publish_is_said_by_mqtt_5(make: Make, qos: str) -> None:
     target = make(topic="forbidden", qos=qos)
     for one in events(20):
-        ((place, error),) = target.send([one]).items()
-        assert (place, type(error)) == (0, NotAuthorized)
+        ((index, error),) = target.send([one]).items()
+        assert (index, type(error)) == (0, NotAuthorized)
         assert "let the user publish to the topic" in str(error)
 
 
@@ -401,8 +401,8 @@ def test_what_the_broker_refuses_waits_with_the_reason(
 ) -> None:
     server = limited("message_size_limit 20000")
     large = event("large", principal="p" * 30_000)
-    ((place, error),) = make(server.settings(qos=qos)).send([large]).items()
-    assert (place, type(error)) == (0, Retryable)
+    ((index, error),) = make(server.settings(qos=qos)).send([large]).items()
+    assert (index, type(error)) == (0, Retryable)
     assert "(0x" in str(error)
     assert sent(server, make(server.settings())) == wanted()
 
@@ -413,8 +413,8 @@ def test_an_event_larger_than_the_broker_takes_waits_alone(
     server = limited("max_packet_size 20000")
     batch = [event("a", 1), event("b", 2, principal="p" * 30_000), event("c", 3)]
     for qos in ("0", "1"):
-        (place, error), *others = make(server.settings(qos=qos)).send(batch).items()
-        assert (place, type(error), others) == (1, Retryable, [])
+        (index, error), *others = make(server.settings(qos=qos)).send(batch).items()
+        assert (index, type(error), others) == (1, Retryable, [])
         assert "the broker takes 20000: raise its largest packet" in str(error)
     assert [path_of(each) for each in server.received()] == 2 * ["uploads/a", "uploads/c"]
 

@@ -199,7 +199,7 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
 
 
 @pytest.mark.parametrize(
-    ("name", "place"),
+    ("name", "table"),
     [
         ("`Odd; name %s ' \\ \" é`", "Odd; name %s ' \\ \" é"),
         ("Kept", "Kept"),
@@ -212,7 +212,7 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
     ],
 )
 def test_a_table_of_any_name_that_the_server_takes(
-    mysql: MysqlServer, name: str, place: str
+    mysql: MysqlServer, name: str, table: str
 ) -> None:
     made = read(MysqlSettings, mysql.settings(table=name))
     assert not Target.check(made)
@@ -221,7 +221,7 @@ def test_a_table_of_any_name_that_the_server_takes(
         assert mirror.send(batch) == {}
         mirror.probe()
     name = "JSON_UNQUOTE(JSON_EXTRACT(value, '$.Records[0].eventName'))"
-    found = mysql.rows(f"SELECT key_name, {name} FROM `{place.replace('`', '``')}`")
+    found = mysql.rows(f"SELECT key_name, {name} FROM `{table.replace('`', '``')}`")
     assert found == [("b/a", TAGGING)]
 
 
@@ -241,7 +241,7 @@ def test_what_the_database_will_never_take_is_rejected_alone(mysql: MysqlServer)
         batch = [put(f"k{at}", at) for at in range(1, 50)]
         batch[7], batch[30], batch[31] = put("bad1", 8), put("x" * 4000, 31), put("bad2", 32)
         failures = mirror.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+        assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
             (7, 30, 31), Rejected
         )
         assert "CONSTRAINT" in str(failures[7])
@@ -258,7 +258,7 @@ def test_what_a_trigger_refuses_waits_alone(mysql: MysqlServer) -> None:
             " THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not now'; END IF"
         )
         failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
-    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
     assert set(rows(mysql)) == {"b/first", "b/a", "b/c"}
 
 
@@ -266,7 +266,7 @@ def test_a_bad_time_is_rejected_alone_from_the_log(mysql: MysqlServer) -> None:
     bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
     with target(mysql, format="access") as log:
         failures = log.send([put("a", 1), bad, put("c", 3)])
-    assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
     assert len(mysql.received()) == 2
 
 
@@ -276,7 +276,7 @@ def test_what_max_allowed_packet_keeps_out_waits_alone(mysql: MysqlServer, form:
     batch[2] = put("large", 3, etag="e" * 1_100_000)
     with globally(mysql, "max_allowed_packet", "1048576"), target(mysql, format=form) as mirror:
         failures = mirror.send(batch)
-    assert {place: type(error) for place, error in failures.items()} == {2: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {2: Retryable}
     assert "max_allowed_packet leaves 1044480: set a larger one" in str(failures[2])
     assert len(mysql.received()) == 5
     with target(mysql, format=form) as mirror:
@@ -287,7 +287,7 @@ def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
     dsn = mysql.dsn(parameters="?maxAllowedPacket=8192")
     with target(mysql, dsn_string=dsn) as mirror:
         failures = mirror.send([put("a", 1), put("b", 2, etag="e" * 5000)])
-    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
     assert set(rows(mysql)) == {"b/a"}
 
 

@@ -171,7 +171,7 @@ def test_what_a_stream_is_too_narrow_for_waits(jetstream: NatsServer, make: Make
     jetstream.streams(partial(stream.make, max_msg_size=2_000))
     wide = event("wide", 2, principal="p" * 2_000)
     failures = make(jetstream.settings()).send([event("a"), wide, event("b", 3)])
-    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
     assert "raise --max-msg-size of the stream" in str(failures[1])
     assert paths(jetstream) == ["uploads/a", "uploads/b"]
 
@@ -183,7 +183,7 @@ def test_what_no_usual_server_takes_is_rejected_by_the_stream_too(
         jetstream.streams(partial(stream.make, max_msg_size=1_500_000))
         large = [event("large", at, principal="p" * 1_000 * at) for at in (600, 900)]
         failures = make(jetstream.settings()).send(large)
-        assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+        assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
         assert "message size exceeds maximum allowed" in str(failures[1])
 
 
@@ -195,7 +195,7 @@ def test_what_the_server_is_too_narrow_for_waits(
     wide = event("wide", 2, principal="p" * 2_000)
     with found.configured(f"{LOGIN}\nmax_payload: 4096"):
         failures = make(found.settings()).send([event("a"), wide, event("b", 3)])
-        assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+        assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
         assert "4096 are allowed by max_payload of the server: raise it" in str(failures[1])
         assert paths(found) == ["uploads/a", "uploads/b"]
 
@@ -203,7 +203,7 @@ def test_what_the_server_is_too_narrow_for_waits(
 def test_a_full_stream_takes_what_it_has_room_for(jetstream: NatsServer, make: Make) -> None:
     jetstream.streams(partial(stream.make, max_msgs=2, discard=DiscardPolicy.NEW))
     failures = make(jetstream.settings()).send(events(4))
-    assert {place: type(error) for place, error in failures.items()} == {2: Retryable, 3: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {2: Retryable, 3: Retryable}
     assert "maximum messages exceeded" in str(failures[2])
 
 

@@ -47,10 +47,10 @@ def paths(arrivals: list[Arrival]) -> list[str]:
     return [path_of(each) for each in arrivals]
 
 
-def sized(place: int, length: int) -> Event:
+def sized(index: int, length: int) -> Event:
     """An event whose message has that many bytes."""
-    less = len(minio.log(event(f"{place}", place)))
-    return event(f"{place}", place, request_id="r" * (length - less))
+    less = len(minio.log(event(f"{index}", index)))
+    return event(f"{index}", index, request_id="r" * (length - less))
 
 
 @pytest.mark.parametrize("topic", ["other", "a.b_c-D9", "n" * 64])
@@ -215,14 +215,14 @@ def test_what_is_too_large_is_rejected_alone_and_the_rest_arrives_once_in_order(
     target = make()
     nsqd.configure(max_msg_size=2_000)
     lengths = [900, 2_000, 2_001, 900, 40_000, *[900] * 300, 3_000, 1_999]
-    batch = [sized(place, length) for place, length in enumerate(lengths)]
+    batch = [sized(index, length) for index, length in enumerate(lengths)]
     assert [len(minio.log(each)) for each in batch] == lengths
     failures = target.send(batch)
-    assert {place: type(each) for place, each in failures.items()} == dict.fromkeys(
+    assert {index: type(each) for index, each in failures.items()} == dict.fromkeys(
         (2, 4, 305), Rejected
     )
     assert "takes 2001 bytes; nsqd takes 2000: see its --max-msg-size" in str(failures[2])
-    wanted = [minio.path(each) for place, each in enumerate(batch) if place not in failures]
+    wanted = [minio.path(each) for index, each in enumerate(batch) if index not in failures]
     assert paths(nsqd.received()) == wanted
 
 
@@ -241,10 +241,10 @@ def test_a_size_that_was_raised_counts_from_then_on(
 def test_bodies_are_cut_to_what_nsqd_takes(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make()
     nsqd.configure(max_body_size=4_000)
-    batch = [sized(place, 900) for place in range(40)]
+    batch = [sized(index, 900) for index in range(40)]
     largest, larger = sized(40, 3_992), sized(41, 3_993)
     failures = target.send([*batch, larger, largest])
-    assert {place: type(each) for place, each in failures.items()} == {40: Rejected}
+    assert {index: type(each) for index, each in failures.items()} == {40: Rejected}
     assert "see its --max-body-size" in str(failures[40])
     assert paths(nsqd.received()) == [minio.path(each) for each in [*batch, largest]]
 

@@ -249,7 +249,7 @@ def test_what_the_database_will_never_take_is_rejected_alone(
         batch[7], batch[30], batch[31] = put("bad1", 8), put("nul\0", 31), put("bad2", 32)
         batch.append(put("nul", 60, etag="e\0"))
         failures = mirror.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+        assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
             (7, 30, 31, 49), Rejected
         )
         assert "check constraint" in str(failures[7])
@@ -268,7 +268,7 @@ def test_what_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Adm
             "create trigger no before insert on events for each row execute function no()"
         )
         failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
-    assert {place: type(error) for place, error in failures.items()} == {1: Retryable}
+    assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
     assert set(rows(postgres)) == {"b/first", "b/a", "b/c"}
 
 
@@ -326,7 +326,7 @@ def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> 
     bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
     with target(postgres, format="access") as log:
         failures = log.send([put("a", 1), bad, put("c", 3)])
-    assert {place: type(error) for place, error in failures.items()} == {1: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
     assert len(postgres.received()) == 2
 
 

@@ -217,10 +217,10 @@ def test_an_event_that_the_script_fails_at_is_rejected_alone(
         600: put("alone", 1, etag="poison"),
     }
     batch = [*good]
-    for place, one in odd.items():
-        batch.insert(place, one)
+    for index, one in odd.items():
+        batch.insert(index, one)
     failures = make().send(batch)
-    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(odd, Rejected)
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(odd, Rejected)
     assert "met poison" in str(failures[300])
     assert {key: row.etag for key, row in shown(redis).items()} == {
         minio.path(one): one.etag for one in good
@@ -239,7 +239,7 @@ def test_another_sources_bucket_of_that_name_waits(
     batch = [of("minio", "b"), of("s3", "c"), of("minio", "d", bucket="elsewhere")]
     for each in (target, other, make()):
         failures = each.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == {0: Foreign}
+        assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
         for word in (
             "bucket uploads of Amazon S3",
             "MinIO's",
@@ -462,7 +462,7 @@ def test_one_event_too_large_is_rejected_alone(
         failures = make(format=format_, key=f"ev:{format_}").send(
             [put("a", 1), put("x" * 2_000, 2), put("b", 3), put("\ud800", 4)]
         )
-        assert {place: type(failure) for place, failure in failures.items()} == {
+        assert {index: type(failure) for index, failure in failures.items()} == {
             1: Rejected,
             3: Rejected,
         }

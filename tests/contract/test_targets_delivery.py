@@ -138,7 +138,7 @@ def test_eight_threads_share_a_target(trial: Trial) -> None:
 def test_an_odd_event_arrives_whole_or_is_rejected_alone(trial: Trial, odd: Event) -> None:
     before, after = events(3, "before"), events(3, "later")
     failures = trial.sender().send([*before, odd, *after])
-    assert [(place, type(error)) for place, error in failures.items()] in ([], [(3, Rejected)])
+    assert [(index, type(error)) for index, error in failures.items()] in ([], [(3, Rejected)])
     wanted = [*before, *after] if failures else [*before, odd, *after]
     assert {path_of(arrival): recorded(arrival.body) for arrival in trial.arrivals()} == {
         minio.path(each): recorded(minio.records(each)) for each in wanted
@@ -149,8 +149,8 @@ def test_a_poison_event_is_rejected_with_its_reason_and_harms_no_neighbour(trial
     poison = event("lone surrogate \ud800", 9)
     sender = trial.sender()
     batch = [*events(5, "before"), poison, *events(5, "later")]
-    (place, error), *others = sender.send(batch).items()
-    assert (place, type(error), others) == (5, Rejected, [])
+    (index, error), *others = sender.send(batch).items()
+    assert (index, type(error), others) == (5, Rejected, [])
     assert "surrogate" in str(error)
     assert len(trial.arrivals()) == 10
     assert type(sender.refusal([poison])) is Rejected

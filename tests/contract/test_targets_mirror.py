@@ -73,8 +73,8 @@ def test_what_is_about_an_older_version_changes_nothing(
     for key, order in zip(keys, permutations(range(3)), strict=True):
         old, new = event(key, 2, version_id="v1"), event(key, 5, version_id="v2")
         about_old = event(key, 9, name, version_id="v1", sequencer=sequencer, size=2, etag="e2")
-        for place in order:
-            assert sender.send([(old, new, about_old)[place]]) == {}
+        for index in order:
+            assert sender.send([(old, new, about_old)[index]]) == {}
     newest = [event(key, 5, version_id="v2") for key in keys]
     assert rows(mirror.arrivals()) == visible(newest)
 
@@ -126,7 +126,7 @@ def test_a_bucket_belongs_to_the_first_source_that_writes_of_it(mirror: Trial) -
     batch = [foreign, event("c", 2), elsewhere, event("d", 2, dialect="eventbridge")]
     for each in (sender, mirror.sender()):
         failures = each.send(batch)
-        assert {place: type(error) for place, error in failures.items()} == {0: Foreign}
+        assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
         words = ("bucket uploads", "Amazon S3", "MinIO", "guard")
         assert [word for word in words if word not in str(failures[0])] == []
     expected = ["other/b", "uploads/a", "uploads/c", "uploads/d"]
@@ -135,7 +135,7 @@ def test_a_bucket_belongs_to_the_first_source_that_writes_of_it(mirror: Trial) -
     assert sender.send([by_our_jobs]) == {}
     assert sorted(mirror.paths()) == sorted([*expected, "uploads/b"])
     again = mirror.sender().send([event("e", 3, bucket="other")])
-    assert {place: type(error) for place, error in again.items()} == {0: Foreign}
+    assert {index: type(error) for index, error in again.items()} == {0: Foreign}
 
 
 def put_in_minio(bucket: str, key: str) -> list[Event]:

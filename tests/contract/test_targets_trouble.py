@@ -76,7 +76,7 @@ class Run(threading.Thread):
             batch = events(50, f"batch-{number}")
             failures = self.sender.send(batch)
             self.failed = {
-                minio.path(batch[place]): (batch[place], failures[place]) for place in failures
+                minio.path(batch[index]): (batch[index], failures[index]) for index in failures
             }
             self.delivered += [each for each in batch if minio.path(each) not in self.failed]
             if failures or self.enough:

@@ -211,7 +211,7 @@ def test_the_status_decides(
 ) -> None:
     webhook.answer(Answer(status=status))
     failures = make().send(events(1))
-    assert {place: type(error) for place, error in failures.items()} == (
+    assert {index: type(error) for index, error in failures.items()} == (
         {0: outcome} if outcome else {}
     )
 
@@ -279,7 +279,7 @@ def test_a_403_for_one_event_holds_nobody_up(
 ) -> None:
     webhook.answer(Answer(status=403, match="photo-000[012]"))
     failures = make(in_flight=in_flight).send(events(100))
-    assert {place: type(error) for place, error in failures.items()} == dict.fromkeys(
+    assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(
         range(3), Retryable
     )
 
@@ -311,7 +311,7 @@ def test_a_proxy_of_the_environment_is_used(
 
 def test_a_host_without_an_address(make: Make) -> None:
     failures = make({"endpoint": "http://nowhere.invalid/"}).send(events(3))
-    assert [type(failures[place]) for place in range(3)] == [NotConnected] * 3
+    assert [type(failures[index]) for index in range(3)] == [NotConnected] * 3
 
 
 def test_one_that_hangs_costs_nobody_else(webhook: WebhookServer, make: Make) -> None:
@@ -389,7 +389,7 @@ def test_a_key_that_is_no_unicode_is_rejected_alone(webhook: WebhookServer, make
     batch = events(5)
     batch[2] = event("\ud800")
     failures = make().send(batch)
-    assert {place: type(error) for place, error in failures.items()} == {2: Rejected}
+    assert {index: type(error) for index, error in failures.items()} == {2: Rejected}
     assert len(webhook.received()) == 4
 
 

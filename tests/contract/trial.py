@@ -165,7 +165,7 @@ class Sender:
     def send_within_two_tries(self, events: Sequence[Event]) -> None:
         """As the queue does it: what failed comes again, here once."""
         failures = self.send(events)
-        again = [events[place] for place in sorted(failures)]
+        again = [events[index] for index in sorted(failures)]
         left = self.send(again) if again else {}
         assert not left, f"{len(left)} of {len(again)} failed twice: {list(left.values())[:3]}"
 

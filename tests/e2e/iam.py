@@ -50,7 +50,7 @@ class Need(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Account:
     """Where the calls were made."""
 
     account: str
@@ -115,7 +115,7 @@ def allowed(need: Need, statements: Sequence[Statement]) -> bool:
 
 
 def refused(
-    calls: Sequence[Call], roles: Mapping[str, Sequence[Statement]], place: Place
+    calls: Sequence[Call], roles: Mapping[str, Sequence[Statement]], account: Account
 ) -> list[str]:
     """The calls that a role does not let its function make, each once and in words."""
     wrong = {
@@ -123,20 +123,20 @@ def refused(
         + (f" with the keys {', '.join(need.keys)}" if need.keys else "")
         for call in calls
         if call.function in roles
-        for need in place.needs(call)
+        for need in account.needs(call)
         if not allowed(need, roles[call.function])
     }
     return sorted(wrong)
 
 
 def unused(
-    calls: Sequence[Call], roles: Mapping[str, Sequence[Statement]], place: Place
+    calls: Sequence[Call], roles: Mapping[str, Sequence[Statement]], account: Account
 ) -> list[str]:
     """Return the rights that nothing used and nothing explains, in words."""
     used = {
         (rights.owner_of(call.function), need.action.lower())
         for call in calls
-        for need in place.needs(call)
+        for need in account.needs(call)
     }
     given = {
         (rights.owner_of(name), action)

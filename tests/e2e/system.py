@@ -66,24 +66,26 @@ class Deployed:
     def beyond_their_rights(self) -> list[str]:
         """What functions and jobs have called although their roles do not let them, in words."""
         # As a process the gateway makes buckets too, and says so to ingest; its function does not.
-        made = f"{STACK}-control may not sqs:SendMessage on {self._place.queue(f'{STACK}-ingress')}"
+        made = (
+            f"{STACK}-control may not sqs:SendMessage on {self._account.queue(f'{STACK}-ingress')}"
+        )
         return [each for each in self.refused(iam.recorded(self.local.calls)) if each != made]
 
     def unused_rights(self) -> list[str]:
         """Which rights nothing has used, of those that the tests can use, in words."""
-        return iam.unused(iam.recorded(self.local.calls), self._roles(STACK), self._place)
+        return iam.unused(iam.recorded(self.local.calls), self._roles(STACK), self._account)
 
     def refused(self, calls: Sequence[iam.Call], stack: str = STACK) -> list[str]:
         """Which of these calls the roles do not let a stack's functions make, in words."""
-        return iam.refused(calls, self._roles(stack), self._place)
+        return iam.refused(calls, self._roles(stack), self._account)
 
     def _roles(self, stack: str) -> dict[str, list[iam.Statement]]:
         functions, glue, users = (self.client(name) for name in ("lambda", "glue", "iam"))
         return iam.roles_of(functions, glue, users, f"{stack}-")
 
     @property
-    def _place(self) -> iam.Place:
-        return iam.Place(self.ingress.rsplit("/", 2)[1], self.environment["AWS_REGION"])
+    def _account(self) -> iam.Account:
+        return iam.Account(self.ingress.rsplit("/", 2)[1], self.environment["AWS_REGION"])
 
     def through(self, service: str) -> Any:
         """A client whose endpoint is the gateway, with the keys of its user."""

@@ -55,10 +55,10 @@ def until_arrived(system: System, bucket: str, wanted: list[tuple[str, str]]) ->
 def test_a_topic_of_sns_may_stand_between(system: System, bucket: str) -> None:
     """The deploy has subscribed the ingress queue; S3 would publish the same body."""
     body = json.loads((RECORDED / "s3" / "put-2.1.json").read_text())
-    place = body["Records"][0]["s3"]
-    place["bucket"]["name"] = bucket
+    s3 = body["Records"][0]["s3"]
+    s3["bucket"]["name"] = bucket
     system.client("sns").publish(TopicArn=SNS_TOPIC, Message=json.dumps(body))
-    until_arrived(system, bucket, [("s3:ObjectCreated:Put", place["object"]["key"])])
+    until_arrived(system, bucket, [("s3:ObjectCreated:Put", s3["object"]["key"])])
 
 
 def test_another_accounts_rule_forwards_to_the_bus(system: System, bucket: str) -> None:

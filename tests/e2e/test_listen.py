@@ -119,7 +119,7 @@ def listeners(system: System) -> list[str]:
 def late(keys: list[str]) -> int:
     """How many keys come after a greater one; repeats do not count."""
     once = list(dict.fromkeys(keys))
-    return sum(key < max(once[: place + 1]) for place, key in enumerate(once))
+    return sum(key < max(once[: index + 1]) for index, key in enumerate(once))
 
 
 def until_listening(system: System, before: list[str], count: int = 1) -> None:

@@ -35,8 +35,8 @@ def tell(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], 
         assert service.stdout.readline() == f"thumbnailer: waiting for events at port {port}\n"
 
         def told(bucket: str, key: str) -> int:
-            place = {"bucket": {"name": bucket}, "object": {"key": key}}
-            body = json.dumps({"Records": [{"s3": place}]}).encode()
+            s3 = {"bucket": {"name": bucket}, "object": {"key": key}}
+            body = json.dumps({"Records": [{"s3": s3}]}).encode()
             request = urllib.request.Request(f"http://127.0.0.1:{port}/", body)
             try:
                 with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310

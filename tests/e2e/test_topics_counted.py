@@ -97,11 +97,11 @@ def test_counters_after_an_hour_of_events_equal_a_hand_count(
     for short, attributes in topics.items():
         bound(short, **attributes)
     bound("some", below="even/", persistent="true")
-    keys = [f"{'odd' if place % 2 else 'even'}/{place}" for place in range(EVENTS)]
+    keys = [f"{'odd' if index % 2 else 'even'}/{index}" for index in range(EVENTS)]
     hook = system.consumers.flaky
     hook.answer(Answer(status=503, match='"eventTime":"2026-01-02T03:[23]'))
-    spaced = [record(prefix + key, place * 10_000) for place, key in enumerate(keys)]
-    no_topics = [record(f"elsewhere/{prefix}{place}", place) for place in range(9)]
+    spaced = [record(prefix + key, index * 10_000) for index, key in enumerate(keys)]
+    no_topics = [record(f"elsewhere/{prefix}{index}", index) for index in range(9)]
     hour = [*spaced, *no_topics]
     system.send(system.ingress, [message(*hour[at : at + 15]) for at in range(0, len(hour), 15)])
 
@@ -148,7 +148,7 @@ def test_ten_thousand_events_that_wait_are_counted_and_shown_and_arrive(
 
     hook.stop()
     try:
-        many = [record(f"{prefix}{place}", place) for place in range(MANY)]
+        many = [record(f"{prefix}{index}", index) for index in range(MANY)]
         bodies = [message(*many[at : at + 25]) for at in range(0, MANY, 25)]
         system.send(system.ingress, bodies)
         system.until_equal("all wait", stats, (MANY, 0, 0), within=SECONDS)

@@ -74,8 +74,8 @@ def test_a_machine_without_node_is_told_so(system: System, tmp_path: Path) -> No
 def _path_without_node(folder: Path) -> str:
     """All programs there are but Node's, which are often in one folder with the system's own."""
     folder.mkdir()
-    for place in os.environ["PATH"].split(os.pathsep):
-        for program in Path(place).glob("*"):
+    for directory in os.environ["PATH"].split(os.pathsep):
+        for program in Path(directory).glob("*"):
             link = folder / program.name
             if program.name not in ("node", "nodejs", "npm", "npx") and not link.is_symlink():
                 link.symlink_to(program)

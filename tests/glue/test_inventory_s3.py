@@ -61,18 +61,18 @@ def test_a_file_is_read_if_its_etag_does_not_tell(
     report = read(upload(s3, tmp_path, format="CSV"), "b")
     key = report.files[0].key
     body = s3.get_object(Bucket=DESTINATION, Key=key)["Body"].read()
-    place = {"Bucket": DESTINATION, "Key": key}
-    in_parts = s3.create_multipart_upload(**place)["UploadId"]
-    part = s3.upload_part(**place, UploadId=in_parts, PartNumber=1, Body=body)
+    location = {"Bucket": DESTINATION, "Key": key}
+    in_parts = s3.create_multipart_upload(**location)["UploadId"]
+    part = s3.upload_part(**location, UploadId=in_parts, PartNumber=1, Body=body)
     parts = {"Parts": [{"PartNumber": 1, "ETag": part["ETag"]}]}
-    s3.complete_multipart_upload(**place, UploadId=in_parts, MultipartUpload=parts)
-    assert "-1" in s3.head_object(**place)["ETag"]
+    s3.complete_multipart_upload(**location, UploadId=in_parts, MultipartUpload=parts)
+    assert "-1" in s3.head_object(**location)["ETag"]
 
     check(spark, report, "b")
-    s3.put_object(**place, Body=body[:-1] + b"?")
+    s3.put_object(**location, Body=body[:-1] + b"?")
     with pytest.raises(BadListingError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
         check(spark, report, "b")
-    s3.delete_object(**place)
+    s3.delete_object(**location)
     with pytest.raises(BadListingError, match=f"{key}: there is no such object"):
         check(spark, report, "b")
 

@@ -97,20 +97,20 @@ def calls(stack: Resolved) -> Iterator[Call]:
     for logical_id, rule in stack.of_type("AWS::Events::Rule").items():
         arn = stack.arn(logical_id)
         for target in rule["Targets"]:
-            for place in (target["Arn"], target.get("DeadLetterConfig", {}).get("Arn")):
-                if place:
-                    yield Call(rule["Name"], _by_rule(arn, place))
+            for resource in (target["Arn"], target.get("DeadLetterConfig", {}).get("Arn")):
+                if resource:
+                    yield Call(rule["Name"], _by_rule(arn, resource))
     context = {"aws:SourceArn": f"arn:aws:events:us-east-1:{OTHER}:rule/bucketcast"}
     for logical_id in stack.of_type("AWS::Events::EventBus"):
         bus = stack.arn(logical_id)
         yield Call("other account's rule", Request(OTHER, "events:PutEvents", bus, context))
 
 
-def _by_rule(rule: str, place: str) -> Request:
-    if ":sqs:" in place:
-        return send("events", place, rule)
+def _by_rule(rule: str, resource: str) -> Request:
+    if ":sqs:" in resource:
+        return send("events", resource, rule)
     context = {"aws:SourceArn": rule, "aws:SourceAccount": ACCOUNT}
-    return Request("events.amazonaws.com", "lambda:InvokeFunction", place, context)
+    return Request("events.amazonaws.com", "lambda:InvokeFunction", resource, context)
 
 
 def test_each_call_of_a_service_is_allowed(stack: Resolved) -> None:
@@ -177,15 +177,15 @@ def test_cloudtrail_writes_the_log_of_this_account_only(stack: Resolved) -> None
     ]
     assert prefix == ""
     context = {"s3:x-amz-acl": "bucket-owner-full-control", "aws:SecureTransport": "true"}
-    place = f"arn:aws:s3:::{bucket}"
+    bucket_arn = f"arn:aws:s3:::{bucket}"
 
     def may(action: str, resource: str) -> bool:
         request = Request("cloudtrail.amazonaws.com", action, resource, context)
-        return allows(statements(stack, place), request)
+        return allows(statements(stack, bucket_arn), request)
 
-    assert may("s3:GetBucketAcl", place)
-    assert may("s3:PutObject", f"{place}/AWSLogs/{ACCOUNT}/CloudTrail/a.gz")
-    assert not may("s3:PutObject", f"{place}/AWSLogs/{STRANGER}/CloudTrail/a.gz")
+    assert may("s3:GetBucketAcl", bucket_arn)
+    assert may("s3:PutObject", f"{bucket_arn}/AWSLogs/{ACCOUNT}/CloudTrail/a.gz")
+    assert not may("s3:PutObject", f"{bucket_arn}/AWSLogs/{STRANGER}/CloudTrail/a.gz")
 
 
 def test_each_role_is_assumed_by_the_service_that_uses_it_and_by_no_other(stack: Resolved) -> None:

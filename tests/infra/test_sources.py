@@ -64,8 +64,8 @@ def test_accounts_may_put_events_of_s3_on_the_stacks_own_bus(make: Make) -> None
     }
     assert stack.json["Outputs"]["EventBus"]["Value"] == {"Fn::GetAtt": [logical_id, "Arn"]}
     (statement, _) = _statements(stack, "RulesOfThisStack")
-    place = json.dumps(statement["Condition"]["ArnLike"]["aws:SourceArn"])
-    assert "rule/Bucketcast-*" in place
+    source_arn = json.dumps(statement["Condition"]["ArnLike"]["aws:SourceArn"])
+    assert "rule/Bucketcast-*" in source_arn
     assert rule["Name"].startswith("Bucketcast-accounts-")
 
 

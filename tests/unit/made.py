@@ -59,13 +59,13 @@ def record(key: str = "photos/cat.jpg", **changes: Any) -> dict[str, Any]:
     }
     for path, value in changes.items():
         *parents, last = path.split("__")
-        place = made
+        node = made
         for parent in parents:
-            place = place[parent]
+            node = node[parent]
         if value is None:
-            del place[last]
+            del node[last]
         else:
-            place[last] = value
+            node[last] = value
     return made
 
 

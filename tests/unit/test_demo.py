@@ -14,10 +14,10 @@ def test_a_photo_with_comments_is_the_same_picture(more: int) -> None:
     jpeg = show.PHOTO.read_bytes()
     grown = show.with_comments(jpeg, len(jpeg) + more)
     assert len(jpeg) + more <= len(grown) <= len(jpeg) + more + 5
-    place = 2
-    while grown[place : place + 2] == b"\xff\xfe":
-        place += 2 + int.from_bytes(grown[place + 2 : place + 4])
-    assert grown[:2] + grown[place:] == jpeg
+    start = 2
+    while grown[start : start + 2] == b"\xff\xfe":
+        start += 2 + int.from_bytes(grown[start + 2 : start + 4])
+    assert grown[:2] + grown[start:] == jpeg
 
 
 def test_what_the_receiver_prints_is_understood(

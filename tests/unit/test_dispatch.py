@@ -183,7 +183,7 @@ def everything(error: DeliveryError) -> Answer:
 
 
 def only(errors: dict[str, DeliveryError]) -> Answer:
-    return lambda keys: {place: errors[key] for place, key in enumerate(keys) if key in errors}
+    return lambda keys: {index: errors[key] for index, key in enumerate(keys) if key in errors}
 
 
 def counts(outcome: Outcome) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ FULL = MAX_EVENTS_A_CHUNK // EACH
 
 def messages(number: int) -> list[Message]:
     return [
-        message(f"{n}", [f"{n}/{place}" for place in range(EACH)], reason="before")
+        message(f"{n}", [f"{n}/{index}" for index in range(EACH)], reason="before")
         for n in range(number)
     ]
 

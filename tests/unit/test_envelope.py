@@ -140,13 +140,13 @@ def test_compressing_never_makes_a_message_larger(size: int) -> None:
     assert same(unpack(packed.body)[1][0], made[0])
 
 
-@pytest.mark.parametrize("place", [0, 3, 6])
-def test_event_that_fits_in_no_message_is_named_by_its_place(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 3, 6])
+def test_event_that_fits_in_no_message_is_named_by_its_place(index: int) -> None:
     made = deliveries(7)
-    made[place] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
+    made[index] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     with pytest.raises(TooLarge, match=r"the event takes [0-9]+ bytes; a message holds") as refused:
         list(pack(made, 1))
-    assert refused.value.index == place
+    assert refused.value.index == index
 
 
 @pytest.mark.parametrize("key", ["\ufffe", "\uffff", "a\uffffb", "\ufffd"])

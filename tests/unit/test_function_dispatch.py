@@ -97,15 +97,15 @@ def invocation(*bodies: str) -> dict[str, Any]:
     return {
         "Records": [
             {
-                "messageId": str(place),
-                "receiptHandle": f"receipt {place}",
+                "messageId": str(index),
+                "receiptHandle": f"receipt {index}",
                 "body": body,
                 "attributes": {
                     "SentTimestamp": "1800000000000",
                     "ApproximateReceiveCount": "1",
                 },
             }
-            for place, body in enumerate(bodies)
+            for index, body in enumerate(bodies)
         ]
     }
 

@@ -92,11 +92,11 @@ class Ingest:
         return received(self.sqs, self.urls["ingress-dead"])
 
 
-def _record(place: int, body: str, receives: int = 1, age: float = 0.0) -> dict[str, Any]:
+def _record(index: int, body: str, receives: int = 1, age: float = 0.0) -> dict[str, Any]:
     sent = str(round((time.time() - age) * 1_000))
     return {
-        "messageId": str(place),
-        "receiptHandle": f"receipt {place}",
+        "messageId": str(index),
+        "receiptHandle": f"receipt {index}",
         "body": body,
         "attributes": {"SentTimestamp": sent, "ApproximateReceiveCount": str(receives)},
         "messageAttributes": {},

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.iam import Call, Place, Statement, refused
+from tests.e2e.iam import Account, Call, Statement, refused
 
-PLACE = Place("111122223333", "eu-west-1")
+ACCOUNT = Account("111122223333", "eu-west-1")
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-webhook-a"
 TABLE = "arn:aws:dynamodb:eu-west-1:111122223333:table/rules"
 URL = "https://sqs.eu-west-1.amazonaws.com/111122223333/Bucketcast-webhook-"
@@ -70,6 +70,6 @@ def test_a_call_is_judged_by_its_role(
     service: str, operation: str, parameters: dict[str, Any], said: str
 ) -> None:
     call = Call("ours", service, operation, parameters)
-    found = refused([call, call], {"ours": STATEMENTS}, PLACE)
+    found = refused([call, call], {"ours": STATEMENTS}, ACCOUNT)
     assert len(found) == bool(said)
     assert not said or said in found[0]

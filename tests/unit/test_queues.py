@@ -91,13 +91,13 @@ def test_size_counts_bytes_and_attributes() -> None:
     assert Outgoing("x", attributes={"reason": "é"}).size == 1 + len("reason") + len("String") + 2
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_message_that_is_too_large_takes_no_neighbour_along(place: int) -> None:
+@pytest.mark.parametrize("index", [0, 1, 2])
+def test_message_that_is_too_large_takes_no_neighbour_along(index: int) -> None:
     bodies = ["a", "b"]
-    bodies.insert(place, "x" * (MAX_BYTES + 1))
+    bodies.insert(index, "x" * (MAX_BYTES + 1))
     client = Sqs()
     failed = send(client, *bodies)
-    assert failed == {place: f"a message of {MAX_BYTES + 1} bytes; SQS takes {MAX_BYTES}"}
+    assert failed == {index: f"a message of {MAX_BYTES + 1} bytes; SQS takes {MAX_BYTES}"}
     assert client.bodies == [["a", "b"]]
 
 

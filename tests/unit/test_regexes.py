@@ -18,7 +18,7 @@ def teams(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("patterns", "key", "place"),
+    ("patterns", "key", "index"),
     [
         (photos(200), "holiday/137/on-the_beach.JPG", 137),
         (photos(1_000), "holiday/0/x.jpeg", 0),
@@ -27,10 +27,10 @@ def teams(count: int) -> list[str]:
     ],
 )
 def test_a_set_too_large_for_re2_is_asked_in_parts(
-    patterns: list[str], key: str, place: int
+    patterns: list[str], key: str, index: int
 ) -> None:
     made = RegexSet(patterns)
-    assert made.matching(key) == [place]
+    assert made.matching(key) == [index]
     assert made.any(key)
     assert not made.any("nothing")
 

@@ -164,19 +164,19 @@ def naive(rules: Iterable[Rule], name: str, key: str) -> set[str]:
 
 def _matches(pattern: str, text: str) -> bool:
     """Wildcards by the book: all places of the pattern that the text so far may have reached."""
-    reached = {0}
+    states = {0}
     for character in (*text, None):
-        for place in sorted(reached):
-            following = place
-            while following < len(pattern) and pattern[following] == "*":
-                following += 1
-                reached.add(following)
+        for state in sorted(states):
+            later = state
+            while later < len(pattern) and pattern[later] == "*":
+                later += 1
+                states.add(later)
         if character is None:
             break
-        reached = {place for place in reached if pattern[place : place + 1] == "*"} | {
-            place + 1 for place in reached if pattern[place : place + 1] in ("?", character)
+        states = {state for state in states if pattern[state : state + 1] == "*"} | {
+            state + 1 for state in states if pattern[state : state + 1] in ("?", character)
         }
-    return len(pattern) in reached
+    return len(pattern) in states
 
 
 AFFIX = st.text("ab*?[", max_size=4)

@@ -95,26 +95,26 @@ def test_what_another_source_tells_is_written_as_the_server_would(name: str) -> 
             del ours["EventName"], ours["Key"]
     else:
         ours = written(told_by_another(name), dialect, opaque_data=record["opaqueData"])
-    for place in untold(name):
-        without(theirs["Records"][0], place)
-        without(ours["Records"][0], place)
+    for path in untold(name):
+        without(theirs["Records"][0], path)
+        without(ours["Records"][0], path)
     # Text and not objects are compared: the order of the fields is the server's too.
     assert json.dumps(ours, indent=1) == json.dumps(theirs, indent=1)
 
 
-@pytest.mark.parametrize(("pattern", "place"), UNTOLD)
-def test_what_is_listed_as_untold_is_in_a_body(pattern: str, place: str) -> None:
+@pytest.mark.parametrize(("pattern", "path"), UNTOLD)
+def test_what_is_listed_as_untold_is_in_a_body(pattern: str, path: str) -> None:
     bodies = [json.loads(recorded(name)) for name in BODIES if fnmatch(name, pattern)]
-    assert any(without(body["Records"][0], place) for body in bodies)
+    assert any(without(body["Records"][0], path) for body in bodies)
 
 
 def untold(name: str) -> Iterator[str]:
-    return (place for pattern, place in UNTOLD if fnmatch(name, pattern))
+    return (path for pattern, path in UNTOLD if fnmatch(name, pattern))
 
 
-def without(record: Document, place: str) -> bool:
+def without(record: Document, path: str) -> bool:
     """Take what is at the place away; whether it was there."""
-    *parents, last = place.split("/")
+    *parents, last = path.split("/")
     found: Any = record
     for parent in parents:
         found = found.get(parent, {})

@@ -47,8 +47,8 @@ def test_another_url_is_refused(url: str) -> None:
 def sent(count: int, first: int = 11) -> Confirms:
     """Messages with ids m0, m1 …, and tags from `first` on."""
     confirms = Confirms("broker", count)
-    for place in range(count):
-        confirms.sent(first + place, place, f"m{place}")
+    for index in range(count):
+        confirms.sent(first + index, index, f"m{index}")
     return confirms
 
 

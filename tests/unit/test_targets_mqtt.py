@@ -185,7 +185,7 @@ def connection(*says: bytes, in_flight: int = 20, packet: int = protocol.LARGEST
 
 
 def outcomes(failures: dict[int, DeliveryError]) -> dict[int, type[DeliveryError]]:
-    return {place: type(error) for place, error in failures.items()}
+    return {index: type(error) for index, error in failures.items()}
 
 
 def test_neighbours_of_a_refused_event_go_on() -> None:

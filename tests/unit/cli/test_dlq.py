@@ -281,7 +281,7 @@ def test_a_rate_is_kept_by_waiting(run: Run, aws: MotoAws, monkeypatch: pytest.M
     slept: list[float] = []
     monkeypatch.setattr(redrive.Mover.run, "__defaults__", (None, slept.append))
     for number in range(6):
-        bury(aws, *(f"k{number}-{place}" for place in range(50)))
+        bury(aws, *(f"k{number}-{index}" for index in range(50)))
     assert run("dlq", "redrive", ARN, "--rate", "100").code == 0
     assert count(aws, DEAD) == 0
     # Five of the six wait, half a second longer each: the clock hardly moves here.

@@ -168,7 +168,7 @@ def test_every_bucket_may_be_looked_into(run: Run, aws: MotoAws) -> None:
 def test_regular_expressions_that_ingest_could_not_hold_are_refused(run: Run, aws: MotoAws) -> None:
     stored = Rules(TABLE, aws.dynamodb)
     for number in range(5):
-        values = tuple(rf"(?i)\w{{1,999}}/{number}/{place}" for place in range(45))
+        values = tuple(rf"(?i)\w{{1,999}}/{number}/{index}" for index in range(45))
         stored.add(
             Rule(
                 bucket="uploads",

@@ -55,7 +55,7 @@ def _client(service: str, **_: Any) -> Any:
 def test_defaults_are_the_jobs_and_what_is_given_wins(submit: Path) -> None:
     assert spark.run("Bucketcast-scan", {"--bucket": "uploads", "--state": "s3://mine"}) == 0
     words, environment = json.loads(submit.read_text())
-    script = next(place for place, word in enumerate(words) if word.endswith("/abc.py"))
+    script = next(index for index, word in enumerate(words) if word.endswith("/abc.py"))
     assert words[script + 1 :] == [
         *("--ingress", "http://queue"),
         *("--state", "s3://mine"),

@@ -81,8 +81,8 @@ class Simulation:
             (begin + after, n, do) for n, (after, do) in enumerate((actions or {}).items())
         )
         free = [
-            (begin, place, number)
-            for place, function in enumerate(self.functions)
+            (begin, index, number)
+            for index, function in enumerate(self.functions)
             for number in range(function.workers)
         ]
         heapq.heapify(free)
@@ -93,9 +93,9 @@ class Simulation:
                     todo.pop(0)[2]()
                 if not free or free[0][0] >= end:
                     break
-                at, place, number = heapq.heappop(free)
+                at, index, number = heapq.heappop(free)
                 self.clock.now = at
-                function = self.functions[place]
+                function = self.functions[index]
                 wait = self._poll(function)
                 if wait is None and not any(each.queue.messages for each in self.functions):
                     if not todo:
@@ -104,7 +104,7 @@ class Simulation:
                 idle = at + 20 * 60 if wait is None else wait
                 if todo:
                     idle = min(idle, max(todo[0][0], at + function.grain))
-                heapq.heappush(free, (max(idle, at + function.grain), place, number))
+                heapq.heappush(free, (max(idle, at + function.grain), index, number))
         self.clock.now = end
         for queue in self.sqs.queues.values():
             self.sqs.expire(queue)
