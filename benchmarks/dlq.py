@@ -119,18 +119,18 @@ def main(count: int) -> None:
 
 def measure(sqs: Any, own: str, count: int) -> None:
     listed = run("dlq", "ls", ARN)
-    shown(f"ls: {listed['events']:,} events, {len(listed['reasons'])} reasons", listed)
+    report(f"ls: {listed['events']:,} events, {len(listed['reasons'])} reasons", listed)
     rated = run("dlq", "redrive", ARN, "--rate", str(RATE), seconds=RATED_SECONDS)
     rate = rated["events"] / max(rated["moving"], 1e-9)
-    shown(f"redrive --rate {RATE}: {rated['events']:,} events, {rate:.0f} a second", rated)
+    report(f"redrive --rate {RATE}: {rated['events']:,} events, {rate:.0f} a second", rated)
     rest = run("dlq", "redrive", ARN)
-    shown(f"redrive: {rest['events']:,} events", rest)
+    report(f"redrive: {rest['events']:,} events", rest)
     found = Counter(arrived(sqs, own))
     twice = sum(found.values()) - len(found)
     print(f"arrived: {len(found):,} of {count:,}, {twice:,} of them twice", flush=True)
 
 
-def shown(what: str, result: dict[str, Any]) -> None:
+def report(what: str, result: dict[str, Any]) -> None:
     mib = result["peak"] / 1024
     seconds = f"{result['seconds']:.1f} s, {result['cpu']:.1f} s of CPU"
     print(f"{what}; {seconds}; {mib:.0f} MiB at the most", flush=True)

@@ -37,16 +37,16 @@ MIB = 1 << 20
 
 
 class Sink(BaseHTTPRequestHandler):
-    """Takes any body and tells its SHA-256; gives as many blocks as the path's number says."""
+    """Accept any body and return its SHA-256; gives as many blocks as the path's number says."""
 
     protocol_version = "HTTP/1.1"
 
     def do_PUT(self) -> None:
-        digest, left = hashlib.sha256(), int(self.headers["content-length"])
-        while left:
-            part = self.rfile.read(min(left, MIB))
+        digest, remaining = hashlib.sha256(), int(self.headers["content-length"])
+        while remaining:
+            part = self.rfile.read(min(remaining, MIB))
             digest.update(part)
-            left -= len(part)
+            remaining -= len(part)
         self.send_response(200)
         self.send_header("etag", digest.hexdigest())
         self.send_header("content-length", "0")
@@ -86,8 +86,8 @@ def small_puts() -> None:
     ratios = [1 / ratio for ratio in ratios]
     for name, seconds in took.items():
         print(f"{PUTS:,} puts {name:8} {statistics.median(seconds):6.2f} s (median of {ROUNDS})")
-    shown = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-    print(f"ratio {statistics.median(ratios):.2f} ({shown})")
+    listed = ", ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
+    print(f"ratio {statistics.median(ratios):.2f} ({listed})")
 
 
 def large_bodies(blocks: int) -> None:

@@ -25,7 +25,7 @@ from tests.servers import tls, webhook
 TIMEOUT_SECONDS = 300.0
 BUCKET = "uploads-of-customer-000"
 TARGET = "webhook.customer-00"
-SHOWN = 6
+SAMPLES = 6
 """Of the limits, those that are nearest."""
 
 
@@ -49,7 +49,7 @@ def synthesise(config: Path, folder: Path) -> None:
         reverse=True,
     )
     nearest = {each.what: each for each in reversed(counts)}
-    for each in sorted(nearest.values(), key=counts.index)[:SHOWN]:
+    for each in sorted(nearest.values(), key=counts.index)[:SAMPLES]:
         most = quotas.LIMITS[each.what].most
         print(f"  {each.found:>9,} of {most:>9,} {each.what} ({each.of})")
 

@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def deploy() -> None:
-    """Make what ingest needs, and tell it where."""
+    """Create what ingest needs and set its environment."""
     os.environ |= ENVIRON
     sqs, dynamodb = boto3.client("sqs"), boto3.client("dynamodb")
     queue = sqs.create_queue(QueueName="Bucketcast-webhook-primary")["QueueUrl"]

@@ -76,14 +76,14 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave the reports for the next run")
     parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
     parser.add_argument("--manifest", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.engine:
-        print(json.dumps(_measured(asked.engine, asked.manifest.absolute())))
+    options = parser.parse_args()
+    if options.engine:
+        print(json.dumps(_measured(options.engine, options.manifest.absolute())))
         return
     print(" | ".join(_HEADINGS))
-    for shape in asked.shapes:
-        for millions in asked.rows:
-            _compare(shape, millions, keep=asked.keep)
+    for shape in options.shapes:
+        for millions in options.rows:
+            _compare(shape, millions, keep=options.keep)
 
 
 def _compare(shape: inventory.Shape, millions: int, *, keep: bool) -> None:
@@ -149,9 +149,9 @@ def _watch(pid: int, peak: list[int]) -> None:
 
 
 def _measured(engine: str, manifest: Path) -> dict[str, Any]:
-    asks: dict[str, Callable[[Path], tuple[float, float, float, Any]]]
-    asks = {"spark": _spark, "duckdb": _duckdb, "polars": _polars}
-    check, wall, cpu, answer = asks[engine](manifest)
+    engines: dict[str, Callable[[Path], tuple[float, float, float, Any]]]
+    engines = {"spark": _spark, "duckdb": _duckdb, "polars": _polars}
+    check, wall, cpu, answer = engines[engine](manifest)
     figures = {"check": round(check, 1), "wall": round(wall, 2), "cpu": round(cpu, 1)}
     return {**figures, "answer": [sorted(map(list, part)) for part in answer]}
 

@@ -58,17 +58,17 @@ def bind(s3: Any, arn: str) -> None:
     )
 
 
-def report(what: str, given: list[str], call: Callable[[str], object]) -> None:
+def report(what: str, parameters: list[str], call: Callable[[str], object]) -> None:
     """Call with each, and print the median of each tenth."""
     seconds = []
-    for each in given:
+    for each in parameters:
         began = time.perf_counter()
         call(each)
         seconds.append(time.perf_counter() - began)
-    size = max(1, len(given) // PARTS)
+    size = max(1, len(parameters) // PARTS)
     parts = [seconds[start : start + size] for start in range(0, len(seconds), size)]
-    shown = " ".join(f"{statistics.median(part) * 1000:,.0f}" for part in parts)
-    print(f"{what}: {shown} ms", flush=True)
+    medians = " ".join(f"{statistics.median(part) * 1000:,.0f}" for part in parts)
+    print(f"{what}: {medians} ms", flush=True)
 
 
 if __name__ == "__main__":

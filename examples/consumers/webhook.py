@@ -47,8 +47,8 @@ class Consumer(BaseHTTPRequestHandler):
         token = os.environ.get("AUTH_TOKEN", "")
         # A token of two words is sent as it is ("Basic abc"), a single word as "Bearer <word>".
         expected = token if " " in token else f"Bearer {token}"
-        shown = self.headers.get("Authorization", "")
-        return not token or hmac.compare_digest(shown.encode(), expected.encode())
+        header = self.headers.get("Authorization", "")
+        return not token or hmac.compare_digest(header.encode(), expected.encode())
 
     def _answer(self, status: HTTPStatus) -> None:
         self.send_response(status)

@@ -3,7 +3,7 @@
 A repeat is put down, in this order, to a message that was sent twice; to the function having said
 twice that it delivered, since the queue gave it the event twice (ingest wrote it twice, or the
 function was killed after it had delivered, or took too long); to a try that failed although the
-server had taken the event, by its reason; and else to a try of which nobody ever told the end: the
+server had taken the event, by its reason; and else to an attempt without a recorded end: the
 function was killed, or out of time.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from bucketcast.delivery import tracing
 
 SENT_TWICE = "the message was sent twice on purpose"
-GIVEN_TWICE = (
+DELIVERED_TWICE = (
     "delivered twice: ingest or the function was killed late, or a batch outlasted its visibility"
 )
 NEVER_ENDED = "a try without an end: the function was killed in mid-batch"
@@ -38,14 +38,14 @@ class Traces:
 
     def causes(self, target: str, trace_id: str, copies: int, sent: int) -> Iterator[str]:
         """The cause of each copy but the first; `sent` is how often its message was sent."""
-        left = copies - 1
-        said = self._delivered[target][trace_id]
+        unfinished = copies - 1
+        delivered = self._delivered[target][trace_id]
         reasons = self._retried[target].get(trace_id, [])
-        known = [SENT_TWICE] * (sent - 1)
-        known += [GIVEN_TWICE] * max(0, said - sent)
-        known += [_FAILED + _plain(each) for each in reversed(reasons)]
-        known += [NEVER_ENDED] * left
-        return iter(known[:left])
+        found = [SENT_TWICE] * (sent - 1)
+        found += [DELIVERED_TWICE] * max(0, delivered - sent)
+        found += [_FAILED + _plain(each) for each in reversed(reasons)]
+        found += [NEVER_ENDED] * unfinished
+        return iter(found[:unfinished])
 
 
 def _lines(log: Path) -> Iterator[tracing.Dispatched]:

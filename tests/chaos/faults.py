@@ -101,8 +101,8 @@ class Faults:
         else:
             target = self._system.targets[whom]
             name, queue = target["function"], target["queue"]
-        killed, held = functions.kill_when_busy(self._system, name, queue)
-        return f"{killed} processes with {held} messages in hand"
+        killed, in_flight = functions.kill_when_busy(self._system, name, queue)
+        return f"{killed} processes with {in_flight} messages in hand"
 
     def _change_login(self, kind: str, fault: Fault) -> str:
         """The server's first, and the secret's when some were refused."""

@@ -41,14 +41,14 @@ def kill_when_busy(system: Deployed, function: str, queue: str) -> tuple[int, in
     """
     deadline = time.monotonic() + _BUSY_WITHIN
     while True:
-        held = count(system, queue, IN_HAND)
-        found = processes(system, function) if held else []
+        in_flight = count(system, queue, IN_HAND)
+        found = processes(system, function) if in_flight else []
         if found or time.monotonic() > deadline:
             break
         time.sleep(0.05)
     for each in found:
         _kill(each)
-    return len(found), held
+    return len(found), in_flight
 
 
 def _function_of(process: psutil.Process) -> str:

@@ -17,7 +17,7 @@ from tests.chaos.load import Load
 from tests.chaos.made import BUCKET, DIALECT, UNTAKEN, Identity, Made
 from tests.chaos.plan import Plan
 from tests.contract.bucket import NULL
-from tests.contract.bucket_shown import Shown, wrong
+from tests.contract.bucket_listing import VisibleObject, wrong
 from tests.e2e import arrivals
 from tests.e2e.system import DeadLetter, Deployed, dead_of
 from tests.e2e.ten import ID, Ten
@@ -89,8 +89,8 @@ class Judge:
 
         Killed between its count and its answer, a function counts an event again: no loss.
         """
-        told = self.system.bucketcast("balance", "--json", within=300).document["targets"]
-        counted = {each["arn"]: each for each in told}
+        counts = self.system.bucketcast("balance", "--json", within=300).document["targets"]
+        counted = {each["arn"]: each for each in counts}
         for name, target in self.system.targets.items():
             found = counted.get(target["arn"])
             received = sum(each["received"] for each in found["hours"]) if found else 0
@@ -104,7 +104,7 @@ class Judge:
         self, kind: str, rows: list[Arrival], listing: Mapping[str, tuple[int, str]]
     ) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
-        real = arrivals.as_listed(arrivals.held(rows, "/".join(self.real)))
+        real = arrivals.as_listed(arrivals.rows_of(rows, "/".join(self.real)))
         verdict.note(verdict.lost, name, listing.keys() - real.keys())
         verdict.note(verdict.wrong, name, real.keys() - listing.keys())
         both = real.keys() & listing.keys()
@@ -132,12 +132,12 @@ class Judge:
             if one := self._event(document["Key"], record):
                 events[one] += 1
                 trace_ids[one] = _mark(document["Key"], record["eventTime"])
-        told = self.plan.made.told
-        sent: dict[Identity | Told, int] = dict(told.items())
+        sent_counts = self.plan.made.sent_counts
+        sent: dict[Identity | Told, int] = dict(sent_counts.items())
         refused = self.plan.made.dead.get(name, set())
         injected = {one for one in events if isinstance(one, Identity)}
-        verdict.note(verdict.lost, name, told.keys() - refused - injected)
-        verdict.note(verdict.wrong, name, injected - (told.keys() - refused))
+        verdict.note(verdict.lost, name, sent_counts.keys() - refused - injected)
+        verdict.note(verdict.wrong, name, injected - (sent_counts.keys() - refused))
         happened = Counter((one.name, one.path) for one in events if isinstance(one, Told))
         verdict.note(verdict.lost, name, (self.load.happened - happened).elements())
         verdict.note(verdict.wrong, name, (happened - self.load.happened).elements())
@@ -192,10 +192,12 @@ def _in_letter(letter: DeadLetter, made: Made) -> Iterator[str]:
         yield str(Identity(f"{event.bucket}/{event.key}", event.request_id))
 
 
-def _shown(row: Arrival) -> Shown:
+def _shown(row: Arrival) -> VisibleObject:
     (record,) = json.loads(row.body)["Records"]
-    held = record["s3"]["object"]
-    return Shown(held.get("versionId") or NULL, held.get("eTag", ""), held.get("size", 0))
+    s3_object = record["s3"]["object"]
+    return VisibleObject(
+        s3_object.get("versionId") or NULL, s3_object.get("eTag", ""), s3_object.get("size", 0)
+    )
 
 
 def _mark(path: str, time: str) -> str:

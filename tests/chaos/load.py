@@ -60,7 +60,7 @@ class Progress:
             self._changed.notify_all()
 
     def fail(self) -> None:
-        """Let nobody wait any more."""
+        """End all waiting."""
         with self._changed:
             self.failed = True
             self._changed.notify_all()

@@ -1,6 +1,6 @@
 """The injected events: those of a bucket that is only a model, as S3's services say them.
 
-The model tells what a listing would show in the end; what is sent of it is doubled, shuffled, and
+The model knows what a listing would show in the end; what is sent of it is doubled, shuffled, and
 partly dated by clocks that are wrong, as S3 allows itself. Poison is among it.
 """
 
@@ -18,11 +18,11 @@ from tests.contract.bucket_records import Dialect, body
 BUCKET = "records"
 DIALECT: Dialect = "s3"
 BY_EVENTBRIDGE = 0.05
-"""Of the events: those that EventBridge tells, one a message."""
+"""The share of events that come through EventBridge, one a message."""
 DOUBLED = 0.04
 """Of the messages: those that are sent twice."""
 REORDERED = 60
-"""By how many places a message may be early or late."""
+"""How many positions a message may be early or late."""
 SKEWED_KEYS = 0.2
 LONGEST_SKEW = timedelta(hours=20)
 REFUSED = "poison"
@@ -54,7 +54,7 @@ class Send(NamedTuple):
 class Made:
     """The model with its history, the messages in the order in which they are sent, and the poison.
 
-    `told` is how often each event is sent. `dead` are the events that a target must bury, by
+    `sent_counts` is how often each event is sent. `dead` are the events that a target must bury, by
     `<kind>.<id>`, and `broken` the messages that are no events, by the queue that they are sent to
     (the ingress queue is ""), which lie beside it in the end.
     """
@@ -62,7 +62,7 @@ class Made:
     bucket: Bucket
     history: list[Happened] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
-    told: Counter[Identity] = field(default_factory=Counter)
+    sent_counts: Counter[Identity] = field(default_factory=Counter)
     dead: dict[str, set[Identity]] = field(default_factory=dict)
     broken: dict[str, set[str]] = field(default_factory=dict)
 
@@ -81,7 +81,7 @@ def make(events: int, source: random.Random, targets: Sequence[str], *, together
             messages.insert(index, (Send(text, 0, target), ()))
     for send, identities in _in_the_order_of_arrival(messages, source):
         made.sends.append(send)
-        made.told.update(identities)
+        made.sent_counts.update(identities)
     return made
 
 
@@ -100,7 +100,7 @@ def _bodies(
         for kind in source.choices(list(_LIKELY), weights, k=_AT_ONCE):
             number = source.randrange(keys)
             skewed = number < keys * SKEWED_KEYS
-            # What has no sequencer S3 orders by the clock alone: of such keys nothing else is told.
+            # What has no sequencer S3 orders by the clock alone: such keys get no other event.
             step = "create" if skewed and kind == "change" else kind
             steps.append((step, f"{'skewed' if skewed else 'k'} {number:05}/ä+%", number + count))
         for it in perform(made.bucket, steps):
@@ -138,19 +138,19 @@ def _messages(
 ) -> Iterator[tuple[Send, Sequence[Identity]]]:
     """Messages of up to `together` records of S3; what EventBridge sends goes alone."""
     records: list[Any] = []
-    held: list[Identity] = []
+    members: list[Identity] = []
     size = source.randint(1, together)
     for made, identity in bodies:
         if "Records" not in made:
             yield Send(json.dumps(made), 1), [identity]
             continue
         records += made["Records"]
-        held.append(identity)
+        members.append(identity)
         if len(records) >= size:
-            yield Send(json.dumps({"Records": records}), len(records)), held
-            records, held, size = [], [], source.randint(1, together)
+            yield Send(json.dumps({"Records": records}), len(records)), members
+            records, members, size = [], [], source.randint(1, together)
     if records:
-        yield Send(json.dumps({"Records": records}), len(records)), held
+        yield Send(json.dumps({"Records": records}), len(records)), members
 
 
 def _in_the_order_of_arrival(

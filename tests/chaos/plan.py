@@ -32,5 +32,5 @@ def plan(events: int, seed: int, targets: Sequence[str], *, together: int) -> Pl
     real_events = min(round(events * REAL_SHARE), MOST_REAL)
     real = operations(real_events, source)
     made = make(events - real_events, source, targets, together=together)
-    counted = sum(each.events for worker in real for each in worker) + len(made.told)
+    counted = sum(each.events for worker in real for each in worker) + len(made.sent_counts)
     return Plan(seed, counted, real, made, faults(events, source, targets))

@@ -43,28 +43,28 @@ def operations(events: int, source: random.Random) -> list[list[RealOperation]]:
 
 
 def _of_worker(prefix: str, events: int, source: random.Random) -> Iterator[RealOperation]:
-    there: list[str] = []
+    stored: list[str] = []
     done = made = 0
     while done < events:
-        kind = source.choices(list(_KINDS), list(_KINDS.values()))[0] if there else "put"
+        kind = source.choices(list(_KINDS), list(_KINDS.values()))[0] if stored else "put"
         size = source.randrange(_LARGEST)
         if kind in ("put", "multipart", "copy"):
             made += 1
             key = f"{prefix}{made:05} ä+%.jpg"
-            one = RealOperation(kind, (key,), size, _any(there, source) if kind == "copy" else "")
-            there.append(key)
+            one = RealOperation(kind, (key,), size, _any(stored, source) if kind == "copy" else "")
+            stored.append(key)
         elif kind == "overwrite":
-            one = RealOperation(kind, (_any(there, source),), size)
+            one = RealOperation(kind, (_any(stored, source),), size)
         else:
-            count = min(len(there), events - done, _MANY if kind == "delete many" else 1)
-            one = RealOperation(kind, tuple(_take(there, source) for _ in range(count)))
+            count = min(len(stored), events - done, _MANY if kind == "delete many" else 1)
+            one = RealOperation(kind, tuple(_take(stored, source) for _ in range(count)))
         done += one.events
         yield one
 
 
-def _any(there: Sequence[str], source: random.Random) -> str:
-    return there[source.randrange(len(there))]
+def _any(stored: Sequence[str], source: random.Random) -> str:
+    return stored[source.randrange(len(stored))]
 
 
-def _take(there: list[str], source: random.Random) -> str:
-    return there.pop(source.randrange(len(there)))
+def _take(stored: list[str], source: random.Random) -> str:
+    return stored.pop(source.randrange(len(stored)))

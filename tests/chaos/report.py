@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.chaos.run import Result
 
-SHOWN = 5
+SAMPLES = 5
 """How many keys are named of what is lost or wrong."""
 
 
@@ -42,7 +42,7 @@ def _lines(result: Result) -> Iterator[str]:
     for what, found in (("LOST", verdict.lost), ("WRONG", verdict.wrong)):
         for whom, which in found.items():
             yield ""
-            yield f"{what} at {whom}: {len(which)}, first: {'; '.join(which[:SHOWN])}"
+            yield f"{what} at {whom}: {len(which)}, first: {'; '.join(which[:SAMPLES])}"
 
 
 def _faults(result: Result) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _faults(result: Result) -> Iterator[str]:
 
 
 def _sum(details: list[str]) -> str:
-    """Numbers that stand in the same places of the same words, added up."""
+    """Add up the numbers that stand in the same text."""
     sums: dict[str, list[int]] = {}
     for each in filter(None, details):
         words = each.split()

@@ -87,13 +87,13 @@ def run(
     faults = Faults(plan.faults, system, ten)
     began, used = time.monotonic(), _used(system)
     say(f"{plan.events:,} events, {len(plan.faults)} faults, seed {plan.seed}")
-    with faults.during(load.progress), _beside(_tell_tenths, load.progress, faults, say):
+    with faults.during(load.progress), _in_background(_report_tenths, load.progress, faults, say):
         load.run()
     loaded = time.monotonic()
     say(f"all sent after {loaded - began:.0f} s; {system.depths()}")
     ten.each(_whole)
     over = threading.Event()
-    with _beside(_tell_what_waits, over, system, say):
+    with _in_background(_report_waiting, over, system, say):
         try:
             system.until_settled(within=settle)
         finally:
@@ -106,23 +106,23 @@ def run(
     return Result(plan, faults.done, verdict, *spent)
 
 
-def _tell_tenths(progress: Progress, faults: Faults, say: Callable[[str], None]) -> None:
+def _report_tenths(progress: Progress, faults: Faults, say: Callable[[str], None]) -> None:
     """Say each tenth of the way."""
     for tenth in range(1, 10):
         if progress.wait_for(tenth / 10):
             say(f"{progress.events:,} events sent, {len(faults.done)} faults over")
 
 
-def _tell_what_waits(over: threading.Event, system: Deployed, say: Callable[[str], None]) -> None:
+def _report_waiting(over: threading.Event, system: Deployed, say: Callable[[str], None]) -> None:
     """Say now and then what is still on its way."""
     while not over.wait(SAID_EVERY):
         say(f"still waiting: {system.depths()}")
 
 
 @contextmanager
-def _beside(tell: Callable[..., None], *told: object) -> Iterator[None]:
-    """Let something be told by a thread while something is done; the thread ends with it."""
-    thread = threading.Thread(target=tell, args=told, name=tell.__name__)
+def _in_background(report: Callable[..., None], *arguments: object) -> Iterator[None]:
+    """Report from a thread while the block runs; the thread ends with it."""
+    thread = threading.Thread(target=report, args=arguments, name=report.__name__)
     thread.start()
     try:
         yield

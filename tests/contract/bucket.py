@@ -30,13 +30,13 @@ class What(StrEnum):
     TAGGED = "tagged"
     UNTAGGED = "untagged"
     RETAINED = "retained"
-    HELD = "held"
+    ON_HOLD = "held"
     MOVED = "moved to another storage class"
     READ = "read"
 
 
 CREATIONS = (What.PUT, What.POST, What.COPY, What.MULTIPART)
-CHANGES = (What.TAGGED, What.UNTAGGED, What.RETAINED, What.HELD, What.MOVED, What.READ)
+CHANGES = (What.TAGGED, What.UNTAGGED, What.RETAINED, What.ON_HOLD, What.MOVED, What.READ)
 """What happens to a version that stays what it is."""
 
 
@@ -145,7 +145,7 @@ class Bucket:
         return None if self.versioning == "off" else version.id
 
     def _put_on_top(self, key: str, version: Version) -> None:
-        """There is but one "null": the new one takes the place of the old."""
+        """There is but one "null": the new one replaces the old."""
         versions = self.keys.setdefault(key, [])
         if version.id == NULL:
             versions[:] = [each for each in versions if each.id != NULL]

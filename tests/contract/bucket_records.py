@@ -1,4 +1,4 @@
-"""How Amazon S3, MinIO and Ceph RGW tell what happened in a bucket: bodies as they send them.
+"""How Amazon S3, MinIO and Ceph RGW report what happened in a bucket: bodies as they send them.
 
 Each is a recorded body (`tests/events`) with other names, times and ids; what is left out, and
 which sequencer stands where, is as it was seen on running servers, or as Amazon documents it.
@@ -37,7 +37,7 @@ _S3 = {
     What.RETAINED: "ObjectRetention:Put",
     What.MOVED: "LifecycleTransition",
 }
-_CLOUDTRAIL = {What.HELD: "put-object-legal-hold", What.READ: "get-object"}
+_CLOUDTRAIL = {What.ON_HOLD: "put-object-legal-hold", What.READ: "get-object"}
 _EVENTBRIDGE: Mapping[What, tuple[str, dict[str, str]]] = {
     What.PUT: ("Object Created", {"reason": "PutObject"}),
     What.POST: ("Object Created", {"reason": "POST Object"}),
@@ -61,7 +61,7 @@ _MINIO = {
     What.TAGGED: "s3:ObjectCreated:PutTagging",
     What.UNTAGGED: "s3:ObjectCreated:DeleteTagging",
     What.RETAINED: "s3:ObjectCreated:PutRetention",
-    What.HELD: "s3:ObjectCreated:PutLegalHold",
+    What.ON_HOLD: "s3:ObjectCreated:PutLegalHold",
     What.MOVED: "s3:ObjectTransition:Complete",
     What.READ: "s3:ObjectAccessed:Get",
 }
@@ -79,7 +79,7 @@ _CEPH = {
 
 
 class Untold(NamedTuple):
-    """Keys of which a source told too little to know what a listing shows.
+    """Keys of which a source reports too little to know what a listing shows.
 
     Of those that `may_be_absent` no row has to be there, though a right one may. Of those that
     `may_be_stale` nothing can be said.
@@ -89,10 +89,10 @@ class Untold(NamedTuple):
     may_be_stale: set[str]
 
 
-def untold(dialect: Dialect, history: Iterable[Happened]) -> Untold:
-    """What a source does not tell, beside what comes to the surface, which none does.
+def unreported(dialect: Dialect, history: Iterable[Happened]) -> Untold:
+    """Return what a source does not report, beside versions that surface, which none reports.
 
-    * MinIO tells the removal of any marker as if one was made, and the marker that its lifecycle
+    * MinIO reports the removal of any marker as if one was made, and the marker that its lifecycle
       leaves as if a version of that id was removed.
     * Ceph does not name the version that a copy makes, so that its removal is another version's.
     """
@@ -195,9 +195,9 @@ def _of_cloudtrail(bucket: str, it: Happened) -> dict[str, Any]:
     detail = made["detail"]
     made["time"] = detail["eventTime"] = f"{_time(it.at):%Y-%m-%dT%H:%M:%SZ}"
     detail["requestID"] = f"{it.at:016X}"
-    asked = {**detail["requestParameters"], "bucketName": bucket, "key": it.key}
-    asked.pop("versionId", None)
-    detail["requestParameters"] = asked | ({"versionId": it.named} if it.named else {})
+    parameters = {**detail["requestParameters"], "bucketName": bucket, "key": it.key}
+    parameters.pop("versionId", None)
+    detail["requestParameters"] = parameters | ({"versionId": it.named} if it.named else {})
     return made
 
 

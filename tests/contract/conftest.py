@@ -6,7 +6,7 @@ trial   once for each layout: for each server, and each choice of the kind's opt
 mirror  as `trial`, only the layouts that keep a row an object
 log     as `trial`, only those that keep every event
 formatted  as `trial`, only kinds with a choice
-shaped  as `trial`, each in every dialect (option `shape`) that it has a place for
+shaped  as `trial`, each in every dialect (option `shape`) that the layout supports
 one     once for each server, in its first layout: for what has nothing to do with the layout
 signed  as `one`, only kinds with a login by IAM
 ===========  ======================================================================================

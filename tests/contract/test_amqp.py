@@ -178,7 +178,7 @@ def test_an_exchange_with_other_properties_is_named_with_the_hint(
     assert make(exchange_type="", durable="off").send(events(1)) == {}
 
 
-def test_an_exchange_that_is_not_to_be_made_has_to_be_there(
+def test_an_exchange_that_is_not_declared_has_to_exist(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make(exchange=MADE, exchange_type="", durable="off")
@@ -202,7 +202,7 @@ def test_an_exchange_that_is_not_to_be_made_has_to_be_there(
     assert len(amqp.messages()) == 2
 
 
-def test_an_exchange_that_was_deleted_is_made_again(
+def test_an_exchange_that_was_deleted_is_created_again(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make(exchange=MADE, mandatory="off")
@@ -213,12 +213,12 @@ def test_an_exchange_that_was_deleted_is_made_again(
     assert exists(amqp, MADE)
 
 
-def test_an_unknown_type_of_exchange_is_said(make: Callable[..., Target]) -> None:
+def test_an_unknown_type_of_exchange_is_reported(make: Callable[..., Target]) -> None:
     (reason,) = reasons(make(exchange=MADE, exchange_type="fannout"), Retryable)
     assert "unknown exchange type 'fannout'" in reason
 
 
-def test_a_name_that_is_the_brokers_own_is_said(make: Callable[..., Target]) -> None:
+def test_a_name_that_is_the_brokers_own_is_reported(make: Callable[..., Target]) -> None:
     (reason,) = reasons(make(exchange="amq.none"), Retryable)
     assert "name another exchange" in reason
 
@@ -237,7 +237,7 @@ class Relay:
     """Passes on what clients and the broker say, and keeps the clients' words."""
 
     def __init__(self, port: int) -> None:
-        self.said = b""
+        self.received = b""
         self._broker = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
@@ -254,11 +254,11 @@ class Relay:
                     if not part:
                         return
                     (broker if each is client else client).sendall(part)
-                    self.said += part if each is client else b""
+                    self.received += part if each is client else b""
 
     def methods(self) -> list[Any]:
         """The methods that the client sent."""
-        data, found = self.said, []
+        data, found = self.received, []
         while data:
             size, frame = decode_frame(data)
             data = data[size:]
@@ -440,7 +440,7 @@ def test_the_client_certificate_can_be_the_login(
     assert [key for key, *_ in Target.check(plain)] == ["client_cert"]
 
 
-def test_any_certificate_is_taken_if_so_configured(
+def test_any_certificate_is_accepted_if_so_configured(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     other = amqp.tls.other_ca.read_text()
@@ -450,7 +450,7 @@ def test_any_certificate_is_taken_if_so_configured(
 
 
 @pytest.mark.parametrize("scheme", ["amqp", "amqps"])
-def test_a_port_of_the_other_scheme_is_said(
+def test_a_port_of_the_other_scheme_is_reported(
     amqp: AmqpServer, make: Callable[..., Target], scheme: str
 ) -> None:
     port = amqp.tls_port if scheme == "amqp" else amqp.plain
@@ -515,7 +515,7 @@ def test_a_connection_that_was_quiet_for_long_is_not_trusted(
     assert target._open is not first
 
 
-def test_a_broker_that_says_something_else_is_said(make: Callable[..., Target]) -> None:
+def test_a_broker_that_says_something_else_is_reported(make: Callable[..., Target]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
@@ -570,13 +570,13 @@ def test_check(texts: dict[str, str], key: str | None) -> None:
     assert [found for found, *_ in Target.check(given)] == ([key] if key else [])
 
 
-def test_confirms_that_are_off_are_awaited_and_that_is_said() -> None:
+def test_confirms_are_awaited_although_off_with_a_note() -> None:
     given = options.read(Target.Settings, {"url": "amqp://h", "publisher_confirms": "off"})
     assert [note for note in Target.notes(given) if "always awaited" in note]
     assert Target.notes(options.read(Target.Settings, {"url": "amqp://h"})) == []
 
 
-def test_a_secret_that_is_no_url_is_said_without_it(make: Callable[..., Target]) -> None:
+def test_a_secret_that_is_no_url_is_reported_without_its_value(make: Callable[..., Target]) -> None:
     target = Target(options.read(Target.Settings, {"url": "http://u:s3cret@h"}))
     with pytest.raises(NotAuthorized, match="amqp:// or amqps:// URL") as refused:
         target.send(events(1))

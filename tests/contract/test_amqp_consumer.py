@@ -50,7 +50,7 @@ def test_it_prints_what_is_delivered(amqp: AmqpServer, consumer: subprocess.Pope
     ]
 
 
-def test_a_refused_login_is_said(amqp: AmqpServer) -> None:
+def test_a_refused_login_is_reported(amqp: AmqpServer) -> None:
     told = subprocess.run(
         [sys.executable, CONSUMER, amqp.destination],
         env={**os.environ, "AMQP_URL": amqp.url(password="other")},

@@ -19,8 +19,8 @@ from bucketcast import sources
 from bucketcast.errors import Retryable
 from bucketcast.event import Event
 from tests.contract.bucket import NULL, STEPS, Bucket, Happened, Step, perform
+from tests.contract.bucket_listing import VisibleObject, wrong
 from tests.contract.bucket_records import DIALECTS, Dialect, body
-from tests.contract.bucket_shown import Shown, wrong
 from tests.contract.trial import Sender, Trial, recorded
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "12"))
@@ -31,20 +31,22 @@ LIKELY = {"create": 6, "change": 6, "delete": 2, "remove": 3, "expire": 1, "expi
 STEP = st.tuples(st.sampled_from(STEPS), st.sampled_from(("a b+%", "ä/", "c")), st.integers(0, 41))
 
 
-def mirrored(mirror: Trial, name: str) -> dict[str, Shown]:
-    """What the rows of a bucket show, none of which may tell of a read."""
+def mirrored(mirror: Trial, name: str) -> dict[str, VisibleObject]:
+    """Return what the rows of a bucket show; none may come from a read."""
     found = {}
     for arrival in mirror.arrivals():
         bucket, _, key = str(arrival.key).partition("/")
         if bucket == name:
             record = recorded(arrival.body)
-            held = record["s3"]["object"]
-            found[key] = Shown(held.get("versionId") or NULL, held["eTag"], held.get("size", 0))
+            s3_object = record["s3"]["object"]
+            found[key] = VisibleObject(
+                s3_object.get("versionId") or NULL, s3_object["eTag"], s3_object.get("size", 0)
+            )
             assert not record["eventName"].startswith("s3:ObjectAccessed:")
     return found
 
 
-def told(
+def records_of(
     name: str, dialect: Dialect, history: Sequence[Happened], source: random.Random, *, blanks: bool
 ) -> list[Event]:
     """The events of a history, as the source's JSON says them."""
@@ -105,7 +107,7 @@ def test_a_mirror_is_the_bucket_in_any_order(mirror: Trial, dialect: Dialect) ->
         if versioned:
             bucket.set_versioning()
         history = perform(bucket, steps)
-        events = told(name, dialect, history, source, blanks=blanks)
+        events = records_of(name, dialect, history, source, blanks=blanks)
         deliver(senders, events, source, most=6)
         assert wrong(mirrored(mirror, name), bucket, dialect, history) == {}
 
@@ -127,7 +129,7 @@ def test_thirty_keys_and_1500_events_are_the_listing(
             bucket, [(step, f"k{source.randrange(30)}", source.randrange(420)) for step in steps]
         )
         history += more
-        events += told("uploads", dialect, more, source, blanks=blanks)
+        events += records_of("uploads", dialect, more, source, blanks=blanks)
     deliver([mirror.sender(), mirror.sender()], events, source, most=100)
     rows = mirrored(mirror, "uploads")
     assert wrong(rows, bucket, dialect, history) == {}

@@ -73,7 +73,7 @@ def test_the_webhook_consumer_prints_events(consumer: subprocess.Popen[str], por
     assert complaints.startswith("not an event: ")
 
 
-def test_a_busy_port_is_said(consumer: subprocess.Popen[str], port: int) -> None:
+def test_a_busy_port_is_reported(consumer: subprocess.Popen[str], port: int) -> None:
     second = subprocess.run(
         [sys.executable, EXAMPLES / "webhook.py", "--port", str(port)],
         capture_output=True,

@@ -183,8 +183,8 @@ def function(
     for target in made.targets:
         target.close()
     metrics = capsys.readouterr()
-    said = [*one.seen_secrets(logged.getvalue()), *one.seen_secrets(metrics.out + metrics.err)]
-    assert said == []
+    seen = [*one.seen_secrets(logged.getvalue()), *one.seen_secrets(metrics.out + metrics.err)]
+    assert seen == []
 
 
 def with_references(one: Trial, texts: Settings) -> Settings:

@@ -100,7 +100,7 @@ def test_the_consumer_waits_for_an_index_without_a_shard_to_search(search: Searc
         assert said(program)[2:] == ["uploads/a", "42"]
 
 
-def test_a_refused_login_is_said(search: SearchServer) -> None:
+def test_a_refused_login_is_reported(search: SearchServer) -> None:
     with consumer(search, password="wr0ng-s3cret") as program:
         assert program.stderr is not None
         assert program.stderr.readline().startswith("cannot read events: HTTP Error 401")

@@ -104,8 +104,8 @@ def test_an_unknown_authority() -> None:
 def test_one_of_two_servers_is_enough() -> None:
     authority = trustme.CA()
     with listening(authority.issue_cert("127.0.0.1")) as port:
-        there = Endpoint("127.0.0.1", port, trusting(authority))
-        seen = diagnose(lambda _: Reached(Endpoint("127.0.0.1", 1), there))
+        reachable = Endpoint("127.0.0.1", port, trusting(authority))
+        seen = diagnose(lambda _: Reached(Endpoint("127.0.0.1", 1), reachable))
     assert [(each.check, each.status) for each in seen if each.status != "ok"] == [("tcp", "warn")]
     assert seen[-1].check == "access"
 

@@ -181,7 +181,7 @@ def test_another_mechanism_than_the_users_is_refused(
     assert "see sasl_username, sasl_password and sasl_mechanism" in str(error)
 
 
-def test_an_unknown_mechanism_is_refused_with_the_known(kafka: KafkaServer) -> None:
+def test_an_unknown_mechanism_is_refused_with_the_known_ones(kafka: KafkaServer) -> None:
     with pytest.raises(ConfigErrors) as refused:
         options.read(Target.Settings, kafka.settings(sasl_mechanism="SCRAM-SHA512"))
     (error,) = refused.value.errors
@@ -209,9 +209,9 @@ def test_a_level_makes_batches_of_another_size(
 
 
 def test_minios_variables_set_the_compression() -> None:
-    known = options.options_of(Target.Settings)
-    assert known["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
-    assert known["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
+    declared = options.options_of(Target.Settings)
+    assert declared["compression_codec"].variable == "PRODUCER_COMPRESSION_CODEC"
+    assert declared["compression_level"].variable == "PRODUCER_COMPRESSION_LEVEL"
 
 
 def test_a_batch_goes_in_few_parts_and_is_written_once(kafka: KafkaServer, make: Make) -> None:
@@ -366,7 +366,7 @@ def test_an_event_that_no_broker_takes_is_rejected_alone(
 
 
 def test_it_is_the_brokers_that_say_what_is_too_large(make: Make) -> None:
-    """They can be told to take more."""
+    """A broker can be configured to accept more."""
     error = refusal(make(), [event("a", 1, principal="p" * 5_000_000)])
     assert isinstance(error, Retryable)
     assert "max.message.bytes" in str(error)
@@ -385,7 +385,7 @@ def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -
 
 
 @pytest.mark.parametrize(
-    ("login", "broken", "says"),
+    ("login", "broken", "expected"),
     [
         ("alice", {"brokers": "nobody.invalid:9092"}, "see brokers, and the function's VPC"),
         ("alice", {"brokers": "127.0.0.1:1"}, "refused; see brokers"),
@@ -401,8 +401,8 @@ def test_other_brokers_and_addresses_are_tried(kafka: KafkaServer, make: Make) -
         ),
     ],
 )
-def test_a_connection_that_cannot_be_says_what_to_do(
-    kafka: KafkaServer, make: Make, login: str, broken: dict[str, str], says: str
+def test_a_failed_connection_has_a_hint(
+    kafka: KafkaServer, make: Make, login: str, broken: dict[str, str], expected: str
 ) -> None:
     ports = {name: f"127.0.0.1:{port}" for name, port in kafka.chosen.items()}
     words = {key: ports.get(text, text) for key, text in broken.items()}
@@ -414,11 +414,13 @@ def test_a_connection_that_cannot_be_says_what_to_do(
     target = make(logins[login](**words))
     for error in (refusal(target), complaint(target)):
         assert isinstance(error, NotConnected)
-        assert says in str(error)
+        assert expected in str(error)
         assert target.where in str(error)
 
 
-def test_a_certificate_can_be_taken_unseen(kafka: KafkaServer, make: Make, tls: Tls) -> None:
+def test_any_certificate_is_accepted_if_so_configured(
+    kafka: KafkaServer, make: Make, tls: Tls
+) -> None:
     other = tls.other_ca.read_text()
     target = make(kafka.tls_settings(cert_authority=other, tls_skip_verify="on"))
     target.probe()
@@ -466,7 +468,7 @@ def test_a_connection_is_kept_until_it_was_idle_for_long(
         ({"compression_level": "secret:l", "tls_client_auth": "secret:a"}, []),
     ],
 )
-def test_mistakes_that_no_single_option_shows(texts: dict[str, str], wrong: list[str]) -> None:
+def test_problems_that_no_single_option_shows(texts: dict[str, str], wrong: list[str]) -> None:
     given = options.read(Target.Settings, {"brokers": "h", "topic": "t", **texts})
     assert [key for key, *_ in Target.check(given)] == wrong
 

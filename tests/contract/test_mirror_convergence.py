@@ -30,7 +30,7 @@ KEYS = ("a/b", 'ü +%"},"source":{', "k" * 600)
 VERSIONS = (None, "null", "v1", "v2")
 
 
-def shown(arrivals: Iterable[Arrival], bucket: str) -> dict[str, Row]:
+def rows_by_key(arrivals: Iterable[Arrival], bucket: str) -> dict[str, Row]:
     """What a mirror shows of a bucket, in the oracle's words; a document's id may be a hash."""
     rows = {}
     for arrival in arrivals:
@@ -53,11 +53,11 @@ def histories(draw: st.DrawFn) -> list[Event]:
 def _any_event(draw: st.DrawFn, order: int, at: int) -> Event:
     name, key = draw(st.sampled_from(NAMES)), draw(st.sampled_from(KEYS))
     sequencer = "" if draw(st.integers(0, 2)) == 0 else f"{order:X}"
-    said = {"size": order * 100 + at, "etag": f"e{at}"}
+    facts = {"size": order * 100 + at, "etag": f"e{at}"}
     if name not in (PUT, COPY):
-        said = {"size": None, "etag": None}
+        facts = {"size": None, "etag": None}
     version = draw(st.sampled_from(VERSIONS))
-    return event(key, at, name, sequencer=sequencer, version_id=version, **said)
+    return event(key, at, name, sequencer=sequencer, version_id=version, **facts)
 
 
 @st.composite
@@ -86,7 +86,7 @@ def test_any_order_split_and_repetition_ends_in_the_same_rows(mirror: Trial) -> 
         for turn, batch in enumerate(batches):
             assert senders[turn % 2].send([within(bucket, each) for each in batch]) == {}
         expected = visible(within(bucket, each) for each in history)
-        assert shown(mirror.arrivals(), bucket) == expected
+        assert rows_by_key(mirror.arrivals(), bucket) == expected
 
     converges()
 
@@ -99,8 +99,8 @@ def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Trial) -> 
     sender = mirror.sender()
     for one in (first, tagged, second, first):
         assert sender.send([one]) == {}
-        assert shown(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
-    assert shown(mirror.arrivals(), "uploads") == visible([first, second, tagged])
+        assert rows_by_key(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
+    assert rows_by_key(mirror.arrivals(), "uploads") == visible([first, second, tagged])
 
 
 def test_a_newest_put_that_is_hidden_takes_an_older_row_away(mirror: Trial) -> None:
@@ -113,7 +113,9 @@ def test_a_newest_put_that_is_hidden_takes_an_older_row_away(mirror: Trial) -> N
     sender = mirror.sender()
     for one in (removal, older, tagged, newest):
         assert sender.send([one]) == {}
-    assert shown(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
+    assert (
+        rows_by_key(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
+    )
 
 
 def within(bucket: str, each: Event) -> Event:
@@ -134,7 +136,7 @@ def test_writers_of_the_same_keys_at_once_agree(mirror: Trial) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
-    assert shown(mirror.arrivals(), "uploads") == visible(history)
+    assert rows_by_key(mirror.arrivals(), "uploads") == visible(history)
 
 
 def _unsent(sender: Sender, batch: list[Event]) -> list[Event]:

@@ -88,21 +88,21 @@ def wanted(count: int = 3) -> list[str]:
 @contextmanager
 def endpoint(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
     """`host:port` of what says `answer` to whatever comes and hangs up; and what came."""
-    came: list[bytes] = []
+    received: list[bytes] = []
 
     def serve() -> None:
         with suppress(OSError):
             while True:
                 peer = listener.accept()[0]
                 with peer:
-                    came.append(peer.recv(65_536))
+                    received.append(peer.recv(65_536))
                     peer.sendall(answer)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            yield f"127.0.0.1:{listener.getsockname()[1]}", came
+            yield f"127.0.0.1:{listener.getsockname()[1]}", received
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join()
@@ -254,14 +254,14 @@ def test_a_broker_that_reads_slowly_gets_all_by_websocket(
 @pytest.mark.parametrize(
     ("status", "outcome"), [("404 Not Found", NotConnected), ("401 Unauthorized", NotAuthorized)]
 )
-def test_the_path_of_a_websocket_is_used_and_its_refusal_said(
+def test_the_path_of_a_websocket_is_used_and_its_refusal_reported(
     make: Make, status: str, outcome: type[NotConnected]
 ) -> None:
     answer = f"HTTP/1.1 {status}\r\n\r\n".encode()
-    with endpoint(answer) as (address, came), pytest.raises(NotConnected) as refused:
+    with endpoint(answer) as (address, received), pytest.raises(NotConnected) as refused:
         make(broker=f"ws://{address}/a/b?token=hidden").probe()
-    assert came[0].startswith(b"GET /a/b?token=hidden HTTP/1.1\r\n")
-    assert f"Host: {address}\r\n".encode() in came[0]
+    assert received[0].startswith(b"GET /a/b?token=hidden HTTP/1.1\r\n")
+    assert f"Host: {address}\r\n".encode() in received[0]
     assert type(refused.value) is outcome
     assert status in str(refused.value)
     assert "path of broker" in str(refused.value)
@@ -304,7 +304,7 @@ def test_3_1_goes_by_websockets_and_tls_too(
 @pytest.mark.parametrize(
     ("interval", "seconds"), [("0s", "10"), ("7s", "7"), ("1m30s", "90"), ("500ms", "1")]
 )
-def test_the_keep_alive_interval_is_told(
+def test_the_keep_alive_interval_is_sent(
     mosquitto: MqttServer, make: Make, interval: str, seconds: str
 ) -> None:
     assert make(keep_alive_interval=interval).send(events(1)) == {}
@@ -387,7 +387,7 @@ def test_events_that_a_silent_broker_has_not_read_are_not_called_delivered(
 
 
 @pytest.mark.parametrize("qos", ["1", "2"])
-def test_what_the_user_may_not_publish_is_said_by_mqtt_5(make: Make, qos: str) -> None:
+def test_mqtt_5_reports_what_the_user_may_not_publish(make: Make, qos: str) -> None:
     target = make(topic="forbidden", qos=qos)
     for one in events(20):
         ((index, error),) = target.send([one]).items()
@@ -419,7 +419,7 @@ def test_an_event_larger_than_the_broker_takes_waits_alone(
     assert [path_of(each) for each in server.received()] == 2 * ["uploads/a", "uploads/c"]
 
 
-def test_no_more_is_under_way_than_the_broker_takes(
+def test_no_more_messages_are_in_flight_than_the_broker_allows(
     limited: Callable[[str], MqttServer], make: Make
 ) -> None:
     """Mosquitto hangs up where it is more."""
@@ -428,7 +428,7 @@ def test_no_more_is_under_way_than_the_broker_takes(
     assert sent(server, target, 200) == wanted(200)
 
 
-def test_a_quality_of_service_that_the_broker_does_not_know_is_said(
+def test_a_quality_of_service_that_the_broker_does_not_know_is_reported(
     limited: Callable[[str], MqttServer], make: Make
 ) -> None:
     server = limited("max_qos 1")
@@ -482,14 +482,14 @@ def test_a_broker_that_knows_3_only_gets_3(nats: str, make: Make) -> None:
 
 
 def test_a_broker_that_hangs_up_at_5_is_tried_with_3(make: Make) -> None:
-    with endpoint(b"") as (address, came):
+    with endpoint(b"") as (address, received):
         with pytest.raises(NotConnected, match="does it want a client certificate"):
             make(broker=f"tcp://{address}").probe()
         with pytest.raises(NotConnected):
             make(broker=f"tcp://{address}", version="5").probe()
     # Behind the packet's type and length.
     names = [b"\x00\x04MQTT\x05", b"\x00\x04MQTT\x04", b"\x00\x06MQIsdp\x03", b"\x00\x04MQTT\x05"]
-    assert [each[2 : 2 + len(name)] for each, name in zip(came, names, strict=True)] == names
+    assert [each[2 : 2 + len(name)] for each, name in zip(received, names, strict=True)] == names
 
 
 @pytest.mark.parametrize(
@@ -505,7 +505,7 @@ def test_what_is_no_broker_is_no_connection(make: Make, scheme: str, answer: byt
 @pytest.mark.parametrize(
     ("scheme", "listener"), [("tls", "tcp"), ("tcp", "tls"), ("ws", "tcp"), ("wss", "ws")]
 )
-def test_a_scheme_that_does_not_suit_the_port_is_said(
+def test_a_scheme_that_does_not_suit_the_port_is_reported(
     mosquitto: MqttServer, make: Make, scheme: str, listener: str
 ) -> None:
     with pytest.raises(NotConnected, match="broker"):
@@ -518,9 +518,7 @@ def test_a_host_without_an_address(make: Make) -> None:
             make(broker=f"tcp://{host}:1883").send(events(1))
 
 
-def test_any_certificate_is_taken_where_that_is_asked_for(
-    mosquitto: MqttServer, make: Make
-) -> None:
+def test_any_certificate_is_accepted_if_so_configured(mosquitto: MqttServer, make: Make) -> None:
     texts = mosquitto.tls_settings(cert_authority="", tls_skip_verify="on")
     assert sent(mosquitto, make(texts)) == wanted()
 
@@ -611,7 +609,7 @@ def test_ports_and_paths_where_none_are_given(url: str, where: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "says"),
+    ("texts", "expected"),
     [
         ({}, "qos = 0: the broker confirms no event"),
         ({"qos": "1", "version": "3.1.1"}, "may confirm also what the user may not publish"),
@@ -620,10 +618,10 @@ def test_ports_and_paths_where_none_are_given(url: str, where: str) -> None:
         ({"qos": "1", "queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
     ],
 )
-def test_notes_say_what_a_setting_means_here(texts: dict[str, str], says: str) -> None:
+def test_notes_say_what_a_setting_means_here(texts: dict[str, str], expected: str) -> None:
     settings = read(Target.Settings, {"broker": "tcp://h", "topic": "t", **texts})
     (note,) = Target.notes(settings)
-    assert says in note
+    assert expected in note
     assert (
         Target.notes(read(Target.Settings, {"broker": "tcp://h", "topic": "t", "qos": "1"})) == []
     )

@@ -44,7 +44,7 @@ def consumer(
         program.terminate()
 
 
-def said(program: subprocess.Popen[str]) -> list[str]:
+def words(program: subprocess.Popen[str]) -> list[str]:
     assert program.stdout is not None
     return program.stdout.readline().split()
 
@@ -54,24 +54,24 @@ def test_the_consumer_prints_what_the_target_publishes(mosquitto: MqttServer) ->
         consumer(mosquitto) as program,
         Target(read(Target.Settings, mosquitto.settings())) as mqtt,
     ):
-        assert said(program) == ["waiting", "for", "events", "of", mosquitto.destination]
+        assert words(program) == ["waiting", "for", "events", "of", mosquitto.destination]
         batch = [event("a é.jpg", 42), event("gone", 43, DELETE)]
         assert mqtt.send(batch) == {}
-        assert said(program) == [batch[0].time, batch[0].name, "uploads/a", "é.jpg", "42"]
-        assert said(program) == [batch[1].time, batch[1].name, "uploads/gone", "-"]
+        assert words(program) == [batch[0].time, batch[0].name, "uploads/a", "é.jpg", "42"]
+        assert words(program) == [batch[1].time, batch[1].name, "uploads/gone", "-"]
 
 
 def test_a_session_with_an_id_gets_what_came_meanwhile(mosquitto: MqttServer) -> None:
     with consumer(mosquitto, "--id", "reader") as program:
-        assert said(program)[0] == "waiting"
+        assert words(program)[0] == "waiting"
     with Target(read(Target.Settings, mosquitto.settings())) as mqtt:
         assert mqtt.send([event("meanwhile")]) == {}
     with consumer(mosquitto, "--id", "reader") as program:
-        lines = [said(program), said(program)]
+        lines = [words(program), words(program)]
     assert "uploads/meanwhile" in lines[0] + lines[1]
 
 
-def test_a_refused_login_is_said(mosquitto: MqttServer) -> None:
+def test_a_refused_login_is_reported(mosquitto: MqttServer) -> None:
     with consumer(mosquitto, password="wr0ng-s3cret") as program:
         assert program.stderr is not None
         assert program.stderr.readline() == "the broker refuses: Not authorized\n"

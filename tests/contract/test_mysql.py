@@ -69,16 +69,16 @@ def refusal(target: Target, events: list[Event]) -> Exception:
 
 def rows(server: Server, destination: str = "") -> dict[str, Row]:
     """What the mirror shows, in the oracle's words."""
-    return shown(server.received(destination))
+    return rows_by_key(server.received(destination))
 
 
-def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
+def rows_by_key(arrivals: Iterable[Arrival]) -> dict[str, Row]:
     seen = {}
     for arrival in arrivals:
         (record,) = json.loads(arrival.body)["Records"]
-        held = record["s3"]["object"]
+        item = record["s3"]["object"]
         seen[arrival.key] = Row(
-            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+            record["eventName"], item.get("size", 0), item.get("eTag", ""), item["sequencer"]
         )
     return seen
 
@@ -230,8 +230,8 @@ def test_a_table_of_any_name_that_the_server_takes(
     ["a b", "a-b", "a;", "123", "x`y", "``", "`a`b`", "a.b.c", "`a `", ".a", "a.", "a\0", "a" * 59],
 )
 def test_other_names_are_refused(mysql: MysqlServer, name: str) -> None:
-    (mistake,) = Target.check(read(MysqlSettings, mysql.settings(table=name)))
-    assert mistake[0] == "table"
+    (problem,) = Target.check(read(MysqlSettings, mysql.settings(table=name)))
+    assert problem[0] == "table"
 
 
 def test_what_the_database_will_never_take_is_rejected_alone(mysql: MysqlServer) -> None:
@@ -347,9 +347,9 @@ def test_a_deadlock_lets_the_whole_batch_come_again(mysql: MysqlServer) -> None:
         mirror.send([put("a", 1)])
         mysql.rows("CREATE TABLE weight (id INT PRIMARY KEY)")
         many = ",".join(f"({each})" for each in range(1000))
-        hold = "SELECT * FROM events WHERE key_name = 'b/a' FOR UPDATE"
+        lock = "SELECT * FROM events WHERE key_name = 'b/a' FOR UPDATE"
         # Who wrote more is not the one that the server ends.
-        with locked(mysql, f"INSERT INTO weight VALUES {many}", hold) as admin:
+        with locked(mysql, f"INSERT INTO weight VALUES {many}", lock) as admin:
             sending = pool.submit(refusal, mirror, [put("a", 2), put("b", 2)])
             wait_for_a_lock(mysql)
             admin.execute("SELECT * FROM events_guard FOR UPDATE")
@@ -369,7 +369,7 @@ def test_targets_that_start_at_once_make_the_tables_once(mysql: MysqlServer) -> 
     assert set(rows(mysql)) == {"b/a"}
 
 
-def test_a_dropped_table_is_made_again(mysql: MysqlServer) -> None:
+def test_a_dropped_table_is_created_again(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("a", 1)])
         mysql.rows("DROP TABLE events")
@@ -392,8 +392,8 @@ def test_the_guard_of_an_earlier_release_is_taken_over(mysql: MysqlServer) -> No
     for change in ("ADD COLUMN emptied BOOLEAN NOT NULL", "MODIFY overlay LONGTEXT"):
         mysql.rows(f"ALTER TABLE events_guard {change}")
     mysql.rows("UPDATE events_guard SET overlay = ''")
-    with target(mysql) as asked:
-        asked.probe()
+    with target(mysql) as mirror:
+        mirror.probe()
     targets = [target(mysql) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool:
         late = [put("b", 3), event(TAGGING, "a", 9)]
@@ -451,9 +451,9 @@ def test_where_tells_no_secret(mysql: MysqlServer) -> None:
     assert isinstance(reason, NotAuthorized)
     assert "the ) after the address is missing" in str(reason)
     assert "s3cret" not in f"{reason}{broken.settings!r}"
-    (mistake,) = Target.check(broken.settings)
-    assert mistake[0] == "dsn_string"
-    assert "s3cret" not in "".join(mistake)
+    (problem,) = Target.check(broken.settings)
+    assert problem[0] == "dsn_string"
+    assert "s3cret" not in "".join(problem)
 
 
 def test_a_reference_is_checked_where_it_is_resolved() -> None:
@@ -501,8 +501,8 @@ def test_a_dsn_wins_over_the_older_keys(mysql: MysqlServer) -> None:
     ],
 )
 def test_a_login_that_lacks_something_is_refused(login: dict[str, str], key: str) -> None:
-    (mistake,) = Target.check(read(MysqlSettings, {"table": "t", **login}))
-    assert mistake[0] == key
+    (problem,) = Target.check(read(MysqlSettings, {"table": "t", **login}))
+    assert problem[0] == key
 
 
 def encrypted(target: Target) -> bool:
@@ -512,18 +512,18 @@ def encrypted(target: Target) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("said", "is_encrypted"),
+    ("query", "is_encrypted"),
     [("", False), ("?tls=false", False), ("?tls=skip-verify", True), ("?tls=preferred", True)],
 )
-def test_tls_is_as_the_dsn_says(mysql: MysqlServer, said: str, *, is_encrypted: bool) -> None:
-    with target(mysql, dsn_string=mysql.dsn(parameters=said)) as mirror:
+def test_tls_is_as_the_dsn_says(mysql: MysqlServer, query: str, *, is_encrypted: bool) -> None:
+    with target(mysql, dsn_string=mysql.dsn(parameters=query)) as mirror:
         assert mirror.send([put("a", 1)]) == {}
         assert encrypted(mirror) is is_encrypted
 
 
-@pytest.mark.parametrize("said", ["", "?tls=false", "?tls=skip-verify", "?tls=preferred"])
-def test_an_authority_is_never_ignored(mysql: MysqlServer, said: str) -> None:
-    dsn = mysql.dsn(parameters=said)
+@pytest.mark.parametrize("query", ["", "?tls=false", "?tls=skip-verify", "?tls=preferred"])
+def test_an_authority_is_never_ignored(mysql: MysqlServer, query: str) -> None:
+    dsn = mysql.dsn(parameters=query)
     stranger = trustme.CA().cert_pem.bytes().decode()
     with (
         target(mysql, dsn_string=dsn, cert_authority=stranger) as mirror,
@@ -547,7 +547,7 @@ def test_a_client_certificate_is_never_ignored(mysql: MysqlServer) -> None:
         mirror.probe()
 
 
-def test_a_server_that_takes_tls_only_is_said(mysql: MysqlServer) -> None:
+def test_a_server_that_takes_tls_only_is_reported(mysql: MysqlServer) -> None:
     with (
         globally(mysql, "require_secure_transport", "ON"),
         target(mysql) as mirror,
@@ -563,7 +563,7 @@ def test_a_read_only_server_is_not_the_one(mysql: MysqlServer) -> None:
     assert "takes no writes" in str(reason)
 
 
-def test_a_missing_database_is_said(mysql: MysqlServer) -> None:
+def test_a_missing_database_is_reported(mysql: MysqlServer) -> None:
     dsn = mysql.dsn("admin", "admin-s3cret").replace("/bucketcast", "/nope")
     with target(mysql, dsn_string=dsn) as mirror, pytest.raises(Retryable, match="make the data"):
         mirror.probe()
@@ -620,7 +620,7 @@ def test_a_socket_is_an_address(mysql: MysqlServer) -> None:
         mirror.probe()
 
 
-def test_an_unknown_system_variable_is_said(mysql: MysqlServer) -> None:
+def test_an_unknown_system_variable_is_reported(mysql: MysqlServer) -> None:
     dsn = mysql.dsn(parameters="?no_such_thing=1")
     with target(mysql, dsn_string=dsn) as mirror, pytest.raises(Retryable, match="no_such_thing"):
         mirror.probe()
@@ -628,8 +628,8 @@ def test_an_unknown_system_variable_is_said(mysql: MysqlServer) -> None:
 
 def test_the_program_has_a_name(mysql: MysqlServer) -> None:
     attributes = "SELECT attr_value FROM performance_schema.session_connect_attrs WHERE attr_name"
-    for said, name in (("", "bucketcast"), ("?connectionAttributes=program_name:audit", "audit")):
-        with target(mysql, dsn_string=mysql.dsn(parameters=said)) as mirror:
+    for query, name in (("", "bucketcast"), ("?connectionAttributes=program_name:audit", "audit")):
+        with target(mysql, dsn_string=mysql.dsn(parameters=query)) as mirror:
             mirror.probe()
             assert mysql.rows(f"{attributes} = 'program_name'") == [(name,)]
 
@@ -637,16 +637,16 @@ def test_the_program_has_a_name(mysql: MysqlServer) -> None:
 def test_a_password_goes_in_clear_text_only_where_allowed(mysql: MysqlServer) -> None:
     """The password is no account's of this machine: what counts is whether it was sent."""
     mysql.rows("CREATE OR REPLACE USER pam@'%' IDENTIFIED VIA pam")
-    for said, answer in (
+    for query, answer in (
         ("", "allowCleartextPasswords=true"),
         ("?allowCleartextPasswords=true", "Access denied"),
     ):
-        dsn = mysql.dsn("pam", "s3cret", said)
+        dsn = mysql.dsn("pam", "s3cret", query)
         with target(mysql, dsn_string=dsn) as mirror, pytest.raises(NotAuthorized, match=answer):
             mirror.probe()
 
 
-def test_another_server_at_the_port_is_said(mysql: MysqlServer) -> None:
+def test_another_kind_of_server_is_reported(mysql: MysqlServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as pool:
         dsn = mysql.dsn().replace(mysql.address, f"127.0.0.1:{other.getsockname()[1]}")
         with target(mysql, dsn_string=dsn) as mirror:
@@ -672,11 +672,11 @@ def test_a_login_waits_as_long_as_the_dsn_says(mysql: MysqlServer) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("said", ["?readTimeout=500ms", "?writeTimeout=500ms"])
-def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, said: str) -> None:
+@pytest.mark.parametrize("query", ["?readTimeout=500ms", "?writeTimeout=500ms"])
+def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, query: str) -> None:
     """Twelve megabytes are more than the system takes for a server that does not read."""
-    large = 6_000_000 if "write" in said else 1
-    with target(mysql, dsn_string=mysql.dsn(parameters=said), format="access") as log:
+    large = 6_000_000 if "write" in query else 1
+    with target(mysql, dsn_string=mysql.dsn(parameters=query), format="access") as log:
         assert log.send([put("a", 1)]) == {}
         mysql.pause()
         reason = refusal(log, [put("b", 2, principal="p" * large)])
@@ -687,10 +687,10 @@ def test_a_batch_waits_as_long_as_the_dsn_says(mysql: MysqlServer, said: str) ->
 
 def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(mysql: MysqlServer) -> None:
     batch = [put("a", 2), put("b", 2), event(DELETE, "c", 2)]
-    hold = "SELECT * FROM events WHERE key_name = 'b/c' FOR UPDATE"
+    lock = "SELECT * FROM events WHERE key_name = 'b/c' FOR UPDATE"
     with target(mysql) as mirror, ThreadPoolExecutor(1) as pool:
         mirror.send([put("a", 1), put("c", 1)])
-        with locked(mysql, hold):
+        with locked(mysql, lock):
             sending = pool.submit(refusal, mirror, batch)
             wait_for_a_lock(mysql)
             mysql.kill()

@@ -134,8 +134,8 @@ def test_the_server_is_asked_for_a_pong_after_it_was_sent_all(core: NatsServer, 
         assert make(core.settings()).send(events(3)) == {}
     traced = (core.folder / "log").read_text()
     (connection,) = set(re.findall(r"(cid:[0-9]+) .*<<- \[HPUB ev.events", traced))
-    said = re.findall(rf"{connection} .*<<- \[(HPUB|PING)", traced)
-    assert said == ["PING", "HPUB", "HPUB", "HPUB", "PING"]
+    commands = re.findall(rf"{connection} .*<<- \[(HPUB|PING)", traced)
+    assert commands == ["PING", "HPUB", "HPUB", "HPUB", "PING"]
 
 
 def test_a_stream_that_has_an_event_already_answers_as_for_a_new_one(
@@ -147,7 +147,7 @@ def test_a_stream_that_has_an_event_already_answers_as_for_a_new_one(
     assert len(jetstream.received()) == 3
 
 
-def test_a_missing_stream_is_said_and_later_used(jetstream: NatsServer, make: Make) -> None:
+def test_a_missing_stream_is_reported_and_later_used(jetstream: NatsServer, make: Make) -> None:
     target = make(jetstream.settings(subject="later.events"))
     error = reason(target, events(3))
     assert type(error) is Retryable
@@ -160,7 +160,7 @@ def test_a_missing_stream_is_said_and_later_used(jetstream: NatsServer, make: Ma
     assert target.send(events(3)) == {}
 
 
-def test_a_server_without_jetstream_is_said(streaming: StreamingServer, make: Make) -> None:
+def test_a_server_without_jetstream_is_reported(streaming: StreamingServer, make: Make) -> None:
     settings = {**streaming.settings(), "streaming": "off", "jetstream": "on"}
     target = make(settings)
     assert "no stream has the subject" in str(reason(target, events(1)))
@@ -239,7 +239,7 @@ def test_an_idle_connection_is_replaced_without_a_failure(
     assert len(found.received()) == 6
 
 
-def test_a_server_without_a_sign_of_life_is_given_up(
+def test_a_server_without_a_sign_of_life_is_abandoned(
     core: NatsServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By ping_interval: nothing else would end the wait before the test is given up."""
@@ -280,7 +280,7 @@ def test_so_many_are_on_their_way_to_a_streaming_server_that_does_not_answer(
     assert len(streaming.received()) == sent + 1
 
 
-def test_another_cluster_id_is_said(streaming: StreamingServer, make: Make) -> None:
+def test_another_cluster_id_is_reported(streaming: StreamingServer, make: Make) -> None:
     target = make(streaming.settings(streaming_cluster_id="other"))
     error = reason(target, events(2))
     assert isinstance(error, NotConnected)
@@ -288,7 +288,7 @@ def test_another_cluster_id_is_said(streaming: StreamingServer, make: Make) -> N
     assert "streaming_cluster_id 'other'" in why_offline(target)
 
 
-def test_a_client_that_the_streaming_server_forgot_is_made_known_again(
+def test_a_client_that_the_streaming_server_forgot_registers_again(
     streaming: StreamingServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server asks for a sign of life, which a frozen function does not give."""
@@ -338,13 +338,13 @@ STREAMS = {"streaming": "on", "streaming_cluster_id": "test-cluster"}
         ({**STREAMS, "jetstream": "on"}, ["jetstream"]),
     ],
 )
-def test_mistakes_that_no_single_option_shows(texts: dict[str, str], keys: list[str]) -> None:
+def test_problems_that_no_single_option_shows(texts: dict[str, str], keys: list[str]) -> None:
     settings = read(Target.Settings, {**VALID, **texts})
     assert [key for key, *_ in Target.check(settings)] == keys
 
 
 @pytest.mark.parametrize(
-    ("texts", "said"),
+    ("texts", "expected"),
     [
         ({}, []),
         (STREAMS, ["jetstream = on"]),
@@ -357,10 +357,10 @@ def test_mistakes_that_no_single_option_shows(texts: dict[str, str], keys: list[
         ({"queue_dir": "/events", "streaming_cluster_id": "x"}, ["queue_dir", "without streaming"]),
     ],
 )
-def test_notes(texts: dict[str, str], said: list[str]) -> None:
+def test_notes(texts: dict[str, str], expected: list[str]) -> None:
     notes = Target.notes(read(Target.Settings, {**VALID, **texts}))
-    assert len(notes) == len(said)
-    assert all(part in note for part, note in zip(said, notes, strict=True))
+    assert len(notes) == len(expected)
+    assert all(part in note for part, note in zip(expected, notes, strict=True))
 
 
 def test_minios_other_name_of_streaming_counts_too(streaming: StreamingServer, make: Make) -> None:

@@ -34,7 +34,7 @@ def consumer(
         program.terminate()
 
 
-def said(program: subprocess.Popen[str]) -> list[str]:
+def words(program: subprocess.Popen[str]) -> list[str]:
     assert program.stdout is not None
     return program.stdout.readline().split()
 
@@ -46,11 +46,11 @@ def waiting(server: NatsServer) -> list[str]:
 def test_who_listens_sees_what_is_published(server: Callable[[str], Server]) -> None:
     core = cast("NatsServer", server("nats-core"))
     with consumer(core) as program, Target(read(Target.Settings, core.settings())) as target:
-        assert said(program) == waiting(core)
+        assert words(program) == waiting(core)
         batch = [event("a é.jpg", 42), event("gone", 43, DELETE)]
         assert target.send(batch) == {}
-        assert said(program) == [batch[0].time, batch[0].name, "uploads/a", "é.jpg", "42"]
-        assert said(program) == [batch[1].time, batch[1].name, "uploads/gone", "-"]
+        assert words(program) == [batch[0].time, batch[0].name, "uploads/a", "é.jpg", "42"]
+        assert words(program) == [batch[1].time, batch[1].name, "uploads/gone", "-"]
 
 
 def test_a_stream_is_read_from_where_the_reader_was(server: Callable[[str], Server]) -> None:
@@ -58,17 +58,17 @@ def test_a_stream_is_read_from_where_the_reader_was(server: Callable[[str], Serv
     with Target(read(Target.Settings, jetstream.settings())) as target:
         assert target.send([event("before")]) == {}
         with consumer(jetstream, "--stream", "--durable", "reader") as program:
-            lines = [said(program), said(program)]
+            lines = [words(program), words(program)]
             assert waiting(jetstream) in lines
             assert "uploads/before" in [line[-2] for line in lines]
         assert target.send([event("meanwhile", 2)]) == {}
     with consumer(jetstream, "--stream", "--durable", "reader") as program:
-        lines = [said(program), said(program)]
+        lines = [words(program), words(program)]
         assert waiting(jetstream) in lines
         assert "uploads/meanwhile" in [line[-2] for line in lines]
 
 
-def test_a_refused_login_is_said(server: Callable[[str], Server]) -> None:
+def test_a_refused_login_is_reported(server: Callable[[str], Server]) -> None:
     core = cast("NatsServer", server("nats-core"))
     with consumer(core, token="wr0ng-s3cret") as program:
         assert program.stderr is not None

@@ -20,7 +20,7 @@ from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
 
 Make = Callable[..., Target]
-WAYS = ("nats-core", "nats-jetstream", "nats-streaming")
+SERVERS = ("nats-core", "nats-jetstream", "nats-streaming")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def core(server: Callable[[str], Server]) -> NatsServer:
     return cast("NatsServer", server("nats-core"))
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=SERVERS)
 def each(request: pytest.FixtureRequest, server: Callable[[str], Server]) -> NatsServer:
     return cast("NatsServer", server(request.param))
 
@@ -73,7 +73,7 @@ ALICE = {"token": "", "username": "alice", "password": "alice-s3cret"}
 
 
 @pytest.mark.parametrize("name", ["nats-core", "nats-jetstream"])
-def test_a_forbidden_subject_is_said(
+def test_a_forbidden_subject_is_reported(
     server: Callable[[str], Server], make: Make, name: str
 ) -> None:
     found = cast("NatsServer", server(name))
@@ -173,9 +173,9 @@ UNLIMITED = {"subs": -1, "data": -1, "payload": -1}
 
 def creds(of: str, account: nkeys.KeyPair) -> str:
     """A user's creds file, as `nsc` writes it."""
-    said = jwt("user", public(key(of)), account, **UNLIMITED, pub={}, sub={})
+    signed = jwt("user", public(key(of)), account, **UNLIMITED, pub={}, sub={})
     return (
-        f"-----BEGIN NATS USER JWT-----\n{said}\n------END NATS USER JWT------\n\n"
+        f"-----BEGIN NATS USER JWT-----\n{signed}\n------END NATS USER JWT------\n\n"
         "************************* IMPORTANT *************************\n\n"
         f"-----BEGIN USER NKEY SEED-----\n{seed(of)}\n------END USER NKEY SEED------\n"
     )
@@ -187,14 +187,14 @@ def test_a_user_with_a_creds_file(core: NatsServer, make: Make, ends: str) -> No
     account, other, system = (key(of, nkeys.PREFIX_BYTE_ACCOUNT) for of in "abc")
     limits = {**UNLIMITED, "imports": -1, "exports": -1, "wildcards": True, "conn": -1, "leaf": -1}
     stored = {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
-    says = jwt("account", public(account), operator, limits={**limits, **stored})
+    signed = jwt("account", public(account), operator, limits={**limits, **stored})
     also = jwt("account", public(system), operator, limits=limits)
     resolved = f"""
       allow_non_tls: true
       operator: {jwt("operator", public(operator), operator)}
       system_account: {public(system)}
       resolver: MEMORY
-      resolver_preload: {{ {public(account)}: {says}, {public(system)}: {also} }}
+      resolver_preload: {{ {public(account)}: {signed}, {public(system)}: {also} }}
     """
     admin = RawCredentials(creds("m", account))
     with core.configured(resolved, user_credentials=admin):
@@ -209,7 +209,7 @@ def test_a_user_with_a_creds_file(core: NatsServer, make: Make, ends: str) -> No
         assert "user_credentials must be one that the server knows" in str(error)
 
 
-def test_a_secret_of_another_form_is_said_when_it_is_used(core: NatsServer) -> None:
+def test_a_secret_of_another_form_is_reported_when_it_is_used(core: NatsServer) -> None:
     """A reference is resolved only then."""
     for name, text in (("nkey_seed", "n0seed-s3cret"), ("user_credentials", "n0jwt-s3cret")):
         settings: Any = read(Target.Settings, core.settings(token=""))
@@ -220,7 +220,7 @@ def test_a_secret_of_another_form_is_said_when_it_is_used(core: NatsServer) -> N
         assert text not in str(error)
 
 
-def test_a_server_that_does_not_encrypt_is_told_nothing(each: NatsServer, make: Make) -> None:
+def test_a_server_that_does_not_encrypt_gets_no_login(each: NatsServer, make: Make) -> None:
     with each.configured(encryption=None):
         error = reason(make(each.settings(tls="on")), events(2))
         assert type(error) is NotConnected

@@ -111,17 +111,19 @@ def test_a_refused_topic_is_named_with_what_is_allowed(make: Callable[..., Targe
 
 
 @pytest.mark.parametrize(
-    ("texts", "says"),
+    ("texts", "expected"),
     [
         ({"topic": "t#ephemeral"}, "nsqd never writes it to disk"),
         ({"tls_skip_verify": "on"}, "does nothing while tls is off"),
         ({"queue_dir": "/home/events"}, "the target's SQS queue stores waiting events"),
     ],
 )
-def test_what_loses_or_does_nothing_is_said(texts: dict[str, str], says: str) -> None:
+def test_settings_that_lose_events_or_do_nothing_are_noted(
+    texts: dict[str, str], expected: str
+) -> None:
     plain = {"nsqd_address": "h", "topic": "t"}
     (note,) = Target.notes(read(Target.Settings, {**plain, **texts}))
-    assert says in note
+    assert expected in note
     assert Target.notes(read(Target.Settings, plain)) == []
 
 
@@ -145,7 +147,7 @@ def test_either_name_of_tls_encrypts(
     assert paths(nsqd.received()) == ["uploads/photo-00001"]
 
 
-def test_any_certificate_will_do_where_that_is_asked_for(
+def test_any_certificate_is_accepted_if_so_configured(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     other = nsqd.tls_settings(cert_authority=nsqd.tls.other_ca.read_text())
@@ -174,14 +176,14 @@ def test_an_nsqd_without_tls_gets_nothing(nsqd: NsqServer, make: Callable[..., T
     assert nsqd.received() == []
 
 
-def test_pem_that_is_none_is_said(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_invalid_pem_is_reported(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make(nsqd.tls_settings(cert_authority=PEM))
     with pytest.raises(NotConnected, match="cert_authority, client_cert or client_key") as refused:
         target.probe()
     assert str(target.send(events(1))[0]) == str(refused.value)
 
 
-def test_a_secret_without_the_permission_is_said(
+def test_a_secret_without_the_permission_is_reported(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     assert make(auth_secret=LIMITED_SECRET).send(events(1)) == {}
@@ -260,7 +262,7 @@ def test_a_connection_that_nsqd_closed_is_replaced_without_a_failure(
     assert len(nsqd.received()) == 4
 
 
-def test_a_topic_that_is_deleted_meanwhile_is_made_again(
+def test_a_topic_that_is_deleted_meanwhile_is_created_again(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -277,7 +279,7 @@ def test_nsqds_http_port_is_recognised(nsqd: NsqServer, make: Callable[..., Targ
 
 
 @pytest.mark.parametrize(
-    ("answers", "says"),
+    ("answers", "expected"),
     [
         ([b"OK"], "answer to IDENTIFY cannot be read"),
         ([b'{"tls_v1":"yes"}'], "answer to IDENTIFY cannot be read"),
@@ -286,16 +288,16 @@ def test_nsqds_http_port_is_recognised(nsqd: NsqServer, make: Callable[..., Targ
         ([b"x" * 70_000], "it does not speak NSQ's protocol"),
     ],
 )
-def test_whatever_answers_in_nsqds_place_is_no_confirmation(
-    make: Callable[..., Target], answers: list[bytes], says: str
+def test_an_answer_of_another_server_is_no_confirmation(
+    make: Callable[..., Target], answers: list[bytes], expected: str
 ) -> None:
     with Impostor(*answers) as impostor:
         error = make(nsqd_address=impostor.address).send(events(1))[0]
     assert isinstance(error, NotConnected)
-    assert says in str(error)
+    assert expected in str(error)
 
 
-def test_a_break_repeats_no_more_than_was_under_way(make: Callable[..., Target]) -> None:
+def test_a_broken_connection_repeats_only_what_was_in_flight(make: Callable[..., Target]) -> None:
     """All of a batch was, though nsqd had confirmed nothing of it."""
     with Impostor(b'{"tls_v1":false}', to_the_end=True) as impostor:
         failures = make(nsqd_address=impostor.address).send(events(1_000))

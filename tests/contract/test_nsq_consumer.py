@@ -89,13 +89,13 @@ def test_a_channel_keeps_events_until_they_are_read(nsqd: NsqServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("secret", "says"), [("wr0ng-s3cret", "E_AUTH_FAILED"), ("", "E_AUTH_FIRST")]
+    ("secret", "expected"), [("wr0ng-s3cret", "E_AUTH_FAILED"), ("", "E_AUTH_FIRST")]
 )
-def test_a_refusal_is_said(nsqd: NsqServer, secret: str, says: str) -> None:
+def test_a_refusal_is_reported(nsqd: NsqServer, secret: str, expected: str) -> None:
     with consumer(nsqd, secret=secret) as program:
         printed, complaint = program.communicate(timeout=HANGS_AFTER)
     assert (program.returncode, printed) == (1, "")
-    assert complaint.startswith(f"cannot read {nsqd.destination}: {says}")
+    assert complaint.startswith(f"cannot read {nsqd.destination}: {expected}")
     assert "s3cret" not in complaint
 
 

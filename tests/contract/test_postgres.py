@@ -69,16 +69,19 @@ def put(key: str, at: int, **more: Any) -> Event:
 
 def rows(server: Server, destination: str = "") -> dict[str, Row]:
     """What the mirror shows, in the oracle's words."""
-    return shown(server.received(destination))
+    return rows_by_key(server.received(destination))
 
 
-def shown(arrivals: Iterable[Arrival]) -> dict[str, Row]:
+def rows_by_key(arrivals: Iterable[Arrival]) -> dict[str, Row]:
     seen = {}
     for arrival in arrivals:
         (record,) = json.loads(arrival.body)["Records"]
-        held = record["s3"]["object"]
+        item = record["s3"]["object"]
         seen[arrival.key] = Row(
-            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+            record["eventName"],
+            item.get("size", 0),
+            item.get("eTag", ""),
+            item["sequencer"],
         )
     return seen
 
@@ -224,19 +227,19 @@ def test_a_table_of_any_name_that_minio_takes(postgres: PostgresServer, name: st
 
 @pytest.mark.parametrize("name", ["a.b", "1a", 'x"y', '"a"b"', '""', "a b", "a-b", "a;", "a" * 58])
 def test_other_names_are_refused(postgres: PostgresServer, name: str) -> None:
-    (mistake,) = Target.check(read(PostgresSettings, postgres.settings(table=name)))
-    assert mistake[0] == "table"
+    (problem,) = Target.check(read(PostgresSettings, postgres.settings(table=name)))
+    assert problem[0] == "table"
 
 
-def test_a_word_of_sql_is_said_to_need_quotes(postgres: PostgresServer) -> None:
+def test_a_reserved_word_of_sql_is_reported_to_need_quotes(postgres: PostgresServer) -> None:
     with target(postgres, table="select") as mirror, pytest.raises(Retryable, match="quotes"):
         mirror.send([put("a", 1)])
 
 
 def test_certificate_and_key_go_together(postgres: PostgresServer) -> None:
     pem = postgres.tls.client_cert.read_text()
-    (mistake,) = Target.check(read(PostgresSettings, postgres.settings(client_cert=pem)))
-    assert mistake[0] == "client_key"
+    (problem,) = Target.check(read(PostgresSettings, postgres.settings(client_cert=pem)))
+    assert problem[0] == "client_key"
 
 
 def test_what_the_database_will_never_take_is_rejected_alone(
@@ -287,31 +290,31 @@ BAD = [put(f"bad{at}", at) for at in range(1, 33)]
 def test_a_server_that_goes_while_a_batch_is_split_is_asked_no_more(
     refusing: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
     write = refusing._write
 
     def once(events: list[Event]) -> DeliveryError | None:
-        asked.append(len(events))
-        if len(asked) > 1:
+        requested.append(len(events))
+        if len(requested) > 1:
             raise NotConnected("the server hung up")
         return write(events)
 
     monkeypatch.setattr(refusing, "_write", once)
     failures = refusing.send(BAD)
     assert [type(each) for each in failures.values()] == [NotConnected] * len(BAD)
-    assert asked == [32, 16]
+    assert requested == [32, 16]
 
 
 def test_a_batch_that_is_split_for_too_long_ends_in_time(
     refusing: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What there was no time for comes again; what was found out stays."""
-    asked: list[int] = []
+    requested: list[int] = []
     write = refusing._write
-    two_seconds_each = SimpleNamespace(monotonic=lambda: 2.0 * len(asked))
+    two_seconds_each = SimpleNamespace(monotonic=lambda: 2.0 * len(requested))
 
     def counted(events: list[Event]) -> DeliveryError | None:
-        asked.append(len(events))
+        requested.append(len(events))
         return write(events)
 
     monkeypatch.setattr(tables, "time", two_seconds_each)
@@ -319,7 +322,7 @@ def test_a_batch_that_is_split_for_too_long_ends_in_time(
     failures = refusing.send(BAD)
     assert failures.keys() == set(range(len(BAD)))
     assert [type(failures[index]) for index in (0, 31)] == [Rejected, Retryable]
-    assert len(asked) == 11
+    assert len(requested) == 11
 
 
 def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> None:
@@ -339,7 +342,7 @@ def test_targets_that_start_at_once_make_the_tables_once(postgres: PostgresServe
     assert set(rows(postgres)) == {"b/a"}
 
 
-def test_a_dropped_table_is_made_again(postgres: PostgresServer, admin: Admin) -> None:
+def test_a_dropped_table_is_created_again(postgres: PostgresServer, admin: Admin) -> None:
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
         admin.execute("drop table events")
@@ -361,9 +364,7 @@ def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> Non
         assert f'GRANT SELECT, INSERT, UPDATE, DELETE ON "public".events TO {USER}' in last.hint
 
 
-def test_doctor_says_how_a_missing_table_may_be_made(
-    postgres: PostgresServer, admin: Admin
-) -> None:
+def test_doctor_says_how_to_create_a_missing_table(postgres: PostgresServer, admin: Admin) -> None:
     admin.execute("drop role if exists poor")
     admin.execute("create role poor login password 'poor-s3cret'")
     string = postgres.settings()["connection_string"]
@@ -442,7 +443,7 @@ def test_an_authority_is_never_ignored(postgres: PostgresServer) -> None:
         mirror.send([put("a", 1)])
 
 
-def test_tls_is_asked_for_unless_the_string_says_otherwise(postgres: PostgresServer) -> None:
+def test_tls_is_required_unless_the_string_says_otherwise(postgres: PostgresServer) -> None:
     string = postgres.settings()["connection_string"].replace(" sslmode=disable", "")
     with target(postgres, connection_string=string) as mirror:
         mirror.probe()
@@ -457,7 +458,7 @@ def test_a_wrong_password_is_no_broken_connection(postgres: PostgresServer) -> N
         mirror.send([put("a", 1)])
 
 
-def test_a_missing_database_is_said(postgres: PostgresServer) -> None:
+def test_a_missing_database_is_reported(postgres: PostgresServer) -> None:
     string = postgres.settings()["connection_string"].replace("dbname=bucketcast", "dbname=nope")
     with (
         target(postgres, connection_string=string) as mirror,
@@ -499,7 +500,7 @@ def test_a_connection_that_the_server_ended_is_not_used_again(
         assert mirror.send([put("b", 1)]) == {}
 
 
-def test_a_silent_server_is_given_up(
+def test_a_silent_server_is_abandoned(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Target, "timeout", 0.5)

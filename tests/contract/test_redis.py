@@ -63,14 +63,17 @@ def make(redis: RedisServer) -> Iterator[Callable[..., Target]]:
         target.close()
 
 
-def shown(redis: RedisServer) -> dict[str, Row]:
+def rows_by_key(redis: RedisServer) -> dict[str, Row]:
     """What the hash shows, as the oracle says it."""
     rows = {}
     for arrival in redis.received():
         record = json.loads(arrival.body)["Records"][0]
-        held = record["s3"]["object"]
+        item = record["s3"]["object"]
         rows[arrival.key] = Row(
-            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+            record["eventName"],
+            item.get("size", 0),
+            item.get("eTag", ""),
+            item["sequencer"],
         )
     return rows
 
@@ -129,7 +132,7 @@ def test_a_field_that_minio_wrote_is_guarded_by_its_own_sequencer(
     assert target.send([put("old", 7000), put("kept", 3000), event(DELETE, "kept", 4000)]) == {}
     assert target.send([event(DELETE, "removed", 6000), event(TAGGED, "tagged", 6000)]) == {}
     assert target.send([event(TAGGED, "late", 4000)]) == {}
-    assert {key: (row.name, row.size) for key, row in shown(redis).items()} == {
+    assert {key: (row.name, row.size) for key, row in rows_by_key(redis).items()} == {
         "uploads/old": (PUT, 7000),
         "uploads/kept": (PUT, 5000),
         "uploads/tagged": (TAGGED, 5000),
@@ -167,7 +170,7 @@ def test_a_field_that_is_no_record_gives_way(
         left = client.hgetall(redis.destination)
         assert left.keys() == {b"uploads/put", b"uploads/tagged", b"uploads/left"}
         client.hdel(redis.destination, "uploads/left")
-    assert {key: row.size for key, row in shown(redis).items()} == {
+    assert {key: row.size for key, row in rows_by_key(redis).items()} == {
         "uploads/put": 1,
         "uploads/tagged": 1,
     }
@@ -176,16 +179,16 @@ def test_a_field_that_is_no_record_gives_way(
 def test_an_overlay_leaves_the_object_as_it_is_written(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
-    held = b'{"key":"a" , "size" : 12345678901234567890,"x":{},"y":[],"z":1e5,"sequencer":"5"}'
+    stored = b'{"key":"a" , "size" : 12345678901234567890,"x":{},"y":[],"z":1e5,"sequencer":"5"}'
     whole = b'{"Records":[{"eventTime":"%b","s3":{"object":%b}}]}' % (
         put("a", 5).time.encode(),
-        held,
+        stored,
     )
     with redis.connect() as client:
         client.hset(redis.destination, "uploads/a", whole)
         assert make().send([event(TAGGED, "a", 7, user_agent="}},{")]) == {}
         found = client.hget(redis.destination, "uploads/a")
-    assert held in found
+    assert stored in found
     assert msgspec.json.decode(found)["Records"][0]["source"]["userAgent"] == "}},{"
 
 
@@ -199,9 +202,9 @@ def test_a_field_that_somebody_took_away_comes_back(
     with redis.connect() as client:
         client.delete(redis.destination)
     assert target.send([event(TAGGED, "a", 8)]) == {}
-    assert shown(redis) == {}
+    assert rows_by_key(redis) == {}
     assert target.send([put("a", 7)]) == {}
-    assert shown(redis) == {"uploads/a": Row(TAGGED, 7, "e7", "7")}
+    assert rows_by_key(redis) == {"uploads/a": Row(TAGGED, 7, "e7", "7")}
 
 
 def test_an_event_that_the_script_fails_at_is_rejected_alone(
@@ -222,7 +225,7 @@ def test_an_event_that_the_script_fails_at_is_rejected_alone(
     failures = make().send(batch)
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(odd, Rejected)
     assert "met poison" in str(failures[300])
-    assert {key: row.etag for key, row in shown(redis).items()} == {
+    assert {key: row.etag for key, row in rows_by_key(redis).items()} == {
         minio.path(one): one.etag for one in good
     }
 
@@ -246,7 +249,7 @@ def test_another_sources_bucket_of_that_name_waits(
             "hash ev:events:guard:sources",
         ):
             assert word in str(failures[0])
-    assert shown(redis).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
+    assert rows_by_key(redis).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
     assert target.send([of("minio", "made up", user_agent=AGENT)]) == {}
     with redis.connect() as client:
         client.hdel(f"{redis.destination}:guard:sources", "uploads")
@@ -279,13 +282,13 @@ def test_what_no_event_outlives_is_forgotten(
         ]
         # What was forgotten is still seen, and still guards itself.
         assert target.send([put("tagged", 1), put("back", 2), event(TAGGED, "tagged", 2)]) == {}
-        assert shown(redis)["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
-        assert shown(redis).keys() == {"uploads/back", "uploads/tagged"}
+        assert rows_by_key(redis)["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
+        assert rows_by_key(redis).keys() == {"uploads/back", "uploads/tagged"}
         day[0] += TOMBSTONE_DAYS + 9
         assert target.send([put("back", 1)]) == {}
         assert client.exists(f"{redis.destination}:guard", f"{redis.destination}:guard:aged") == 0
         assert client.hgetall(f"{redis.destination}:guard:sources") == {b"uploads": b"aws:s3"}
-    assert shown(redis).keys() == {"uploads/back", "uploads/tagged"}
+    assert rows_by_key(redis).keys() == {"uploads/back", "uploads/tagged"}
 
 
 def test_a_guard_of_an_earlier_release_is_read(
@@ -304,13 +307,13 @@ def test_a_guard_of_an_earlier_release_is_read(
             client.hset(f"{redis.destination}:guard", f"-{len(path)} {path}", pack(removal))
     late = [put(key, 4, sequencer=seq and "4") for key, seq in named.items()]
     assert target.send(late) == {}
-    assert shown(redis) == {}
+    assert rows_by_key(redis) == {}
     again = [event(DELETE, key, 6, sequencer=seq and "6") for key, seq in named.items()]
     tagged = [event(TAGGED, key, 9) for key in named]
     assert target.send([*again, *tagged]) == {}
-    assert shown(redis) == {}
+    assert rows_by_key(redis) == {}
     assert target.send([put(key, 7, sequencer=seq and "7") for key, seq in named.items()]) == {}
-    assert {key: row.name for key, row in shown(redis).items()} == {
+    assert {key: row.name for key, row in rows_by_key(redis).items()} == {
         f"uploads/{key}": TAGGED for key in named
     }
 
@@ -401,7 +404,7 @@ def test_a_wrong_password_is_not_authorized(
 
 
 @pytest.mark.parametrize(
-    ("broken", "says"),
+    ("broken", "expected"),
     [
         ({"cert_authority": "other_ca"}, "set cert_authority"),
         ({"tls": "off", "cert_authority": ""}, "does tls = off suit"),
@@ -409,12 +412,12 @@ def test_a_wrong_password_is_not_authorized(
         ({"cert_authority": "-----BEGIN CERTIFICATE-----"}, "cannot be used"),
     ],
 )
-def test_tls_that_cannot_be_says_what_to_do(
-    redis: RedisServer, make: Callable[..., Target], broken: dict[str, str], says: str
+def test_a_failed_tls_handshake_has_a_hint(
+    redis: RedisServer, make: Callable[..., Target], broken: dict[str, str], expected: str
 ) -> None:
     values = {"other_ca": redis.tls.other_ca.read_text(), "plain": redis.address}
     texts = redis.tls_settings(**{key: values.get(text, text) for key, text in broken.items()})
-    with pytest.raises(NotConnected, match=says):
+    with pytest.raises(NotConnected, match=expected):
         make(texts).probe()
 
 
@@ -439,10 +442,10 @@ def test_a_server_without_memory_keeps_what_it_has(
             client.config_set("maxmemory", "0")
     assert {type(failure) for failure in failures.values()} == {Retryable}
     assert "OOM" in str(failures[0])
-    assert set(shown(redis)) == {"uploads/a"}
+    assert set(rows_by_key(redis)) == {"uploads/a"}
 
 
-def test_a_replica_is_no_place_to_write(redis: RedisServer, make: Callable[..., Target]) -> None:
+def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[..., Target]) -> None:
     with redis.connect() as client:
         client.replicaof("127.0.0.1", "1")
         try:
@@ -513,7 +516,7 @@ def test_the_scripts_forgotten_by_the_server_do_not_matter(
     assert target.send([put("a", 2)]) == {}
 
 
-def test_mistakes_that_no_single_option_shows() -> None:
+def test_problems_that_no_single_option_shows() -> None:
     texts = {"address": "h", "key": "k", "tls_skip_verify": "on", "user": "u", "client_cert": "x"}
     texts["client_cert"] = "-----BEGIN CERTIFICATE-----"
     found = Target.check(options.read(Target.Settings, texts))

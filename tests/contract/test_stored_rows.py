@@ -1,4 +1,4 @@
-"""What every mirror tells of what it holds, and of what its guard knows beside that."""
+"""What reconcile reads of every mirror: its stored rows, and the merged state of keys."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -29,16 +29,16 @@ def of(put: Event) -> StoredRow:
     )
 
 
-def asked(sender: Sender) -> Mirror:
+def mirror_of(sender: Sender) -> Mirror:
     assert isinstance(sender.target, Mirror)
     return sender.target
 
 
-def held(sender: Sender, prefix: str = UPLOADS, count: int = 3) -> list[StoredRow]:
-    """All that is held below a prefix, each partition read by itself."""
+def stored(sender: Sender, prefix: str = UPLOADS, count: int = 3) -> list[StoredRow]:
+    """Return all rows below a prefix, each partition read by itself."""
 
     def read() -> Iterable[StoredRow]:
-        mirror = asked(sender)
+        mirror = mirror_of(sender)
         return chain.from_iterable(
             [*mirror.stored_rows(partition, prefix)] for partition in mirror.partitions(count)
         )
@@ -46,17 +46,19 @@ def held(sender: Sender, prefix: str = UPLOADS, count: int = 3) -> list[StoredRo
     return sorted(bounded(lambda: list(read())), key=lambda each: each.path)
 
 
-def known(sender: Sender, *keys: str) -> dict[str, MergedState]:
-    return bounded(lambda: asked(sender).merged_states([UPLOADS + key for key in keys]))
+def states_of(sender: Sender, *keys: str) -> dict[str, MergedState]:
+    return bounded(lambda: mirror_of(sender).merged_states([UPLOADS + key for key in keys]))
 
 
-def test_all_rows_are_held_once_by_some_share(mirror: Trial) -> None:
+def test_each_row_is_in_exactly_one_partition(mirror: Trial) -> None:
     batch = events(5_000)
     sender = mirror.sender()
     for start in range(0, len(batch), 1000):
         assert sender.send(batch[start : start + 1000]) == {}
-    partitions = asked(sender).partitions(4)
-    parts = [[*asked(mirror.sender()).stored_rows(partition, UPLOADS)] for partition in partitions]
+    partitions = mirror_of(sender).partitions(4)
+    parts = [
+        [*mirror_of(mirror.sender()).stored_rows(partition, UPLOADS)] for partition in partitions
+    ]
     assert sorted(map(str, chain(*parts))) == sorted(map(str, map(of, batch)))
     assert all(len(part) < len(batch) for part in parts) or len(partitions) == 1
 
@@ -70,15 +72,15 @@ def test_a_row_tells_its_object(mirror: Trial) -> None:
         event("large", 5, size=2**43),
     ]
     assert sender.send(puts) == {}
-    assert held(sender) == sorted(map(of, puts), key=lambda each: each.path)
+    assert stored(sender) == sorted(map(of, puts), key=lambda each: each.path)
 
 
-def test_unusual_keys_are_held_decoded(mirror: Trial) -> None:
+def test_unusual_keys_are_stored_decoded(mirror: Trial) -> None:
     sender = mirror.sender()
     puts = [event(key, at) for at, key in enumerate(UNUSUAL_KEYS, 1)]
     assert sender.send(puts) == {}
-    assert held(sender) == sorted(map(of, puts), key=lambda each: each.path)
-    assert known(sender, *UNUSUAL_KEYS).keys() == {UPLOADS + key for key in UNUSUAL_KEYS}
+    assert stored(sender) == sorted(map(of, puts), key=lambda each: each.path)
+    assert states_of(sender, *UNUSUAL_KEYS).keys() == {UPLOADS + key for key in UNUSUAL_KEYS}
 
 
 @pytest.mark.parametrize("prefix", ["a", "a_b", "a%", "a*", "a?", "a[", "a\\", "a ", "ä", ""])
@@ -87,50 +89,52 @@ def test_a_prefix_is_taken_literally(mirror: Trial, prefix: str) -> None:
     sender = mirror.sender()
     elsewhere = [event(key, 1, bucket=bucket) for key in keys for bucket in ("upload", "uploads2")]
     assert sender.send([*(event(key, 1) for key in keys), *elsewhere]) == {}
-    found = [each.path for each in held(sender, UPLOADS + prefix)]
+    found = [each.path for each in stored(sender, UPLOADS + prefix)]
     assert found == sorted(UPLOADS + key for key in keys if key.startswith(prefix))
 
 
 def test_where_nothing_ever_came_nothing_is_held(mirror: Trial) -> None:
     sender = mirror.sender()
-    assert held(sender) == []
-    assert known(sender, "a") == {}
+    assert stored(sender) == []
+    assert states_of(sender, "a") == {}
     assert mirror.arrivals() == []
 
 
-def test_what_was_put_is_known_by_its_row(mirror: Trial) -> None:
+def test_the_merged_state_has_the_row_of_a_put(mirror: Trial) -> None:
     put = event("a", 5)
     sender = mirror.sender()
     assert sender.send([put]) == {}
-    assert known(sender, "a", "b") == {"uploads/a": MergedState(of(put), padded("5"), put.time)}
+    assert states_of(sender, "a", "b") == {"uploads/a": MergedState(of(put), padded("5"), put.time)}
 
 
-def test_a_removal_is_known_where_no_row_is(mirror: Trial) -> None:
+def test_the_merged_state_has_removals_without_a_row(mirror: Trial) -> None:
     gone = event("a", 7, DELETE)
     sender = mirror.sender()
     assert sender.send([event("a", 5), gone]) == {}
-    assert held(sender) == []
-    assert known(sender, "a") == {"uploads/a": MergedState(None, padded("7"), gone.time)}
+    assert stored(sender) == []
+    assert states_of(sender, "a") == {"uploads/a": MergedState(None, padded("7"), gone.time)}
 
 
-def test_a_hidden_put_is_known(mirror: Trial) -> None:
+def test_the_merged_state_has_hidden_puts(mirror: Trial) -> None:
     put = event("a", 5)
     sender = mirror.sender()
     assert sender.send([event("a", 9, DELETE, sequencer="")]) == {}
     assert sender.send([put]) == {}
-    assert known(sender, "a") == {"uploads/a": MergedState(None, padded("5"), event("a", 9).time)}
+    assert states_of(sender, "a") == {
+        "uploads/a": MergedState(None, padded("5"), event("a", 9).time)
+    }
 
 
-def test_an_overlay_is_known(mirror: Trial) -> None:
+def test_the_merged_state_has_overlays(mirror: Trial) -> None:
     put, tagged = event("a", 5), event("a", 8, TAGGED, sequencer="", size=None, etag=None)
     sender = mirror.sender()
     assert sender.send([put, tagged]) == {}
-    (found,) = known(sender, "a").values()
+    (found,) = states_of(sender, "a").values()
     assert (found.sequencer, found.time) == (padded("5"), tagged.time)
     assert found.row == StoredRow("uploads/a", padded("5"), tagged.time, "e5", 5)
 
 
-def test_the_removal_of_a_version_is_known(mirror: Trial) -> None:
+def test_the_merged_state_has_removals_of_versions(mirror: Trial) -> None:
     sender = mirror.sender()
     old, gone = event("a", 5, version_id="null"), event("b", 4, version_id="null")
     named = event("c", 5, version_id="3HL4kqtJlcpXroDTDmJ")
@@ -138,13 +142,15 @@ def test_the_removal_of_a_version_is_known(mirror: Trial) -> None:
     assert sender.send([event("a", 3, DELETE, version_id="null")]) == {}
     assert sender.send([event("b", 9, DELETE, version_id="null")]) == {}
     assert sender.send([event("c", 9, DELETE, version_id="3HL4kqtJlcpXroDTDmJ")]) == {}
-    assert known(sender, "a") == {"uploads/a": MergedState(of(old), padded("5"), old.time)}
-    assert known(sender, "b") == {"uploads/b": MergedState(None, padded("9"), event("b", 9).time)}
+    assert states_of(sender, "a") == {"uploads/a": MergedState(of(old), padded("5"), old.time)}
+    assert states_of(sender, "b") == {
+        "uploads/b": MergedState(None, padded("9"), event("b", 9).time)
+    }
     # That version is gone for good, so that nothing has to be newer than its removal.
-    assert known(sender, "c") == {"uploads/c": MergedState(None, padded("5"), named.time)}
+    assert states_of(sender, "c") == {"uploads/c": MergedState(None, padded("5"), named.time)}
 
 
-def test_what_beats_all_that_is_known_mends_the_row(mirror: Trial) -> None:
+def test_an_event_newer_than_the_merged_state_repairs_the_row(mirror: Trial) -> None:
     sender = mirror.sender()
     assert sender.send([event("hidden", 5), event("hidden", 9, DELETE)]) == {}
     assert sender.send([event("late", 9, DELETE, sequencer=""), event("late", 5)]) == {}
@@ -154,22 +160,22 @@ def test_what_beats_all_that_is_known_mends_the_row(mirror: Trial) -> None:
     assert sender.send([event("under", 5, version_id="v2")]) == {}
     assert sender.send([event("under", 9, DELETE, version_id="v2")]) == {}
     keys = ("hidden", "late", "never", "extra", "tagged", "new", "under")
-    said = known(sender, *keys)
+    states = states_of(sender, *keys)
     mended = [
-        _beating(said.get(UPLOADS + key), key, DELETE if key in ("extra", "tagged") else "")
+        _beating(states.get(UPLOADS + key), key, DELETE if key in ("extra", "tagged") else "")
         for key in keys
     ]
     assert sender.send(mended) == {}
-    assert [each.path for each in held(sender)] == [
+    assert [each.path for each in stored(sender)] == [
         UPLOADS + key for key in ("hidden", "late", "never", "new", "under")
     ]
     assert sender.send([event("under", 20, DELETE)]) == {}
-    assert UPLOADS + "under" not in [each.path for each in held(sender)]
+    assert UPLOADS + "under" not in [each.path for each in stored(sender)]
 
 
-def _beating(known: MergedState | None, key: str, name: str) -> Event:
-    sequencer = (known.sequencer if known else "") or "0"
-    at = int(known.time[-4:-1]) + 1 if known else 1
+def _beating(state: MergedState | None, key: str, name: str) -> Event:
+    sequencer = (state.sequencer if state else "") or "0"
+    at = int(state.time[-4:-1]) + 1 if state else 1
     return event(key, at, *filter(None, [name]), sequencer=sequencer)
 
 
@@ -178,18 +184,18 @@ def test_a_value_that_is_no_record_is_a_row_that_says_nothing(mirror: Trial) -> 
     assert sender.send([event("a", 5)]) == {}
     settings = mirror.texts()
     mirror.server.write(settings, "uploads/a", b'{"damaged": [1]}')
-    assert [each for each in held(sender) if each.etag or each.size] == []
+    assert [each for each in stored(sender) if each.etag or each.size] == []
 
 
-def test_a_server_that_is_away_is_said(mirror: Trial) -> None:
+def test_a_server_that_is_away_is_reported(mirror: Trial) -> None:
     sender = mirror.sender()
     assert sender.send([event("a", 5)]) == {}
-    partition, *_ = asked(sender).partitions(1)
+    partition, *_ = mirror_of(sender).partitions(1)
     mirror.server.kill()
     for call in (
-        lambda: asked(sender).partitions(1),
-        lambda: list(asked(sender).stored_rows(partition, UPLOADS)),
-        lambda: asked(sender).merged_states(["uploads/a"]),
+        lambda: mirror_of(sender).partitions(1),
+        lambda: list(mirror_of(sender).stored_rows(partition, UPLOADS)),
+        lambda: mirror_of(sender).merged_states(["uploads/a"]),
     ):
         with pytest.raises(DeliveryError) as raised:
             bounded(cast("object", call))  # type: ignore[arg-type]
@@ -199,9 +205,9 @@ def test_a_server_that_is_away_is_said(mirror: Trial) -> None:
 def test_reading_may_stop_half_way(mirror: Trial) -> None:
     sender = mirror.sender()
     assert sender.send(events(10)) == {}
-    partition, *_ = asked(sender).partitions(1)
-    rows = asked(sender).stored_rows(partition, UPLOADS)
+    partition, *_ = mirror_of(sender).partitions(1)
+    rows = mirror_of(sender).stored_rows(partition, UPLOADS)
     next(iter(rows))
     del rows
-    assert len(held(sender)) == 10
+    assert len(stored(sender)) == 10
     assert sender.send([event("a", 20)]) == {}

@@ -177,7 +177,7 @@ def test_a_probe_leaves_nothing_behind(trial: Trial) -> None:
     assert len(trial.arrivals()) == 2
 
 
-def test_another_format_in_the_same_place_is_refused_with_the_hint(formatted: Trial) -> None:
+def test_another_format_at_the_same_destination_is_refused_with_the_hint(formatted: Trial) -> None:
     assert formatted.sender().send(events(2)) == {}
     before = formatted.arrivals()
     for other in layouts(formatted.layout.kind):
@@ -189,7 +189,7 @@ def test_another_format_in_the_same_place_is_refused_with_the_hint(formatted: Tr
     assert formatted.arrivals() == before
 
 
-def test_the_places_name_is_for_people(trial: Trial) -> None:
+def test_where_names_the_destination(trial: Trial) -> None:
     where = trial.sender().target.where
     assert trial.server.address in where
     assert trial.server.destination in where

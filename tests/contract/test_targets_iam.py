@@ -43,7 +43,7 @@ def test_events_arrive_by_a_signed_login(signed: Trial, gate: Gate) -> None:
     assert sender.probe() is None
     assert sender.send(events(20)) == {}
     assert sorted(signed.paths()) == sorted(map(minio.path, events(20)))
-    assert gate.shown
+    assert gate.credentials
     assert gate.refused == []
 
 
@@ -62,9 +62,9 @@ def test_a_stale_login_is_refused_and_a_new_one_signed(
     later = datetime.now(UTC) + LATER
     monkeypatch.setattr(auth, "get_current_datetime", lambda *_, **__: later.replace(tzinfo=None))
     sender.close()
-    first = gate.shown[0]
+    first = gate.credentials[0]
     assert sender.send(events(2, "later")) == {}
-    assert gate.shown[-1] != first
+    assert gate.credentials[-1] != first
 
 
 def test_the_signature_of_another_key_is_refused(
@@ -85,11 +85,11 @@ def test_without_credentials_nothing_is_asked(
         monkeypatch.delenv(name)
     with pytest.raises(NotAuthorized, match="no AWS credentials to sign the login with"):
         signed.sender(gate.settings()).target.probe()
-    assert gate.shown == []
+    assert gate.credentials == []
 
 
 def test_a_server_of_another_authority_sees_no_login(signed: Trial, gate: Gate, tls: Tls) -> None:
     texts = {**gate.settings(), "cert_authority": tls.other_ca.read_text()}
     with pytest.raises(NotConnected):
         signed.sender(texts).target.probe()
-    assert gate.shown == []
+    assert gate.credentials == []

@@ -182,8 +182,11 @@ def rows(arrivals: Iterable[Arrival]) -> dict[str, Row]:
     seen = {}
     for arrival in arrivals:
         record = recorded(arrival.body)
-        held = record["s3"]["object"]
+        item = record["s3"]["object"]
         seen[arrival.key] = Row(
-            record["eventName"], held.get("size", 0), held.get("eTag", ""), held["sequencer"]
+            record["eventName"],
+            item.get("size", 0),
+            item.get("eTag", ""),
+            item["sequencer"],
         )
     return seen

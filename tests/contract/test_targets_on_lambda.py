@@ -20,7 +20,7 @@ from tests.awslambda.function import NOBODY, Function, bundled
 from tests.contract.trial import Trial, events
 
 MEMORY = 512
-"""MB of a dispatch function, unless it is told otherwise."""
+"""MB of a dispatch function by default."""
 QUEUE = f"{NOBODY}/000000000000/Bucketcast-target"
 SINCE = round(time.time() * 1_000)
 TRIES = 10

@@ -32,7 +32,7 @@ ODD = {
 
 
 def relayed(one: Event, separators: tuple[str, str] = COMPACT, odd: str = '""') -> Event:
-    """The event as it is read from MinIO's record of it; `odd` stands in a part nobody reads."""
+    """The event as it is read from MinIO's record of it; `odd` is in a part that is not read."""
     record = json.loads(minio.records(one))["Records"][0]
     record["source"]["host"] = "mark"
     body = json.dumps({"EventName": one.name, "Records": [record]}, separators=separators)
@@ -41,7 +41,7 @@ def relayed(one: Event, separators: tuple[str, str] = COMPACT, odd: str = '""') 
 
 
 def tagged(key: str, at: int) -> Event:
-    """As MinIO tells it: with the object's sequencer."""
+    """As MinIO reports it: with the object's sequencer."""
     return event(key, at, TAGGED, sequencer="5", size=5, etag="e5")
 
 
@@ -50,15 +50,15 @@ def tagged(key: str, at: int) -> Event:
 def test_blanks_in_a_record_change_nothing(
     mirror: Trial, separators: tuple[str, str], size: int
 ) -> None:
-    told = []
+    sent = []
     for key in ("a", "b"):
-        told += [event(key, 5), tagged(key, 7), tagged(key, 6), event(key, 4, DELETE)]
-    told += [event("b", 9, DELETE), event("b", 8)]
-    read = [relayed(each, separators) for each in told]
+        sent += [event(key, 5), tagged(key, 7), tagged(key, 6), event(key, 4, DELETE)]
+    sent += [event("b", 9, DELETE), event("b", 8)]
+    read = [relayed(each, separators) for each in sent]
     sender = mirror.sender()
     for start in range(0, len(read), size):
         assert sender.send(read[start : start + size]) == {}
-    assert rows(mirror.arrivals()) == visible(told)
+    assert rows(mirror.arrivals()) == visible(sent)
 
 
 class Buried:

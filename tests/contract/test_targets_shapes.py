@@ -39,7 +39,7 @@ def same_json(body: bytes) -> str:
     return json.dumps(json.loads(body), sort_keys=True)
 
 
-def held(record: Any) -> str:
+def key_of(record: Any) -> str:
     """The key in a record, as it is written there."""
     return str(record["s3"]["object"]["key"])
 
@@ -51,30 +51,30 @@ def beside(arrival: Arrival) -> dict[str, str]:
 def minios_keys(arrival: Arrival, _: str) -> Iterator[str]:
     """MinIO escapes the key in the record, and has it plain in front."""
     document = document_in(arrival)
-    yield unquote_plus(held(document["Records"][0]))
+    yield unquote_plus(key_of(document["Records"][0]))
     if "Key" in document:
         yield document["Key"].removeprefix("uploads/")
 
 
 def amazons_keys(arrival: Arrival, _: str) -> Iterator[str]:
-    yield unquote_plus(held(document_in(arrival)["Records"][0]))
+    yield unquote_plus(key_of(document_in(arrival)["Records"][0]))
 
 
 def cephs_keys(arrival: Arrival, _: str) -> Iterator[str]:
     """Ceph escapes nothing."""
-    yield held(document_in(arrival)["Records"][0])
+    yield key_of(document_in(arrival)["Records"][0])
 
 
 def cloud_keys(arrival: Arrival, _: str) -> Iterator[str]:
     """A subject is S3's key, as it stands in the record too."""
     document = document_in(arrival)
-    yield unquote_plus(held(document["data"]))
+    yield unquote_plus(key_of(document["data"]))
     yield unquote_plus(document["subject"])
 
 
 def binary_keys(arrival: Arrival, prefix: str) -> Iterator[str]:
     """The bindings whose prefix is `ce-` percent-encode what stands in headers."""
-    yield unquote_plus(held(document_in(arrival)))
+    yield unquote_plus(key_of(document_in(arrival)))
     subject = beside(arrival)[f"{prefix}subject".lower()]
     yield unquote_plus(unquote(subject) if prefix == "ce-" else subject)
 
@@ -98,8 +98,8 @@ def test_readers_find_the_same_key(shaped: Trial) -> None:
     arrivals, reader = shaped.arrivals(), READERS[shaped.layout.shape]
     found = [set(reader(each, shaped.kind.attributes_prefix or "")) for each in arrivals]
     assert sorted(map(sorted, found)) == sorted([key] for key in KEYS)
-    said = map(sender.target.body, batch)
-    assert sorted(same_json(each.body) for each in arrivals) == sorted(map(same_json, said))
+    bodies = map(sender.target.body, batch)
+    assert sorted(same_json(each.body) for each in arrivals) == sorted(map(same_json, bodies))
     types = {beside(each).get("content-type", "") for each in arrivals}
     assert types <= {"", sender.target.shape.content_type}
 
@@ -111,13 +111,13 @@ def test_what_arrives_is_what_the_target_says(shaped: Trial) -> None:
     target = sender.target
     assert arrived.keys() == {target.body(each) for each in batch}
     for each in batch:
-        said = {name.lower(): text for name, text in target.headers(each).items()}
+        headers = {name.lower(): text for name, text in target.headers(each).items()}
         found = arrived[target.body(each)]
-        assert {name: found[name] for name in found if name not in OF_THE_TRANSPORT} == said
+        assert {name: found[name] for name in found if name not in OF_THE_TRANSPORT} == headers
 
 
 @pytest.mark.parametrize("name", get_args(shapes.Name))
-def test_a_shape_without_a_place_is_refused_with_the_hint(trial: Trial, name: str) -> None:
+def test_a_shape_that_the_kind_lacks_is_refused_with_the_hint(trial: Trial, name: str) -> None:
     """A mirror is guarded by what its records say; attributes need headers."""
     plain = trial.sender().target
     refused = trial.layout.mirrors and name != "minio"

@@ -61,7 +61,7 @@ def test_an_expired_certificate_is_refused(one: Trial, expired: Server) -> None:
     assert expired.received() == []
 
 
-def test_a_missing_client_certificate_is_said(one: Trial) -> None:
+def test_a_missing_client_certificate_is_reported(one: Trial) -> None:
     texts = one.server.mtls_settings(**one.server.as_client("", ""))
     assert_refused(one, texts, CLIENT_CERTIFICATE)
 
@@ -78,11 +78,11 @@ def test_a_client_key_of_another_certificate_is_refused(one: Trial, tls: Tls) ->
     assert_refused(one, texts, re.compile(r"key", re.IGNORECASE))
 
 
-def assert_refused(one: Trial, texts: dict[str, str], says: re.Pattern[str]) -> None:
+def assert_refused(one: Trial, texts: dict[str, str], expected: re.Pattern[str]) -> None:
     sender = one.sender(texts)
     for error in (sender.refusal(events(3)), sender.probe(), sender.refusal(events(1))):
         assert isinstance(error, NotConnected)
-        assert says.search(str(error)), str(error)
+        assert expected.search(str(error)), str(error)
     assert one.arrivals() == []
     sender.close()
     assert one.sender().send(events(1)) == {}, "the plain connection does not work either"

@@ -1,7 +1,7 @@
 """What every target promises while its server is away: it says so, and nothing is lost.
 
 No test measures time. A call that hangs fails by `trial.bounded`; targets that wait for a silent
-server are told to give up soon.
+server have short timeouts.
 """
 
 import re
@@ -132,7 +132,7 @@ def test_a_probe_sees_a_silent_server(one: Trial, monkeypatch: pytest.MonkeyPatc
     assert sender.probe() is None
 
 
-def test_a_wrong_password_is_said_and_nothing_arrives(one: Trial) -> None:
+def test_a_wrong_password_is_reported_and_nothing_arrives(one: Trial) -> None:
     sender = one.sender(one.server.wrong_password_settings())
     for error in (sender.refusal([event("a")]), sender.refusal(events(50))):
         assert isinstance(error, NotAuthorized)
@@ -146,7 +146,7 @@ def test_a_probe_sees_a_wrong_password(one: Trial) -> None:
     assert ABOUT_THE_LOGIN.search(str(error)), error
 
 
-def test_a_missing_password_is_said(one: Trial) -> None:
+def test_a_missing_password_is_reported(one: Trial) -> None:
     without = [key for key, each in one.options.items() if each.secret and not each.required]
     texts = {**one.server.settings(), **dict.fromkeys(without, "")}
     error = one.sender(texts).refusal(events(2))

@@ -9,7 +9,7 @@ from tests.contract.waivers import WAIVERS
 
 
 def test_waivers_are_about_tests_and_kinds_that_exist() -> None:
-    known = {
+    existing = {
         each
         for kind in servers.kinds()
         for each in (
@@ -26,7 +26,7 @@ def test_waivers_are_about_tests_and_kinds_that_exist() -> None:
         if isinstance(node, ast.FunctionDef)
     }
     for about, test in WAIVERS:
-        assert about in known
+        assert about in existing
         assert test in tests
 
 

@@ -133,7 +133,7 @@ def test_a_record_of_cephs_has_a_cloud_events_attributes_in_headers(
     assert (record["opaqueData"], record["s3"]["object"]["key"]) == ("mine", "ä b.txt")
 
 
-def test_a_structured_cloud_event_is_told_by_its_content_type(
+def test_a_structured_cloud_event_is_recognized_by_its_content_type(
     make: Make, webhook: WebhookServer
 ) -> None:
     assert make(shape="cloudevents").send([event("a")]) == {}
@@ -284,7 +284,9 @@ def test_a_403_for_one_event_holds_nobody_up(
     )
 
 
-def test_nobody_there_is_said_at_once_for_all(webhook: WebhookServer, make: Make) -> None:
+def test_a_refused_connection_is_reported_at_once_for_the_whole_batch(
+    webhook: WebhookServer, make: Make
+) -> None:
     target = make()
     assert not target.send(events(40))
     webhook.stop()
@@ -436,7 +438,7 @@ def test_an_unknown_authority_is_refused(webhook: WebhookServer, make: Make, tls
     assert webhook.requests() == []
 
 
-def test_any_certificate_is_taken_if_so_configured(webhook: WebhookServer, make: Make) -> None:
+def test_any_certificate_is_accepted_if_so_configured(webhook: WebhookServer, make: Make) -> None:
     settings = webhook.tls_settings(cert_authority="", tls_skip_verify="on")
     target = make(settings)
     target.probe()

@@ -1,4 +1,4 @@
-"""What the webhook server can be told, and what it remembers of a request."""
+"""What the webhook server can be configured to answer, and what it records of a request."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """A kind before its real server, as the suite for all kinds sees it: `Server`, options, events.
 
 Nothing here names a kind: the ways of a kind to lay events down are the choices of its option
-`format`, and a behaviour that no kind can be told in advance is a waiver (`waivers.py`).
+`format`, and a behaviour that a kind lacks is a waiver (`waivers.py`).
 """
 
 import json
@@ -78,9 +78,9 @@ class Layout(NamedTuple):
 def layouts(kind: str) -> Iterator[Layout]:
     """Each way in which a kind lays events down."""
     declared: Any = targets.load(kind).Settings
-    known = options_of(declared).get("format")
+    option = options_of(declared).get("format")
     for server in servers.names(kind):
-        for choice in known.type.split("|") if known else ("",):
+        for choice in option.type.split("|") if option else ("",):
             yield Layout(kind, server, choice)
 
 
@@ -90,7 +90,7 @@ def has_iam_login(kind: str) -> bool:
 
 
 def in_each_shape(kind: str) -> Iterator[Layout]:
-    """Each way in which a kind lays events down, in each dialect that it has a place for."""
+    """Yield each layout of a kind, in each shape that it supports."""
     names = set(get_args(shapes.Name))
     if targets.load(kind).attributes_prefix is None:
         names.remove("cloudevents-binary")
@@ -147,12 +147,12 @@ def bounded(call: Callable[[], T]) -> T:
 class Sender:
     """A target whose every call comes back, and whose errors are kept to be searched."""
 
-    def __init__(self, target: Target, said: list[str]) -> None:
+    def __init__(self, target: Target, printed: list[str]) -> None:
         self.target = target
-        self._said = said
+        self._said = printed
 
     def send(self, events: Sequence[Event]) -> dict[int, DeliveryError]:
-        """What did not arrive by its place; a raised error stands at each."""
+        """Return the failures by index; an error that was raised counts for each."""
         try:
             failures = dict(bounded(lambda: self.target.send(events)))
         except DeliveryError as error:
@@ -201,7 +201,7 @@ class Trial:
         self.kind = targets.load(layout.kind)
         declared: Any = self.kind.Settings
         self.options = options_of(declared)
-        self.said: list[str] = []
+        self.printed: list[str] = []
         self._senders: list[Sender] = []
 
     def texts(self, settings: Settings | None = None, **more: str) -> Settings:
@@ -214,15 +214,15 @@ class Trial:
         """A target with these settings, closed in the end."""
         made = read(self.kind.Settings, self.texts(settings, **more))
         assert list(self.kind.check(made)) == []
-        sender = Sender(self.kind(made), self.said)
+        sender = Sender(self.kind(made), self.printed)
         self._senders.append(sender)
-        self.said += [repr(made), repr(sender.target), sender.target.where]
+        self.printed += [repr(made), repr(sender.target), sender.target.where]
         return sender
 
     def where_known(self, wanted: Mapping[str, str]) -> Settings:
         """The server's plain settings, and those wanted for which the kind has an option."""
-        known = {key: text for key, text in wanted.items() if key in self.options}
-        return {**self.server.settings(), **known}
+        settings = {key: text for key, text in wanted.items() if key in self.options}
+        return {**self.server.settings(), **settings}
 
     def expected(self, one: Event) -> bytes:
         """The body that MinIO writes, without the time that may stand beside it."""
@@ -241,5 +241,5 @@ class Trial:
     def seen_secrets(self, logged: str) -> list[str]:
         """Lines of errors, representations and logs that show a secret."""
         keys = [line for line in self.server.tls.client_key.read_text().split("\n") if line]
-        lines = "\n".join([*self.said, logged]).split("\n")
+        lines = "\n".join([*self.printed, logged]).split("\n")
         return [line for line in lines if any(part in line for part in (MARK_OF_SECRETS, *keys))]

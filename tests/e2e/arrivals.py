@@ -26,7 +26,7 @@ class Posted:
         return found
 
 
-class Held(NamedTuple):
+class Row(NamedTuple):
     """What a table or hash says of an object."""
 
     name: str
@@ -49,14 +49,14 @@ def posted(server: WebhookServer, prefix: str, path: str = "") -> list[Posted]:
     return found
 
 
-def table(system: System, prefix: str) -> dict[str, Held]:
+def table(system: System, prefix: str) -> dict[str, Row]:
     """The rows of the mirror in PostgreSQL."""
-    return held(system.consumers.postgres.received("mirror"), prefix)
+    return rows_of(system.consumers.postgres.received("mirror"), prefix)
 
 
-def fields(system: System, prefix: str) -> dict[str, Held]:
+def fields(system: System, prefix: str) -> dict[str, Row]:
     """The fields of the mirror in Redis."""
-    return held(system.consumers.redis.received("ev:mirror"), prefix)
+    return rows_of(system.consumers.redis.received("ev:mirror"), prefix)
 
 
 def table_log(system: System, prefix: str) -> list[tuple[str, str]]:
@@ -81,19 +81,19 @@ def bucket(system: Deployed, name: str, prefix: str) -> dict[str, tuple[int, str
     }
 
 
-def as_listed(mirror: Mapping[str, Held]) -> dict[str, tuple[int, str]]:
+def as_listed(mirror: Mapping[str, Row]) -> dict[str, tuple[int, str]]:
     """A mirror's rows as `bucket` gives its objects."""
     return {key: (each.size, each.etag) for key, each in mirror.items()}
 
 
-def held(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Held]:
+def rows_of(arrivals: Iterable[Arrival], prefix: str) -> dict[str, Row]:
     """The rows of a mirror, by `bucket/key`."""
     found = {}
     for arrival in arrivals:
         if arrival.key.startswith(prefix):
             record = json.loads(arrival.body)["Records"][0]
             what = record["s3"]["object"]
-            found[arrival.key] = Held(
+            found[arrival.key] = Row(
                 record["eventName"], what.get("size", 0), what.get("eTag", ""), what["sequencer"]
             )
     return found

@@ -24,7 +24,7 @@ ACCOUNT = "000000000000"
 
 @pytest.fixture(scope="session")
 def consumers(servers_folder: Path, tls: Tls) -> Iterator[Consumers]:
-    """Servers of our own: other tests clear theirs, and tell them to misbehave."""
+    """Servers of our own: other tests clear theirs, and make them fail."""
     with ExitStack() as running:
 
         def start(kind: str, name: str) -> object:

@@ -22,7 +22,7 @@ STOP_SECONDS = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Consumers:
-    """The servers behind the targets; `flaky` is the webhook that is told to misbehave."""
+    """The servers behind the targets; `flaky` is the webhook that tests make fail."""
 
     webhook: WebhookServer
     flaky: WebhookServer

@@ -84,25 +84,29 @@ class Account:
             yield Need(f"{call.service}:{name}", resource, keys)
 
     def _resources(self, call: Call) -> list[str]:
-        given = call.parameters
+        params = call.parameters
         here = f"arn:aws:{call.service}:{self.region}:{self.account}"
         match call.service:
-            case "s3" if "Bucket" in given:
-                key = f"/{given['Key']}" if "Key" in given else ""
-                found = [f"arn:aws:s3:::{given['Bucket']}{key}"]
+            case "s3" if "Bucket" in params:
+                key = f"/{params['Key']}" if "Key" in params else ""
+                found = [f"arn:aws:s3:::{params['Bucket']}{key}"]
             case "dynamodb":
-                named = [given["TableName"]] if "TableName" in given else [*given["RequestItems"]]
+                named = (
+                    [params["TableName"]] if "TableName" in params else [*params["RequestItems"]]
+                )
                 found = [f"{here}:table/{name}" for name in named]
-            case "sqs" if "QueueUrl" in given or "QueueName" in given:
-                found = [f"{here}:{given.get('QueueName') or given['QueueUrl'].rpartition('/')[2]}"]
-            case "secretsmanager" if "SecretId" in given:
-                name = given["SecretId"]
+            case "sqs" if "QueueUrl" in params or "QueueName" in params:
+                found = [
+                    f"{here}:{params.get('QueueName') or params['QueueUrl'].rpartition('/')[2]}"
+                ]
+            case "secretsmanager" if "SecretId" in params:
+                name = params["SecretId"]
                 found = [name if name.startswith("arn:") else f"{here}:secret:{name}-a1B2c3"]
-            case "cloudformation" if "StackName" in given:
-                name = given["StackName"]
+            case "cloudformation" if "StackName" in params:
+                name = params["StackName"]
                 found = [name if name.startswith("arn:") else f"{here}:stack/{name}/a1-b2"]
-            case "glue" if "JobName" in given:
-                found = [f"{here}:job/{given['JobName']}"]
+            case "glue" if "JobName" in params:
+                found = [f"{here}:job/{params['JobName']}"]
             case _:
                 found = [ANYWHERE]
         return found
@@ -138,7 +142,7 @@ def unused(
         for call in calls
         for need in account.needs(call)
     }
-    given = {
+    granted = {
         (rights.owner_of(name), action)
         for name, statements in roles.items()
         for each in statements
@@ -146,7 +150,7 @@ def unused(
     }
     return sorted(
         f"{owner} never uses {action}"
-        for owner, action in given
+        for owner, action in granted
         if (owner, action.lower()) not in used and not rights.reason(owner, action)
     )
 
@@ -224,11 +228,11 @@ def _like(text: str, pattern: str) -> bool:
     )
 
 
-def _keys(given: Mapping[str, Any]) -> tuple[str, ...]:
+def _keys(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     """The partition keys that a call names: of one item, or of many."""
-    items = [given[name] for name in ("Key", "Item") if name in given]
-    for asked in given.get("RequestItems", {}).values():
-        items += asked["Keys"] if isinstance(asked, dict) else []
+    items = [parameters[name] for name in ("Key", "Item") if name in parameters]
+    for request in parameters.get("RequestItems", {}).values():
+        items += request["Keys"] if isinstance(request, dict) else []
     return tuple(sorted({item["bucket"]["S"] for item in items if "bucket" in item}))
 
 

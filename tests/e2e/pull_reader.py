@@ -25,11 +25,11 @@ def main(url: str, access: str, secret: str, subscription: str, log: str, pause:
             file.write(json.dumps(what) + "\n")
 
         while True:
-            asked = time.monotonic_ns()
+            began = time.monotonic_ns()
             page = client.events(subscription, PAGE)
             records = page["Records"]
             keys = {each["eventId"]: each["s3"]["object"]["key"] for each in records}
-            note(asked=asked, seen=keys)
+            note(began=began, seen=keys)
             if not records:
                 return
             pages += 1

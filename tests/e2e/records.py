@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 
 
 def record(key: str, number: int, *, name: str = "ObjectCreated:Put", **item: Any) -> Any:
-    """One record of the bucket uploads; `number` is its place in time, 0 to 3,599,999 ms."""
+    """One record of the bucket uploads; `number` is its time of the hour, 0 to 3,599,999 ms."""
     minutes, millis = divmod(number, 60_000)
     object_: dict[str, Any] = {"key": quote_plus(key, safe="/")}
     if name.startswith("ObjectCreated"):

@@ -208,8 +208,8 @@ class Deployed:
         """Look until it is as wanted; else fail with what was seen and how the system fares."""
         seen = _last_seen(look, wanted, within)
         if not wanted(seen):
-            shown = repr(seen)[:3_000]
-            raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {shown}\n{self}")
+            last = repr(seen)[:3_000]
+            raise AssertionError(f"not within {within:.0f} s: {what}\nseen: {last}\n{self}")
         return seen
 
     def until_equal(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bucketcast import targets
 from bucketcast.settings.options import options_of
 from tests import servers
-from tests.e2e.arrivals import as_listed, held
+from tests.e2e.arrivals import as_listed, rows_of
 from tests.servers import Server, Settings
 from tests.servers.kafka import KafkaServer
 from tests.servers.link import Link, Links
@@ -30,7 +30,7 @@ _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+|(?<=port=)\d+")
 
 
 class Logged(NamedTuple):
-    """An event as a log tells it; `path` is `bucket/key`."""
+    """An event as a log has it; `path` is `bucket/key`."""
 
     name: str
     path: str
@@ -68,7 +68,7 @@ class Ten:
     def mirrored(self, prefix: str) -> dict[str, dict[str, tuple[int, str]]]:
         """By kind, size and ETag of each object below `prefix` (`bucket/…`), by `bucket/key`."""
         return {
-            kind: as_listed(held(self.running[kind].received(), prefix)) for kind in self.mirrors
+            kind: as_listed(rows_of(self.running[kind].received(), prefix)) for kind in self.mirrors
         }
 
     def logged(self, prefix: str) -> dict[str, Counter[Logged]]:

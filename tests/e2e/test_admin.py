@@ -24,8 +24,8 @@ def test_the_guides_lines_bring_an_event_into_a_redis(system: System, prefix: st
     words = [f"{key}={text}" for key, text in settings.items()]
     done = mc("admin", "config", "set", "local", name, *words)
     assert "Successfully applied new settings." in done
-    shown = mc("admin", "config", "get", "local", "notify_redis")
-    (line,) = [each for each in shown.splitlines() if each.startswith(f"{name} ")]
+    printed = mc("admin", "config", "get", "local", "notify_redis")
+    (line,) = [each for each in printed.splitlines() if each.startswith(f"{name} ")]
     assert f'key="ev:{id_}"' in line
     assert 'password="*redacted*"' in line
     restarted = json.loads(mc("admin", "service", "restart", "local", "--json"))

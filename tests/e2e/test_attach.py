@@ -28,7 +28,7 @@ def bucket(system: System) -> Iterator[str]:
 
 def notifications(system: System, bucket: str) -> dict[str, Any]:
     found = system.s3.get_bucket_notification_configuration(Bucket=bucket)
-    return {key: held for key, held in found.items() if key != "ResponseMetadata"}
+    return {key: value for key, value in found.items() if key != "ResponseMetadata"}
 
 
 def changed(system: System, *words: str) -> list[str]:
@@ -55,8 +55,8 @@ def test_events_come_while_the_bucket_is_attached_whatever_the_way(
     assert changed(system, "attach", bucket, "--via", "eventbridge")
     assert "QueueConfigurations" not in notifications(system, bucket)
     arrives_once(system, bucket, "by-eventbridge.jpg")
-    shown = system.bucketcast("status", bucket, "--json").document["buckets"]
-    assert (shown[0]["via"], shown[0]["rules"]) == ("eventbridge", 1)
+    buckets = system.bucketcast("status", bucket, "--json").document["buckets"]
+    assert (buckets[0]["via"], buckets[0]["rules"]) == ("eventbridge", 1)
     assert changed(system, "detach", bucket)
     system.put(bucket, "later.jpg")
     assert changed(system, "attach", bucket)
@@ -78,9 +78,9 @@ def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> Non
     seen = notifications(system, bucket)
     assert seen.pop("EventBridgeConfiguration") == {}
     assert json.dumps(seen, sort_keys=True) == before
-    (shown,) = system.bucketcast("status", bucket, "--json").document["buckets"]
-    assert (shown["via"], len(shown["others"])) == ("eventbridge", 1)
-    assert "'theirs'" in shown["others"][0]
+    (buckets,) = system.bucketcast("status", bucket, "--json").document["buckets"]
+    assert (buckets["via"], len(buckets["others"])) == ("eventbridge", 1)
+    assert "'theirs'" in buckets["others"][0]
 
 
 def test_a_part_arrives_beside_who_takes_the_rest(system: System, bucket: str) -> None:
@@ -103,9 +103,9 @@ def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(system: System) -> None
     ran = system.bucketcast("detach", "uploads", "--json")
     assert ran.code == 1
     assert "[bucket.uploads]" in ran.document["error"]
-    shown = system.bucketcast("status", "--json").document["buckets"]
-    ways = {each["bucket"]: each["via"] for each in shown if each["by_deploy"]}
-    assert ways == {
+    buckets = system.bucketcast("status", "--json").document["buckets"]
+    transports = {each["bucket"]: each["via"] for each in buckets if each["by_deploy"]}
+    assert transports == {
         "uploads": "sqs",
         "crowded": "sqs",
         "versions": "sqs",

@@ -64,7 +64,7 @@ def test_an_unknown_target_is_refused_with_those_there_are(system: System) -> No
     assert "arn:minio:sqs::primary:webhook" in ran.err
 
 
-def test_misuse_is_said_and_ends_with_2(system: System) -> None:
+def test_misuse_is_reported_and_exits_with_2(system: System) -> None:
     for arguments in (
         ("event", "add", "uploads"),
         ("event", "add", "uploads", "arn:nonsense"),
@@ -108,7 +108,7 @@ def test_an_endpoint_where_nobody_is(system: System) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_a_stranger_to_aws_is_told_how_to_log_in(system: System) -> None:
+def test_without_a_login_to_aws_the_hint_is_printed(system: System) -> None:
     ran = system.bucketcast(
         "event",
         "ls",

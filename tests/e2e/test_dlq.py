@@ -42,10 +42,10 @@ def test_poison_is_listed_shown_mended_and_redriven(
         (group,) = listed["reasons"]
         assert "answered 422: no such cat" in group["reason"]
         assert (group["error"], group["events"]) == ("Rejected", len(poison))
-        (shown,) = system.bucketcast(
+        (letters,) = system.bucketcast(
             "dlq", "show", arn, "--id", group["example"], "--json"
         ).document["dead_letters"]
-        (event,) = shown["events"]
+        (event,) = letters["events"]
         assert event["key"] in poison
         assert json.loads(event["body"])["Key"] == f"uploads/{event['key']}"
         again = system.bucketcast("dlq", "redrive", arn, "--limit", "1", "--json").document
@@ -55,8 +55,8 @@ def test_poison_is_listed_shown_mended_and_redriven(
         flaky.answer()
     dry = system.bucketcast("dlq", "redrive", arn, "--dry-run", "--json").document
     assert dry["events"] == len(poison)
-    told = system.bucketcast("dlq", "redrive", arn, "--rate", "100", "--json").document
-    assert (told["events"], told["failed"], told["unusable"]) == (len(poison), {}, {})
+    result = system.bucketcast("dlq", "redrive", arn, "--rate", "100", "--json").document
+    assert (result["events"], result["failed"], result["unusable"]) == (len(poison), {}, {})
     everything = good + Counter(f"uploads/{name}" for name in poison)
     system.until_equal("all of them, once", arrived, everything)
     assert system.depth(dead) == 0

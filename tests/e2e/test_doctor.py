@@ -78,14 +78,14 @@ def without_policy(system: System) -> Iterator[None]:
 @contextmanager
 def secret(system: System, change: Callable[[Any, str], None]) -> Iterator[None]:
     secrets, name = system.client("secretsmanager"), "bucketcast/webhook-flaky/auth_token"
-    held = secrets.get_secret_value(SecretId=name)["SecretString"]
+    value = secrets.get_secret_value(SecretId=name)["SecretString"]
     change(secrets, name)
     yield
     found = {each["Name"] for each in secrets.list_secrets()["SecretList"]}
     if name in found:
-        secrets.put_secret_value(SecretId=name, SecretString=held)
+        secrets.put_secret_value(SecretId=name, SecretString=value)
     else:
-        secrets.create_secret(Name=name, SecretString=held)
+        secrets.create_secret(Name=name, SecretString=value)
 
 
 def missing_secret(system: System) -> AbstractContextManager[None]:
@@ -105,10 +105,10 @@ def malformed_secret(system: System) -> AbstractContextManager[None]:
 @contextmanager
 def wrong_password(system: System) -> Iterator[None]:
     secrets, name = system.client("secretsmanager"), "bucketcast/redis-log/password"
-    held = secrets.get_secret_value(SecretId=name)["SecretString"]
+    value = secrets.get_secret_value(SecretId=name)["SecretString"]
     secrets.put_secret_value(SecretId=name, SecretString=OPEN)
     yield
-    secrets.put_secret_value(SecretId=name, SecretString=held)
+    secrets.put_secret_value(SecretId=name, SecretString=value)
 
 
 @contextmanager
@@ -117,10 +117,10 @@ def without_rights(system: System) -> Iterator[None]:
     name = system.client("lambda").get_function_configuration(FunctionName=role)["Role"]
     name = name.rpartition("/")[2]
     (policy,) = iam.list_role_policies(RoleName=name)["PolicyNames"]
-    held = iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
+    document = iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
     iam.delete_role_policy(RoleName=name, PolicyName=policy)
     yield
-    iam.put_role_policy(RoleName=name, PolicyName=policy, PolicyDocument=json.dumps(held))
+    iam.put_role_policy(RoleName=name, PolicyName=policy, PolicyDocument=json.dumps(document))
 
 
 def test_nothing_is_wrong(system: System) -> None:

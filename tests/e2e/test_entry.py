@@ -58,7 +58,7 @@ def test_what_minio_and_rgw_post_arrives_under_its_name(
     assert (arrived.name, arrived.key) == (name, f"premises/{prefix}cat.jpg")
 
 
-def test_strangers_and_strange_bodies_are_told_why(system: System) -> None:
+def test_refused_callers_and_bodies_get_the_reason(system: System) -> None:
     body = (RECORDED / "minio" / "object-created-put.json").read_bytes()
     assert post(system, body, "Bearer wrong")[0] == 401
     status, answer = post(system, body, RGW_LOGIN)

@@ -142,9 +142,9 @@ def test_recorded_tagging_arrives_by_either_way(system: System, bucket: str) -> 
         system,
         bucket,
         [
-            (f"s3:ObjectCreated:{what}Tagging", f"{way}.jpg")
+            (f"s3:ObjectCreated:{what}Tagging", f"{transport}.jpg")
             for what in ("Put", "Delete")
-            for way in ("sqs", "eventbridge")
+            for transport in ("sqs", "eventbridge")
         ],
     )
 
@@ -176,8 +176,8 @@ def test_a_trail_logs_what_the_rules_ask_for_and_no_more(system: System, bucket:
     fields = {each["Field"]: each for each in own["FieldSelectors"]}
     assert {"GetObject", "HeadObject"} <= set(fields["eventName"]["Equals"])
     assert fields["resources.ARN"]["StartsWith"] == [f"arn:aws:s3:::{bucket}/"]
-    (shown,) = system.bucketcast("status", bucket, "--json").document["buckets"]
-    assert shown["access_events"]["as_asked"] is True
+    (status,) = system.bucketcast("status", bucket, "--json").document["buckets"]
+    assert status["access_events"]["as_asked"] is True
     assert system.bucketcast("event", "rm", bucket, "--force").code == 0
     assert selected() == []
     assert system.bucketcast("detach", bucket).code == 0

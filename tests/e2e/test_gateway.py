@@ -196,7 +196,7 @@ def test_a_user_who_was_removed_is_refused(system: System) -> None:
     )
 
 
-def test_the_keys_are_known_by_no_file_but_their_own(system: System) -> None:
+def test_only_one_file_names_the_keys(system: System) -> None:
     secret = system.environment["BUCKETCAST_SECRET_KEY"]
     holders = [
         path.name

@@ -25,17 +25,17 @@ def spoken(system: System, text: bytes) -> bytes:
     with closing(dial(system)) as opened:
         opened.sendall(text)
         opened.settimeout(30)
-        said = b""
+        received = b""
         while part := opened.recv(65_536):
-            said += part
-        return said
+            received += part
+        return received
 
 
 def dial(system: System) -> socket.socket:
     return socket.create_connection(("127.0.0.1", system.local.gateway_port), timeout=30)
 
 
-def goes_on(system: System) -> bool:
+def still_serves(system: System) -> bool:
     return call(system, "GET", "/")[0] == 200
 
 
@@ -43,7 +43,7 @@ def test_an_entity_bomb_and_ten_megabytes_are_refused(system: System) -> None:
     for body, code in ((BOMB, b"MalformedXML"), (b" " * 10_000_000, b"EntityTooLarge")):
         status, _, answer = call(system, "PUT", "/uploads?notification", body)
         assert (status, code in answer) == (400, True)
-    assert goes_on(system)
+    assert still_serves(system)
 
 
 @pytest.mark.parametrize(
@@ -61,18 +61,18 @@ def test_an_entity_bomb_and_ten_megabytes_are_refused(system: System) -> None:
 def test_a_path_that_could_be_read_otherwise_is_refused(system: System, target: str) -> None:
     status, _, answer = call(system, "PUT", target, b"x")
     assert status == 400, answer
-    assert goes_on(system)
+    assert still_serves(system)
 
 
 def test_headers_without_end_are_cut_off(system: System) -> None:
-    said = spoken(system, b"GET / HTTP/1.1\r\nx-long: " + b"a" * 100_000)
-    assert said.startswith(b"HTTP/1.1 400")
-    assert goes_on(system)
+    received = spoken(system, b"GET / HTTP/1.1\r\nx-long: " + b"a" * 100_000)
+    assert received.startswith(b"HTTP/1.1 400")
+    assert still_serves(system)
 
 
 def test_what_is_no_http_is_refused(system: System) -> None:
     assert spoken(system, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
-    assert goes_on(system)
+    assert still_serves(system)
 
 
 def test_clients_that_say_nothing_are_closed_and_harm_none(system: System) -> None:
@@ -80,7 +80,7 @@ def test_clients_that_say_nothing_are_closed_and_harm_none(system: System) -> No
         slow = [opened.enter_context(closing(dial(system))) for _ in range(200)]
         for each in slow:
             each.sendall(b"PUT /uploads/a HTTP/1.1\r\nx-a: ")
-        assert goes_on(system)
+        assert still_serves(system)
         slow[0].settimeout(60)
         assert slow[0].recv(1) == b""
 
@@ -91,9 +91,9 @@ def test_nobody_is_let_in_without_a_signature(system: System) -> None:
         b"GET /uploads?notification HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
         b"PUT /uploads/a HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
     ):
-        said = spoken(system, head)
-        assert said.startswith(b"HTTP/1.1 403")
-        assert b"<Code>AccessDenied</Code>" in said
+        received = spoken(system, head)
+        assert received.startswith(b"HTTP/1.1 403")
+        assert b"<Code>AccessDenied</Code>" in received
 
 
 def sent(
@@ -150,7 +150,7 @@ def test_a_signature_that_was_forged_or_is_used_again_elsewhere_is_refused(
             assert 400 <= status < 404
             assert f"<Code>{code}</Code>".encode() in answer
     assert system.s3.list_objects_v2(Bucket="uploads", Prefix=prefix)["KeyCount"] == 0
-    assert goes_on(system)
+    assert still_serves(system)
 
 
 def test_a_presigned_url_whose_time_is_over_is_refused(system: System, prefix: str) -> None:
@@ -166,4 +166,4 @@ def test_a_presigned_url_whose_time_is_over_is_refused(system: System, prefix: s
     elapsed = f"{parts.path}?{query}"
     status, answer = sent(system, AWSRequest(headers={"Host": parts.netloc}), elapsed, b"")
     assert (status, b"Request has expired" in answer) == (403, True)
-    assert goes_on(system)
+    assert still_serves(system)

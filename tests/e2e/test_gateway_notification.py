@@ -37,7 +37,7 @@ def mc(system: System, servers_folder: Path) -> Mc:
 
 @pytest.fixture
 def bucket(system: System, prefix: str) -> str:
-    """A bucket that nobody attached."""
+    """Create a bucket that is not attached."""
     name = prefix.strip("/")[-40:].strip("-")
     system.s3.create_bucket(Bucket=name)
     return name
@@ -60,8 +60,8 @@ def get(system: System, bucket: str) -> bytes:
 
 
 def config(*events: str, arn: str = HOOK, more: str = "") -> str:
-    told = "".join(f"<Event>{event}</Event>" for event in events)
-    queue = f"<QueueConfiguration>{told}<Queue>{arn}</Queue>{more}</QueueConfiguration>"
+    elements = "".join(f"<Event>{event}</Event>" for event in events)
+    queue = f"<QueueConfiguration>{elements}<Queue>{arn}</Queue>{more}</QueueConfiguration>"
     return f"<NotificationConfiguration>{queue}</NotificationConfiguration>"
 
 
@@ -69,28 +69,28 @@ def test_the_lines_of_the_guide(system: System, mc: Mc, bucket: str, tmp_path: P
     photo = tmp_path / "photo.jpg"
     photo.write_bytes(b"a picture")
     assert "Added `local` successfully." in mc.alias
-    there = f"local/{bucket}"
-    assert mc("event", "add", there, HOOK, "--suffix", ".jpg") == f"Successfully added {HOOK}\n"
-    listed = mc("event", "list", there)
+    remote = f"local/{bucket}"
+    assert mc("event", "add", remote, HOOK, "--suffix", ".jpg") == f"Successfully added {HOOK}\n"
+    listed = mc("event", "list", remote)
     assert listed.split() == [
         HOOK,
         "s3:ObjectCreated:*,s3:ObjectRemoved:*,s3:ObjectAccessed:*",
         "Filter:",
         'suffix=".jpg"',
     ]
-    mc("cp", str(photo), there)
+    mc("cp", str(photo), remote)
     system.until(
         "the copied file at the webhook",
         lambda: [each.key for each in posted(system.consumers.webhook, f"{bucket}/")],
         lambda seen: seen == [f"{bucket}/photo.jpg"],
     )
-    again = mc.run("event", "add", there, HOOK, "--suffix", ".jpg")
+    again = mc.run("event", "add", remote, HOOK, "--suffix", ".jpg")
     assert again.code != 0
     assert "overlapping suffixes" in again.out + again.err
-    mc("event", "add", "--ignore-existing", there, HOOK, "--suffix", ".jpg")
-    removed = mc("event", "remove", there, HOOK, "--suffix", ".jpg")
+    mc("event", "add", "--ignore-existing", remote, HOOK, "--suffix", ".jpg")
+    removed = mc("event", "remove", remote, HOOK, "--suffix", ".jpg")
     assert removed == f"Successfully removed {HOOK}\n"
-    assert mc("event", "list", there) == ""
+    assert mc("event", "list", remote) == ""
 
 
 def test_the_rules_of_the_command_and_of_the_api_are_the_same(
@@ -244,7 +244,7 @@ def test_delete_of_the_configuration_never_deletes_the_bucket(system: System, bu
         ),
     ],
 )
-def test_a_mistake_changes_nothing(
+def test_an_invalid_request_changes_nothing(
     system: System, bucket: str, text: str, status: int, code: str
 ) -> None:
     assert put(system, bucket, config("s3:ObjectCreated:*", more="<Id>stays</Id>"))[0] == 200
@@ -253,7 +253,7 @@ def test_a_mistake_changes_nothing(
     assert b"<Id>stays</Id>" in get(system, bucket)
 
 
-def test_a_bucket_that_is_not_there_is_said_before_any_mistake(system: System) -> None:
+def test_a_missing_bucket_is_reported_before_any_other_error(system: System) -> None:
     for method, body in (("PUT", b"no xml"), ("GET", b""), ("DELETE", b"")):
         status, _, answer = call(system, method, "/never-made?notification", body)
         assert (status, b"<Code>NoSuchBucket</Code>" in answer) == (404, True)

@@ -31,7 +31,7 @@ HEADERS_END = b"\r\n\r\n"
 
 
 class Listener:
-    """One listen call on a socket of its own, read by a thread unless it is told not to."""
+    """One listen call on a socket of its own, read by a thread by default."""
 
     def __init__(self, system: System, path: str, *, reads: bool = True) -> None:
         url = system.environment["BUCKETCAST_URL"] + path
@@ -83,8 +83,10 @@ def listen(system: System) -> Iterator[Listen]:
     opened: list[Listener] = []
 
     def begin(bucket: str = "", *, reads: bool = True, **query: str) -> Listener:
-        asked = {"prefix": "", "suffix": "", "events": PUTS, **query}
-        text = "&".join(f"{name}={quote(value, safe='')}" for name, value in sorted(asked.items()))
+        parameters = {"prefix": "", "suffix": "", "events": PUTS, **query}
+        text = "&".join(
+            f"{name}={quote(value, safe='')}" for name, value in sorted(parameters.items())
+        )
         opened.append(Listener(system, f"/{bucket}?{text}", reads=reads))
         return opened[-1]
 
@@ -95,7 +97,7 @@ def listen(system: System) -> Iterator[Listen]:
 
 @pytest.fixture
 def bucket(system: System, prefix: str) -> str:
-    """A bucket that nobody attached."""
+    """Create a bucket that is not attached."""
     name = prefix.strip("/")[-40:].strip("-")
     system.s3.create_bucket(Bucket=name)
     return name
@@ -325,7 +327,7 @@ def test_the_command_shows_lines_and_ends_well(system: System, prefix: str) -> N
         (f"/never-made?events={quote(PUTS)}&ping=0", 404, "NoSuchBucket"),
     ],
 )
-def test_a_mistake_is_refused_with_minios_code(
+def test_an_invalid_request_is_refused_with_minios_code(
     system: System, path: str, status: int, code: str
 ) -> None:
     before = listeners(system)

@@ -36,7 +36,7 @@ def test_a_tag_decides(system: System, prefix: str) -> None:
     arrived(system, prefix, "public")
 
 
-def test_metadata_decides_and_is_told(system: System, prefix: str) -> None:
+def test_rules_on_metadata_decide_and_the_record_has_it(system: System, prefix: str) -> None:
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--metadata", "Team^=red")
     put(system, f"{prefix}red", Metadata={"team": "red-1"}, ContentType="text/x-red")
     put(system, f"{prefix}blue", Metadata={"team": "blue-1"})
@@ -55,7 +55,7 @@ def test_content_type_decides_and_may_be_excluded(system: System, prefix: str) -
     arrived(system, prefix, "png")
 
 
-def test_an_object_that_is_gone_is_said_and_not_lost(system: System, prefix: str) -> None:
+def test_an_object_that_is_gone_is_reported_and_not_lost(system: System, prefix: str) -> None:
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, "--tag", "class=public")
     system.send(system.ingress, [message(record(f"{prefix}gone.jpg", 7))])
     arrived(system, prefix, "gone.jpg")
@@ -69,7 +69,7 @@ def test_an_object_that_is_gone_is_said_and_not_lost(system: System, prefix: str
 def test_mirrors_show_what_comes_up_when_a_version_or_a_marker_goes(
     system: System, prefix: str
 ) -> None:
-    """S3 tells of the removal alone, and the webhook gets no more."""
+    """S3 reports the removal alone, and the webhook gets no more."""
     targets = ("webhook.primary", "postgres.mirror", "redis.mirror")
     for target in targets:
         system.add_rule("versions", target, "--prefix", prefix)
@@ -89,22 +89,22 @@ def test_mirrors_show_what_comes_up_when_a_version_or_a_marker_goes(
             s3.delete_object(**where, VersionId=second)
         else:
             s3.delete_object(**where, VersionId=first)
-    there = bucket(system, "versions", prefix)
-    assert {key.rpartition("/")[2]: size for key, (size, _) in there.items()} == {
+    listed = bucket(system, "versions", prefix)
+    assert {key.rpartition("/")[2]: size for key, (size, _) in listed.items()} == {
         "undeleted": 10,
         "uncovered": 5,
     }
-    for shown in (table, fields):
+    for mirror in (table, fields):
         system.until_equal(
-            f"the {shown.__name__} like the bucket",
-            partial(lambda show: as_listed(show(system, f"versions/{prefix}")), shown),
-            there,
+            f"the {mirror.__name__} like the bucket",
+            partial(lambda show: as_listed(show(system, f"versions/{prefix}")), mirror),
+            listed,
         )
     system.until_settled()
-    for shown in (table, fields):
-        assert as_listed(shown(system, f"versions/{prefix}")) == there
-    told = posted(system.consumers.webhook, f"versions/{prefix}")
-    assert Counter(each.name.rpartition(":")[2] for each in told) == {
+    for mirror in (table, fields):
+        assert as_listed(mirror(system, f"versions/{prefix}")) == listed
+    requests = posted(system.consumers.webhook, f"versions/{prefix}")
+    assert Counter(each.name.rpartition(":")[2] for each in requests) == {
         "Put": 7,
         "DeleteMarkerCreated": 2,
         "Delete": 4,

@@ -1,4 +1,4 @@
-"""What the deployed stack tells of itself: latency by target, a dashboard, and no cost locally."""
+"""The deployed stack's metrics: latency by target, a dashboard, and no cost locally."""
 
 import json
 import time
@@ -54,8 +54,8 @@ def test_the_stack_has_its_dashboard(system: System) -> None:
         for each in client.list_dashboards()["DashboardEntries"]
         if each["DashboardName"].startswith(f"{STACK}-")
     ]
-    shown = json.loads(client.get_dashboard(DashboardName=name)["DashboardBody"])
-    assert any("DeliveryLatency" in json.dumps(each) for each in shown["widgets"])
+    body = json.loads(client.get_dashboard(DashboardName=name)["DashboardBody"])
+    assert any("DeliveryLatency" in json.dumps(each) for each in body["widgets"])
 
 
 def test_nothing_was_measured_on_one_machine(system: System) -> None:

@@ -9,7 +9,7 @@ from bucketcast.event import Event
 from bucketcast.sources import events
 from tests.contract.oracle import visible
 from tests.e2e import arrivals
-from tests.e2e.arrivals import Held
+from tests.e2e.arrivals import Row
 from tests.e2e.records import message, record
 from tests.e2e.system import System
 
@@ -61,7 +61,7 @@ def test_two_thousand_shuffled_and_doubled_events_end_exactly_like_the_bucket(
         list(senders.map(lambda part: system.send(system.ingress, part), parts))
 
     happened = events(message(*records))
-    wanted = as_held(happened)
+    wanted = as_row(happened)
     assert 10 < len(wanted) < KEYS
     here = f"uploads/{prefix}"
     system.until(
@@ -74,9 +74,9 @@ def test_two_thousand_shuffled_and_doubled_events_end_exactly_like_the_bucket(
     assert set(logged) == {(f"uploads/{each.key}", each.sequencer) for each in happened}
 
 
-def as_held(happened: Sequence[Event]) -> dict[str, Held]:
+def as_row(happened: Sequence[Event]) -> dict[str, Row]:
     """What the oracle says that the mirrors show."""
-    return {key: Held(*row) for key, row in visible(happened).items()}
+    return {key: Row(*row) for key, row in visible(happened).items()}
 
 
 def test_late_deliveries_one_by_one_change_nothing(
@@ -96,6 +96,6 @@ def test_late_deliveries_one_by_one_change_nothing(
     for each in late:
         system.send(system.ingress, [message(each)])
         system.until_settled()
-    newest = Held("s3:ObjectCreated:Put", 9, f"{9:032x}", late[0]["s3"]["object"]["sequencer"])
+    newest = Row("s3:ObjectCreated:Put", 9, f"{9:032x}", late[0]["s3"]["object"]["sequencer"])
     for look in (arrivals.table, arrivals.fields):
         assert look(system, f"uploads/{prefix}") == {f"uploads/{kept}": newest}

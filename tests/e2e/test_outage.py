@@ -1,4 +1,4 @@
-"""A consumer that is away for a while: its events wait, and nobody else's do."""
+"""A consumer that is away for a while: only its events wait."""
 
 import time
 from collections import Counter

@@ -125,9 +125,9 @@ def test_a_new_mirror_is_backfilled_while_the_bucket_changes(
     system: System, crowded: str, backfilled: Ran
 ) -> None:
     assert backfilled.code == 0, backfilled.err
-    there = arrivals.bucket(system, crowded, "")
-    assert len(there) > OBJECTS / 2
-    assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == there
+    listed = arrivals.bucket(system, crowded, "")
+    assert len(listed) > OBJECTS / 2
+    assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == listed
     assert "ListObjectVersions" in calls_of(system, "Bucketcast-backfill")
 
 
@@ -147,8 +147,8 @@ def change(system: System, bucket: str, ended: Event) -> int:
 
 @pytest.mark.usefixtures("backfilled")
 def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded: str) -> None:
-    there = arrivals.bucket(system, crowded, "")
-    damaged = sorted(there)[7::7][:DAMAGED]
+    listed = arrivals.bucket(system, crowded, "")
+    damaged = sorted(listed)[7::7][:DAMAGED]
     gone, altered, added = damaged[:40], damaged[40:80], [f"{path}.x" for path in damaged[80:]]
     with system.consumers.postgres.connect() as connection:
         connection.execute("delete from mirror where key = any(%s)", [gone])
@@ -174,7 +174,7 @@ def test_reconcile_names_what_was_damaged_and_repairs_it(system: System, crowded
     repaired = job(system, "reconcile", crowded, *TO_MIRROR, "--repair")
     assert repaired.document["sent"] == DAMAGED, repaired.err
     system.until_settled(within=DELIVERED_SECONDS)
-    assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == there
+    assert arrivals.as_listed(arrivals.table(system, f"{crowded}/")) == listed
     checked = job(system, "reconcile", crowded, *TO_MIRROR)
     assert (checked.code, checked.document["drift"]) == (0, False), checked.document
     assert "ListObjectVersions" in calls_of(system, "Bucketcast-reconcile")

@@ -105,10 +105,10 @@ def test_two_readers_one_of_which_is_killed_before_it_acknowledges(
         first.wait()
     assert second.wait(timeout=600) == 0
     notes = noted(killed) + noted(other)
-    held = [each for each in noted(killed) if "seen" in each][1]["seen"]
-    assert len(held) == pull_reader.PAGE
+    seen = [each for each in noted(killed) if "seen" in each][1]["seen"]
+    assert len(seen) == pull_reader.PAGE
     seen_by_the_other = {key for each in noted(other) for key in each.get("seen", {}).values()}
-    assert set(held.values()) <= seen_by_the_other
+    assert set(seen.values()) <= seen_by_the_other
     assert {key for each in notes for key in each.get("seen", {}).values()} == keys
     answered = {each["acknowledged"]: each["answered"] for each in notes if "answered" in each}
     assert len(answered) == EVENTS

@@ -42,7 +42,7 @@ def test_a_rule_is_in_force_when_its_command_returns_and_gone_when_the_other_doe
     assert keys == Counter(wanted)
 
 
-def test_a_second_rule_like_the_first_is_refused_unless_told_otherwise(
+def test_a_repeated_rule_is_refused_by_default(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("webhook.primary")

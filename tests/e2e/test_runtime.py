@@ -114,7 +114,7 @@ def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
-def test_what_waited_for_a_removed_target_is_sent_when_it_is_made_again(
+def test_what_waited_for_a_removed_target_is_sent_when_it_is_created_again(
     system: System, prefix: str
 ) -> None:
     id_ = f"two-{prefix[-7:-1]}"

@@ -57,9 +57,9 @@ def test_a_secret_that_an_endpoint_repeats_is_shown_nowhere(
         system.until_equal("the dead letter", lambda: system.depth(dead), 1)
     finally:
         flaky.answer()
-    shown = system.bucketcast("dlq", "show", arn)
-    assert "answered 422: you sent: Bearer ***" in shown.out
-    said = {
+    printed = system.bucketcast("dlq", "show", arn)
+    assert "answered 422: you sent: Bearer ***" in printed.out
+    outputs = {
         " ".join(words): system.bucketcast(*words)
         for words in (
             ("dlq", "ls", arn, "--json"),
@@ -67,7 +67,9 @@ def test_a_secret_that_an_endpoint_repeats_is_shown_nowhere(
             ("trace", "uploads", f"{prefix}a.jpg"),
         )
     }
-    assert_clean({words: ran.out + ran.err for words, ran in said.items()} | {"show": shown.out})
+    assert_clean(
+        {words: ran.out + ran.err for words, ran in outputs.items()} | {"show": printed.out}
+    )
     letters = system.sqs.receive_message(
         QueueUrl=dead, VisibilityTimeout=0, MessageAttributeNames=["All"]
     )["Messages"]

@@ -24,8 +24,8 @@ TURNED_RIGHT = 6
 
 
 @pytest.fixture(scope="module")
-def tell(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], int]]:
-    """The service on the deployed stack's S3: `tell(bucket, key)` of an event gives its status."""
+def post(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], int]]:
+    """Run the service on the stack's S3: `post(bucket, key)` sends it an event."""
     port = ports(servers_folder / "thumbnailer-service", "http")["http"]
     arguments = [str(EXAMPLE / "thumbnailer.py"), "--port", str(port), "--into", "found"]
     with subprocess.Popen(
@@ -34,7 +34,7 @@ def tell(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], 
         assert service.stdout is not None
         assert service.stdout.readline() == f"thumbnailer: waiting for events at port {port}\n"
 
-        def told(bucket: str, key: str) -> int:
+        def post_event(bucket: str, key: str) -> int:
             s3 = {"bucket": {"name": bucket}, "object": {"key": key}}
             body = json.dumps({"Records": [{"s3": s3}]}).encode()
             request = urllib.request.Request(f"http://127.0.0.1:{port}/", body)
@@ -45,12 +45,12 @@ def tell(system: System, servers_folder: Path) -> Iterator[Callable[[str, str], 
                 with refusal:
                     return refusal.code
 
-        yield told
+        yield post_event
         service.terminate()
 
 
 def test_a_thumbnail_stands_upright(
-    system: System, tell: Callable[[str, str], int], prefix: str
+    system: System, post: Callable[[str, str], int], prefix: str
 ) -> None:
     made = io.BytesIO()
     with Image.open(PHOTO) as photo:
@@ -58,7 +58,7 @@ def test_a_thumbnail_stands_upright(
         exif[274] = TURNED_RIGHT
         photo.save(made, "JPEG", exif=exif)
     system.put("uploads", f"{prefix}a b+é.jpg", made.getvalue())
-    assert tell("uploads", f"{prefix}a+b%2B%C3%A9.jpg") == 204
+    assert post("uploads", f"{prefix}a+b%2B%C3%A9.jpg") == 204
     small = system.s3.get_object(Bucket="found", Key=f"{prefix}a b+é.jpg")
     assert small["ContentType"] == "image/jpeg"
     with Image.open(io.BytesIO(small["Body"].read())) as picture:
@@ -66,19 +66,19 @@ def test_a_thumbnail_stands_upright(
 
 
 def test_what_is_no_picture_is_rejected(
-    system: System, tell: Callable[[str, str], int], prefix: str
+    system: System, post: Callable[[str, str], int], prefix: str
 ) -> None:
     system.put("uploads", f"{prefix}text.jpg", b"no picture")
     system.put("uploads", f"{prefix}half.jpg", PHOTO.read_bytes()[:2000])
-    assert tell("uploads", f"{prefix}text.jpg") == 422
-    assert tell("uploads", f"{prefix}half.jpg") == 422
+    assert post("uploads", f"{prefix}text.jpg") == 422
+    assert post("uploads", f"{prefix}half.jpg") == 422
 
 
 def test_what_is_gone_meanwhile_needs_no_thumbnail(
-    tell: Callable[[str, str], int], prefix: str
+    post: Callable[[str, str], int], prefix: str
 ) -> None:
-    assert tell("uploads", f"{prefix}gone.jpg") == 204
+    assert post("uploads", f"{prefix}gone.jpg") == 204
 
 
-def test_what_s3_refuses_comes_again(tell: Callable[[str, str], int], prefix: str) -> None:
-    assert tell("no-such-bucket", f"{prefix}photo.jpg") == 503
+def test_what_s3_refuses_comes_again(post: Callable[[str, str], int], prefix: str) -> None:
+    assert post("no-such-bucket", f"{prefix}photo.jpg") == 503

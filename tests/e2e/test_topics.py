@@ -59,8 +59,8 @@ def test_a_topic_is_made_read_changed_listed_and_deleted(
     sns.set_topic_attributes(TopicArn=arn, AttributeName="max_retries", AttributeValue="3")
     found = sns.get_topic_attributes(TopicArn=arn)["Attributes"]
     assert found["OpaqueData"] == "me+you"
-    shown = json.loads(found["EndPoint"])
-    assert (shown["EndpointAddress"], shown["MaxRetries"]) == (endpoint, "3")
+    parsed = json.loads(found["EndPoint"])
+    assert (parsed["EndpointAddress"], parsed["MaxRetries"]) == (endpoint, "3")
     assert arn in listed(sns)
     target = f"webhook.{topic_id('', name)}"
     fares = system.until(

@@ -112,13 +112,13 @@ def test_counters_after_an_hour_of_events_equal_a_hand_count(
     def by_hand() -> dict[str, int]:
         """What the endpoint saw; as in Ceph, an event whose time is over is a failed push."""
         seen = {short: requests(system, prefix, short) for short in (*topics, "some")}
-        refused = sum(each.status != 200 for came in seen.values() for each in came)
-        taken = {short: arrived(system, prefix, short) for short in seen}
-        lost = {short: EVENTS - len(taken[short]) for short in ("few", "short", "once")}
+        refused = sum(each.status != 200 for answered in seen.values() for each in answered)
+        accepted = {short: arrived(system, prefix, short) for short in seen}
+        lost = {short: EVENTS - len(accepted[short]) for short in ("few", "short", "once")}
         return {
             "pubsub_event_triggered": len(topics) * EVENTS + EVENTS // 2,
             "pubsub_event_lost": sum(lost.values()),
-            "pubsub_push_ok": sum(sum(each.values()) for each in taken.values()),
+            "pubsub_push_ok": sum(sum(each.values()) for each in accepted.values()),
             "pubsub_push_fail": refused + lost["short"],
             "pubsub_push_pending": 0,
         }
@@ -143,8 +143,8 @@ def test_ten_thousand_events_that_wait_are_counted_and_shown_and_arrive(
     name = bound("many", persistent="true", OpaqueData="me")
 
     def stats() -> tuple[int, int, int]:
-        said = system.bucketcast("topic", "stats", name, "--json").document
-        return said["Topic Stats"]["Entries"], said["pushed"], said["dead"]
+        counted = system.bucketcast("topic", "stats", name, "--json").document
+        return counted["Topic Stats"]["Entries"], counted["pushed"], counted["dead"]
 
     hook.stop()
     try:
@@ -152,9 +152,9 @@ def test_ten_thousand_events_that_wait_are_counted_and_shown_and_arrive(
         bodies = [message(*many[at : at + 25]) for at in range(0, MANY, 25)]
         system.send(system.ingress, bodies)
         system.until_equal("all wait", stats, (MANY, 0, 0), within=SECONDS)
-        said = system.bucketcast("topic", "stats", name, "--json").document
-        assert 0 < said["messages"] < MANY
-        assert 0 < said["Topic Stats"]["Size"] < MANY * len(json.dumps(many[0]))
+        counted = system.bucketcast("topic", "stats", name, "--json").document
+        assert 0 < counted["messages"] < MANY
+        assert 0 < counted["Topic Stats"]["Size"] < MANY * len(json.dumps(many[0]))
         one, everything = tmp_path / "one", tmp_path / "everything"
         least = dump(system, one, name, "--max-entries", "1")
         most = dump(system, everything, name)

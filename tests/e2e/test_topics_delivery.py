@@ -164,12 +164,12 @@ def test_boto3_with_cephs_model_and_every_filter(
     put("abcd", Metadata={"foo": "bar", "more": "x"}, Tagging="foo=bar&more=x")
 
     def by_id() -> dict[str, list[str]]:
-        came: dict[str, list[str]] = {name: [] for name in ids}
+        received: dict[str, list[str]] = {name: [] for name in ids}
         for each in seen(system, prefix, "t"):
             record = json.loads(each.body)["Records"][0]
             name = record["s3"]["configurationId"].removeprefix(prefix)
-            came[name].append(record["s3"]["object"]["key"].removeprefix(prefix))
-        return {name: sorted(values) for name, values in came.items()}
+            received[name].append(record["s3"]["object"]["key"].removeprefix(prefix))
+        return {name: sorted(values) for name, values in received.items()}
 
     wanted = {"regex": ["abc", "abcd"], "metadata": ["2", "abcd"], "tags": ["3", "abcd"]}
     system.until_equal("what each asks for", by_id, {**wanted, "all": ["abcd"]})
@@ -258,8 +258,8 @@ def test_limits_hold_by_the_clock_of_the_receiver(
 
     def counted(name: str) -> tuple[int, int, int]:
         ran = system.bucketcast("topic", "stats", f"{prefix.strip('/')}-{name}", "--json")
-        said = ran.document
-        return said["pushed"], said["dead"], said["Topic Stats"]["Entries"]
+        document = ran.document
+        return document["pushed"], document["dead"], document["Topic Stats"]["Entries"]
 
     reasons = {}
     for name in ("few", "short"):

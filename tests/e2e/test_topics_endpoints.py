@@ -95,8 +95,8 @@ class Topics:
 
     def pushed(self, short: str) -> tuple[int, int, int]:
         """Events pushed, tries failed, events given up, as `bucketcast topic stats` says."""
-        said = self._stats(short)
-        return said["pushed"], said["failed"], said["dead"]
+        stats = self._stats(short)
+        return stats["pushed"], stats["failed"], stats["dead"]
 
     def waiting(self, short: str) -> int:
         return int(self._stats(short)["Topic Stats"]["Entries"])
@@ -255,19 +255,19 @@ def test_two_exchanges_at_one_address_get_what_is_for_them(
 
 def test_amqps_and_its_certificate(topics: Topics, rabbit: AmqpServer, tls: Tls) -> None:
     endpoint = f"amqps://{amqp.USER}:{amqp.PASSWORD}@127.0.0.1:{rabbit.tls_port}/"
-    ways = {
+    protocols = {
         "known": {"ca__location": tls.ca.read_text()},
         "unchecked": {"verify__ssl": "false"},
         "unknown": {},
     }
-    for way, attributes in ways.items():
+    for protocol, attributes in protocols.items():
         for kind in ("kept", "once"):
             with rabbit.channel() as channel:
-                name = topics.name(f"{kind}-{way}")
+                name = topics.name(f"{kind}-{protocol}")
                 channel.queue_declare(name, durable=True)
                 channel.queue_bind(name, EXCHANGE, name)
             topics.make(
-                f"{kind}-{way}",
+                f"{kind}-{protocol}",
                 endpoint,
                 persistent=kind == "kept",
                 amqp__exchange=EXCHANGE,
@@ -293,7 +293,7 @@ def test_kafka_with_each_ack_level_and_with_a_login_over_tls(
     plain = f"kafka://127.0.0.1:{broker.chosen['open']}"
     over_tls = {"use__ssl": "true", "ca__location": tls.ca.read_text()}
     address = f"127.0.0.1:{broker.chosen['tls']}"
-    ways: dict[str, tuple[str, dict[str, str]]] = {
+    protocols: dict[str, tuple[str, dict[str, str]]] = {
         f"{kind}-{level}": (plain, {"kafka__ack__level": level})
         for kind in ("kept", "once")
         for level in ("none", "broker")
@@ -306,9 +306,9 @@ def test_kafka_with_each_ack_level_and_with_a_login_over_tls(
     for mechanism, (user, password) in logins.items():
         how = {**over_tls, "mechanism": mechanism}
         named = {"user__name": user, "password": password, "kafka__ack__level": "none"}
-        ways[f"kept-{mechanism}"] = (f"kafka://{user}:{password}@{address}", how)
-        ways[f"once-{mechanism}"] = (f"kafka://{address}", {**how, **named})
-    for short, (endpoint, attributes) in ways.items():
+        protocols[f"kept-{mechanism}"] = (f"kafka://{user}:{password}@{address}", how)
+        protocols[f"once-{mechanism}"] = (f"kafka://{address}", {**how, **named})
+    for short, (endpoint, attributes) in protocols.items():
         broker.make(topics.name(short))
         topics.make(short, endpoint, persistent=short.startswith("kept"), **attributes)
     broker.make(topics.name("kept-refused"))
@@ -320,7 +320,7 @@ def test_kafka_with_each_ack_level_and_with_a_login_over_tls(
 
     with broker.scram_users(SCRAM):
         topics.put("a")
-        for short in ways:
+        for short in protocols:
             topics.until(short, lambda short=short: arrived(short), ["a"])  # type: ignore[misc]
         topics.until_tried("kept-refused")
         topics.set("kept-refused", "password", SCRAM)

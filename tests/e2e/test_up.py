@@ -14,23 +14,23 @@ REFUSED_SECONDS = 120.0
 
 def test_a_second_up_finds_nothing_to_do(system: System) -> None:
     before = system.local.env_file.read_text()
-    said = system.local.up(system.config)
-    assert "nothing changed" in said
-    assert "deploy" not in said
+    output = system.local.up(system.config)
+    assert "nothing changed" in output
+    assert "deploy" not in output
     assert system.local.env_file.read_text() == before
 
 
 def test_a_port_in_use_is_refused_with_its_holder(system: System, tmp_path: Path) -> None:
-    said = refusal(system, tmp_path, "GATEWAY_PORT")
-    assert f"port {system.local.port} is in use by pid " in said
-    assert "MINISTACK_PORT" in said
+    output = refusal(system, tmp_path, "GATEWAY_PORT")
+    assert f"port {system.local.port} is in use by pid " in output
+    assert "MINISTACK_PORT" in output
     assert system.fares(), "the one that holds the port goes on"
 
 
 def test_a_gateways_port_in_use_is_refused_too(system: System, tmp_path: Path) -> None:
-    said = refusal(system, tmp_path, "MINISTACK_PORT")
-    assert f"port {system.local.gateway_port} of the gateway is in use by pid " in said
-    assert "GATEWAY_PORT" in said
+    output = refusal(system, tmp_path, "MINISTACK_PORT")
+    assert f"port {system.local.gateway_port} of the gateway is in use by pid " in output
+    assert "GATEWAY_PORT" in output
 
 
 def refusal(system: System, folder: Path, other: str) -> str:
@@ -52,7 +52,7 @@ def refusal(system: System, folder: Path, other: str) -> str:
     return answer.stderr
 
 
-def test_a_machine_without_node_is_told_so(system: System, tmp_path: Path) -> None:
+def test_a_machine_without_node_is_refused_with_the_hint(system: System, tmp_path: Path) -> None:
     local = tmp_path / "local"
     answer = subprocess.run(
         ["make", "up", f"PYTHON={sys.executable}", f"CONFIG={system.config}"],

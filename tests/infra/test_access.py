@@ -1,4 +1,4 @@
-"""Access events: the trail, its log bucket, and the way of its events to the ingress queue."""
+"""Access events: the trail, its log bucket, and the path of its events to the ingress queue."""
 
 import json
 from typing import Any
@@ -39,14 +39,14 @@ def test_the_trail_is_made_to_log_data_events_only_and_none_yet(found: Synthesis
     assert "CreateBucket" not in found.text()
 
 
-def test_buckets_made_and_removed_are_told_where_that_is_asked_for(make: Make) -> None:
-    told = make(ON + '[trail]\nbucket_events = "on"\n')
-    (trail,) = told.of_type("AWS::CloudTrail::Trail").values()
+def test_events_of_created_and_removed_buckets_are_sent_if_so_configured(make: Make) -> None:
+    made = make(ON + '[trail]\nbucket_events = "on"\n')
+    (trail,) = made.of_type("AWS::CloudTrail::Trail").values()
     (selector,) = trail["Properties"]["AdvancedEventSelectors"]
     assert fields(selector) == {"eventCategory": ["Management"], "readOnly": ["false"]}
-    (rule,) = told.event_rules().values()
+    (rule,) = made.event_rules().values()
     assert "CreateBucket" in rule["Properties"]["EventPattern"]["detail"]["eventName"]
-    assert told.json["Outputs"]["BucketEvents"]["Value"] == "on"
+    assert made.json["Outputs"]["BucketEvents"]["Value"] == "on"
 
 
 @pytest.mark.parametrize("name", ["everything", TRAIL])
@@ -80,11 +80,13 @@ def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
     outputs = stack.json["Outputs"]
     assert outputs["AccessTrail"]["Value"] == owner
     assert outputs["TrailSelectors"]["Value"] == "off"
-    told = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
-    assert {"bucket": "uploads", "via": "sqs", "access_events": "on"} in told
+    outputs_read = [
+        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")
+    ]
+    assert {"bucket": "uploads", "via": "sqs", "access_events": "on"} in outputs_read
 
 
-def test_a_change_of_what_the_trail_logs_lets_it_be_told_of_each_bucket(make: Make) -> None:
+def test_a_change_of_the_trail_updates_its_selectors_for_each_bucket(make: Make) -> None:
     """CloudFormation writes all selectors of a trail anew, and ours for the buckets are gone."""
     told = make(ON + '[trail]\nbucket_events = "on"\n')
     attachment = told.properties("Custom::BucketNotification", Bucket="uploads")

@@ -1,4 +1,4 @@
-"""Whatever keeps events waiting makes an alarm, and an alarm tells somebody."""
+"""Everything that keeps events waiting raises an alarm, and alarms notify a topic."""
 
 import json
 from typing import Any
@@ -122,7 +122,7 @@ def test_the_docs_say_what_to_do_about_each(part: str) -> None:
 
 
 def test_an_alarm_does_not_end_between_two_tries(typical: Synthesised) -> None:
-    """A message comes back after 20 minutes at the longest, and only then is its age told."""
+    """A message comes back after 20 minutes at the longest, and only then is its age reported."""
     made = alarms(typical)["Bucketcast-webhook-primary-waiting"]
     assert made["DatapointsToAlarm"] == 1
     assert made["Period"] * made["EvaluationPeriods"] > 20 * 60
@@ -141,7 +141,7 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_ends(make: Make) -> None
 def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) -> None:
     found = make(f"{HOOK}[alarms]\nemail = 'ops@example.org'\n")
     ((topic, made),) = found.of_type("AWS::SNS::Topic").items()
-    ((key, held),) = found.of_type("AWS::KMS::Key").items()
+    ((key, key_properties),) = found.of_type("AWS::KMS::Key").items()
     assert all(
         each["AlarmActions"] == each["OKActions"] == [{"Ref": topic}]
         for each in alarms(found).values()
@@ -150,11 +150,11 @@ def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) 
     assert subscription["Properties"]["Protocol"] == "email"
     assert subscription["Properties"]["Endpoint"] == "ops@example.org"
     assert made["Properties"]["KmsMasterKeyId"] == {"Fn::GetAtt": [key, "Arn"]}
-    assert held["Properties"]["EnableKeyRotation"] is True
+    assert key_properties["Properties"]["EnableKeyRotation"] is True
     policies = [
         statement
         for document in (
-            held["Properties"]["KeyPolicy"],
+            key_properties["Properties"]["KeyPolicy"],
             *(each["Properties"]["PolicyDocument"] for each in _policies(found)),
         )
         for statement in document["Statement"]
@@ -168,14 +168,14 @@ def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) 
     assert all(each["Condition"] == only_ours for each in policies)
 
 
-@pytest.mark.parametrize(("table", "said"), [("", 1), (f"[alarms]\ntopic = '{TOPIC}'\n", 0)])
-def test_the_deploy_says_that_nobody_is_paged(make: Make, table: str, said: int) -> None:
+@pytest.mark.parametrize(("table", "count"), [("", 1), (f"[alarms]\ntopic = '{TOPIC}'\n", 0)])
+def test_the_deploy_says_that_nobody_is_paged(make: Make, table: str, count: int) -> None:
     found = Annotations.from_stack(make(HOOK + table).stack)
     nobody = found.find_warning("*", Match.string_like_regexp("nobody is notified of alarms"))
-    assert len(nobody) == said
+    assert len(nobody) == count
 
 
-def test_nobody_is_woken_by_a_laptop(make: Make) -> None:
+def test_a_local_stack_has_no_alarms(make: Make) -> None:
     found = Annotations.from_stack(make(HOOK, local=True).stack)
     assert not found.find_warning("*", Match.string_like_regexp("nobody is notified of alarms"))
 
@@ -194,7 +194,7 @@ on = "inventory"
 """
 
 
-def test_a_run_that_fails_and_a_start_that_is_lost_are_told(make: Make) -> None:
+def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:
     found = make(HOOK + PIPELINE)
     ((queue, made),) = [
         (name, each["Properties"])

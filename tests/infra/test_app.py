@@ -15,7 +15,7 @@ from bucketcast.config.loopback import unreachable
 from tests.infra.conftest import CONTEXT, ROOT, TYPICAL
 
 
-def test_all_mistakes_are_printed_without_a_traceback(tmp_path: Path) -> None:
+def test_all_problems_are_printed_without_a_traceback(tmp_path: Path) -> None:
     text = '[bucket.uploads]\nvia = "pigeon"\n[notify_webhook.primary]\nendpont = "x"\n'
     done = _run(tmp_path, text)
     assert done.returncode == 2

@@ -54,7 +54,7 @@ def test_it_outlives_the_longest_wait_of_its_calls(make: Make) -> None:
     assert make(ON).function(NAME)["Timeout"] == 300
 
 
-def test_it_is_told_its_deployment_and_no_secret(make: Make) -> None:
+def test_its_environment_names_the_deployment_and_no_secret(make: Make) -> None:
     variables = make(ON).function(NAME)["Environment"]["Variables"]
     assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
         "BUCKETCAST_STACK",

@@ -44,17 +44,17 @@ def test_each_queue_and_function_is_shown(typical: Synthesised) -> None:
 
 
 def test_each_alarm_is_shown(typical: Synthesised) -> None:
-    shown = {
+    metrics = {
         arn.rpartition(":")[2]
         for each in body(typical)
         for arn in each["properties"].get("alarms", ())
     }
     made = typical.of_type("AWS::CloudWatch::Alarm").values()
-    assert shown == {each["Properties"]["AlarmName"] for each in made}
+    assert metrics == {each["Properties"]["AlarmName"] for each in made}
 
 
 def test_events_latency_age_and_failures_are_shown(typical: Synthesised) -> None:
-    shown = json.dumps(body(typical))
+    text = json.dumps(body(typical))
     for name in (
         "EventsReceived",
         "EventsDelivered",
@@ -65,9 +65,9 @@ def test_events_latency_age_and_failures_are_shown(typical: Synthesised) -> None
         "not all events arrived",
         "Dollars an hour",
     ):
-        assert name in shown, name
+        assert name in text, name
     for statistic in ("p50", "p99"):
-        assert f"'{statistic}'" in shown
+        assert f"'{statistic}'" in text
 
 
 def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None:

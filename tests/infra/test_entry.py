@@ -50,7 +50,7 @@ def test_it_may_write_to_the_ingress_queue_and_read_its_own_secret(make: Make) -
     assert ":secret:rgw-??????" in read
 
 
-def test_it_is_told_its_sources_with_their_secrets_by_reference(make: Make) -> None:
+def test_its_environment_names_the_sources_with_secrets_by_reference(make: Make) -> None:
     variables = make(ENTRY).function(NAME)["Environment"]["Variables"]
     berlin = {"dialect": "minio", "buckets": ["photos", "team-*"]}
     assert json.loads(variables["BUCKETCAST_SOURCES"]) == [

@@ -22,7 +22,7 @@ on = "inventory"
 
 
 def test_what_outlives_its_stack_does_not_outlive_the_roll_back_of_its_making(make: Make) -> None:
-    """`Retain` keeps it there too: its name is taken, or nobody knows whose it is."""
+    """`Retain` keeps it there too: its name is taken, or its owner is unknown."""
     found = make(WHOLE).json["Resources"]
     kept = {
         name: (each["Type"], each["DeletionPolicy"])
@@ -43,7 +43,7 @@ def test_what_outlives_its_stack_does_not_outlive_the_roll_back_of_its_making(ma
 
 @pytest.mark.parametrize("kind", ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SQS::Queue"])
 def test_all_that_holds_something_outlives_the_stack(make: Make, kind: str) -> None:
-    # What is told of failed runs stands in the logs too.
+    # The logs have the reason of failed runs too.
     found = [
         each
         for each in make(WHOLE).of_type(kind).values()

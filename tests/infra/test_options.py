@@ -42,7 +42,7 @@ def test_ingest_takes_thousands_only_when_no_target_is_in_a_hurry(make: Make) ->
     assert "MaximumBatchingWindowInSeconds" not in mixed
 
 
-def test_ingest_gathers_events_if_it_is_told_to(make: Make) -> None:
+def test_ingest_gathers_events_if_so_configured(make: Make) -> None:
     found = make('[ingest]\nwindow = "2s"' + WEBHOOK)
     mapping = found.mapping("Bucketcast-ingest")
     assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (1_000, 2)
@@ -102,14 +102,14 @@ def test_vpc_is_used_by_its_ids_with_a_security_group_made_where_none_is_named(m
     assert named.function(NAME)["VpcConfig"]["SecurityGroupIds"] == ["sg-0123456789abcdef0"]
 
 
-def test_a_webhook_on_aws_is_told_where_it_may_connect_to(make: Make) -> None:
+def test_a_webhook_on_aws_gets_its_egress_rules(make: Make) -> None:
     variable, own = "BUCKETCAST_ALLOW_PRIVATE", 'allow_private = ["hooks.internal"]\n'
     runtime = '[runtime]\nkinds = ["webhook"]\nallow_private = ["10.1.0.0/16", "localhost"]\n'
     vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
 
     def variables(found: Synthesised, name: str) -> str | None:
-        told: str | None = found.function(name)["Environment"]["Variables"].get(variable)
-        return told
+        value: str | None = found.function(name)["Environment"]["Variables"].get(variable)
+        return value
 
     found = make(WEBHOOK + own + REDIS + runtime)
     assert variables(found, NAME) == "hooks.internal"
@@ -159,12 +159,12 @@ def test_names_and_settings_beyond_the_limits_of_aws_are_refused_together(make: 
     text = WEBHOOK.replace("org/hook", "org/" + "x" * 4_100)
     with pytest.raises(ConfigErrors) as caught:
         make(text, stack="S" * 60)
-    said = str(caught.value)
-    assert "notify_webhook.primary" in said
-    assert "at most 64" in said
-    assert "Lambda has room for 3,072" in said
-    assert said.startswith("stack: its function")
-    assert "xxxx" not in said
+    note = str(caught.value)
+    assert "notify_webhook.primary" in note
+    assert "at most 64" in note
+    assert "Lambda has room for 3,072" in note
+    assert note.startswith("stack: its function")
+    assert "xxxx" not in note
 
 
 LOOKS = 'object_facts = "{}"\n[bucket.uploads]\n[bucket.archive]\ncreate = false\n' + WEBHOOK
@@ -205,16 +205,16 @@ def test_ingest_may_look_at_objects_of_the_buckets_that_are_named_and_no_others(
     )
     variables = made.function("Bucketcast-ingest")["Environment"]["Variables"]
     wants = {"arn:minio:sqs::primary:webhook": ["tags"]} if buckets else {}
-    told = {"buckets": buckets, "targets": wants, "mirrors": []}
-    assert json.loads(variables["BUCKETCAST_OBJECT_FACTS"]) == told
+    expected = {"buckets": buckets, "targets": wants, "mirrors": []}
+    assert json.loads(variables["BUCKETCAST_OBJECT_FACTS"]) == expected
     assert json.loads(made.json["Outputs"]["ObjectFacts"]["Value"]) == buckets
 
 
 def test_a_deploy_says_what_was_given_and_does_nothing(make: Make) -> None:
     hook = '[notify_webhook.primary]\nendpoint = "https://example.org/"\n'
     before, after = make(hook).notes, make(hook + 'queue_dir = "/var/events"').notes
-    (said,) = set(after) - set(before)
-    assert said.startswith("queue_dir does nothing here")
+    (note,) = set(after) - set(before)
+    assert note.startswith("queue_dir does nothing here")
 
 
 def test_too_many_buckets_to_name_are_refused_with_the_hint(make: Make) -> None:

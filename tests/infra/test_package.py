@@ -44,9 +44,9 @@ def test_it_carries_no_command_line(here: Path) -> None:
 def test_many_workers_at_once_unpack_it_once(here: Path, tmp_path: Path) -> None:
     code = "import bucketcast.event, msgspec; print(msgspec.__file__)"
     running = [_start(here, tmp_path, code) for _ in range(6)]
-    said = {process.communicate(timeout=120)[0] for process in running}
+    outputs = {process.communicate(timeout=120)[0] for process in running}
     assert [process.returncode for process in running] == [0] * 6
-    assert len(said) == 1
+    assert len(outputs) == 1
     assert len(list(tmp_path.iterdir())) == 1
 
 

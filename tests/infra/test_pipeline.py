@@ -62,7 +62,7 @@ def test_each_job_is_given_what_only_the_stack_knows(pipeline: Synthesised) -> N
     assert _given(pipeline, "reconcile") >= {"--rules", "--queues", "--fifo", "--targets"}
 
 
-def test_reconcile_is_told_of_mirrors_and_of_no_secret(pipeline: Synthesised) -> None:
+def test_reconcile_gets_the_mirrors_and_no_secret(pipeline: Synthesised) -> None:
     job = pipeline.properties("AWS::Glue::Job", Name="Bucketcast-reconcile")
     targets = json.loads(job["DefaultArguments"]["--targets"])
     assert set(targets) == {"arn:minio:sqs::a-b:postgresql", "arn:minio:sqs::a_b:redis"}
@@ -152,11 +152,11 @@ def test_a_schedule_starts_the_job_with_the_tables_options(pipeline: Synthesised
     assert schedule["Properties"]["ScheduleExpression"] == "rate(1 day)"
     target = schedule["Properties"]["Target"]
     assert json.dumps(target["Arn"]).count(":scheduler:::aws-sdk:glue:startJobRun") == 1
-    asked = json.loads(_filled(target["Input"]))
-    assert asked["JobName"] == "Bucketcast-scan"
-    run = asked["Arguments"].pop("--run")
+    job_input = json.loads(_filled(target["Input"]))
+    assert job_input["JobName"] == "Bucketcast-scan"
+    run = job_input["Arguments"].pop("--run")
     assert run == "s3://?/runs/scan/<aws.scheduler.execution-id>"
-    assert asked["Arguments"] == {"--bucket": "uploads", "--alert_excess_versions": "500"}
+    assert job_input["Arguments"] == {"--bucket": "uploads", "--alert_excess_versions": "500"}
 
 
 def test_only_schedules_of_this_account_become_the_schedules_role(pipeline: Synthesised) -> None:
@@ -192,12 +192,12 @@ def test_an_inventory_report_starts_the_scan_that_reads_it(pipeline: Synthesised
         "bucket": "$.detail.bucket.name",
         "key": "$.detail.object.key",
     }
-    told = pipeline.properties("Custom::BucketNotification", Bucket="inventories")
-    assert told["Via"] == "eventbridge"
+    notification = pipeline.properties("Custom::BucketNotification", Bucket="inventories")
+    assert notification["Via"] == "eventbridge"
 
 
-def test_a_prefix_is_no_place_for_eventbridge_to_fill_in(make: Make) -> None:
-    """It takes what stands between < and > for such a place, also within a text."""
+def test_eventbridge_replaces_nothing_in_a_prefix(make: Make) -> None:
+    """Replace what stands between < and >, also within a text."""
     text = '[pipeline]\n[scan.archive]\non = "inventory"\nsource = "s3://inventories/archive"\n'
     made = make(text + 'prefix = "a<id>/"\n')
     rule = made.properties(

@@ -153,7 +153,7 @@ def test_nobody_calls_in_the_clear(stack: Resolved) -> None:
 
 
 def test_services_write_to_queues_of_targets_by_no_policy(stack: Resolved) -> None:
-    """Only roles of the stack do: whoever writes there goes around the rules."""
+    """Only roles of the stack do: other writers would bypass the rules."""
     queues = [stack.arn(key) for key in stack.of_type("AWS::SQS::Queue")]
     targets = [each for each in queues if "-webhook-" in each or "-postgres-" in each]
     assert len(targets) >= 4

@@ -1,4 +1,4 @@
-"""What the stack has for targets made at run time: functions, and rights held to names."""
+"""What the stack has for targets made at run time: functions, and rights limited to names."""
 
 import json
 from pathlib import Path
@@ -128,9 +128,9 @@ def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Syn
 def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> None:
     """Lambda refuses a timeout that is longer than a queue of the function hides a message for."""
     made = make("[runtime]\nkinds = 'webhook'\ntimeout = '5m'\n")
-    asked = made.of_type("Custom::Targets")
-    (first,) = [name for name, each in asked.items() if each["Properties"]["Settle"] == "0"]
-    assert asked[first]["Properties"]["RuntimeVisibility"] == "330"
+    resources = made.of_type("Custom::Targets")
+    (first,) = [name for name, each in resources.items() if each["Properties"]["Settle"] == "0"]
+    assert resources[first]["Properties"]["RuntimeVisibility"] == "330"
     (function,) = [
         each
         for each in made.of_type("AWS::Lambda::Function").values()
@@ -144,15 +144,15 @@ def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> No
 def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:
     (output,) = [each for name, each in two.json["Outputs"].items() if name.startswith("Runtime")]
     text = output["Value"]["Fn::Join"][1]
-    told = json.loads("".join(part if isinstance(part, str) else "X" for part in text))
-    assert told["functions"] == {
+    parsed = json.loads("".join(part if isinstance(part, str) else "X" for part in text))
+    assert parsed["functions"] == {
         "redis": "Bucketcast-runtime-redis",
         "webhook": "Bucketcast-runtime-webhook",
     }
-    assert (told["timeout"], told["visibility"], told["max_concurrency"]) == (90, 120, 5)
-    assert told["prefix"] == "Bucketcast-runtime-"
-    assert told["sync_events"] is False
-    assert (told["local"], told["tls_skip_verify"]) == (False, False)
+    assert (parsed["timeout"], parsed["visibility"], parsed["max_concurrency"]) == (90, 120, 5)
+    assert parsed["prefix"] == "Bucketcast-runtime-"
+    assert parsed["sync_events"] is False
+    assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
 
 
 def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:
@@ -180,13 +180,13 @@ def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:
 def test_the_control_plane_may_manage_them_and_look_at_the_others(make: Make) -> None:
     target = '[notify_webhook.primary]\nendpoint = "http://h"\n'
     made = make('control = "on"\n' + TWO + target)
-    asked = [action for _, each in made.statements() for action in _list(each["Action"])]
-    assert "lambda:CreateEventSourceMapping" in asked
+    actions = [action for _, each in made.statements() for action in _list(each["Action"])]
+    assert "lambda:CreateEventSourceMapping" in actions
     look = _statements(made, "Control", "lambda:GetFunctionConfiguration")
     assert [len(_list(each["Resource"])) for each in look] == [1]
     none = make('control = "on"\n[runtime]\nkinds = "off"\n')
-    asked = [action for _, each in none.statements() for action in _list(each["Action"])]
-    assert "lambda:CreateEventSourceMapping" not in asked
+    actions = [action for _, each in none.statements() for action in _list(each["Action"])]
+    assert "lambda:CreateEventSourceMapping" not in actions
 
 
 def test_its_rights_are_answered_for(tmp_path: Path) -> None:

@@ -59,11 +59,11 @@ def test_queues_outlive_their_stack_with_what_is_in_them(typical: Synthesised, m
         assert queue["DeletionPolicy"] == "Delete"
 
 
-def test_a_deploy_asks_for_what_it_would_remove_before_and_after_ingest_is_told(
+def test_a_deploy_checks_what_it_removes_before_and_after_ingest_is_updated(
     typical: Synthesised,
 ) -> None:
     found = typical.of_type("Custom::Targets")
-    asked = {each["Properties"]["Settle"]: each for each in found.values()}
+    resource = {each["Properties"]["Settle"]: each for each in found.values()}
     names = {each["Properties"]["Settle"]: name for name, each in found.items()}
     for each in found.values():
         queues = each["Properties"]["Queues"]
@@ -81,8 +81,8 @@ def test_a_deploy_asks_for_what_it_would_remove_before_and_after_ingest_is_told(
         if each["Properties"]["FunctionName"] == "Bucketcast-ingest"
     ]
     assert names["0"] in function["DependsOn"]
-    assert ingest in asked["60"]["DependsOn"]
-    assert ingest not in asked["0"]["DependsOn"]
+    assert ingest in resource["60"]["DependsOn"]
+    assert ingest not in resource["0"]["DependsOn"]
     # Its rights go with the target too.
     rights = [
         each
@@ -97,11 +97,11 @@ def test_it_asks_without_a_target_too(make: Make) -> None:
     """Where the last one is removed, too."""
     made = make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets")
     assert len(made) == 2
-    for asked in made.values():
-        assert asked["Properties"]["Queues"] == {}
-        assert asked["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
-        assert asked["Properties"]["Kinds"] == ["amqp", "kafka", "webhook"]
-        assert "Ref" in asked["Properties"]["RulesTable"]
+    for resource in made.values():
+        assert resource["Properties"]["Queues"] == {}
+        assert resource["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
+        assert resource["Properties"]["Kinds"] == ["amqp", "kafka", "webhook"]
+        assert "Ref" in resource["Properties"]["RulesTable"]
 
 
 def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:
@@ -266,14 +266,14 @@ def test_a_long_outage_is_not_taken_for_an_endless_loop(typical: Synthesised) ->
         assert typical.function(f"Bucketcast-{name}")["RecursiveLoop"] == "Allow"
 
 
-def test_ingest_is_told_which_targets_are_deployed(typical: Synthesised) -> None:
+def test_ingest_gets_the_list_of_deployed_targets(typical: Synthesised) -> None:
     variables = typical.function("Bucketcast-ingest")["Environment"]["Variables"]
-    known = DeployedTargets.from_text(variables["BUCKETCAST_TARGETS"])
-    assert "arn:minio:sqs::primary:webhook" in known
-    assert len(known.digests) == len(TARGETS)
+    deployed = DeployedTargets.from_text(variables["BUCKETCAST_TARGETS"])
+    assert "arn:minio:sqs::primary:webhook" in deployed
+    assert len(deployed.digests) == len(TARGETS)
 
 
-def test_rules_outlive_a_mistake(typical: Synthesised) -> None:
+def test_rules_outlive_an_invalid_change(typical: Synthesised) -> None:
     (table,) = typical.of_type("AWS::DynamoDB::Table").values()
     expires = table["Properties"]["TimeToLiveSpecification"]
     assert expires == {"AttributeName": EXPIRES, "Enabled": True}

@@ -67,7 +67,7 @@ _TLS_OPTIONS = """\
 ]}}]}}].
 """
 _ON_DISK = {"x-queue-mode": "lazy"}
-"""Of a queue that nobody empties while a benchmark fills it."""
+"""Of a queue that is not read while a benchmark fills it."""
 _ERLANG = "+S 2:2 +sbwt none -kernel inet_dist_use_interface {127,0,0,1}"
 
 
@@ -94,8 +94,8 @@ class AmqpServer(Server):
 
     def version(self) -> str:
         with self.connect() as connection:
-            said = connection._impl.server_properties  # nothing public has it
-            return f"{said['product']} {said['version']}"
+            server_properties = connection._impl.server_properties  # nothing public has it
+            return f"{server_properties['product']} {server_properties['version']}"
 
     def connect(self, vhost: str = "/") -> pika.BlockingConnection:
         """The full user's connection; the caller closes it."""

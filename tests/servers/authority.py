@@ -20,7 +20,7 @@ TTL_SECONDS = 3600
 
 
 class Authority(BaseHTTPRequestHandler):
-    """Answers GET /auth?secret=… as nsqd expects it; 403 where nobody knows the secret."""
+    """Answers GET /auth?secret=… as nsqd expects it; 403 for an unknown secret."""
 
     topics: dict[str, str]
 
@@ -45,9 +45,9 @@ class Authority(BaseHTTPRequestHandler):
 
 def main() -> int:
     """Run until the program ends."""
-    told = json.loads((Path(sys.argv[1]) / "authority.json").read_text())
-    Authority.topics = told["topics"]
-    server = ThreadingHTTPServer(("127.0.0.1", told["port"]), Authority)
+    config = json.loads((Path(sys.argv[1]) / "authority.json").read_text())
+    Authority.topics = config["topics"]
+    server = ThreadingHTTPServer(("127.0.0.1", config["port"]), Authority)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     program = subprocess.Popen(sys.argv[2:])
     signal.signal(signal.SIGTERM, lambda *_: program.terminate())

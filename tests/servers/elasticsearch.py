@@ -82,9 +82,9 @@ class SearchServer(Server):
         return f"127.0.0.1:{self._ports['plain']}"
 
     def version(self) -> str:
-        said = self.ask("GET", "/")["version"]
-        name = "OpenSearch" if said.get("distribution") == "opensearch" else "Elasticsearch"
-        return f"{name} {said['number']}"
+        about = self.ask("GET", "/")["version"]
+        name = "OpenSearch" if about.get("distribution") == "opensearch" else "Elasticsearch"
+        return f"{name} {about['number']}"
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """What the node itself answers, behind the login.

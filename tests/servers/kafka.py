@@ -1,7 +1,7 @@
 """Kafka: one broker that is its own controller, with PLAIN and SCRAM logins, TLS and mutual TLS.
 
 Topics are made on request only, so that a missing one is missing, unless the broker is started by
-`start_making_topics`, which makes them itself, as Kafka does when nobody says otherwise.
+`start_making_topics`, which makes them itself, as Kafka does by default.
 """
 
 import struct
@@ -140,7 +140,7 @@ class KafkaServer(Server):
         return f"127.0.0.1:{self.chosen['plain']}"
 
     def version(self) -> str:
-        """Of the jar that runs: a broker tells its clients what it can do, and not its version."""
+        """Of the jar that runs: a broker reports what it can do, and not its version."""
         (jar,) = _JARS.glob(_PRODUCT)
         return f"Kafka {jar.stem.rpartition('-')[2]}"
 
@@ -172,8 +172,10 @@ class KafkaServer(Server):
         """Users with this password whom the broker knows by one mechanism each."""
         change = AdminClient(self.client).alter_user_scram_credentials
         for user, mechanism in SCRAM_USERS.items():
-            known = ScramCredentialInfo(mechanism, 4096)
-            change([UserScramCredentialUpsertion(user, known, password.encode())])[user].result()
+            credential = ScramCredentialInfo(mechanism, 4096)
+            change([UserScramCredentialUpsertion(user, credential, password.encode())])[
+                user
+            ].result()
         yield
         for user, mechanism in SCRAM_USERS.items():
             change([UserScramCredentialDeletion(user, mechanism)])[user].result()
@@ -260,9 +262,9 @@ class KafkaServer(Server):
         administrator = AdminClient(self.client)
         for rights in administrator.delete_acls([_EVERY_ACL], request_timeout=_ANSWERED).values():
             rights.result()
-        known = list(administrator.list_topics(timeout=_ANSWERED).topics)
-        if known:
-            removed = administrator.delete_topics(known, request_timeout=_ANSWERED)
+        topics = list(administrator.list_topics(timeout=_ANSWERED).topics)
+        if topics:
+            removed = administrator.delete_topics(topics, request_timeout=_ANSWERED)
             for gone in removed.values():
                 gone.result()
 

@@ -1,6 +1,6 @@
 """Relays before servers, by which connections are cut: at once, or in the middle of an answer.
 
-A `Link` listens on a port of its own and hands on every byte, encrypted or not, until it is told to
+A `Link` listens on a port of its own and hands on every byte, encrypted or not, until it has to
 misbehave. What it does to a connection is done to both its ends at once, as a router that was reset
 would: no goodbye, the next segment is answered by a reset.
 """
@@ -17,7 +17,7 @@ from tests.servers.machine import ports
 T = TypeVar("T")
 _CHUNK = 65_536
 _NOW = 10.0
-"""Seconds that the relays' own thread may take to do as it is told."""
+"""Seconds that the relays' own thread may take for a call."""
 
 
 class Links:

@@ -162,8 +162,8 @@ class MqttServer(Server):
 
     def version(self) -> str:
         program = str(self.process.arguments[0])
-        said = subprocess.run([program, "-h"], capture_output=True, text=True, check=False).stdout
-        return f"Mosquitto {said.split()[2]}"
+        usage = subprocess.run([program, "-h"], capture_output=True, text=True, check=False).stdout
+        return f"Mosquitto {usage.split()[2]}"
 
     def settings(self, **overrides: str) -> Settings:
         return {

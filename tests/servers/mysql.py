@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - a test server's own tables
-"""MariaDB in MySQL's place, with passwords, TLS, and one user who needs a client certificate.
+"""MariaDB instead of MySQL, with passwords, TLS, and one user who needs a client certificate.
 
 Of MySQL itself there is no program in the distributions' packages: what is said of MySQL rests on
 its manual, and on these statements being such as both document.
@@ -62,8 +62,8 @@ class MysqlServer(Server):
         return f"127.0.0.1:{self.port}"
 
     def version(self) -> str:
-        (said,) = self.rows("SELECT VERSION()")[0]
-        return f"MariaDB {said.partition('-')[0]}"
+        (text,) = self.rows("SELECT VERSION()")[0]
+        return f"MariaDB {text.partition('-')[0]}"
 
     def connect(self, database: str | None = DATABASE) -> Any:
         """An administrator's connection that commits each statement; the caller closes it."""

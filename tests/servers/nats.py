@@ -73,12 +73,12 @@ class NatsServer(Server):
         return asyncio.run(ask())
 
     def settings(self, **overrides: str) -> Settings:
-        way = {"jetstream": "on"} if self.product == "jetstream" else {}
+        jetstream = {"jetstream": "on"} if self.product == "jetstream" else {}
         return {
             "address": self.address,
             "subject": self.destination,
             "token": TOKEN,
-            **way,
+            **jetstream,
             **overrides,
         }
 

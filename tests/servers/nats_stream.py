@@ -1,4 +1,4 @@
-"""The stream that records what is published below `ev.`, whoever the server is and for whom."""
+"""The stream that records what is published below `ev.`, on any of the servers."""
 
 import uuid
 from typing import Any
@@ -31,7 +31,7 @@ async def find_or_make(streams: JetStreamContext) -> str:
 
 
 async def make(streams: JetStreamContext, **limits: Any) -> str:
-    """A new one, in place of all others, and its name: one used just now may not be free yet."""
+    """Replace all streams by a new one, whose name is new: the last may not be free yet."""
     await streams.add_stream(EMPTY)
     for each in await streams.streams_info():
         if each.config.name != EMPTY.name:

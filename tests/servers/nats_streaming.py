@@ -41,8 +41,8 @@ class Session:
             await message.respond(b"")
 
         await client.subscribe(heartbeats, cb=beat)
-        asked = packed({1: name, 2: heartbeats})
-        answer = await _asked(client, f"_STAN.discover.{cluster}", asked, error=5)
+        request = packed({1: name, 2: heartbeats})
+        answer = await _asked(client, f"_STAN.discover.{cluster}", request, error=5)
         return cls(client, name, *(answer[at].decode() for at in (1, 2, 4)))
 
     async def publish(self, channel: str, body: bytes) -> None:

@@ -53,7 +53,7 @@ class NsqServer(Server):
         return f"nsqd {self.ask('/info')['version']}"
 
     def settings(self, **overrides: str) -> Settings:
-        """See `Server`; nobody is asked for a certificate any more after `mtls_settings`."""
+        """See `Server`; no certificate is required after `mtls_settings`."""
         self._demand_certificates(wanted=False)
         return self._login(overrides)
 
@@ -109,7 +109,7 @@ class NsqServer(Server):
         return Client(self.address, SECRET, context)
 
     def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002
-        """See `Server`; a message has no place for the key."""
+        """See `Server`; a message cannot carry the key."""
         with as_files(settings) as files:
             context = _context(files) if settings.get("tls") == "on" else None
             address, secret = settings["nsqd_address"], settings["auth_secret"]
@@ -124,15 +124,15 @@ class NsqServer(Server):
     def _drain(self, topic: str) -> None:
         """Keep what is in the topic now: all that stands before a message of our own."""
         end = uuid.uuid4().bytes
-        known = self._kept(topic)
+        stored = self._kept(topic)
         with self._file(topic).open("a") as file, self.client() as client:
             client.publish(topic, end)
             for message in client.messages(topic, CHANNEL):
                 if message.body == end:
-                    client.tell(f"FIN {message.id}")
+                    client.send(f"FIN {message.id}")
                     break
-                if message.id not in known:
-                    known[message.id] = message.body
+                if message.id not in stored:
+                    stored[message.id] = message.body
                     file.write(_line(message))
                     file.flush()
             client.leave()
@@ -153,7 +153,7 @@ class NsqServer(Server):
             file.unlink()
 
     def ask(self, path: str, method: str = "GET") -> Any:
-        """What nsqd's HTTP interface answers, which asks nobody for a secret."""
+        """Return what nsqd's HTTP interface answers, which requires no secret."""
         url = f"http://127.0.0.1:{self.http}{path}"
         request = urllib.request.Request(url, method=method)
         with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310
@@ -193,8 +193,8 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> NsqServer:
     (folder / "data").mkdir(parents=True, exist_ok=True)
     chosen = ports(folder, "tcp", "http", "authority")
     topics = {SECRET: ".*", LIMITED_SECRET: r"^ev\."}
-    told = folder / "authority.json"
-    told.write_text(json.dumps({"port": chosen["authority"], "topics": topics}))
+    config = folder / "authority.json"
+    config.write_text(json.dumps({"port": chosen["authority"], "topics": topics}))
     if not (folder / "nsqd.cfg").exists():
         _write_options(folder, _usual(tls))
     nsqd = {

@@ -1,6 +1,6 @@
 """A client of nsqd for tests: writes one message a command, reads a channel and finishes it.
 
-Written apart from the target's sender, so that neither can hide the other's mistake.
+Written apart from the target's sender, so that neither can hide the other's bug.
 """
 
 import json
@@ -14,7 +14,7 @@ RESPONSE, ERROR, MESSAGE = range(3)
 
 
 class NsqError(Exception):
-    """What nsqd answered instead of doing as it was told."""
+    """nsqd answered a command with an error."""
 
 
 class Message(NamedTuple):
@@ -35,13 +35,13 @@ class Client:
         try:
             self._socket.sendall(b"  V2")
             wanted = {"feature_negotiation": True, "tls_v1": context is not None}
-            self.tell("IDENTIFY", json.dumps(wanted).encode())
+            self.send("IDENTIFY", json.dumps(wanted).encode())
             self.features = json.loads(self.response())
             if context is not None:
                 self._socket = context.wrap_socket(self._socket, server_hostname=host)
                 self.response()
             if self.features["auth_required"]:
-                self.tell("AUTH", secret.encode())
+                self.send("AUTH", secret.encode())
                 self.response()
         except BaseException:
             self.close()
@@ -56,7 +56,7 @@ class Client:
     def close(self) -> None:
         self._socket.close()
 
-    def tell(self, command: str, body: bytes | None = None) -> None:
+    def send(self, command: str, body: bytes | None = None) -> None:
         counted = b"" if body is None else struct.pack(">l", len(body)) + body
         self._socket.sendall(f"{command}\n".encode() + counted)
 
@@ -68,28 +68,28 @@ class Client:
         return data
 
     def publish(self, topic: str, body: bytes) -> None:
-        self.tell(f"PUB {topic}", body)
+        self.send(f"PUB {topic}", body)
         assert self.response() == b"OK"
 
     def messages(self, topic: str, channel: str) -> Iterator[Message]:
         """The channel's messages as they come; each is finished when the next is asked for."""
-        self.tell(f"SUB {topic} {channel}")
+        self.send(f"SUB {topic} {channel}")
         assert self.response() == b"OK"
-        self.tell("RDY 1000")
+        self.send("RDY 1000")
         while True:
             type_, data = self._frame()
             if type_ == MESSAGE:  # its time in 8 bytes, its attempts in 2, its id in 16
                 message = Message(data[10:26].decode(), data[26:])
                 yield message
-                self.tell(f"FIN {message.id}")
+                self.send(f"FIN {message.id}")
             elif data == b"_heartbeat_":
-                self.tell("NOP")
+                self.send("NOP")
             elif not data.startswith(b"E_FIN_FAILED"):  # too late: it comes again, with its id
                 raise NsqError(data.decode())
 
     def leave(self) -> None:
         """Take no more messages; returns when nsqd knows what was finished."""
-        self.tell("CLS")
+        self.send("CLS")
         while self._frame()[1] != b"CLOSE_WAIT":
             pass
 

@@ -1,4 +1,4 @@
-"""The webhook server's program: takes events by HTTP/1.1; can be told to be slow or refuse.
+"""The webhook server's program: takes events by HTTP/1.1; can be made slow or refuse.
 
     python -m tests.servers.receiver FOLDER      where FOLDER/receiver.json holds a `Configuration`
 
@@ -46,7 +46,7 @@ class Request(msgspec.Struct):
 
 
 class Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What to answer to requests whose body has a place where the pattern `match` fits."""
+    """What to answer to requests whose body the pattern `match` is found in."""
 
     status: int = 200
     headers: dict[str, str] = {}
@@ -132,8 +132,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        shown = transport.get_extra_info("peercert") or {}
-        names = [pair for group in shown.get("subject", ()) for pair in group]
+        certificate = transport.get_extra_info("peercert") or {}
+        names = [pair for group in certificate.get("subject", ()) for pair in group]
         self.client = dict(names).get("commonName", "")
 
     def data_received(self, data: bytes) -> None:

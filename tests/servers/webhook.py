@@ -1,4 +1,4 @@
-"""A webhook endpoint, plain, with TLS and mutual TLS, that can be told to misbehave."""
+"""A webhook endpoint, plain, with TLS and mutual TLS, that can be made to fail."""
 
 import ssl
 import sys
@@ -67,7 +67,7 @@ class WebhookServer(Server):
         return self.tls_settings(**{**own, **overrides})
 
     def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002
-        """See `Server`; a webhook has no place for the key."""
+        """See `Server`; a webhook cannot carry the key."""
         request = urllib.request.Request(settings["endpoint"], body, method="POST")  # noqa: S310
         if settings.get("auth_token"):
             request.add_header("Authorization", f"Bearer {settings['auth_token']}")
@@ -110,7 +110,7 @@ class WebhookServer(Server):
 
     def answer(self, *answers: Answer) -> None:
         """Give the first of these that fits, else 200; a restart forgets them."""
-        self.tell("PUT", msgspec.json.encode(answers))
+        self.ask("PUT", msgspec.json.encode(answers))
 
     def always_answer(self, *answers: Answer) -> None:
         """As `answer`, also after a restart."""
@@ -126,7 +126,7 @@ class WebhookServer(Server):
         self._requests.clear()
         self._bytes_read = 0
 
-    def tell(self, method: str, body: bytes = b"") -> None:
+    def ask(self, method: str, body: bytes = b"") -> None:
         connection = HTTPConnection("127.0.0.1", self.listeners.control, timeout=5)
         try:
             connection.request(method, "/", body)
@@ -157,7 +157,7 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> WebhookServer:
     process = Process(
         [sys.executable, "-m", "tests.servers.receiver", str(folder)],
         folder,
-        ready=lambda: server.tell("GET"),
+        ready=lambda: server.ask("GET"),
         not_ready_yet=(OSError, HTTPException),
         environment={"PYTHONPATH": str(_ROOT)},
         outlives=outlives,

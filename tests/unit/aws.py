@@ -239,8 +239,8 @@ class MotoAws(Aws):
         request = json.loads(Payload)
         answer = self.answers[FunctionName]
         if request.get("pause"):
-            there = Breakers(TABLE, lambda: self.dynamodb).of(request["target"]).read()
-            answer = {"paused": bool(there and there.paused)}
+            state = Breakers(TABLE, lambda: self.dynamodb).of(request["target"]).read()
+            answer = {"paused": bool(state and state.paused)}
             answer = self.pause_answers.get(FunctionName, answer)
         else:
             assert request["probe"] is True

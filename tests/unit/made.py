@@ -21,7 +21,7 @@ def recorded(name: str) -> str:
 
 
 def lambda_context(**more: Any) -> SimpleNamespace:
-    """What Lambda tells a handler of its call."""
+    """The context that Lambda gives to a handler."""
     fields: dict[str, Any] = {
         "aws_request_id": "c0ffee00-0000-4000-8000-000000000001",
         "function_name": "made",

@@ -11,12 +11,12 @@ def rule(*events: str, prefix: str = "") -> Rule:
 
 
 @pytest.mark.parametrize(
-    ("rules", "asked"),
+    ("rules", "expected"),
     [
         ((), AccessCalls((), ())),
         ((rule("s3:ObjectCreated:Put", "s3:ObjectRemoved:*"),), AccessCalls((), ())),
         ((rule("s3:ObjectAccessed:Head"),), AccessCalls(("HeadObject",), ("",))),
-        # S3 itself notifies of retention, and would tell it twice.
+        # S3 itself notifies of retention: the events would come twice.
         (
             (rule("s3:ObjectCreated:*", prefix="in/"),),
             AccessCalls(("PutObjectLegalHold",), ("in/",)),
@@ -38,8 +38,10 @@ def rule(*events: str, prefix: str = "") -> Rule:
         ),
     ],
 )
-def test_only_what_a_rule_asks_for_is_logged(rules: tuple[Rule, ...], asked: AccessCalls) -> None:
-    assert access_events.required_calls(rules) == asked
+def test_only_what_a_rule_asks_for_is_logged(
+    rules: tuple[Rule, ...], expected: AccessCalls
+) -> None:
+    assert access_events.required_calls(rules) == expected
 
 
 def test_many_prefixes_leave_room_for_the_selectors_of_others() -> None:

@@ -1,4 +1,4 @@
-"""What is requested of S3 about objects, and what becomes of events of which it cannot tell."""
+"""What is read from S3 about objects, and what becomes of events whose object cannot be read."""
 
 import json
 import threading
@@ -46,7 +46,7 @@ def objects(s3: "S3Client", *buckets: str, **more: Any) -> ObjectReader:
 
 
 def put(s3: "S3Client", key: str = "a", body: bytes = b"x", **more: Any) -> Event:
-    """Put an object, and the event that tells of it."""
+    """Put an object and return its event."""
     made = s3.put_object(Bucket="uploads", Key=key, Body=body, **more)
     return event(key, etag=made["ETag"].strip('"'), version_id=made.get("VersionId"))
 
@@ -66,13 +66,17 @@ def counted(s3: "S3Client") -> Iterator[Counter[str]]:
 
 def test_head_and_tags_become_fields_of_the_event(bucket: "S3Client") -> None:
     made = put(bucket, **CREATED)
-    (told,) = objects(bucket).enriched([(made, BOTH)])
-    assert told is not None
+    (enriched,) = objects(bucket).enriched([(made, BOTH)])
+    assert enriched is not None
     city = CREATED["Metadata"]["city"]
-    assert told.metadata == {"x-amz-meta-team": "red", "x-amz-meta-city": city}
-    assert told.tags == [("class", "public"), ("b", "=")]
-    assert (told.content_type, told.storage_class, told.size) == ("image/png", "STANDARD", 1)
-    assert told.record == made.record
+    assert enriched.metadata == {"x-amz-meta-team": "red", "x-amz-meta-city": city}
+    assert enriched.tags == [("class", "public"), ("b", "=")]
+    assert (enriched.content_type, enriched.storage_class, enriched.size) == (
+        "image/png",
+        "STANDARD",
+        1,
+    )
+    assert enriched.record == made.record
 
 
 def test_only_what_is_asked_is_fetched_and_once_an_object(bucket: "S3Client") -> None:
@@ -91,10 +95,14 @@ def test_only_what_is_asked_is_fetched_and_once_an_object(bucket: "S3Client") ->
 
 def test_what_the_event_says_itself_stays(bucket: "S3Client") -> None:
     put(bucket, **CREATED, StorageClass="STANDARD_IA")
-    said = event("a", size=1, storage_class="GLACIER", time=LATER)
-    (told,) = objects(bucket).enriched([(said, Fact.HEAD)])
-    assert told is not None
-    assert (told.size, told.storage_class, told.content_type) == (1, "GLACIER", "image/png")
+    changed = event("a", size=1, storage_class="GLACIER", time=LATER)
+    (enriched,) = objects(bucket).enriched([(changed, Fact.HEAD)])
+    assert enriched is not None
+    assert (enriched.size, enriched.storage_class, enriched.content_type) == (
+        1,
+        "GLACIER",
+        "image/png",
+    )
 
 
 def test_a_version_is_asked_for_as_such(bucket: "S3Client") -> None:
@@ -102,12 +110,12 @@ def test_a_version_is_asked_for_as_such(bucket: "S3Client") -> None:
     old = put(bucket, Tagging="n=1")
     new = put(bucket, Tagging="n=2")
     with counted(bucket) as calls:
-        told = objects(bucket).enriched([(old, Fact.TAGS), (new, Fact.TAGS)])
-    assert [each.tags for each in told if each] == [[("n", "1")], [("n", "2")]]
+        enriched = objects(bucket).enriched([(old, Fact.TAGS), (new, Fact.TAGS)])
+    assert [each.tags for each in enriched if each] == [[("n", "1")], [("n", "2")]]
     assert calls == {"GetObjectTagging": 2}
 
 
-def test_gone_or_another_by_now_is_said_and_goes_on(
+def test_a_gone_or_changed_object_is_noted_and_its_event_sent(
     bucket: "S3Client", caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = put(bucket, "changed", b"1", Tagging="class=old")
@@ -122,8 +130,8 @@ def test_gone_or_another_by_now_is_said_and_goes_on(
         event("hidden", version_id=marker),
         event("x", bucket="no-such-bucket"),
     ]
-    told = objects(bucket, ANY_BUCKET).enriched([(each, BOTH) for each in events])
-    assert told == events
+    enriched = objects(bucket, ANY_BUCKET).enriched([(each, BOTH) for each in events])
+    assert enriched == events
     telemetry.flush()
     (line,) = caplog.records
     assert (line.levelname, vars(line)["count"]) == ("WARNING", 5)
@@ -186,8 +194,8 @@ def test_a_refusal_or_silence_keeps_its_events_and_no_others(
         silent=EndpointConnectionError(endpoint_url="https://uploads.s3/secret-key"),
     )
     keys = ("denied", "fine", "denied_too", "slow", "silent")
-    told = objects(s3).enriched([(event(key), Fact.HEAD) for key in keys])
-    assert [each.key if each else None for each in told] == [None, "fine", None, None, None]
+    enriched = objects(s3).enriched([(event(key), Fact.HEAD) for key in keys])
+    assert [each.key if each else None for each in enriched] == [None, "fine", None, None, None]
     lines = list(map(vars, caplog.records))
     reasons = {line["reason"].partition(";")[0]: line["count"] for line in lines}
     assert reasons == {
@@ -200,7 +208,7 @@ def test_a_refusal_or_silence_keeps_its_events_and_no_others(
     assert "s3:ListBucket" in hint
 
 
-def test_an_object_that_no_one_can_be_told_of_does_not_stay_for_ever() -> None:
+def test_an_object_whose_events_cannot_be_sent_is_not_retried_for_ever() -> None:
     error = refusal("400", "HeadObject")
     error.response["ResponseMetadata"] = {"HTTPStatusCode": 400}  # type: ignore[typeddict-item]
     s3: Any = Refusing(encrypted=error)
@@ -246,9 +254,9 @@ def test_what_minio_lists_among_metadata_becomes_headers(s3: "S3Client") -> None
         ObjectLockRetainUntilDate=until,
         ObjectLockLegalHoldStatus="ON",
     )
-    (told,) = objects(s3).enriched([(made, Fact.HEAD)])
-    assert told is not None
-    assert told.headers == {
+    (enriched,) = objects(s3).enriched([(made, Fact.HEAD)])
+    assert enriched is not None
+    assert enriched.headers == {
         "cache-control": "max-age=60",
         "content-disposition": 'attachment; filename="a.txt"',
         "content-encoding": "gzip",
@@ -267,13 +275,13 @@ def test_what_is_as_usual_is_no_header() -> None:
     assert replicated == {"X-Amz-Replication-Status": "COMPLETED"}
 
 
-def test_a_read_that_cloudtrail_saw_is_told_size_and_etag(bucket: "S3Client") -> None:
+def test_a_read_logged_by_cloudtrail_gets_size_and_etag(bucket: "S3Client") -> None:
     put(bucket, "a", b"123")
     read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail", time=LATER)
-    (told,) = objects(bucket).enriched([(read, Fact.HEAD)])
-    assert told is not None
-    assert (told.size, told.etag) == (3, "202cb962ac59075b964b07152d234b70")
-    assert told.id == read.id
+    (enriched,) = objects(bucket).enriched([(read, Fact.HEAD)])
+    assert enriched is not None
+    assert (enriched.size, enriched.etag) == (3, "202cb962ac59075b964b07152d234b70")
+    assert enriched.id == read.id
 
 
 @pytest.mark.parametrize(
@@ -288,7 +296,7 @@ def test_a_read_that_cloudtrail_saw_is_told_size_and_etag(bucket: "S3Client") ->
 def test_an_object_that_was_put_after_a_read_lends_it_nothing(
     bucket: "S3Client", more: dict[str, Any], fact: Fact
 ) -> None:
-    """The record had the size, the ETag and the tags of an object that nobody had read."""
+    """The record had the size, the ETag and the tags of an object that had not been read."""
     put(bucket, "a", b"123", Tagging="class=new")
     read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail", **more)
     assert objects(bucket).enriched([(read, fact)]) == [read]

@@ -111,14 +111,14 @@ class Read(Rules):
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
         super().__init__(table, client)
         self.read: list[str] = []
-        self.asked: list[frozenset[str]] = []
+        self.reads: list[frozenset[str]] = []
 
     def of(self, bucket: str) -> list[Rule]:
         self.read.append(bucket)
         return super().of(bucket)
 
     def versions(self, buckets: Iterable[str]) -> dict[str, int]:
-        self.asked.append(frozenset(buckets))
+        self.reads.append(frozenset(buckets))
         return super().versions(buckets)
 
 
@@ -186,7 +186,7 @@ class Refused(Rules):
 
 def test_rulebook_asks_nothing_about_no_bucket(read: Read) -> None:
     assert RuleCache(read)(frozenset()) == {}
-    assert read.asked == []
+    assert read.reads == []
 
 
 def test_changes_of_another_are_seen_too(
@@ -250,7 +250,7 @@ def test_all_rules_are_exchanged_at_once_and_keep_their_order(rules: Rules) -> N
 
 def test_a_change_that_changes_nothing_is_none(rules: Rules) -> None:
     rules.add(rule("a"))
-    rules.change("uploads", lambda held: held)
+    rules.change("uploads", lambda stored: stored)
     assert rules.versions(["uploads"]) == {"uploads": 1}
 
 
@@ -266,16 +266,16 @@ def test_a_change_that_fails_leaves_all_as_it_was(rules: Rules) -> None:
 
 def test_a_change_meanwhile_is_not_lost(rules: Rules) -> None:
     rules.add(rule("a"))
-    asked: list[list[str]] = []
+    reads: list[list[str]] = []
 
-    def edit(held: list[Rule]) -> list[Rule]:
-        asked.append([each.prefix for each in held])
-        if len(asked) == 1:
+    def edit(stored: list[Rule]) -> list[Rule]:
+        reads.append([each.prefix for each in stored])
+        if len(reads) == 1:
             rules.add(rule("meanwhile"))
-        return [*held, rule("b")]
+        return [*stored, rule("b")]
 
     rules.change("uploads", edit)
-    assert asked == [["a"], ["a", "meanwhile"]]
+    assert reads == [["a"], ["a", "meanwhile"]]
     assert [each.prefix for each in rules.in_order("uploads")] == ["a", "meanwhile", "b"]
 
 
@@ -328,11 +328,11 @@ class Torn:
         self._client = client
         self._table = table
         self.exceptions = client.exceptions
-        self.asked = 0
+        self.reads = 0
 
     def get_paginator(self, name: str) -> Any:
-        self.asked += 1
-        if self.asked == 1:
+        self.reads += 1
+        if self.reads == 1:
             before = list(self._client.get_paginator(name).paginate(**self._all()))
             Rules(self._table, self._client).add(rule("later"))
             after = self._client.scan(TableName=self._table)["Items"]
@@ -365,4 +365,4 @@ def test_a_read_that_meets_a_change_gives_one_of_both(
     rules.add(rule("a"))
     torn: Any = Torn(dynamodb, rules_table)
     assert [each.prefix for each in Rules(rules_table, torn).in_order("uploads")] == ["a", "later"]
-    assert torn.asked == 2
+    assert torn.reads == 2

@@ -76,7 +76,7 @@ def test_binary_secret_is_read_as_text(secrets: "SecretsManagerClient") -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "reference", "said"),
+    ("made", "reference", "expected"),
     [
         ({}, "secret:nowhere", "password: the secret 'nowhere' cannot be read"),
         ({"SecretString": "plain"}, "secret:s#field", "no JSON object with a field 'field'"),
@@ -87,13 +87,13 @@ def test_binary_secret_is_read_as_text(secrets: "SecretsManagerClient") -> None:
     ],
 )
 def test_secret_that_cannot_be_used_is_named_and_not_shown(
-    secrets: "SecretsManagerClient", made: dict[str, Any], reference: str, said: str
+    secrets: "SecretsManagerClient", made: dict[str, Any], reference: str, expected: str
 ) -> None:
     if made:
         secrets.create_secret(Name="s", **made)
     with pytest.raises(NotAuthorized) as refused:
         resolve({"password": reference})
-    assert said in str(refused.value)
+    assert expected in str(refused.value)
     assert str(refused.value).startswith("password: ")
     assert "hunter2" not in str(refused.value)
 

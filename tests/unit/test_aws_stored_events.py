@@ -51,7 +51,7 @@ def ids(*numbers: int) -> list[str]:
     return [each.id for each in made(*numbers)]
 
 
-def shown(events: StoredEvents, limit: int = 100, marker: str = "") -> list[str]:
+def stored(events: StoredEvents, limit: int = 100, marker: str = "") -> list[str]:
     return [each.id for each in events.page(SUBSCRIPTION, limit, marker).events]
 
 
@@ -60,7 +60,7 @@ def test_pages_in_the_order_of_ids_with_a_marker_between_them(events: StoredEven
     page = events.page(SUBSCRIPTION, 100)
     assert page.events == made(*range(100))
     assert page.marker == made(99)[0].id
-    assert shown(events, 1_000, page.marker) == ids(*range(100, 250))
+    assert stored(events, 1_000, page.marker) == ids(*range(100, 250))
     assert events.page(SUBSCRIPTION, 250).marker == ""
     assert events.count(SUBSCRIPTION) == 250
 
@@ -72,20 +72,20 @@ def test_what_is_acknowledged_is_gone_and_stays_gone_when_it_comes_again(
     assert events.acknowledge(SUBSCRIPTION, ids(2)[0])
     assert not events.acknowledge(SUBSCRIPTION, ids(2)[0])
     events.store([SUBSCRIPTION], made(1, 2, 3))
-    assert shown(events) == ids(1, 3)
+    assert stored(events) == ids(1, 3)
     assert len(events.page("acme:other:1", 10).events) == 3
 
 
 def test_an_event_is_not_acknowledged_before_it_came(events: StoredEvents) -> None:
     assert not events.acknowledge(SUBSCRIPTION, ids(1)[0])
     events.store([SUBSCRIPTION], made(1))
-    assert shown(events) == ids(1)
+    assert stored(events) == ids(1)
 
 
 def test_an_acknowledgement_that_is_killed_halfway_holds(
     events: StoredEvents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The row is still there: it is hidden, and costs nothing but its place."""
+    """The row is still there: it is hidden, and costs nothing but its space."""
     events.store([SUBSCRIPTION], made(1, 2))
 
     def killed(**_: Any) -> None:
@@ -95,7 +95,7 @@ def test_an_acknowledgement_that_is_killed_halfway_holds(
         patch.setattr(events._client, "delete_item", killed)
         with pytest.raises(KeyboardInterrupt):
             events.acknowledge(SUBSCRIPTION, ids(1)[0])
-    assert shown(events) == ids(2)
+    assert stored(events) == ids(2)
 
 
 def test_what_is_expired_is_not_shown_though_dynamodb_has_it_still(
@@ -104,9 +104,9 @@ def test_what_is_expired_is_not_shown_though_dynamodb_has_it_still(
     events.store([SUBSCRIPTION], made(1))
     clock.now += 7 * DAY_SECONDS - 1
     events.store([SUBSCRIPTION], made(2))
-    assert shown(events) == ids(1, 2)
+    assert stored(events) == ids(1, 2)
     clock.now += 1
-    assert shown(events) == ids(2)
+    assert stored(events) == ids(2)
     assert events.count(SUBSCRIPTION) == 1
 
 
@@ -116,7 +116,7 @@ def test_an_acknowledgement_outlives_every_repeat(events: StoredEvents, clock: C
     events.acknowledge(SUBSCRIPTION, ids(1)[0])
     clock.now += LONGEST_LIFE_DAYS * DAY_SECONDS
     events.store([SUBSCRIPTION], made(1))
-    assert shown(events) == []
+    assert stored(events) == []
     rows = events._client.scan(TableName=TABLE)["Items"]
     expiries = {row["subscription"]["S"]: int(row["expires"]["N"]) for row in rows}
     assert expiries[f"{SUBSCRIPTION}#acknowledged"] >= expiries[SUBSCRIPTION]
@@ -149,10 +149,10 @@ def test_many_rows_that_are_expired_take_few_calls_and_end_a_page(
     calls, marker, pages = 0, "", 0
     query = events._client.query
 
-    def counted(**asked: Any) -> Any:
+    def counted(**parameters: Any) -> Any:
         nonlocal calls
         calls += 1
-        return query(**asked)
+        return query(**parameters)
 
     monkeypatch.setattr(events._client, "query", counted)
     while True:
@@ -167,7 +167,7 @@ def test_many_rows_that_are_expired_take_few_calls_and_end_a_page(
     assert calls < 20
 
 
-def test_what_is_throttled_is_told_and_what_was_stored_is_not_repeated(
+def test_throttled_events_are_reported_and_stored_ones_not_repeated(
     events: StoredEvents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first call is taken in part, later ones not at all, as with a partition that is hot."""
@@ -195,11 +195,11 @@ def test_what_takes_too_long_is_left_for_another_attempt(
 ) -> None:
     write = events._client.batch_write_item
 
-    def slow(**asked: Any) -> Any:
+    def slow(**parameters: Any) -> Any:
         clock.now += 10
-        return write(**asked)
+        return write(**parameters)
 
     monkeypatch.setattr(events._client, "batch_write_item", slow)
     left = events.store([SUBSCRIPTION], made(*range(100)))
     assert left == set(ids(*range(50, 100)))
-    assert shown(events) == ids(*range(50))
+    assert stored(events) == ids(*range(50))

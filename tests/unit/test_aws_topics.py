@@ -54,7 +54,7 @@ def clean_up(account: Account) -> None:
         account.targets().sweep()
 
 
-def nothing_is_left(account: Account) -> None:
+def assert_empty(account: Account) -> None:
     assert items(account).topic(T1) is None
     assert list(items(account).works.all()) == []
     assert account.queues() == set()
@@ -140,7 +140,7 @@ def test_deleting_takes_everything_with_what_waits_and_twice_is_no_error(account
     (target,) = account.table.targets()
     account.fill(target.queue)
     assert delete(account)
-    nothing_is_left(account)
+    assert_empty(account)
     assert not delete(account)
 
 
@@ -151,8 +151,8 @@ def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
     (before,) = account.table.targets()
     account.fill(before.queue)
     # moto's table has functions of three kinds only.
-    known = {**RUNTIME.functions, "amqp": RUNTIME.functions["redis"]}
-    runtime = replace(RUNTIME, functions=known)
+    deployed = {**RUNTIME.functions, "amqp": RUNTIME.functions["redis"]}
+    runtime = replace(RUNTIME, functions=deployed)
     resources = Resources(runtime, account.sqs, account.functions, account.secrets, timeout=0)
     both = Topics(items(account), runtime, account.targets(runtime), resources)
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex", "persistent": "true"}
@@ -160,23 +160,23 @@ def test_what_waits_when_the_kind_changes_is_kept_until_the_topic_is_deleted(
     states = {each.kind: each.state for each in account.table.targets()}
     assert states == {"webhook": "kept", "amqp": "on"}
     assert both.delete(T1, lambda _: None)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_a_change_of_a_topic_that_was_deleted_meanwhile_is_made_to_the_new_one(
     account: Account,
 ) -> None:
     put(account, {"OpaqueData": "old"}, owner="old")
-    asked = []
+    calls = []
 
-    def later(there: Topic | None, _: Mapping[str, str]) -> Wanted:
-        asked.append(there)
-        if len(asked) == 1:
+    def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+        calls.append(existing)
+        if len(calls) == 1:
             delete(account)
             account.now += 1
             put(account, {}, owner="new")
-        assert there is not None
-        return Wanted(there.owner, checked({**there.attributes, "max_retries": "1"}))
+        assert existing is not None
+        return Wanted(existing.owner, checked({**existing.attributes, "max_retries": "1"}))
 
     made = topics(account).put(T1, later)
     assert (made.owner, made.attributes) == ("new", {"max_retries": "1"})
@@ -200,23 +200,23 @@ def test_a_kind_that_the_stack_has_no_function_for_is_refused(account: Account) 
     given = {"push-endpoint": "amqp://r", "amqp-exchange": "ex"}
     with pytest.raises(TopicError, match="no function for run-time targets of kind amqp"):
         put(account, given)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_two_calls_of_one_moment_both_hold(account: Account) -> None:
-    asked = []
+    calls = []
 
-    def later(there: Topic | None, _: Mapping[str, str]) -> Wanted:
-        asked.append(there)
-        if len(asked) == 1:
+    def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
+        calls.append(existing)
+        if len(calls) == 1:
             put(account, {**LOGIN, "OpaqueData": "first"}, owner="b")
-        found = there.attributes if there else {}
+        found = existing.attributes if existing else {}
         return Wanted("a", checked({**LOGIN, "OpaqueData": found.get("OpaqueData", "") + "+"}))
 
     made = topics(account).put(T1, later)
     assert made.opaque_data == "first+"
     assert it_is_whole(account) == made
-    assert [each and each.owner for each in asked] == [None, "b"]
+    assert [each and each.owner for each in calls] == [None, "b"]
 
 
 @pytest.mark.parametrize("step", range(19))
@@ -238,7 +238,7 @@ def test_a_deletion_that_is_killed_is_finished_or_never_was(account: Account, st
         delete(account)
     clean_up(account)
     if items(account).topic(T1) is None:
-        nothing_is_left(account)
+        assert_empty(account)
     else:
         it_is_whole(account)
 

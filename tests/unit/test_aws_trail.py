@@ -101,7 +101,7 @@ def test_who_died_with_the_lock_does_not_keep_it(
     dead.__exit__(None, None, None)
 
 
-def test_a_lock_that_goes_from_hand_to_hand_is_given_up(
+def test_a_lock_that_changes_hands_all_the_time_is_given_up(
     dynamodb: Any, rules_table: str, rules: Rules, put: Mock
 ) -> None:
     def another() -> None:

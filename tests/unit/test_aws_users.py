@@ -35,7 +35,7 @@ def test_who_was_added_is_found_by_the_access_key(users: Users) -> None:
 
 @pytest.mark.parametrize("key", ["x" * 129, "x" * 16_000, "ä" * 600])
 def test_what_can_be_no_access_key_is_nobodys(key: str) -> None:
-    """DynamoDB refuses a key of more than 1,024 bytes: a stranger would be told to come later."""
+    """DynamoDB refuses keys above 1,024 bytes: an unknown caller would get a temporary error."""
     nobody: Any = None
     assert Users("Bucketcast", "table", nobody, nobody).find(key) is None
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.chaos.breakage import FUNCTION, INGEST, SERVERS
-from tests.chaos.causes import GIVEN_TWICE, NEVER_ENDED, SENT_TWICE, Traces
+from tests.chaos.causes import DELIVERED_TWICE, NEVER_ENDED, SENT_TWICE, Traces
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.load import Progress
 from tests.chaos.made import BUCKET, DIALECT, REFUSED, UNTAKEN
 from tests.chaos.plan import Plan, plan
-from tests.contract.bucket_shown import listed
+from tests.contract.bucket_listing import listed
 from tests.servers import Arrival
 
 TARGETS = [
@@ -42,7 +42,7 @@ def test_a_small_plan_has_something_of_everything(seed: int) -> None:
     small = plan(300, seed, TARGETS, together=5)
     assert {each.what for each in small.faults} == {*SERVERS, FUNCTION}
     assert {each.whom for each in small.faults} == {*TARGETS, INGEST}
-    assert 2 in small.made.told.values(), "some messages are sent twice"
+    assert 2 in small.made.sent_counts.values(), "some messages are sent twice"
     assert small.made.dead.keys() == {"webhook.ten", "postgres.ten"}
     assert small.made.broken.keys() == {"", *TARGETS}
     sent = [each.body for each in small.made.sends]
@@ -67,7 +67,7 @@ def test_where_one_fails_nobody_waits() -> None:
 def log_of(planned: Plan) -> list[Arrival]:
     """What a log has that got each injected event once."""
     found = []
-    for one in planned.made.told:
+    for one in planned.made.sent_counts:
         record = {
             "eventName": "s3:ObjectCreated:Put",
             "eventTime": "2026-01-02T03:04:05.678Z",
@@ -81,15 +81,19 @@ def log_of(planned: Plan) -> list[Arrival]:
 def rows_of(planned: Plan) -> list[Arrival]:
     """What a mirror has that shows the model."""
     found = []
-    for key, shown in listed(planned.made.bucket, DIALECT).items():
-        held = {"versionId": shown.version, "eTag": shown.etag, "size": shown.size}
-        body = json.dumps({"Records": [{"s3": {"object": held}}]}).encode()
+    for key, listed_object in listed(planned.made.bucket, DIALECT).items():
+        fields = {
+            "versionId": listed_object.version,
+            "eTag": listed_object.etag,
+            "size": listed_object.size,
+        }
+        body = json.dumps({"Records": [{"s3": {"object": fields}}]}).encode()
         found.append(Arrival(body, f"{BUCKET}/{key}"))
     return found
 
 
 def judged(planned: Plan, kind: str, found: list[Arrival], traces: Path) -> Verdict:
-    """What the judge says of one target that holds this, where nothing else happened."""
+    """Return the verdict on one target that has received this, if nothing else happened."""
     judge = Judge(
         planned,
         SimpleNamespace(happened=Counter()),  # type: ignore[arg-type]
@@ -120,7 +124,7 @@ def test_a_whole_log_and_a_right_mirror_are_good(planned: Plan, traces: Path) ->
 def test_what_a_log_does_not_have_is_lost(planned: Plan, traces: Path) -> None:
     missing, *others = log_of(planned)
     verdict = judged(planned, LOG, others, traces)
-    assert verdict.lost == {"kafka.ten": [str(next(iter(planned.made.told)))]}
+    assert verdict.lost == {"kafka.ten": [str(next(iter(planned.made.sent_counts)))]}
     assert json.loads(missing.body)["Key"] in verdict.lost["kafka.ten"][0]
 
 
@@ -133,7 +137,9 @@ def test_what_never_happened_is_wrong(planned: Plan, traces: Path) -> None:
     assert not verdict.good
 
 
-def test_rows_that_are_missing_stale_and_left_over_are_told(planned: Plan, traces: Path) -> None:
+def test_rows_that_are_missing_stale_and_left_over_are_reported(
+    planned: Plan, traces: Path
+) -> None:
     _, second, *others = rows_of(planned)
     stale: Any = json.loads(second.body)
     stale["Records"][0]["s3"]["object"]["size"] = 99
@@ -166,7 +172,7 @@ def test_a_repeat_is_put_down_to_its_cause(tmp_path: Path) -> None:
     file.write_text("\n".join(["INFO output:", *lines, "INFO"]))
     traces = Traces(file)
     assert list(traces.causes("arn", "a@1", 2, 2)) == [SENT_TWICE]
-    assert list(traces.causes("arn", "b@1", 2, 1)) == [GIVEN_TWICE]
+    assert list(traces.causes("arn", "b@1", 2, 1)) == [DELIVERED_TWICE]
     (why,) = traces.causes("arn", "a@1", 2, 1)
     assert "reset by … at …" in why
     assert list(traces.causes("arn", "c@1", 3, 1)) == [NEVER_ENDED] * 2

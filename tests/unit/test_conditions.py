@@ -13,7 +13,7 @@ HOOK = "arn:minio:sqs::hook:webhook"
 TABLE = "arn:minio:sqs::table:postgresql"
 
 
-def asks(on: str, how: Any = "equals", *values: str, unless: bool = False) -> Condition:
+def when(on: str, how: Any = "equals", *values: str, unless: bool = False) -> Condition:
     made = Condition(on=on, how=how, values=values, unless=unless)
     check(made)
     return made
@@ -24,7 +24,7 @@ def rule(*conditions: Condition, arn: str = HOOK, **more: Any) -> Rule:
     return Rule(bucket="uploads", arn=arn, events=events, conditions=conditions, **more)
 
 
-def known(**more: Any) -> Event:
+def enriched(**more: Any) -> Event:
     told = {"metadata": {"x-amz-meta-team": "red"}, "tags": [("class", "a"), ("class", "b")]}
     return event(
         "photos/2026/cat.jpg",
@@ -35,50 +35,50 @@ def known(**more: Any) -> Event:
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [
-        (asks("key", "regex", r"photos/\d+/.*\.jpe?g"), True),
-        (asks("key", "regex", r"photos/\d+"), False),  # the whole key, as with Ceph
-        (asks("key", "regex", r"x", r".*cat.*"), True),
-        (asks("key", "prefix", "films/", "photos/"), True),
-        (asks("key", "suffix", ".png", ".gif"), False),
-        (asks("key", "suffix", ".png", ".jpg"), True),
-        (asks("key", "prefix", "photos/", unless=True), False),
-        (asks("metadata:x-amz-meta-team", "equals", "red"), True),
-        (asks("metadata:x-amz-meta-team", "equals", "Red"), False),
-        (asks("metadata:x-amz-meta-team", "regex", "r.d"), True),
-        (asks("metadata:x-amz-meta-other", "equals", "red"), False),
-        (asks("metadata:x-amz-meta-other", "equals", "red", unless=True), True),
-        (asks("tag:class", "equals", "b"), True),  # one of several values is enough, as with Ceph
-        (asks("tag:class", "prefix", "c"), False),
-        (asks("size", "range", "1KiB-1MiB"), True),
-        (asks("size", "range", "2049-"), False),
-        (asks("size", "range", "-2048"), True),
-        (asks("size", "range", "0-1", "2kB-3kB"), True),
-        (asks("principal", "suffix", ":anna"), True),
-        (asks("source_ip", "cidr", "10.0.0.0/8"), True),
-        (asks("source_ip", "cidr", "2001:db8::/32"), False),
-        (asks("source_ip", "equals", "10.1.2.3"), True),
+        (when("key", "regex", r"photos/\d+/.*\.jpe?g"), True),
+        (when("key", "regex", r"photos/\d+"), False),  # the whole key, as with Ceph
+        (when("key", "regex", r"x", r".*cat.*"), True),
+        (when("key", "prefix", "films/", "photos/"), True),
+        (when("key", "suffix", ".png", ".gif"), False),
+        (when("key", "suffix", ".png", ".jpg"), True),
+        (when("key", "prefix", "photos/", unless=True), False),
+        (when("metadata:x-amz-meta-team", "equals", "red"), True),
+        (when("metadata:x-amz-meta-team", "equals", "Red"), False),
+        (when("metadata:x-amz-meta-team", "regex", "r.d"), True),
+        (when("metadata:x-amz-meta-other", "equals", "red"), False),
+        (when("metadata:x-amz-meta-other", "equals", "red", unless=True), True),
+        (when("tag:class", "equals", "b"), True),  # one of several values is enough, as with Ceph
+        (when("tag:class", "prefix", "c"), False),
+        (when("size", "range", "1KiB-1MiB"), True),
+        (when("size", "range", "2049-"), False),
+        (when("size", "range", "-2048"), True),
+        (when("size", "range", "0-1", "2kB-3kB"), True),
+        (when("principal", "suffix", ":anna"), True),
+        (when("source_ip", "cidr", "10.0.0.0/8"), True),
+        (when("source_ip", "cidr", "2001:db8::/32"), False),
+        (when("source_ip", "equals", "10.1.2.3"), True),
     ],
     ids=str,
 )
 def test_a_condition_holds_or_says_what_it_found(condition: Condition, *, holds: bool) -> None:
-    told = known()
-    assert condition.unknown(told) == NOTHING
-    assert condition.holds(told) is holds
-    assert (condition.failure(told) is None) is holds
-    assert bool(RuleIndex([rule(condition)]).match(told)) is holds
-    assert (rule(condition).failure(told) is None) is holds
+    found = enriched()
+    assert condition.unknown(found) == NOTHING
+    assert condition.holds(found) is holds
+    assert (condition.failure(found) is None) is holds
+    assert bool(RuleIndex([rule(condition)]).match(found)) is holds
+    assert (rule(condition).failure(found) is None) is holds
 
 
 def test_a_service_for_an_address_is_in_no_network() -> None:
-    assert not asks("source_ip", "cidr", "0.0.0.0/0").holds(known(source_ip="s3.amazonaws.com"))
+    assert not when("source_ip", "cidr", "0.0.0.0/0").holds(enriched(source_ip="s3.amazonaws.com"))
 
 
-def test_why_not_names_what_was_found_and_what_is_asked() -> None:
-    why = asks("tag:class", "equals", "public", "open").failure(known())
+def test_a_failure_names_what_was_found_and_what_is_required() -> None:
+    why = when("tag:class", "equals", "public", "open").failure(enriched())
     assert why == "tag:class is 'a' and 'b'; the rule asks for tag:class is 'public' or 'open'"
-    why = asks("size", "range", "1MiB-").failure(known())
+    why = when("size", "range", "1MiB-").failure(enriched())
     assert why == "size is 2048; the rule asks for size is in '1MiB-'"
-    why = asks("metadata:x-amz-meta-none", "equals", "x").failure(known())
+    why = when("metadata:x-amz-meta-none", "equals", "x").failure(enriched())
     assert why == (
         "metadata:x-amz-meta-none is missing; the rule asks for metadata:x-amz-meta-none is 'x'"
     )
@@ -96,52 +96,50 @@ def test_why_not_names_what_was_found_and_what_is_asked() -> None:
     ],
 )
 def test_a_rule_says_the_first_thing_that_failed(changes: dict[str, Any], why: str) -> None:
-    one = rule(asks("size", "range", "10-20"), prefix="photos/", suffix=".jpg")
-    said = one.failure(event(**{"key": "photos/x.jpg", "size": 21, **changes}))
-    assert said is not None
-    assert why in said
+    one = rule(when("size", "range", "10-20"), prefix="photos/", suffix=".jpg")
+    reason = one.failure(event(**{"key": "photos/x.jpg", "size": 21, **changes}))
+    assert reason is not None
+    assert why in reason
 
 
-def test_prefix_and_suffix_that_overlap_are_said() -> None:
+def test_prefix_and_suffix_that_overlap_are_reported() -> None:
     assert "overlap" in str(rule(prefix="ab", suffix="bc").failure(event("abc")))
 
 
 @pytest.mark.parametrize(
     ("condition", "fact"),
     [
-        (asks("metadata:x-amz-meta-a", "equals", "x"), Fact.HEAD),
-        (asks("content_type", "prefix", "image/"), Fact.HEAD),
-        (asks("tag:a", "equals", "x"), Fact.TAGS),
-        (asks("size", "range", "1-"), Fact.HEAD),
+        (when("metadata:x-amz-meta-a", "equals", "x"), Fact.HEAD),
+        (when("content_type", "prefix", "image/"), Fact.HEAD),
+        (when("tag:a", "equals", "x"), Fact.TAGS),
+        (when("size", "range", "1-"), Fact.HEAD),
     ],
     ids=str,
 )
-def test_what_is_not_known_is_asked_for_and_else_counts_as_met(
-    condition: Condition, fact: Fact
-) -> None:
+def test_missing_facts_are_requested_and_until_then_match(condition: Condition, fact: Fact) -> None:
     bare = event("photos/2026/cat.jpg")
-    asked: set[Fact] = set()
+    requested: set[Fact] = set()
     index = RuleIndex([rule(condition)])
-    assert not index.match(bare, asked)
-    assert asked == {fact}
+    assert not index.match(bare, requested)
+    assert requested == {fact}
     assert [hit.arn for hit in index.match(bare)] == [HOOK]
 
 
 def test_nothing_is_asked_for_a_rule_that_fails_anyway() -> None:
-    tag = asks("tag:a", "equals", "x")
-    asked: set[Fact] = set()
+    tag = when("tag:a", "equals", "x")
+    requested: set[Fact] = set()
     for one in (
         rule(tag, prefix="films/"),
-        rule(tag, asks("principal", "equals", "nobody")),
-        rule(tag, asks("key", "regex", "films/.*")),
+        rule(tag, when("principal", "equals", "nobody")),
+        rule(tag, when("key", "regex", "films/.*")),
     ):
-        assert not RuleIndex([one]).match(event("photos/cat.jpg", principal="anna"), asked)
-    assert not asked
+        assert not RuleIndex([one]).match(event("photos/cat.jpg", principal="anna"), requested)
+    assert not requested
 
 
 def test_regular_expressions_of_many_rules_find_their_own_events() -> None:
     rules = [
-        rule(asks("key", "regex", rf"team-{number}/\d+"), arn=f"arn:minio:sqs::{number}:redis")
+        rule(when("key", "regex", rf"team-{number}/\d+"), arn=f"arn:minio:sqs::{number}:redis")
         for number in range(100)
     ]
     index = RuleIndex(rules)
@@ -152,7 +150,7 @@ def test_regular_expressions_of_many_rules_find_their_own_events() -> None:
 
 def test_a_regular_expression_stands_beside_prefix_suffix_and_size() -> None:
     one = rule(
-        asks("key", "regex", r"[a-z]+/.*"), asks("size", "range", "5-"), prefix="a", suffix=".j*g"
+        when("key", "regex", r"[a-z]+/.*"), when("size", "range", "5-"), prefix="a", suffix=".j*g"
     )
     index = RuleIndex([one])
     assert index.match(event("ab/x.jpeg", size=5))
@@ -169,7 +167,7 @@ def test_a_target_gets_an_event_once_and_a_notification_its_own_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
+    ("condition", "reason"),
     [
         (("colour", "equals", "red"), "unknown 'colour'"),
         (("keys", "equals", "red"), "did you mean 'key'"),
@@ -189,10 +187,10 @@ def test_a_target_gets_an_event_once_and_a_notification_its_own_copy() -> None:
         (("key", "equals"), "no value"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(condition: tuple[Any, ...], said: str) -> None:
+def test_an_invalid_condition_is_refused(condition: tuple[Any, ...], reason: str) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
-        asks(*condition)
-    assert said in str(refused.value)
+        when(*condition)
+    assert reason in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -210,5 +208,5 @@ def test_sizes_have_units(text: str, both: tuple[int, int | None]) -> None:
 
 def test_rules_without_conditions_keep_their_ids() -> None:
     """They are keys of a table that is in use."""
-    assert rule().id != rule(asks("size", "range", "1-")).id != rule(name="n").id
+    assert rule().id != rule(when("size", "range", "1-")).id != rule(name="n").id
     assert Rule(bucket="b", arn="a", events=("e",), prefix="p", suffix="s").id == "dcfa30456e21ce39"

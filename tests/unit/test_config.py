@@ -1,4 +1,4 @@
-"""The configuration: every mistake told at once, in words that show the hint."""
+"""The configuration: all problems are reported at once, each with its hint."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ class Folder:
         file.write_text(text, encoding="utf-8")
         return load(file, environ, local=local)
 
-    def mistakes(self, text: str, *, local: bool = False, **environ: str) -> list[str]:
+    def problems(self, text: str, *, local: bool = False, **environ: str) -> list[str]:
         with pytest.raises(ConfigErrors) as refused:
             self.load(text, local=local, **environ)
         assert str(refused.value) == "\n".join(map(str, refused.value.errors))
@@ -116,19 +116,20 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "mirrors"), [("", True), ("format = 'Namespace'", True), ("format = 'access'", False)]
+    ("expected", "mirrors"),
+    [("", True), ("format = 'Namespace'", True), ("format = 'access'", False)],
 )
 def test_mirrors_are_those_whose_format_says_so(
-    folder: Folder, said: str, *, mirrors: bool
+    folder: Folder, expected: str, *, mirrors: bool
 ) -> None:
-    table = f"{HOOK}[notify_redis.m]\naddress = 'h:1'\nkey = 'k'\n{said}\n"
+    table = f"{HOOK}[notify_redis.m]\naddress = 'h:1'\nkey = 'k'\n{expected}\n"
     made = folder.load(f"object_facts = 'on'\n{table}")
     assert made.facts.mirrors == ({"arn:minio:sqs::m:redis"} if mirrors else set())
     assert ObjectFacts.from_text(made.facts.to_text()) == made.facts
     assert folder.load(table).facts == ObjectFacts()
 
 
-def test_access_events_say_what_they_cost(folder: Folder) -> None:
+def test_access_events_show_their_cost(folder: Folder) -> None:
     deployment = folder.load("[bucket.uploads]\naccess_events = 'on'")
     assert deployment.buckets["uploads"].access_events
     assert "$1.00 per million" in deployment.notes[0]
@@ -150,13 +151,13 @@ def test_what_is_no_trail_is_refused(folder: Folder, name: str) -> None:
         folder.load(f"[trail]\nname = '{name}'")
 
 
-@pytest.mark.parametrize(("buckets", "said"), [(55, False), (56, True)])
-def test_that_a_trail_may_not_take_all_prefixes_is_said(
-    folder: Folder, buckets: int, *, said: bool
+@pytest.mark.parametrize(("buckets", "expected"), [(55, False), (56, True)])
+def test_a_trail_that_may_not_take_all_prefixes_is_reported(
+    folder: Folder, buckets: int, *, expected: bool
 ) -> None:
     text = "".join(f"[bucket.b-{one:03}]\naccess_events = 'on'\n" for one in range(buckets))
     notes = [each for each in folder.load(text).notes if "prefixes of rules may be" in each]
-    assert bool(notes) == said
+    assert bool(notes) == expected
 
 
 def test_sources_of_the_entry_have_a_token_each(folder: Folder) -> None:
@@ -221,9 +222,9 @@ def test_what_can_be_read_on_the_way_is_noted(folder: Folder) -> None:
     ],
 )
 def test_only_arns_of_keys_are_kms_keys(folder: Folder, found: str) -> None:
-    (told,) = folder.mistakes(f"kms_keys = {found}\n")
-    assert told.startswith("kms_keys: found ")
-    assert "not an alias" in told
+    (problem,) = folder.problems(f"kms_keys = {found}\n")
+    assert problem.startswith("kms_keys: found ")
+    assert "not an alias" in problem
 
 
 def test_kms_keys_are_taken(folder: Folder) -> None:
@@ -248,8 +249,8 @@ def test_what_is_encrypted_and_checked_is_not_noted(folder: Folder) -> None:
 
 
 def test_to_check_no_certificate_has_to_be_said_twice(folder: Folder) -> None:
-    (told,) = folder.mistakes(SKIPPING)
-    assert told.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
+    (problem,) = folder.problems(SKIPPING)
+    assert problem.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
     assert folder.load(SKIPPING, local=True).targets
     twice = SKIPPING + '[notify_nsq.f.deploy]\ntls_skip_verify = "on"\n'
     assert any("can read and change" in note for note in folder.load(twice).notes)
@@ -268,7 +269,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "expected"),
     [
         (
             'sync_event = "on"',
@@ -431,19 +432,20 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ),
     ],
 )
-def test_mistake_is_told_with_its_hint(folder: Folder, text: str, mistake: str) -> None:
-    (told,) = folder.mistakes(text)
-    assert mistake in told
+def test_a_problem_is_reported_with_its_hint(folder: Folder, text: str, expected: str) -> None:
+    (problem,) = folder.problems(text)
+    assert expected in problem
 
 
-def test_all_mistakes_are_told_at_once_and_in_one_order(folder: Folder) -> None:
+def test_all_problems_are_reported_at_once_and_in_one_order(folder: Folder) -> None:
     text = "zebra = 1\nsync_events = 'maybe'\napple = 2\n[bucket.X]\n" + HOOK.replace(
         "https", "ftp"
     )
     text += "[notify_webhook.second]\nauth_token = 'plain'\n"
     text += "[notify_webhook.second.deploy]\nmemory = 1\n"
     keys = [
-        told.partition(":")[0] for told in folder.mistakes(text, MINIO_NOTIFY_WEBHOOK_COLOR="x")
+        problem.partition(":")[0]
+        for problem in folder.problems(text, MINIO_NOTIFY_WEBHOOK_COLOR="x")
     ]
     assert keys == [
         "sync_events",
@@ -459,9 +461,9 @@ def test_all_mistakes_are_told_at_once_and_in_one_order(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("key", ["endpoint", "auth_token"])
-def test_key_outside_a_target_is_told_without_its_value(folder: Folder, key: str) -> None:
-    (told,) = folder.mistakes(f"[notify_webhook]\n{key} = '{HIDDEN}'")
-    assert told == (
+def test_a_key_outside_a_target_is_reported_without_its_value(folder: Folder, key: str) -> None:
+    (problem,) = folder.problems(f"[notify_webhook]\n{key} = '{HIDDEN}'")
+    assert problem == (
         f"notify_webhook.{key}: found outside a target's table; put a target's keys into a "
         "table [notify_webhook.ID], with an id of yours"
     )
@@ -474,17 +476,17 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
         load(tmp_path / "nowhere.toml", {}, local=True)
 
 
-def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"is a directory; the path of a bucketcast.toml"):
         load(tmp_path, {}, local=True)
 
 
 @pytest.mark.parametrize("text", ["[bucket.uploads", "a = ", "a = 1\na = 2", "[a]\n[a]"])
-def test_syntax_of_the_file_is_told_with_its_line(folder: Folder, text: str) -> None:
-    (told,) = folder.mistakes(text)
-    assert "bucketcast.toml: invalid TOML: " in told
-    assert told.endswith("; a TOML file in UTF-8")
-    assert "(at " in told
+def test_invalid_toml_is_reported_with_its_line(folder: Folder, text: str) -> None:
+    (problem,) = folder.problems(text)
+    assert "bucketcast.toml: invalid TOML: " in problem
+    assert problem.endswith("; a TOML file in UTF-8")
+    assert "(at " in problem
 
 
 def test_file_of_other_bytes(folder: Folder) -> None:
@@ -541,8 +543,8 @@ def test_target_of_the_environment_alone_must_be_enabled(
     folder: Folder, suffix: str, id_: str, enable: str
 ) -> None:
     environ: dict[str, Any] = {f"MINIO_NOTIFY_WEBHOOK_ENDPOINT{suffix}": "https://example.org"}
-    (told,) = folder.mistakes("", **environ)
-    assert told == (
+    (problem,) = folder.problems("", **environ)
+    assert problem == (
         f"notify_webhook.{id_}: found in the environment only; a table [notify_webhook.{id_}], or "
         f"{enable}=on as in MinIO"
     )
@@ -557,8 +559,8 @@ def test_target_that_is_off_is_there_and_its_events_wait(folder: Folder, off: st
         (target,) = made.targets
         assert not target.enabled
         assert "enable" not in target.settings
-        said = "notify_webhook.primary is off: its events are queued, for 14 days"
-        assert said in made.notes
+        expected = "notify_webhook.primary is off: its events are queued, for 14 days"
+        assert expected in made.notes
 
 
 @pytest.mark.parametrize(
@@ -570,7 +572,7 @@ def test_target_that_is_off_is_there_and_its_events_wait(folder: Folder, off: st
     ],
 )
 def test_target_that_is_off_and_not_complete_is_not_there(folder: Folder, table: str) -> None:
-    """MinIO's own configuration lists such targets, which nobody has ever filled in."""
+    """MinIO's own configuration lists such targets, which were never filled in."""
     made = folder.load(table)
     assert made.targets == ()
     assert made.notes[0].startswith(
@@ -582,13 +584,13 @@ def test_target_that_is_off_and_not_complete_is_not_there(folder: Folder, table:
 def test_logs_are_kept_for_one_of_cloudwatchs_steps(folder: Folder) -> None:
     assert folder.load("").log_retention_days == 30
     assert folder.load("log_retention_days = 90").log_retention_days == 90
-    for wrong, shown in (("31", "'31'"), ("0", "'0'"), ("true", "'on'")):
-        (found,) = folder.mistakes(f"log_retention_days = {wrong}")
-        assert found.startswith(f"log_retention_days: found {shown}; allowed is one of 1, 3, 5,")
+    for wrong, value in (("31", "'31'"), ("0", "'0'"), ("true", "'on'")):
+        (found,) = folder.problems(f"log_retention_days = {wrong}")
+        assert found.startswith(f"log_retention_days: found {value}; allowed is one of 1, 3, 5,")
 
 
 def test_a_trail_whose_selectors_are_its_owners_has_a_name(folder: Folder) -> None:
-    (found,) = folder.mistakes("[trail]\nmanage_selectors = 'off'")
+    (found,) = folder.problems("[trail]\nmanage_selectors = 'off'")
     assert found.startswith("trail.manage_selectors: found 'off'; allowed is off with a name only")
     name = "arn:aws:cloudtrail:eu-west-1:444455556666:trail/everybody"
     on = f"[bucket.uploads]\naccess_events = 'on'\n[trail]\nname = '{name}'\n"
@@ -604,7 +606,7 @@ def test_the_key_of_what_the_stack_keeps_is_one_arn(folder: Folder) -> None:
     assert folder.load("").kms_key == ""
     assert folder.load(f"kms_key = '{key}'").kms_key == key
     for wrong in ("'alias/mine'", "['a']", "1"):
-        (found,) = folder.mistakes(f"kms_key = {wrong}")
+        (found,) = folder.problems(f"kms_key = {wrong}")
         assert found.startswith("kms_key: found ")
         assert found.endswith(
             "allowed is a key's ARN, arn:aws:kms:REGION:ACCOUNT:key/ID, not an alias"
@@ -622,7 +624,7 @@ def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> Non
 
 
 @pytest.mark.parametrize(
-    ("table", "mistake"),
+    ("table", "problem"),
     [
         (
             "[source.s3]\naccounts = ['4444']",
@@ -645,22 +647,24 @@ def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> Non
     ],
 )
 def test_what_is_no_account_and_no_topic_is_refused(
-    folder: Folder, table: str, mistake: str
+    folder: Folder, table: str, problem: str
 ) -> None:
-    (found,) = folder.mistakes(table)
-    assert found.startswith(mistake)
+    (found,) = folder.problems(table)
+    assert found.startswith(problem)
 
 
 def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
     gone, there = "arn:minio:sqs::old:webhook", "arn:minio:sqs::primary:webhook"
     assert folder.load(HOOK).removed.discard == ()
     assert folder.load(f"{HOOK}[removed]\ndiscard = ['{gone}']").removed.discard == (gone,)
-    (told,) = folder.mistakes(f"{HOOK}[removed]\ndiscard = ['{there}']")
-    assert told == (f"removed.discard: found '{there}', which is configured; only removed targets")
-    (told,) = folder.mistakes("[removed]\ndiscard = 'webhook'")
-    assert told.startswith("removed.discard: found 'webhook'; the ARN of a target: ")
-    (told,) = folder.mistakes("[removed]\ndiscards = ['x']")
-    assert told.startswith("removed.discards: unknown key; did you mean 'discard'?")
+    (problem,) = folder.problems(f"{HOOK}[removed]\ndiscard = ['{there}']")
+    assert problem == (
+        f"removed.discard: found '{there}', which is configured; only removed targets"
+    )
+    (problem,) = folder.problems("[removed]\ndiscard = 'webhook'")
+    assert problem.startswith("removed.discard: found 'webhook'; the ARN of a target: ")
+    (problem,) = folder.problems("[removed]\ndiscards = ['x']")
+    assert problem.startswith("removed.discards: unknown key; did you mean 'discard'?")
 
 
 @pytest.mark.parametrize("on", ["'on'", "'true'", "true", "1", "'enabled'"])
@@ -683,8 +687,8 @@ def test_empty_variable_counts_as_unset(folder: Folder, empty: str) -> None:
 
 
 def test_unknown_variable_is_answered_with_the_right_one(folder: Folder) -> None:
-    (told,) = folder.mistakes(HOOK, MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary="x")
-    assert told.startswith(
+    (problem,) = folder.problems(HOOK, MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary="x")
+    assert problem.startswith(
         "MINIO_NOTIFY_WEBHOOK_ENDPIONT_primary: unknown variable; did you mean "
         "'MINIO_NOTIFY_WEBHOOK_ENDPOINT'?"
     )
@@ -700,8 +704,8 @@ def test_longest_key_of_a_variable_wins(folder: Folder) -> None:
 
 
 def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> None:
-    (told,) = folder.mistakes(HOOK + f"auth_token = '{HIDDEN}'")
-    assert told == (
+    (problem,) = folder.problems(HOOK + f"auth_token = '{HIDDEN}'")
+    assert problem == (
         "notify_webhook.primary.auth_token: found plain text; secret:NAME of a secret in Secrets "
         "Manager; plain text is for a local deploy only"
     )
@@ -709,9 +713,9 @@ def test_plain_secret_is_refused_unless_the_deploy_is_local(folder: Folder) -> N
 
 def test_plain_secret_of_a_local_deploy_is_checked_as_the_text_it_is(folder: Folder) -> None:
     table = f"[notify_mysql.a]\ndsn_string = 'u:{HIDDEN}@tcp(h:3306'\ntable = 't'"
-    (mistake,) = folder.mistakes(table, local=True)
-    assert mistake.startswith("notify_mysql.a.dsn_string: found ***; allowed is user:password@tcp(")
-    assert HIDDEN not in mistake
+    (problem,) = folder.problems(table, local=True)
+    assert problem.startswith("notify_mysql.a.dsn_string: found ***; allowed is user:password@tcp(")
+    assert HIDDEN not in problem
 
 
 def test_plain_secret_of_a_local_deploy_becomes_a_reference(folder: Folder) -> None:
@@ -737,8 +741,8 @@ def test_plain_secret_of_a_local_deploy_becomes_a_reference(folder: Folder) -> N
     ],
 )
 @pytest.mark.parametrize("local", [False, True])
-def test_mistake_shows_no_secret(folder: Folder, text: str, *, local: bool) -> None:
-    assert HIDDEN not in "".join(folder.mistakes(text, local=local))
+def test_problems_show_no_secret(folder: Folder, text: str, *, local: bool) -> None:
+    assert HIDDEN not in "".join(folder.problems(text, local=local))
 
 
 def test_pem_is_read_from_its_file_beside_the_configuration(folder: Folder) -> None:
@@ -753,8 +757,8 @@ def test_pem_is_read_from_its_file_beside_the_configuration(folder: Folder) -> N
     assert target.settings["client_cert"].strip() == CERTIFICATE.strip()
     assert target.settings["client_key"] == f"secret:{name}"
     assert target.plain_secrets == {name: KEY}
-    told = folder.mistakes(text)
-    assert [line.partition(";")[0] for line in told] == [
+    problem = folder.problems(text)
+    assert [line.partition(";")[0] for line in problem] == [
         "notify_webhook.primary.client_key: found plain text"
     ]
 
@@ -768,8 +772,8 @@ def test_reference_is_kept_for_every_type(folder: Folder) -> None:
 
 
 def test_file_of_a_pem_that_is_not_there(folder: Folder) -> None:
-    (told,) = folder.mistakes(HOOK + "cert_authority = 'nowhere.pem'")
-    assert told == (
+    (problem,) = folder.problems(HOOK + "cert_authority = 'nowhere.pem'")
+    assert problem == (
         "notify_webhook.primary.cert_authority: cannot read file: No such file or directory; "
         "PEM text or its path"
     )
@@ -778,9 +782,9 @@ def test_file_of_a_pem_that_is_not_there(folder: Folder) -> None:
 def test_file_that_is_no_pem(folder: Folder) -> None:
     (folder.path / "ca.pem").write_text("hello")
     (folder.path / "ca.der").write_bytes(b"\x30\x82\xff")
-    assert "PEM text" in folder.mistakes(HOOK + "cert_authority = 'ca.pem'")[0]
-    assert "PEM text" in folder.mistakes(HOOK + "cert_authority = 'ca.der'")[0]
-    assert "PEM text" in folder.mistakes(HOOK + "cert_authority = 'a\\u0000b'".replace("'", '"'))[0]
+    assert "PEM text" in folder.problems(HOOK + "cert_authority = 'ca.pem'")[0]
+    assert "PEM text" in folder.problems(HOOK + "cert_authority = 'ca.der'")[0]
+    assert "PEM text" in folder.problems(HOOK + "cert_authority = 'a\\u0000b'".replace("'", '"'))[0]
 
 
 # What follows from what is said
@@ -803,7 +807,7 @@ def test_calls_are_kept_free_for_ingest_and_the_deploy_says_so(folder: Folder) -
 @pytest.mark.parametrize("number", [1, 1_001])
 def test_ingest_has_two_calls_at_least(folder: Folder, number: int) -> None:
     text = f"[ingest]\nreserved_concurrency = {number}\n" + HOOK
-    assert folder.mistakes(text) == [
+    assert folder.problems(text) == [
         f"ingest.reserved_concurrency: found '{number}'; allowed is 0, or 2 to 1000"
     ]
 
@@ -814,12 +818,12 @@ def test_ingest_has_two_calls_at_least(folder: Folder, number: int) -> None:
 def test_a_window_is_whole_seconds_and_no_longer_than_lambda_waits(
     folder: Folder, window: str, allowed: str
 ) -> None:
-    (found,) = folder.mistakes(f'[ingest]\nwindow = "{window}"\n' + HOOK)
+    (found,) = folder.problems(f'[ingest]\nwindow = "{window}"\n' + HOOK)
     assert found.startswith(f"ingest.window: found '{window}'; allowed is {allowed}")
 
 
 @pytest.mark.parametrize(
-    ("said", "deploy", "most"),
+    ("expected", "deploy", "most"),
     [
         ("", "", 2),
         ("max_open_connections = 7", "", 7),
@@ -830,25 +834,25 @@ def test_a_window_is_whole_seconds_and_no_longer_than_lambda_waits(
     ],
 )
 def test_connections_bound_how_many_functions_run(
-    folder: Folder, said: str, deploy: str, most: int | None
+    folder: Folder, expected: str, deploy: str, most: int | None
 ) -> None:
-    (target,) = folder.load(f"{TABLE}{said}\n[notify_postgres.db.deploy]\n{deploy}\n").targets
+    (target,) = folder.load(f"{TABLE}{expected}\n[notify_postgres.db.deploy]\n{deploy}\n").targets
     assert target.deploy.max_concurrency == most
 
 
-def test_store_of_minio_is_accepted_and_said_once_to_do_nothing(folder: Folder) -> None:
+def test_minios_store_is_accepted_and_once_reported_as_unused(folder: Folder) -> None:
     more = "queue_dir = '/tmp/events'\nqueue_limit = 1000\ncomment = 'first'\n"
     made = folder.load(HOOK + more + TABLE + "queue_limit = 5\n")
-    for said in (
+    for expected in (
         "queue_dir does nothing here: the target's SQS queue stores waiting events",
         "queue_limit does nothing without queue_overflow = discard: no event is discarded",
     ):
-        assert made.notes.count(said) == 1
+        assert made.notes.count(expected) == 1
     assert all(
         not {"queue_dir", "queue_limit", "comment"} & each.settings.keys() for each in made.targets
     )
     assert [each.queue_limit for each in made.targets] == [None, None]
-    assert said not in folder.load(HOOK + "queue_limit = 0\nqueue_dir = ''").notes
+    assert expected not in folder.load(HOOK + "queue_limit = 0\nqueue_dir = ''").notes
 
 
 @pytest.mark.parametrize(("text", "limit"), [("", 100_000), ("queue_limit = 7\n", 7)])
@@ -857,8 +861,8 @@ def test_a_limit_holds_where_discarding_is_configured(
 ) -> None:
     made = folder.load(HOOK + text + "queue_overflow = 'discard'\n")
     assert made.targets[0].queue_limit == limit
-    said = f"queue_overflow = discard: while {limit:,} events wait, new ones are discarded"
-    assert said in made.notes
+    expected = f"queue_overflow = discard: while {limit:,} events wait, new ones are discarded"
+    assert expected in made.notes
     assert "queue_overflow" not in made.targets[0].settings
 
 
@@ -882,6 +886,6 @@ def test_the_examples_for_aws_are_right_configurations(folder: Folder, file: Pat
 
 def test_an_error_at_the_top_leaves_the_facts_of_a_target_alone(folder: Folder) -> None:
     text = f"{HOOK}[notify_webhook.primary.deploy]\nfacts = 'tags'"
-    with pytest.raises(ConfigErrors) as told:
+    with pytest.raises(ConfigErrors) as problem:
         folder.load(f"object_facts = 'on'\nkms_key = 'x'\n{text}")
-    assert [error.key for error in told.value.errors] == ["kms_key"]
+    assert [error.key for error in problem.value.errors] == ["kms_key"]

@@ -1,4 +1,4 @@
-"""`[alarms]`: who is told, and every mistake in words."""
+"""`[alarms]`: who is notified, and every problem in words."""
 
 from pathlib import Path
 
@@ -18,23 +18,23 @@ def _load(folder: Path, text: str, *, local: bool = False) -> Deployment:
 
 
 @pytest.mark.parametrize(("key", "text"), [("topic", TOPIC), ("email", "ops@example.org")])
-def test_a_topic_or_an_address_is_told(tmp_path: Path, key: str, text: str) -> None:
+def test_a_topic_and_an_address_are_told_apart(tmp_path: Path, key: str, text: str) -> None:
     made = _load(tmp_path, f"[alarms]\n{key} = '{text}'")
     assert made.alarms is not None
     assert getattr(made.alarms, key) == text
     assert not [note for note in made.notes if "nobody is notified of alarms" in note]
 
 
-def test_without_the_table_it_is_said_that_nobody_is_paged(tmp_path: Path) -> None:
+def test_without_the_table_a_note_says_that_nobody_is_paged(tmp_path: Path) -> None:
     made = _load(tmp_path, "")
     assert made.alarms is None
     assert [note for note in made.notes if "nobody is notified of alarms" in note]
-    # Nobody is to be woken by a laptop.
+    # A local stack must not page anybody.
     assert _load(tmp_path, "", local=True).notes == ()
 
 
 @pytest.mark.parametrize(
-    ("table", "mistake"),
+    ("table", "problem"),
     [
         ("", "alarms.email: missing; set either topic or email"),
         ("topic = ''", "alarms.email: missing; set either topic or email"),
@@ -49,7 +49,7 @@ def test_without_the_table_it_is_said_that_nobody_is_paged(tmp_path: Path) -> No
                 "arn:aws:sns:REGION:ACCOUNT:NAME"
             ),
         ),
-        # CloudWatch tells no FIFO topic.
+        # CloudWatch cannot notify a FIFO topic.
         (
             f"topic = '{TOPIC}.fifo'",
             (
@@ -74,12 +74,12 @@ def test_without_the_table_it_is_said_that_nobody_is_paged(tmp_path: Path) -> No
         ("phone = '1'", "alarms.phone: unknown key; allowed are topic, email"),
     ],
 )
-def test_mistakes_say_the_key_what_was_found_and_what_is_allowed(
-    tmp_path: Path, table: str, mistake: str
+def test_problems_name_the_key_what_was_found_and_what_is_allowed(
+    tmp_path: Path, table: str, problem: str
 ) -> None:
     with pytest.raises(ConfigErrors) as refused:
         _load(tmp_path, f"[alarms]\n{table}\n")
-    assert mistake in [str(error) for error in refused.value.errors]
+    assert problem in [str(error) for error in refused.value.errors]
 
 
 def test_a_table_is_needed(tmp_path: Path) -> None:

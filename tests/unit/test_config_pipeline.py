@@ -1,4 +1,4 @@
-"""`[pipeline]` and `[scan.BUCKET]`: what they amount to, and every mistake in words."""
+"""`[pipeline]` and `[scan.BUCKET]`: their effective values, and every problem in words."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ('glue_version = "5.0"', "pipeline.glue_version: found '5.0'; allowed is one of 6.0, 5.1"),
         ('worker_type = "G.3X"', "pipeline.worker_type: found 'G.3X'; allowed is one of G.1X"),
@@ -72,12 +72,14 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
         ('[scan.Up_loads]\nschedule = "rate(1 day)"', "scan.Up_loads: invalid bucket name"),
     ],
 )
-def test_mistakes_name_the_key_and_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:
+def test_problems_name_the_key_and_what_is_allowed(
+    tmp_path: Path, text: str, expected: str
+) -> None:
     with pytest.raises(ConfigErrors) as caught:
         _load(tmp_path, f"{PIPELINE}{text}\n")
-    assert said in str(caught.value)
+    assert expected in str(caught.value)
 
 
-def test_a_scan_without_the_jobs_is_a_mistake(tmp_path: Path) -> None:
+def test_a_scan_without_the_jobs_is_a_problem(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors, match=r"scan\.uploads: found without the jobs"):
         _load(tmp_path, '[scan.uploads]\nschedule = "rate(1 day)"\n')

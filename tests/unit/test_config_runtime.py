@@ -52,15 +52,15 @@ def test_the_functions_may_run_in_a_vpc(tmp_path: Path) -> None:
         read(tmp_path, '[runtime]\nvpc = "vpc-1"')
 
 
-def test_every_mistake_is_said(tmp_path: Path) -> None:
+def test_every_problem_is_reported(tmp_path: Path) -> None:
     text = '[runtime]\nkinds = ["webhok", "all"]\nmemory = 1\ntimeout = "1h"\nmax_concurrency = 1'
     with pytest.raises(ConfigErrors) as wrong:
         read(tmp_path, text)
-    said = str(wrong.value)
-    assert "runtime.kinds: found 'webhok'; allowed is one of " in said
-    assert "(did you mean 'webhook'?)" in said
+    refusal = str(wrong.value)
+    assert "runtime.kinds: found 'webhok'; allowed is one of " in refusal
+    assert "(did you mean 'webhook'?)" in refusal
     for key in ("memory: found '1';", "timeout: found '1h';", "max_concurrency: found '1';"):
-        assert f"runtime.{key} allowed is" in said
+        assert f"runtime.{key} allowed is" in refusal
 
 
 def test_all_kinds_and_none_stand_alone(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_share_costs_its_share(deployment: object) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 5, 10, 100, 1_000])
-def test_ingest_sends_as_often_as_is_said(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ingest_sends_as_often_as_configured(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "EVENTS", 200 if at_once <= 100 else 1_000)
     with mock_aws():
         for name, text in requests.ENVIRON.items():
@@ -129,6 +129,6 @@ def test_ingest_sends_as_often_as_is_said(at_once: int, monkeypatch: pytest.Monk
         monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session())
         requests.deploy()
         sends, messages = requests.sent(at_once)
-    said = calls.on_target_queue(at_once, 1.0, 1.0)
-    assert sends == pytest.approx(said.send * requests.EVENTS)
+    cost = calls.on_target_queue(at_once, 1.0, 1.0)
+    assert sends == pytest.approx(cost.send * requests.EVENTS)
     assert messages == sends, "each call brings one message"

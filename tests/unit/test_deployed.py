@@ -40,7 +40,7 @@ def test_nothing_deployed_for_nobody_says_how_to_begin(aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(
-    ("notification", "said"),
+    ("notification", "expected"),
     [
         ({"QueueConfigurations": [ENTRY]}, ""),
         (
@@ -56,12 +56,12 @@ def test_nothing_deployed_for_nobody_says_how_to_begin(aws: MotoAws) -> None:
     ],
 )
 def test_whether_a_bucket_is_attached(
-    aws: MotoAws, notification: dict[str, Any], said: str
+    aws: MotoAws, notification: dict[str, Any], expected: str
 ) -> None:
     make_bucket("uploads", **notification)
     why = deployed.why_not_attached("uploads", deployed.find("Bucketcast", aws), aws)
-    assert said in why
-    assert bool(said) is bool(why)
+    assert expected in why
+    assert bool(expected) is bool(why)
 
 
 def test_a_bucket_that_does_not_exist_is_not_attached(aws: MotoAws) -> None:

@@ -33,7 +33,7 @@ Answer = Callable[[list[str]], base.Failures]
 
 
 class Target(base.Target):
-    """Answers as told; remembers the keys that it was sent and whether it was closed."""
+    """Answers as configured; records the keys that it was sent and whether it was closed."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(read(options.Common, {}))
@@ -59,7 +59,7 @@ class Target(base.Target):
 
 
 @dataclass
-class Way:
+class FakeQueue:
     """Takes what leaves the batch, but for what `full` says."""
 
     full: bool = False
@@ -128,7 +128,7 @@ class Bench:
         full: bool = False,
     ) -> None:
         self.target = Target(answer)
-        self.queue = Way(full)
+        self.queue = FakeQueue(full)
         self.connections: list[bool] = []
         self.store = LocalStore()
         self.dispatcher = Dispatcher(
@@ -145,8 +145,8 @@ class Bench:
 
     def __call__(self, *messages: Message, left: Sequence[float] = ()) -> Outcome:
         """Dispatch; `left` are the seconds left whenever it asks, then more than enough."""
-        asked = iter(left)
-        return self.dispatcher(messages, now=NOW, remaining=lambda: next(asked, 900.0))
+        clock = iter(left)
+        return self.dispatcher(messages, now=NOW, remaining=lambda: next(clock, 900.0))
 
     def pause_is_over(self) -> None:
         """Let a target that did not answer be tried again."""
@@ -198,7 +198,7 @@ def test_delivered_events_go_with_their_messages() -> None:
     outcome = bench(message("1", "ab"), message("2", "c"))
     assert outcome == Outcome(delivered=3)
     assert bench.target.batches == [["a", "b", "c"]]
-    assert bench.queue == Way()
+    assert bench.queue == FakeQueue()
 
 
 def test_messages_are_cut_into_batches_that_the_target_takes() -> None:
@@ -385,7 +385,7 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     def connect(_: bool) -> Target:  # noqa: FBT001
         raise NotAuthorized("the secret 'db' cannot be read")
 
-    dispatcher = Dispatcher(connect, Way(), batch_size=10, in_order=False)
+    dispatcher = Dispatcher(connect, FakeQueue(), batch_size=10, in_order=False)
     outcome = dispatcher([message("1", "a")], now=NOW, remaining=lambda: 900.0)
     assert outcome.retried == 1
     assert str(outcome.reason) == "the secret 'db' cannot be read"
@@ -442,7 +442,7 @@ def test_halving_ends_where_the_connection_does() -> None:
 
 
 @pytest.mark.parametrize("poison", ["a", "d"])
-def test_error_that_nobody_mapped_stops_no_neighbour_and_is_tried_again(poison: str) -> None:
+def test_an_unmapped_error_is_retried_and_stops_no_other_event(poison: str) -> None:
     def answer(keys: list[str]) -> base.Failures:
         if poison in keys:
             raise KeyError(poison)
@@ -531,7 +531,7 @@ def test_what_failed_before_is_buried_up_front_with_the_reason_that_it_has_with_
     assert first.delivery.created == second.delivery.created == 7
 
 
-def test_up_front_the_last_error_that_was_seen_here_is_said_too() -> None:
+def test_the_last_error_seen_here_is_reported_too() -> None:
     bench = Bench(everything(NotConnected("no route")))
     bench(message("1", "a"))
     old = message("2", "b", since=NOW - TERM_MS - 1, attempts=9, reason="refused")
@@ -568,7 +568,7 @@ def test_part_that_had_no_turn_goes_back_apart_from_the_part_that_failed() -> No
 @pytest.mark.parametrize(
     "how", [{"receives": RENEW_AFTER}, {"sent": NOW - TERM_MS - DAY_MS // 2 - 1}]
 )
-def test_worn_message_is_sent_again_before_anything_else(how: dict[str, Any]) -> None:
+def test_aged_message_is_sent_again_before_anything_else(how: dict[str, Any]) -> None:
     """Also where the function dies of it: it did not say what became of it so far."""
     bench = Bench(only({}))
     outcome = bench(message("1", "a", **how), message("2", "b"))
@@ -578,7 +578,7 @@ def test_worn_message_is_sent_again_before_anything_else(how: dict[str, Any]) ->
     assert (delivery.event.key, envelope.attempts) == ("a", how.get("receives", 0))
 
 
-def test_worn_message_keeps_its_history() -> None:
+def test_aged_message_keeps_its_history() -> None:
     bench = Bench(only({}))
     bench(message("1", "a", receives=RENEW_AFTER, attempts=600, since=NOW - 5, reason="refused"))
     envelope, _ = unpack(bench.queue.again[0])
@@ -586,29 +586,29 @@ def test_worn_message_keeps_its_history() -> None:
     assert (envelope.reason, envelope.error) == ("refused", "NotConnected")
 
 
-def test_worn_message_that_is_no_envelope_is_sent_again_too() -> None:
+def test_aged_message_that_is_no_envelope_is_sent_again_too() -> None:
     bench = Bench(only({}))
     assert bench(Message("1", "r", "rubbish", NOW, RENEW_AFTER)) == Outcome()
     assert bench.queue.again == ["rubbish"]
 
 
-def test_worn_messages_are_sent_again_ten_at_a_time() -> None:
+def test_aged_messages_are_sent_again_ten_at_a_time() -> None:
     bench = Bench(only({}))
     outcome = bench(*(message(str(n), "a", receives=RENEW_AFTER) for n in range(25)))
     assert (bench.queue.renewals, outcome.stay) == ([10, 10, 5], [])
     assert bench.target.batches == []
 
 
-def test_worn_messages_for_which_there_is_no_time_stay() -> None:
+def test_aged_messages_for_which_there_is_no_time_stay() -> None:
     """Were the function ended here, all that was sent again would be there twice."""
     bench = Bench(only({}))
-    worn = [message(str(n), "a", receives=RENEW_AFTER) for n in range(25)]
-    outcome = bench(*worn, left=[60, 60, 0, 0])
+    aged = [message(str(n), "a", receives=RENEW_AFTER) for n in range(25)]
+    outcome = bench(*aged, left=[60, 60, 0, 0])
     assert bench.queue.renewals == [10]
     assert outcome.stay == [str(n) for n in range(10, 25)]
 
 
-def test_worn_message_that_sqs_does_not_take_is_tried() -> None:
+def test_aged_message_that_sqs_does_not_take_is_tried() -> None:
     bench = Bench(only({}), full=True)
     assert bench(message("1", "a", receives=RENEW_AFTER)).delivered == 1
 
@@ -624,7 +624,7 @@ def test_what_the_function_dies_of_is_buried_unopened_in_the_end() -> None:
     assert reason.endswith("(given up after 13 days and 504 tries)")
 
 
-def test_in_order_a_worn_message_is_not_put_behind_the_others() -> None:
+def test_in_order_an_aged_message_is_not_put_behind_the_others() -> None:
     """The rest of its receives is spaced out over the rest of its term, before it is tried."""
     bench = Bench(everything(Retryable("busy")), in_order=True)
     half = NOW - TERM_MS // 2
@@ -673,7 +673,7 @@ def test_other_targets_take_events_of_any_age() -> None:
     assert bench(message("1", "a", created=1)).delivered == 1
 
 
-def test_age_of_the_oldest_is_told() -> None:
+def test_age_of_the_oldest_is_reported() -> None:
     bench = Bench(only({}))
     assert bench().oldest == 0
     outcome = bench(

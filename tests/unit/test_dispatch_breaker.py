@@ -105,7 +105,7 @@ def test_nothing_is_sent_to_a_paused_target_and_the_message_says_why_it_waits() 
     assert bench.queue.reasons == [("the target is paused since 2027-01-15 08:00:00 UTC", "Paused")]
 
 
-def test_in_order_the_events_of_a_paused_target_stay_in_place() -> None:
+def test_in_order_the_events_of_a_paused_target_stay_where_they_are() -> None:
     bench = paused_bench(in_order=True)
     outcome = bench(message("1", "a"), message("2", "b"))
     assert (outcome.stay, bench.queue.back, bench.queue.again) == (["1", "2"], [], [])
@@ -170,7 +170,7 @@ def test_a_message_that_says_why_it_waits_stays_unopened_if_it_is_alone() -> Non
 
 
 def test_a_message_that_does_not_say_it_yet_is_sent_again_with_the_reason() -> None:
-    """In its last days nobody could say why it was never tried."""
+    """Otherwise its dead letter would not say why it was never tried."""
     bench = silent_bench()
     outcome = bench(message("1", "a"))
     assert (outcome.stay, bench.queue.again) == ([], [])
@@ -311,7 +311,7 @@ def test_the_pause_grows_with_the_time_that_it_is_away_for(away: int, seconds: i
     assert seconds * 1_000 <= LONGEST_PAUSE_MS
 
 
-def test_what_is_known_is_asked_for_again_after_a_second(clock: Clock) -> None:
+def test_a_cached_answer_is_read_again_after_a_second(clock: Clock) -> None:
     store = LocalStore()
     breaker = Breaker(store)
     assert breaker.state(lambda: 25.0) is BreakerState.CLOSED

@@ -30,7 +30,7 @@ def test_all_portions_are_sent_in_their_order() -> None:
     assert [batch[0] for batch in bench.target.batches] == [f"{n}/0" for n in range(2 * FULL + 1)]
 
 
-def test_each_portion_is_told_of() -> None:
+def test_progress_is_reported_per_chunk() -> None:
     bench = Bench(only({"0/3": Throttled("slow", 9)}))
     outcomes_seen: list[Outcomes] = []
     bench.dispatcher(

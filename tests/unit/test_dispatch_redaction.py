@@ -14,7 +14,7 @@ KEY = "payroll/2026/ümlaut & co (final).pdf"
 
 
 @pytest.mark.parametrize(
-    "said",
+    "written",
     [
         f"document with id 'uploads/{KEY}' cannot be parsed",
         "POST /in?key=payroll/2026/%C3%BCmlaut%20%26%20co%20%28final%29.pdf is forbidden",
@@ -24,12 +24,12 @@ KEY = "payroll/2026/ümlaut & co (final).pdf"
         "Data too long: 'payroll/2026/ümlaut & co (fin'",
     ],
 )
-def test_a_key_is_hidden_as_servers_write_it(said: str) -> None:
-    shown = without(said, [event(KEY)])
-    assert "***" in shown
-    assert "payroll" not in shown
-    assert "mlaut" not in shown
-    assert shown.split("***")[0] == said.split("payroll", maxsplit=1)[0]
+def test_a_key_is_hidden_as_servers_write_it(written: str) -> None:
+    redacted = without(written, [event(KEY)])
+    assert "***" in redacted
+    assert "payroll" not in redacted
+    assert "mlaut" not in redacted
+    assert redacted.split("***")[0] == written.split("payroll", maxsplit=1)[0]
 
 
 def test_all_that_is_of_an_event_is_hidden() -> None:
@@ -48,12 +48,12 @@ def test_all_that_is_of_an_event_is_hidden() -> None:
         *(made.key, made.principal, made.source_ip, made.etag, made.version_id),
         *(made.request_id, made.host_id, "Jane Roe", "diagnosis-b20"),
     )
-    shown = without("refused: " + " | ".join(map(str, values)), [made])
-    assert shown == "refused: " + " | ".join(["***"] * len(values))
+    redacted = without("refused: " + " | ".join(map(str, values)), [made])
+    assert redacted == "refused: " + " | ".join(["***"] * len(values))
 
 
 @pytest.mark.parametrize(
-    ("ip", "said", "shown"),
+    ("ip", "written", "redacted"),
     [
         ("10.0.0.7", "10.0.0.7:4150, topic t: refused", "10.0.0.7:4150, topic t: refused"),
         ("10.0.0.7", "no answer from http://10.0.0.7/hook", "no answer from http://10.0.0.7/hook"),
@@ -65,14 +65,14 @@ def test_all_that_is_of_an_event_is_hidden() -> None:
     ],
 )
 def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
-    ip: str, said: str, shown: str
+    ip: str, written: str, redacted: str
 ) -> None:
     """On one machine, or behind one gateway, it is the same."""
-    assert without(said, [event("k.jpg", source_ip=ip)]) == shown
+    assert without(written, [event("k.jpg", source_ip=ip)]) == redacted
 
 
 @pytest.mark.parametrize(
-    ("key", "said", "shown"),
+    ("key", "written", "redacted"),
     [
         ("a", "a table 'a' has a column", "a table '***' has a column"),
         ("able", "the table is unable", "the table is unable"),
@@ -81,14 +81,14 @@ def test_the_address_of_the_server_is_seen_also_where_the_event_came_from_it(
         ("k" * 900, "x" + "k" * 900, "x" + "k" * 900),
     ],
 )
-def test_what_only_looks_like_it_stays(key: str, said: str, shown: str) -> None:
-    assert without(said, [event(key, sequencer="")]) == shown
+def test_what_only_looks_like_it_stays(key: str, written: str, redacted: str) -> None:
+    assert without(written, [event(key, sequencer="")]) == redacted
 
 
 def test_a_key_with_the_address_that_it_came_from_is_hidden_whole() -> None:
     made = event("payroll/10.0.0.7/may.pdf", source_ip="10.0.0.7")
-    shown = without("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
-    assert shown == "document '***' of *** exists"
+    redacted = without("document 'payroll/10.0.0.7/may.pdf' of 10.0.0.7 exists", [made])
+    assert redacted == "document '***' of *** exists"
 
 
 def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
@@ -108,10 +108,10 @@ def test_each_error_loses_what_is_of_its_events_and_stays_what_it_is() -> None:
 
 def test_a_long_text_keeps_its_beginning_and_its_hint() -> None:
     text = "the server said: " + "x" * 5_000 + "; see endpoint"
-    shown = shortened(text)
-    assert len(shown) == LONGEST
-    assert shown.startswith("the server said: ")
-    assert shown.endswith("; see endpoint")
+    redacted = shortened(text)
+    assert len(redacted) == LONGEST
+    assert redacted.startswith("the server said: ")
+    assert redacted.endswith("; see endpoint")
     assert shortened("x" * LONGEST) == "x" * LONGEST
 
 

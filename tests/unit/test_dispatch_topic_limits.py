@@ -74,7 +74,7 @@ class Endpoint:
         return
 
 
-class World:
+class Bench:
     def __init__(self, limits: Limits) -> None:
         self.queue = Queue()
         self.endpoint = Endpoint(self.queue)
@@ -118,200 +118,200 @@ class World:
 
 
 def test_a_message_of_a_newer_release_waits_for_it() -> None:
-    world = World(Limits(retries=2, sleep=0))
-    world.queue.bodies.append((START, '{"v": 2, "items": []}'))
-    assert world.step().stay == ["0"]
-    assert world.reasons == []
+    bench = Bench(Limits(retries=2, sleep=0))
+    bench.queue.bodies.append((START, '{"v": 2, "items": []}'))
+    assert bench.step().stay == ["0"]
+    assert bench.reasons == []
 
 
 def test_max_retries_of_two_are_three_tries() -> None:
-    world = World(Limits(retries=2, sleep=0))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a", "b")
-    world.run()
-    assert [keys for _, keys in world.endpoint.seen] == [["a", "b"], ["a"], ["a"]]
-    assert world.reasons == ["503 (max_retries of 2: 3 tries failed)"]
-    assert world.queue.dead[0].error == "Retryable"
-    assert sum(each.delivered for each in world.outcomes) == 1
-    assert sum(each.dead for each in world.outcomes) == 1
+    bench = Bench(Limits(retries=2, sleep=0))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a", "b")
+    bench.run()
+    assert [keys for _, keys in bench.endpoint.seen] == [["a", "b"], ["a"], ["a"]]
+    assert bench.reasons == ["503 (max_retries of 2: 3 tries failed)"]
+    assert bench.queue.dead[0].error == "Retryable"
+    assert sum(each.delivered for each in bench.outcomes) == 1
+    assert sum(each.dead for each in bench.outcomes) == 1
 
 
 def test_retry_sleep_duration_spaces_the_tries() -> None:
-    world = World(Limits(retries=3, sleep=5))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.run()
-    assert world.times == [0, 5, 10, 15]
+    bench = Bench(Limits(retries=3, sleep=5))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.run()
+    assert bench.times == [0, 5, 10, 15]
 
 
 def test_no_sleep_is_no_pause() -> None:
-    world = World(Limits(retries=3, sleep=0))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.run()
-    assert world.times == [0, 0, 0, 0]
+    bench = Bench(Limits(retries=3, sleep=0))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.run()
+    assert bench.times == [0, 0, 0, 0]
 
 
 def test_time_to_live_counts_from_the_event_and_ends_it_in_time() -> None:
-    world = World(Limits(time_to_live=10, sleep=4))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.run()
-    assert world.times == [0, 4, 8]
-    assert 10_000 < world.queue.now - START <= 12_000
-    assert world.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
+    bench = Bench(Limits(time_to_live=10, sleep=4))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.run()
+    assert bench.times == [0, 4, 8]
+    assert 10_000 < bench.queue.now - START <= 12_000
+    assert bench.reasons == ["time_to_live of 10 s is over after 3 tries; at last: 503"]
 
 
 def test_what_came_too_late_is_not_tried_at_all() -> None:
-    world = World(Limits(time_to_live=10))
-    world.give("a")
-    world.queue.now += 10_001
-    world.step()
-    assert world.endpoint.seen == []
-    assert world.reasons == ["time_to_live of 10 s is over after 0 tries"]
+    bench = Bench(Limits(time_to_live=10))
+    bench.give("a")
+    bench.queue.now += 10_001
+    bench.step()
+    assert bench.endpoint.seen == []
+    assert bench.reasons == ["time_to_live of 10 s is over after 0 tries"]
 
 
 @pytest.mark.parametrize(
-    ("limits", "said"),
+    ("limits", "expected"),
     [
         (Limits(time_to_live=7, retries=10, sleep=3), "time_to_live of 7 s"),
         (Limits(time_to_live=60, retries=1, sleep=3), "max_retries of 1"),
     ],
 )
-def test_whichever_comes_first_ends_it(limits: Limits, said: str) -> None:
-    world = World(limits)
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.run()
-    (reason,) = world.reasons
-    assert said in reason
+def test_whichever_comes_first_ends_it(limits: Limits, expected: str) -> None:
+    bench = Bench(limits)
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.run()
+    (reason,) = bench.reasons
+    assert expected in reason
 
 
 def test_a_long_sleep_is_kept_though_sqs_delays_no_message_so_long() -> None:
-    world = World(Limits(retries=1, sleep=4_000))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.step()
-    ((when, _),) = world.queue.bodies
+    bench = Bench(Limits(retries=1, sleep=4_000))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.step()
+    ((when, _),) = bench.queue.bodies
     assert when == START + 900_000
-    world.queue.now = when
-    outcome = world.step()
-    assert (outcome.stay, world.queue.postponed) == (["0"], {"r0": 3_100})
-    assert world.times == [0]
-    world.queue.now += 3_100_000
-    world.step()
-    assert world.times == [0, 4_000]
-    assert len(world.queue.dead) == 1
+    bench.queue.now = when
+    outcome = bench.step()
+    assert (outcome.stay, bench.queue.postponed) == (["0"], {"r0": 3_100})
+    assert bench.times == [0]
+    bench.queue.now += 3_100_000
+    bench.step()
+    assert bench.times == [0, 4_000]
+    assert len(bench.queue.dead) == 1
 
 
 def test_a_sleep_of_days_is_hidden_for_less_than_the_hours_that_sqs_refuses() -> None:
     """They count from the receive. What is not hidden is seen so often that it is buried."""
-    world = World(Limits(sleep=3 * 86_400))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.step()
-    world.queue.now = world.queue.bodies[0][0]
-    world.step()
-    assert 36_000 < world.queue.postponed["r0"] < 42_000
+    bench = Bench(Limits(sleep=3 * 86_400))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.step()
+    bench.queue.now = bench.queue.bodies[0][0]
+    bench.step()
+    assert 36_000 < bench.queue.postponed["r0"] < 42_000
 
 
 def test_a_sleep_that_never_ends_ends_with_the_term() -> None:
     """SQS drops a message after 14 days, and it would have slept on."""
-    world = World(Limits(sleep=2**31 - 1))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a")
-    world.step()
-    assert world.queue.dead == []
-    world.queue.now += 13 * DAY_MS + 2_000
-    world.step()
-    assert "given up after 13 days" in world.reasons[0]
-    assert world.queue.bodies == []
+    bench = Bench(Limits(sleep=2**31 - 1))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a")
+    bench.step()
+    assert bench.queue.dead == []
+    bench.queue.now += 13 * DAY_MS + 2_000
+    bench.step()
+    assert "given up after 13 days" in bench.reasons[0]
+    assert bench.queue.bodies == []
 
 
 def test_what_is_rejected_is_buried_at_once() -> None:
-    world = World(Limits(retries=5, sleep=0))
-    world.endpoint.answers = {"a": Rejected("too large")}
-    world.give("a", "b")
-    world.run()
-    assert world.reasons == ["too large"]
-    assert len(world.times) == 1
+    bench = Bench(Limits(retries=5, sleep=0))
+    bench.endpoint.answers = {"a": Rejected("too large")}
+    bench.give("a", "b")
+    bench.run()
+    assert bench.reasons == ["too large"]
+    assert len(bench.times) == 1
 
 
 def test_what_had_no_turn_is_no_try() -> None:
-    world = World(Limits(retries=1, sleep=2))
-    world.give("a")
-    world.step(left=5.0, whole=60.0)
-    assert world.endpoint.seen == []
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.run()
-    assert len(world.times) == 2
-    assert len(world.queue.dead) == 1
+    bench = Bench(Limits(retries=1, sleep=2))
+    bench.give("a")
+    bench.step(left=5.0, whole=60.0)
+    assert bench.endpoint.seen == []
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.run()
+    assert len(bench.times) == 2
+    assert len(bench.queue.dead) == 1
 
 
 def test_what_has_all_the_time_of_a_short_function_is_tried() -> None:
     """With a time limit that was lowered since the topic was made, it would never be."""
-    world = World(Limits(retries=1))
-    world.give(*(f"k{n:03}" for n in range(150)))
-    outcome = world.step(left=13.0)
-    assert (len(world.times), outcome.delivered, outcome.waiting) == (1, 100, 50)
+    bench = Bench(Limits(retries=1))
+    bench.give(*(f"k{n:03}" for n in range(150)))
+    outcome = bench.step(left=13.0)
+    assert (len(bench.times), outcome.delivered, outcome.waiting) == (1, 100, 50)
 
 
 def test_with_an_endpoint_that_is_gone_the_rest_of_the_batch_is_not_tried() -> None:
-    world = World(Limits(retries=1, sleep=2))
-    world.endpoint.answers = {"k000": NotConnected("refused")}
-    world.give(*(f"k{n:03}" for n in range(150)))
-    outcome = world.step()
-    assert len(world.times) == 1
+    bench = Bench(Limits(retries=1, sleep=2))
+    bench.endpoint.answers = {"k000": NotConnected("refused")}
+    bench.give(*(f"k{n:03}" for n in range(150)))
+    outcome = bench.step()
+    assert len(bench.times) == 1
     assert (outcome.delivered, outcome.retried, outcome.waiting) == (99, 1, 50)
     tries = {
         one.event.key: envelope.attempts
-        for envelope, parts in (unpack(body) for _, body in world.queue.bodies)
+        for envelope, parts in (unpack(body) for _, body in bench.queue.bodies)
         for one in parts
     }
     assert tries == {"k000": 1} | {f"k{n:03}": 0 for n in range(100, 150)}
 
 
 def test_what_sqs_does_not_take_stays() -> None:
-    world = World(Limits(retries=1, sleep=0))
-    world.endpoint.answers = {"a": Retryable("503"), "b": Rejected("never")}
-    world.give("a")
-    world.give("b")
-    world.queue.full = True
-    outcome = world.step()
+    bench = Bench(Limits(retries=1, sleep=0))
+    bench.endpoint.answers = {"a": Retryable("503"), "b": Rejected("never")}
+    bench.give("a")
+    bench.give("b")
+    bench.queue.full = True
+    outcome = bench.step()
     assert outcome.stay == ["0", "1"]
-    assert world.queue.dead == []
+    assert bench.queue.dead == []
 
 
 def test_without_a_limit_of_time_it_ends_before_sqs_would_drop_it() -> None:
-    world = World(Limits(sleep=600))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a", attempts=3, reason="503")
-    world.queue.now += 13 * DAY_MS + 1
-    world.step()
-    assert len(world.queue.dead) == 1
-    assert "given up after 13 days" in world.reasons[0]
+    bench = Bench(Limits(sleep=600))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a", attempts=3, reason="503")
+    bench.queue.now += 13 * DAY_MS + 1
+    bench.step()
+    assert len(bench.queue.dead) == 1
+    assert "given up after 13 days" in bench.reasons[0]
 
 
-def test_what_was_taken_out_of_its_grave_is_tried_without_limits() -> None:
-    world = World(Limits(time_to_live=1, retries=1))
-    world.endpoint.answers = {"a": Retryable("503")}
-    world.give("a", topic="")
-    world.queue.now += 60_000
+def test_redriven_events_are_tried_without_limits() -> None:
+    bench = Bench(Limits(time_to_live=1, retries=1))
+    bench.endpoint.answers = {"a": Retryable("503")}
+    bench.give("a", topic="")
+    bench.queue.now += 60_000
     for _ in range(3):
-        world.step()
-        world.queue.now += 60_000
-    assert len(world.times) == 3
-    assert world.queue.dead == []
+        bench.step()
+        bench.queue.now += 60_000
+    assert len(bench.times) == 3
+    assert bench.queue.dead == []
 
 
 def test_what_is_no_message_or_ends_the_function_is_buried() -> None:
-    world = World(Limits(retries=1))
-    world.queue.bodies.append((START, "no envelope"))
-    world.step()
-    world.give("a")
-    world.step(receives=RENEW_AFTER)
-    assert len(world.queue.whole) == 2
-    assert world.endpoint.seen == []
+    bench = Bench(Limits(retries=1))
+    bench.queue.bodies.append((START, "no envelope"))
+    bench.step()
+    bench.give("a")
+    bench.step(receives=RENEW_AFTER)
+    assert len(bench.queue.whole) == 2
+    assert bench.endpoint.seen == []
 
 
 def limits(defaults: TopicDefaults, **given: str) -> Limits:

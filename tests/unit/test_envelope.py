@@ -1,4 +1,4 @@
-"""What travels on a target's queue: it holds everything, fits, and is refused when broken."""
+"""What travels on a target's queue: it carries everything, fits, and is refused when broken."""
 
 import json
 import random
@@ -90,10 +90,10 @@ def test_one_message_unpacks_to_no_more_than_a_reader_opens() -> None:
     ]
 
 
-def test_what_was_asked_of_objects_counts_too() -> None:
+def test_reads_of_objects_count_too() -> None:
     """It stands beside the record, and may be many times longer."""
-    told = {"x-amz-meta-a": "x" * 40_000}
-    made = [Delivery("rule", event(f"k{n}", metadata=told)) for n in range(1_000)]
+    large = {"x-amz-meta-a": "x" * 40_000}
+    made = [Delivery("rule", event(f"k{n}", metadata=large)) for n in range(1_000)]
     packed = list(pack(made, 1))
     assert [one.event.key for each in packed for one in unpack(each.body)[1]] == [
         one.event.key for one in made
@@ -141,7 +141,7 @@ def test_compressing_never_makes_a_message_larger(size: int) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 3, 6])
-def test_event_that_fits_in_no_message_is_named_by_its_place(index: int) -> None:
+def test_an_event_that_fits_in_no_message_is_named_by_its_index(index: int) -> None:
     made = deliveries(7)
     made[index] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
     with pytest.raises(TooLarge, match=r"the event takes [0-9]+ bytes; a message holds") as refused:
@@ -213,8 +213,8 @@ def test_sealed_envelope_goes_again_with_all_that_it_holds(count: int) -> None:
 def test_envelope_of_an_older_release_is_read() -> None:
     """Its events wait while the new release is deployed."""
     one = '{"name":"n","bucket":"b","key":"k","time":"t","sequencer":"1","record":{}}'
-    held = f'{{"rule":"r","event":{one}}}'
-    envelope, (delivery,) = unpack(f'{{"since":7,"v":1,"attempts":2,"events":[{held}]}}')
+    packed_delivery = f'{{"rule":"r","event":{one}}}'
+    envelope, (delivery,) = unpack(f'{{"since":7,"v":1,"attempts":2,"events":[{packed_delivery}]}}')
     assert (envelope.since, envelope.attempts, envelope.reason) == (7, 2, "")
     assert (delivery.named, delivery.created) == (False, 0)
 

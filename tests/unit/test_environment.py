@@ -61,16 +61,16 @@ def test_all_missing_variables_are_named_at_once(
             kind.from_environ(given | {name: ""})
 
 
-def test_deployed_targets_are_known_by_their_arns() -> None:
+def test_deployed_targets_are_found_by_their_arns() -> None:
     arns = [f"arn:minio:sqs::target-number-{n}:elasticsearch" for n in range(50)]
     text = DeployedTargets.of(arns).to_text()
-    known = DeployedTargets.from_text(text)
-    assert all(arn in known for arn in arns)
-    assert "arn:minio:sqs::target-number-50:elasticsearch" not in known
+    deployed = DeployedTargets.from_text(text)
+    assert all(arn in deployed for arn in arns)
+    assert "arn:minio:sqs::target-number-50:elasticsearch" not in deployed
     assert len(text) < 500, "Lambda has room for 4 KB"
 
 
-def test_no_target_at_all_can_be_said() -> None:
+def test_an_empty_list_of_targets_can_be_written() -> None:
     text = DeployedTargets.of([]).to_text()
     assert text
     assert "none" not in DeployedTargets.from_text(text)

@@ -106,7 +106,7 @@ def test_half_an_answer_is_none() -> None:
 @pytest.mark.parametrize(
     ("method", "target"), [("GET", "/"), ("HEAD", "/images"), ("GET", "/images?location")]
 )
-def test_what_every_client_asks_first_goes_on_to_s3(method: str, target: str) -> None:
+def test_what_every_client_asks_first_is_forwarded_to_s3(method: str, target: str) -> None:
     assert called(method, target)["statusCode"] == 200
 
 
@@ -114,7 +114,7 @@ def test_what_every_client_asks_first_goes_on_to_s3(method: str, target: str) ->
     ("method", "target"),
     [("GET", "/images/a.jpg"), ("PUT", "/images"), ("GET", "/images"), ("HEAD", "/images/a.jpg")],
 )
-def test_who_asks_for_objects_is_told_where_they_are(method: str, target: str) -> None:
+def test_a_listing_through_the_gateway_is_redirected(method: str, target: str) -> None:
     answer = called(method, target)
     assert answer["statusCode"] == 501
     if method != "HEAD":

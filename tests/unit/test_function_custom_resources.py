@@ -400,7 +400,7 @@ def test_all_waits_of_a_request_share_its_time() -> None:
 
 
 @pytest.mark.usefixtures("put")
-def test_an_answer_that_is_not_taken_is_given_again(
+def test_an_answer_that_is_not_accepted_is_sent_again(
     function: Any, answers: Answers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(response, "_PAUSE_SECONDS", 0)

@@ -30,7 +30,7 @@ Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
 class Context(SimpleNamespace):
-    """What Lambda tells of a call; its clock stands still: so many milliseconds are left."""
+    """The context of a call; its clock stands still: so many milliseconds are left."""
 
     def __init__(self, left: int) -> None:
         super().__init__(**vars(lambda_context()))
@@ -148,8 +148,8 @@ def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
 
 def test_what_failed_stays_goes_back_or_is_buried(dispatch: Dispatch) -> None:
     Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy"), "d": Retryable("busy")}
-    told = body("c", reason="busy")
-    assert dispatch(body("a", "b"), told, body("d", "e"), "rubbish") == ["1"]
+    retried = body("c", reason="busy")
+    assert dispatch(body("a", "b"), retried, body("d", "e"), "rubbish") == ["1"]
     (back,) = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=2)["Messages"]
     envelope = json.loads(back["Body"])
     assert [each["event"]["key"] for each in envelope["events"]] == ["d"]
@@ -177,19 +177,19 @@ def test_outcome_is_counted_by_target(
     )
 
 
-def test_age_of_the_oldest_message_is_told_by_target(
+def test_age_of_the_oldest_message_is_reported_per_target(
     dispatch: Dispatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.time", lambda: 1_800_000_007.0)
     dispatch(body("a"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (told,) = [line for line in lines if "_aws" in line]
-    assert (told["target"], told["OldestEventAge"]) == (ARN, [7.0])
-    (metrics,) = [each["Metrics"] for each in told["_aws"]["CloudWatchMetrics"]]
+    (metric,) = [line for line in lines if "_aws" in line]
+    assert (metric["target"], metric["OldestEventAge"]) == (ARN, [7.0])
+    (metrics,) = [each["Metrics"] for each in metric["_aws"]["CloudWatchMetrics"]]
     assert {"Name": "OldestEventAge", "Unit": "Seconds"} in metrics
 
 
-def test_latency_is_told_of_what_was_delivered(
+def test_latency_is_measured_of_delivered_events(
     dispatch: Dispatch, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put = datetime.fromisoformat(TIME).timestamp()
@@ -197,11 +197,11 @@ def test_latency_is_told_of_what_was_delivered(
     Fake.answers = {"c": Retryable("busy")}
     dispatch(body("a", "b", "c"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (told,) = [line for line in lines if "_aws" in line]
-    latency = told["DeliveryLatency"]
+    (metric,) = [line for line in lines if "_aws" in line]
+    latency = metric["DeliveryLatency"]
     assert (latency["Counts"], latency["Count"]) == ([2], 2)
     assert latency["Values"] == [pytest.approx(2_000, rel=0.12)]
-    (metrics,) = [each["Metrics"] for each in told["_aws"]["CloudWatchMetrics"]]
+    (metrics,) = [each["Metrics"] for each in metric["_aws"]["CloudWatchMetrics"]]
     assert {"Name": "DeliveryLatency", "Unit": "Milliseconds"} in metrics
 
 
@@ -255,7 +255,7 @@ def test_probe_says_why_not(dispatch: Dispatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         ({"auth_token": "secret:nowhere"}, "auth_token: the secret 'nowhere' cannot be read"),
         ({"timeout": "secret:hook#token"}, "timeout: allowed is a duration with its unit"),
@@ -265,12 +265,12 @@ def test_secret_that_is_of_no_use_is_an_outcome_and_not_shown(
     dispatch: Dispatch,
     capsys: pytest.CaptureFixture[str],
     settings: dict[str, str],
-    said: str,
+    expected: str,
 ) -> None:
     dispatch.settings |= settings
     answer = probe(dispatch)
     assert not answer["online"]
-    assert said in answer["why"]
+    assert expected in answer["why"]
     assert dispatch(body("a")) == []
     assert Fake.sent == []
     assert "hunter2" not in json.dumps(answer) + "".join(capsys.readouterr())
@@ -310,10 +310,10 @@ def test_a_pause_is_seen_and_obeyed(
     handler = dispatch.module.build(
         dispatch.environ | {"BUCKETCAST_RULES_TABLE": rules_table}, lambda _: dispatch.kind
     )
-    asked = {"pause": True, "target": ARN}
-    assert handler(asked, Context(60 * SECONDS)) == {"paused": False}
+    request = {"pause": True, "target": ARN}
+    assert handler(request, Context(60 * SECONDS)) == {"paused": False}
     breakers.pause(ARN, round(time.time() * 1_000))
-    assert handler(asked, Context(60 * SECONDS)) == {"paused": True}
+    assert handler(request, Context(60 * SECONDS)) == {"paused": True}
     assert handler(invocation(body("a")), Context(60 * SECONDS)) == {"batchItemFailures": []}
     assert Fake.sent == []
     answer = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=10)

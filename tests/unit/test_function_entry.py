@@ -101,7 +101,7 @@ def test_a_notification_is_in_the_queue_as_it_was_posted(
         "Bearer naïve",
     ],
 )
-def test_whoever_does_not_know_the_token_is_told_how_to_send_it(entry: Entry, login: str) -> None:
+def test_a_wrong_token_is_refused_with_the_hint(entry: Entry, login: str) -> None:
     status, answer = entry.post(MINIO, login)
     assert status == 401
     assert "Authorization: Bearer TOKEN" in answer["error"]
@@ -110,7 +110,7 @@ def test_whoever_does_not_know_the_token_is_told_how_to_send_it(entry: Entry, lo
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ("", "no JSON object"),
         ("[]", "no JSON object"),
@@ -120,11 +120,11 @@ def test_whoever_does_not_know_the_token_is_told_how_to_send_it(entry: Entry, lo
     ],
 )
 def test_what_is_no_notification_is_refused_with_its_reason(
-    entry: Entry, body: str | bytes, said: str
+    entry: Entry, body: str | bytes, expected: str
 ) -> None:
     status, answer = entry.post(body)
     assert status == 400
-    assert said in answer["error"]
+    assert expected in answer["error"]
     assert entry.queued() == []
 
 
@@ -136,7 +136,7 @@ TWO = json.dumps({"Records": [json.loads(of(MINIO, b))["Records"][0] for b in ("
 
 
 @pytest.mark.parametrize(
-    ("body", "token", "said"),
+    ("body", "token", "expected"),
     [
         (CEPH, TOKEN, "the token of berlin is for minio; found ceph"),
         (MINIO, CEPH_TOKEN, "the token of rgw is for ceph; found minio"),
@@ -149,12 +149,12 @@ TWO = json.dumps({"Records": [json.loads(of(MINIO, b))["Records"][0] for b in ("
     ],
 )
 def test_a_token_speaks_for_its_own_source_only(
-    entry: Entry, body: str, token: str, said: str
+    entry: Entry, body: str, token: str, expected: str
 ) -> None:
     """Else a site could remove what another has: its sequencers are whatever it writes."""
     status, answer = entry.post(body, f"Bearer {token}")
     assert status == 403
-    assert said in answer["error"]
+    assert expected in answer["error"]
     assert entry.queued() == []
 
 

@@ -50,7 +50,7 @@ class Ingest:
     s3: "S3Client"
 
     def __call__(self, *bodies: str) -> list[str]:
-        """The ids of the messages that are to be seen again; they are their places."""
+        """Return the ids of the messages to be seen again, which are their indexes."""
         records = [_record(n, body) for n, body in enumerate(bodies)]
         return self.handle(*records)
 
@@ -85,8 +85,10 @@ class Ingest:
 
     def any_waiting(self) -> bool:
         names: Any = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
-        told = self.sqs.get_queue_attributes(QueueUrl=self.urls["ingress"], AttributeNames=names)
-        return any(int(text) for text in told["Attributes"].values())
+        attributes = self.sqs.get_queue_attributes(
+            QueueUrl=self.urls["ingress"], AttributeNames=names
+        )
+        return any(int(text) for text in attributes["Attributes"].values())
 
     def dead(self) -> list[dict[str, Any]]:
         return received(self.sqs, self.urls["ingress-dead"])
@@ -227,11 +229,11 @@ def test_rule_on_a_tag_takes_only_the_objects_that_have_it(ingest: Ingest) -> No
         ingest.s3.put_object(Bucket="uploads", Key=key, Body=b"x", Tagging=f"class={key}")
     keys = ("public", "private", "gone")
     assert ingest(*(message(record(key, eventTime=LATER)) for key in keys)) == []
-    # Nobody can say it of an object that is gone, and no event is lost by that.
+    # It cannot be read of an object that is gone, and no event is lost by that.
     assert ingest.keys("webhook-primary") == [["public", "gone"]]
 
 
-def test_target_is_told_what_it_wants(ingest: Ingest) -> None:
+def test_a_target_gets_the_facts_that_it_needs(ingest: Ingest) -> None:
     ingest.put(TABLE)
     ingest.s3.put_object(Bucket="uploads", Key="a", Body=b"x", Tagging="class=public")
     assert ingest(message(record("a", eventTime=LATER))) == []
@@ -254,9 +256,9 @@ def test_without_the_right_to_look_the_messages_stay_as_a_whole(
     assert ingest(message(record("payroll"), other), message(other)) == ["0"]
     assert ingest.keys("webhook-primary") == [["b"]]
     assert ingest.keys("postgres-_") == []
-    said = str([vars(each) for each in caplog.records])
-    assert "S3 could not be asked about an object of uploads" in said
-    assert "payroll" not in said
+    logged = str([vars(each) for each in caplog.records])
+    assert "S3 could not be asked about an object of uploads" in logged
+    assert "payroll" not in logged
 
 
 def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(
@@ -351,22 +353,22 @@ def test_while_the_rules_cannot_be_read_everything_waits(
     assert ingest.keys("webhook-primary") == [["a"]]
 
 
-def test_worn_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
+def test_aged_message_is_sent_again_before_it_is_read(ingest: Ingest) -> None:
     ingest.put()
-    worn = _record(0, message(record("a")), receives=500, age=3 * DAY)
-    assert ingest.handle(worn) == []
+    aged = _record(0, message(record("a")), receives=500, age=3 * DAY)
+    assert ingest.handle(aged) == []
     assert ingest.keys("webhook-primary") == []
     (back,) = ingest.waiting()
     texts = {name: one["stringValue"] for name, one in back["messageAttributes"].items()}
     assert texts == {
-        "bucketcast-since": worn["attributes"]["SentTimestamp"],
+        "bucketcast-since": aged["attributes"]["SentTimestamp"],
         "bucketcast-tries": "500",
-        "bucketcast-created": worn["attributes"]["SentTimestamp"],
+        "bucketcast-created": aged["attributes"]["SentTimestamp"],
     }
     assert ingest.handle(back) == []
     (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
     (delivery,) = unpack(found["Body"])[1]
-    assert delivery.created == int(worn["attributes"]["SentTimestamp"])
+    assert delivery.created == int(aged["attributes"]["SentTimestamp"])
 
 
 def test_event_knows_when_it_came(ingest: Ingest) -> None:
@@ -395,8 +397,8 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     counters = Counters(rules_table, lambda: dynamodb)
     assert counters.triggered() == 0
     for name in ("n1", "n2"):
-        asked = ("s3:ObjectCreated:*",)
-        rule = Rule(bucket="uploads", arn="arn:aws:sns:r::t1", events=asked, name=name)
+        names = ("s3:ObjectCreated:*",)
+        rule = Rule(bucket="uploads", arn="arn:aws:sns:r::t1", events=names, name=name)
         ingest.rules.add(rule)
     ingest.put(HOOK)
     assert ingest(message(record("a"), record("b"))) == []
@@ -404,7 +406,7 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
     assert counters.triggered() == 6
 
 
-def test_a_listener_hears_beside_the_rules_and_one_that_is_gone_harms_nobody(
+def test_a_listener_gets_events_beside_the_rules_and_a_removed_one_harms_none(
     ingest: Ingest, rules_table: str, dynamodb: "DynamoDBClient"
 ) -> None:
     ingest.put()

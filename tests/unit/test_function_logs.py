@@ -27,7 +27,7 @@ def test_the_entries_of_all_functions_are_found() -> None:
 
 
 @pytest.mark.parametrize("path", ENTRIES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_handler_tells_its_logger_of_the_call(path: Path) -> None:
+def test_a_handler_gives_the_call_to_its_logger(path: Path) -> None:
     text = path.read_text()
     assert re.search(
         r"^handler = (telemetry\.)?logger\.inject_lambda_context\(|"

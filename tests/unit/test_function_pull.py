@@ -188,15 +188,15 @@ def test_where_the_table_does_not_answer_events_come_back(stack: Stack) -> None:
     assert len(stack.stored(partition)) == 2
 
 
-def test_the_age_of_events_is_told_where_the_queues_alarm_looks(
+def test_the_age_of_events_is_reported_where_the_alarm_looks(
     stack: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack.put()
     stack.subscribe("s1")
     stack(body("a"))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (told,) = [line for line in lines if "OldestEventAge" in line]
-    assert told["target"] == "pull"
+    (metrics,) = [line for line in lines if "OldestEventAge" in line]
+    assert metrics["target"] == "pull"
     (counted,) = [line for line in lines if "EventsDelivered" in line]
     assert counted["target"] == pull_arn(str(ARN))
 

@@ -167,7 +167,7 @@ def test_messages_wait_while_the_table_does_not_answer(
     assert Fake.sent == []
 
 
-def test_worn_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> None:
+def test_aged_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> None:
     queue = runtime.put("audit", enable="off")
     assert waiting(runtime, queue, RENEW_AFTER) == ([], [])
     (again,) = received(runtime.account.sqs, RUNTIME.url(queue))
@@ -177,7 +177,7 @@ def test_worn_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> 
     assert Fake.sent == []
 
 
-def test_worn_messages_are_sent_again_ten_a_call(runtime: Runtime) -> None:
+def test_aged_messages_are_sent_again_ten_a_call(runtime: Runtime) -> None:
     queue = runtime.put("audit", enable="off")
     event = invocation(*(body(f"key-{number}") for number in range(10)))
     sent = str(round(time.time() * 1_000) - 60_000)

@@ -90,8 +90,8 @@ def test_it_fails_and_lets_messages_wait(broken: Broken) -> None:
 def test_pauses_grow_and_last_longer_than_sqs_counts() -> None:
     def pause(receives: int, age: float = 0.0, *, in_order: bool = False) -> int:
         sent = round((time.time() - age) * 1_000)
-        told = {"ApproximateReceiveCount": str(receives), "SentTimestamp": str(sent)}
-        return startup._pause({"attributes": told}, in_order=in_order)
+        system_attributes = {"ApproximateReceiveCount": str(receives), "SentTimestamp": str(sent)}
+        return startup._pause({"attributes": system_attributes}, in_order=in_order)
 
     assert pause(1) == 1
     assert 600 <= pause(400) <= 1_200

@@ -186,7 +186,7 @@ def test_what_has_all_the_time_of_a_short_function_is_sent(stack: Stack) -> None
     assert again["Body"] == body(second.arn, "y")
 
 
-def test_an_event_over_which_the_function_ends_is_given_up(stack: Stack) -> None:
+def test_an_event_over_which_the_function_ends_is_abandoned(stack: Stack) -> None:
     topic = stack.put("once")
     assert stack(body(topic.arn, "x"), receives=4) == []
     assert Fake.sent == []
@@ -218,7 +218,7 @@ def depth(stack: Stack) -> str:
     return str(found["Attributes"][counted])
 
 
-def test_a_persistent_topic_is_given_up_as_its_limits_say(stack: Stack) -> None:
+def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
     topic = stack.topics.put(
         TopicArn(REGION, "acme", "kept"),
         lambda *_: Wanted(
@@ -318,8 +318,11 @@ def test_ingest_tells_how_much_it_put_in_the_queues_of_topics(stack: Stack) -> N
     box = TargetBatch([Delivery("one", event(key), named=True) for key in "ab"], ["m", "m"])
     for arn in (kept.arn, kept.arn, once.arn):
         assert fanout.send(arn, box) == []
-    told = fanout.take_queued()
-    assert {name: each.queued_events for name, each in told.items()} == {queue: 4, SHARED: 2}
+    taken_queued = fanout.take_queued()
+    assert {name: each.queued_events for name, each in taken_queued.items()} == {
+        queue: 4,
+        SHARED: 2,
+    }
     size = len(received(stack.account.sqs, RUNTIME.url(SHARED))[0]["Body"])
-    assert told[SHARED].queued_bytes == size
+    assert taken_queued[SHARED].queued_bytes == size
     assert fanout.take_queued() == {}

@@ -33,7 +33,7 @@ def item(key: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("service", "operation", "parameters", "said"),
+    ("service", "operation", "parameters", "expected"),
     [
         ("sqs", "SendMessageBatch", {"QueueUrl": URL + "a"}, ""),
         ("sqs", "SendMessage", {"QueueUrl": URL + "b"}, "sqs:SendMessage on arn:aws:sqs"),
@@ -67,9 +67,9 @@ def item(key: str) -> dict[str, Any]:
     ],
 )
 def test_a_call_is_judged_by_its_role(
-    service: str, operation: str, parameters: dict[str, Any], said: str
+    service: str, operation: str, parameters: dict[str, Any], expected: str
 ) -> None:
     call = Call("ours", service, operation, parameters)
     found = refused([call, call], {"ours": STATEMENTS}, ACCOUNT)
-    assert len(found) == bool(said)
-    assert not said or said in found[0]
+    assert len(found) == bool(expected)
+    assert not expected or expected in found[0]

@@ -170,7 +170,7 @@ def tagged(arn: str, tag: str = "public") -> Rule:
     )
 
 
-def test_objects_are_asked_of_once_a_batch_and_only_where_a_rule_turns_on_it() -> None:
+def test_objects_are_read_once_a_batch_and_only_for_rules_that_need_it() -> None:
     facts = Facts({"in/a": "public", "in/b": "private"})
     routed = route(
         [("1", message(put("in/a"), put("out"))), ("2", message(put("in/b")))],
@@ -184,13 +184,13 @@ def test_objects_are_asked_of_once_a_batch_and_only_where_a_rule_turns_on_it() -
     }
 
 
-def test_target_is_told_what_it_wants_also_where_its_rule_turns_on_something_else() -> None:
+def test_a_target_gets_the_facts_that_it_needs_also_if_its_rule_needs_others() -> None:
     facts = Facts({"in/a": "public"}, hook=Fact.HEAD)
     route([("1", message(put("in/a"), put("out")))], Rulebook(tagged(HOOK), rule(arn=TABLE)), facts)
     assert facts.requested == [("in/a", Fact.TAGS | Fact.HEAD)]
 
 
-def test_message_of_an_object_that_cannot_be_told_of_stays_as_a_whole() -> None:
+def test_a_message_whose_object_cannot_be_read_stays_whole() -> None:
     facts = Facts({"in/a": "public"})
     routed = route(
         [("1", message(put("in/a"), put("in/x"), put("out"))), ("2", message(put("in/a")))],
@@ -205,7 +205,7 @@ def test_message_of_an_object_that_cannot_be_told_of_stays_as_a_whole() -> None:
     assert routed.events == 1
 
 
-def test_what_looking_itself_caused_goes_nowhere_and_is_not_looked_into() -> None:
+def test_events_of_our_own_reads_are_dropped_and_not_enriched() -> None:
     facts = Facts({}, table=Fact.TAGS)
     ours = record("in/a", userIdentity={"principalId": "ours"})
     routed = route([("1", message(ours))], Rulebook(rule(arn=TABLE)), facts)
@@ -234,7 +234,7 @@ def told_of(batch: TargetBatch) -> list[tuple[str, str | None, str]]:
     ]
 
 
-def test_mirrors_alone_are_told_what_shows_after_a_version_is_gone() -> None:
+def test_only_mirrors_get_the_version_that_surfaces_after_a_removal() -> None:
     facts = Facts({})
     facts.shows = {"in/a": "v1"}
     routed = route(
@@ -277,7 +277,7 @@ def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
     rulebook = Rulebook(removals, tagged(TABLE))
     routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
     assert facts.looked == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
-    # That nobody knows the tag counts as met, as of any event.
+    # An unknown tag counts as a match, as of any event.
     assert told_of(routed.batches[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
     routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)
     assert told_of(routed.batches[TABLE]) == [("Delete", "v2", "1")]

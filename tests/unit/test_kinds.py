@@ -1,4 +1,4 @@
-"""The list of kinds exists once, and every other place agrees with it."""
+"""The list of kinds exists once, and everything else agrees with it."""
 
 import subprocess
 import sys
@@ -113,7 +113,7 @@ def test_types_of_arns_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "expected"),
     [
         ("webhok", "unknown kind 'webhok': did you mean 'webhook'? there are "),
         ("base", "unknown kind 'base'"),
@@ -121,7 +121,7 @@ def test_types_of_arns_differ() -> None:
         ("", "unknown kind ''"),
     ],
 )
-def test_unknown_kind_is_answered_with_the_known(kind: str, said: str) -> None:
+def test_an_unknown_kind_is_refused_with_the_known_kinds(kind: str, expected: str) -> None:
     with pytest.raises(ValueError, match="unknown kind") as refused:
         targets.load(kind)
-    assert said in str(refused.value)
+    assert expected in str(refused.value)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 PUTS = ("s3:ObjectCreated:*",)
-ASKED = ListenFilter("anna", "uploads", PUTS, "photos/", ".jpg")
+FILTER = ListenFilter("anna", "uploads", PUTS, "photos/", ".jpg")
 
 
 class Clock:
@@ -81,7 +81,7 @@ def gateway(table: Table, sqs: "SQSClient") -> Gateway:
 
 
 def test_a_listener_has_a_queue_and_is_there_at_once(gateway: Gateway) -> None:
-    one = gateway.process().take(ASKED)
+    one = gateway.process().take(FILTER)
     assert gateway.queues() == [one.queue]
     assert gateway.table.seen().listeners == (one,)
 
@@ -91,25 +91,25 @@ def test_with_a_key_its_queue_is_encrypted_by_it(table: Table, sqs: "SQSClient")
     key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     process = Listeners("Bucketcast", table, sqs, lambda: gateway.prefix, kms_key=lambda: key)
     process.renew()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     found = sqs.get_queue_attributes(QueueUrl=process.url(one), AttributeNames=["All"])
     assert found["Attributes"]["KmsMasterKeyId"] == key
 
 
 def test_who_comes_back_within_a_minute_gets_the_queue_that_was_kept(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     process.release(one)
     gateway.clock.now += KEPT_SECONDS - 1
     process.renew()
     assert process.sweep() == 1
-    again = process.take(replace(ASKED, events=PUTS))
+    again = process.take(replace(FILTER, events=PUTS))
     assert (again.id, again.queue) == (one.id, one.queue)
 
 
 def test_after_a_minute_all_of_it_is_gone(gateway: Gateway) -> None:
     process = gateway.process()
-    process.release(process.take(ASKED))
+    process.release(process.take(FILTER))
     gateway.clock.now += KEPT_SECONDS + LEASE_SECONDS + 1
     assert process.sweep() == 0
     assert gateway.queues() == []
@@ -121,19 +121,19 @@ def test_after_a_minute_all_of_it_is_gone(gateway: Gateway) -> None:
 
 def test_two_that_ask_the_same_at_once_have_a_queue_each(gateway: Gateway) -> None:
     process, other = gateway.process(), gateway.process()
-    first, second = process.take(ASKED), process.take(ASKED)
+    first, second = process.take(FILTER), process.take(FILTER)
     assert first.id != second.id
     # Another process' lease is looked at until it is renewed.
     gateway.clock.sleep = _renewing(gateway, process)  # type: ignore[assignment,method-assign]
     other = gateway.process()
-    assert other.take(ASKED).id not in (first.id, second.id)
+    assert other.take(FILTER).id not in (first.id, second.id)
 
 
 def test_one_that_is_released_meanwhile_is_taken_over_at_once(gateway: Gateway) -> None:
     """On Lambda a lease is as long as an answer may take, and is not renewed meanwhile."""
     process, other = gateway.process(), gateway.process()
     process.renew(30)
-    one, began = process.take(ASKED), gateway.clock.now
+    one, began = process.take(FILTER), gateway.clock.now
 
     def sleep(seconds: float) -> None:
         gateway.clock.now += seconds
@@ -142,7 +142,7 @@ def test_one_that_is_released_meanwhile_is_taken_over_at_once(gateway: Gateway) 
 
     other.sleep = sleep
     other.renew(30)
-    assert other.take(ASKED).id == one.id
+    assert other.take(FILTER).id == one.id
     assert gateway.clock.now - began < LEASE_SECONDS
 
 
@@ -155,22 +155,22 @@ def _renewing(gateway: Gateway, process: Listeners) -> Callable[[float], None]:
 
 
 def test_what_a_process_held_that_was_killed_is_taken_over(gateway: Gateway) -> None:
-    one = gateway.process().take(ASKED)
+    one = gateway.process().take(FILTER)
     began = gateway.clock.now
-    assert gateway.process().take(ASKED).id == one.id
+    assert gateway.process().take(FILTER).id == one.id
     assert gateway.clock.now - began <= LEASE_SECONDS + 1
 
 
 def test_nobody_takes_over_what_another_user_or_another_filter_heard(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     process.release(one)
     others = [
-        replace(ASKED, user="berta"),
-        replace(ASKED, bucket=""),
-        replace(ASKED, prefix="photos"),
-        replace(ASKED, suffix=""),
-        replace(ASKED, events=("s3:ObjectCreated:Put",)),
+        replace(FILTER, user="berta"),
+        replace(FILTER, bucket=""),
+        replace(FILTER, prefix="photos"),
+        replace(FILTER, suffix=""),
+        replace(FILTER, events=("s3:ObjectCreated:Put",)),
     ]
     assert one.id not in {process.take(each).id for each in others}
 
@@ -181,9 +181,9 @@ def test_a_user_and_a_deployment_have_so_many_and_no_more(
     monkeypatch.setattr(listeners, "A_USER", 3)
     process = gateway.process()
     for number in range(3):
-        process.take(replace(ASKED, prefix=str(number)))
+        process.take(replace(FILTER, prefix=str(number)))
     with pytest.raises(TooManyListenersError, match="anna has 3 listeners; a user may have 3"):
-        process.take(ASKED)
+        process.take(FILTER)
     kept = gateway.table.seen()
     many = replace(kept, listeners=kept.listeners * (IN_ALL // 3 + 1))
     now = round(gateway.clock.now * 1_000)
@@ -193,26 +193,26 @@ def test_a_user_and_a_deployment_have_so_many_and_no_more(
     assert not kept.refusal("anna", now + 2 * KEPT_SECONDS * 1_000)
 
 
-def test_one_that_lost_events_is_told_so_once(gateway: Gateway) -> None:
+def test_a_stream_that_lost_events_gets_one_note(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     process.lose(one, "nobody read")
     assert gateway.queues() == []
     assert process.sweep() == 1
     with pytest.raises(EventsLostError, match="nobody read"):
-        process.take(ASKED)
-    assert process.take(ASKED).id != one.id
-    process.lose(process.take(replace(ASKED, prefix="b")), "nobody read")
+        process.take(FILTER)
+    assert process.take(FILTER).id != one.id
+    process.lose(process.take(replace(FILTER, prefix="b")), "nobody read")
     gateway.clock.now += TOLD_SECONDS + 1
     assert process.sweep() == 0
 
 
 def test_a_listener_that_was_taken_over_is_not_swept(gateway: Gateway) -> None:
     process = gateway.process()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     process.release(one)
     (released,) = gateway.table.seen().listeners
-    process.take(ASKED)
+    process.take(FILTER)
     process.remove(released)
     assert len(gateway.table.seen().listeners) == 1
     assert gateway.queues() == [one.queue]
@@ -229,7 +229,7 @@ def test_a_queue_that_cannot_be_made_leaves_no_listener(
     with monkeypatch.context() as broken:
         broken.setattr(process, "_make_queue", refuse)
         with pytest.raises(OSError, match="no network"):
-            process.take(ASKED)
+            process.take(FILTER)
     assert gateway.table.seen().listeners == ()
 
 
@@ -242,10 +242,10 @@ def matched(
     return [hit.arn for hit in hits]
 
 
-def test_ingest_hears_of_a_listener_with_the_next_batch(gateway: Gateway) -> None:
+def test_ingest_finds_a_new_listener_with_the_next_batch(gateway: Gateway) -> None:
     heard = ListenerCache(gateway.table, gateway.clock)
     assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
-    one = gateway.process().take(ASKED)
+    one = gateway.process().take(FILTER)
     everywhere = gateway.process().take(ListenFilter("anna", "", ("s3:BucketCreated:*", *PUTS)))
     wanted = {"hook", one.arn, everywhere.arn}
     assert set(matched(heard, gateway.table, "photos/a.jpg")) == wanted
@@ -258,7 +258,7 @@ def test_ingest_hears_of_a_listener_with_the_next_batch(gateway: Gateway) -> Non
 
 def test_a_listener_lives_as_long_as_its_process_renews(gateway: Gateway) -> None:
     heard, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     for _ in range(100):
         gateway.clock.now += LEASE_SECONDS
         process.renew()
@@ -268,11 +268,11 @@ def test_a_listener_lives_as_long_as_its_process_renews(gateway: Gateway) -> Non
     assert heard.queue(one.arn) is None
 
 
-def test_a_listener_whose_process_stood_still_gets_events_again_and_is_told(
+def test_a_listener_whose_process_stood_still_gets_events_again_and_a_note(
     gateway: Gateway,
 ) -> None:
     heard, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
-    one = process.take(ASKED)
+    one = process.take(FILTER)
     assert one.arn in matched(heard, gateway.table, "photos/a.jpg")
     gateway.clock.now += LEASE_SECONDS + KEPT_SECONDS + 1
     assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
@@ -288,9 +288,9 @@ def test_a_listener_whose_process_stood_still_gets_events_again_and_is_told(
 
 def test_who_stood_still_for_a_moment_holds_what_nobody_took_over(gateway: Gateway) -> None:
     process = gateway.process()
-    one, other = process.take(ASKED), process.take(ListenFilter("anna", "", PUTS))
+    one, other = process.take(FILTER), process.take(ListenFilter("anna", "", PUTS))
     gateway.clock.now += LEASE_SECONDS + 1
-    assert gateway.process().take(ASKED).id == one.id
+    assert gateway.process().take(FILTER).id == one.id
     assert process.leased(process.renew()) == {other.id}
 
 

@@ -160,5 +160,5 @@ def test_wrong_word_is_answered_with_the_right_one(words: str, near: str) -> Non
 
 
 def test_words_and_families_lead_only_to_known_names() -> None:
-    asked = {name for names in WORDS.values() for name in names} | set(FAMILIES)
-    assert {single for name in asked for single in expand(name)} <= SINGLES
+    expected = {name for names in WORDS.values() for name in names} | set(FAMILIES)
+    assert {single for name in expected for single in expand(name)} <= SINGLES

@@ -1,4 +1,4 @@
-"""One table of names: what each system calls an event, whichever of them told of it.
+"""One table of names: what each system calls an event, whichever of them reported it.
 
 Rows are AIStor's list of bucket notifications, the enumeration of Amazon S3 and Ceph's "S3 Bucket
 Notifications Compatibility"; a dash where a system has no name of its own for it.
@@ -88,7 +88,7 @@ class Told(NamedTuple):
 
 
 class Row(NamedTuple):
-    told: str
+    source_name: str
     version: str | None
     minio: str
     aws: str
@@ -98,10 +98,12 @@ class Row(NamedTuple):
 def rows() -> list[Row]:
     found = []
     for line in TABLE.strip().splitlines()[1:]:
-        told, *rest = line.split()
+        source_name, *rest = line.split()
         version = rest.pop(0) if not rest[0].startswith("s3:") else None
         minio, aws, ceph = rest
-        found.append(Row(told, version, minio, *(minio if n in "=-" else n for n in (aws, ceph))))
+        found.append(
+            Row(source_name, version, minio, *(minio if n in "=-" else n for n in (aws, ceph)))
+        )
     return found
 
 
@@ -109,22 +111,28 @@ ROWS = rows()
 
 
 def event(row: Row) -> Told:
-    return Told(*translated(row.told), row.version)
+    return Told(*translated(row.source_name), row.version)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.told} {row.version or ''}".strip())
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: f"{row.source_name} {row.version or ''}".strip()
+)
 def test_each_system_has_its_name_for_an_event(row: Row) -> None:
-    told = event(row)
-    assert (told.name, in_aws(told), in_ceph(told)) == (row.minio, row.aws, row.ceph)
+    parsed = event(row)
+    assert (parsed.name, in_aws(parsed), in_ceph(parsed)) == (row.minio, row.aws, row.ceph)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.told} {row.version or ''}".strip())
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: f"{row.source_name} {row.version or ''}".strip()
+)
 def test_a_rule_may_ask_for_an_event_by_any_of_its_names(row: Row) -> None:
-    asked = spellings(event(row))
-    assert asked[0] == row.minio
-    assert {row.minio, row.aws, row.ceph, "s3:" + row.told.removeprefix("s3:")} >= set(asked)
-    assert {row.minio, row.aws, row.ceph} <= set(asked)
-    assert set(asked) <= SINGLES | LISTENERS_ONLY
+    spelled = spellings(event(row))
+    assert spelled[0] == row.minio
+    assert {row.minio, row.aws, row.ceph, "s3:" + row.source_name.removeprefix("s3:")} >= set(
+        spelled
+    )
+    assert {row.minio, row.aws, row.ceph} <= set(spelled)
+    assert set(spelled) <= SINGLES | LISTENERS_ONLY
 
 
 def test_no_single_name_is_without_a_row() -> None:

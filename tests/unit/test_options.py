@@ -174,7 +174,7 @@ def test_empty_text_counts_as_unset() -> None:
     assert read(Everything, NEEDED | {"count": "", "format": ""}) == read(Everything, NEEDED)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     given = {"tls": "yes", "cuont": "1", "count": "x"}
     assert [str(error) for error in validation_errors(Everything, given, "notify_x.a.")] == [
         "notify_x.a.tls: found 'yes'; allowed is on or off",
@@ -215,9 +215,9 @@ def test_what_may_be_a_secret_is_not_shown(key: str, text: str) -> None:
 
 @pytest.mark.parametrize("made", [Secret(HIDDEN), SecretPem(HIDDEN)])
 def test_secret_shows_itself_to_nobody_but_who_asks(made: Secret) -> None:
-    shown = [repr(made), str(made), f"{made}", f"{made!r:>30}", repr([made]), repr({"k": made})]
-    shown.append(repr(read(Everything, NEEDED | {"token": HIDDEN})))
-    assert not [text for text in shown if HIDDEN in text]
+    printed = [repr(made), str(made), f"{made}", f"{made!r:>30}", repr([made]), repr({"k": made})]
+    printed.append(repr(read(Everything, NEEDED | {"token": HIDDEN})))
+    assert not [text for text in printed if HIDDEN in text]
     assert made.reveal() == HIDDEN
 
 
@@ -233,7 +233,9 @@ def test_secret_shows_itself_to_nobody_but_who_asks(made: Secret) -> None:
         ("token", "token.txt", False),
     ],
 )
-def test_a_path_is_told_from_what_the_file_holds(key: str, text: str, *, names_file: bool) -> None:
+def test_a_path_is_distinguished_from_file_contents(
+    key: str, text: str, *, names_file: bool
+) -> None:
     assert options_of(Everything)[key].names_file(text) is names_file
 
 
@@ -256,11 +258,11 @@ def test_every_type_has_a_name_for_the_reader() -> None:
 
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_every_default_and_example_of_a_target_would_be_accepted(kind: str) -> None:
-    for known in options_of(targets.load(kind).Settings).values():  # type: ignore[arg-type]
-        assert known.help
-        assert known.help[0].islower() or known.help.startswith(("TLS", "ACL"))
-        for text in filter(None, (known.default, known.example)):
-            known.parse(text)
+    for each in options_of(targets.load(kind).Settings).values():  # type: ignore[arg-type]
+        assert each.help
+        assert each.help[0].islower() or each.help.startswith(("TLS", "ACL"))
+        for text in filter(None, (each.default, each.example)):
+            each.parse(text)
 
 
 @given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))

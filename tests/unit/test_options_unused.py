@@ -23,18 +23,21 @@ def declared(kind: str) -> dict[str, Option]:
 
 
 UNUSED = [
-    (kind, key) for kind in targets.kinds() for key, known in declared(kind).items() if known.unused
+    (kind, key)
+    for kind in targets.kinds()
+    for key, option in declared(kind).items()
+    if option.unused
 ]
 
 
 def notes(kind: str, **given: str) -> list[str]:
     """What is said of the least that the kind needs, and what is given beside it."""
-    least = {key: known.example for key, known in declared(kind).items() if known.required}
+    least = {key: option.example for key, option in declared(kind).items() if option.required}
     target = targets.load(kind)
     return target.notes(read(target.Settings, least | given))
 
 
-def test_they_are_those_that_are_known() -> None:
+def test_the_outputs_are_those_documented() -> None:
     own = {(kind, key) for kind, key in UNUSED if key not in options_of(Common)}
     assert own == {
         ("kafka", "batch_commit_timeout"),
@@ -48,13 +51,13 @@ def test_they_are_those_that_are_known() -> None:
 
 @pytest.mark.parametrize(("kind", "key"), UNUSED)
 def test_one_that_is_given_says_why_it_does_nothing(kind: str, key: str) -> None:
-    known = declared(kind)[key]
-    said = f"{key} does nothing here: {known.unused}"
-    assert said in notes(kind, **{key: GIVEN[known.type]})
-    assert said in notes(kind, **{key: "secret:somewhere"})
-    assert said not in notes(kind)
-    assert said not in notes(kind, **{key: known.default})
-    assert known.help == f"accepted and not used: {known.unused}"
+    option = declared(kind)[key]
+    note = f"{key} does nothing here: {option.unused}"
+    assert note in notes(kind, **{key: GIVEN[option.type]})
+    assert note in notes(kind, **{key: "secret:somewhere"})
+    assert note not in notes(kind)
+    assert note not in notes(kind, **{key: option.default})
+    assert option.help == f"accepted and not used: {option.unused}"
 
 
 @pytest.mark.parametrize(("kind", "key"), UNUSED)
@@ -64,11 +67,11 @@ def test_it_stands_where_it_differs_from_minio(kind: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["cert_authority", "client_cert"])
-def test_certificates_beside_a_plain_webhook_are_said_to_do_nothing(key: str) -> None:
+def test_certificates_beside_a_plain_webhook_are_reported_as_unused(key: str) -> None:
     """Other kinds refuse them, or encrypt because of them; MinIO's users may have them here."""
     given = {key: "-----BEGIN CERTIFICATE-----"}
     if key == "client_cert":
         given["client_key"] = "-----BEGIN PRIVATE KEY-----"
     assert notes("webhook", endpoint="https://example.org/", **given) == []
-    (said,) = notes("webhook", endpoint="http://example.org/", **given)
-    assert said == f"{', '.join(given)}: beside an http:// endpoint they do nothing"
+    (note,) = notes("webhook", endpoint="http://example.org/", **given)
+    assert note == f"{', '.join(given)}: beside an http:// endpoint they do nothing"

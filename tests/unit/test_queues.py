@@ -92,7 +92,7 @@ def test_size_counts_bytes_and_attributes() -> None:
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-def test_message_that_is_too_large_takes_no_neighbour_along(index: int) -> None:
+def test_a_message_that_is_too_large_fails_alone(index: int) -> None:
     bodies = ["a", "b"]
     bodies.insert(index, "x" * (MAX_BYTES + 1))
     client = Sqs()
@@ -114,7 +114,7 @@ def test_fault_of_sqs_is_tried_once_more_and_alone() -> None:
     assert client.bodies == [["a", "b", "c"], ["b"]]
 
 
-def test_what_is_refused_twice_is_answered_by_its_place() -> None:
+def test_what_is_refused_twice_is_reported_by_its_index() -> None:
     client = Sqs(lambda b: {"Code": "InternalError", "SenderFault": False} if b == "11" else None)
     assert send(client, *map(str, range(13))) == {11: "InternalError: why"}
     assert client.bodies[1:] == [["10", "11", "12"], ["11"]]
@@ -122,11 +122,11 @@ def test_what_is_refused_twice_is_answered_by_its_place() -> None:
 
 def test_fault_of_ours_is_not_tried_again() -> None:
     def refuse(body: str) -> Mapping[str, Any] | None:
-        known = {
+        history = {
             "a": {"Code": "InvalidMessageContents", "SenderFault": True},
             "b": {"Code": "InternalError", "SenderFault": False},
         }
-        return known.get(body)
+        return history.get(body)
 
     client = Sqs(refuse)
     failed = send(client, "a", "b", "c")
@@ -176,14 +176,14 @@ def test_pauses_are_set_ten_at_a_time() -> None:
 # Burying
 
 
-def test_grave_holds_the_original_and_says_why() -> None:
+def test_a_dead_letter_holds_the_original_and_the_reason() -> None:
     letter = dead_letter("the body", "no such table", error="Rejected", rule="", target="arn")
     assert letter.body == "the body"
     assert letter.attributes == {"reason": "no such table", "error": "Rejected", "target": "arn"}
 
 
 @pytest.mark.parametrize(
-    ("reason", "said"),
+    ("reason", "expected"),
     [
         ("plain", "plain"),
         ("two\nlines\r\n\tand more", "two\nlines\r\n\tand more"),
@@ -195,11 +195,11 @@ def test_grave_holds_the_original_and_says_why() -> None:
         ("", "unknown"),
     ],
 )
-def test_reason_holds_only_what_sqs_takes(reason: str, said: str, sqs: "SQSClient") -> None:
+def test_reason_holds_only_what_sqs_takes(reason: str, expected: str, sqs: "SQSClient") -> None:
     url = sqs.create_queue(QueueName="dead")["QueueUrl"]
     assert Queue(url, sqs).send([dead_letter("body", reason)]) == {}
     (found,) = received(sqs, url)
-    assert found["texts"] == {"reason": said}
+    assert found["texts"] == {"reason": expected}
 
 
 @pytest.mark.parametrize("size", [MAX_BYTES - 2_000, MAX_BYTES, 1_048_576])

@@ -292,7 +292,7 @@ def test_a_target_made_at_run_time_has_a_queue_of_another_name(
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
-    """SQS may take a second to know a queue that was made; the next look at the table tells."""
+    """SQS may take a second to know a queue that was made; the next read of the table shows it."""
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
     publisher = Fanout(
         fanout(sqs)._prefix,
@@ -366,10 +366,10 @@ def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPa
 
 def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
-    asked: list[str] = []
+    lookups: list[str] = []
 
     def made(arn: str) -> str:
-        asked.append(arn)
+        lookups.append(arn)
         return "Bucketcast-runtime-webhook-primary-0a1b2c"
 
     publisher = Fanout(
@@ -382,7 +382,7 @@ def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClie
     )
     assert publisher.send(HOOK, batch("a")) == []
     assert keys(received(sqs, url)) == [["a"]]
-    assert asked == [], "nor is the table asked for it"
+    assert lookups == [], "nor is the table asked for it"
 
 
 def test_events_that_go_nowhere_are_counted(sqs: "SQSClient") -> None:

@@ -56,7 +56,7 @@ def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:
 
 @pytest.mark.parametrize("character", ["\ufffe", "\uffff"])
 def test_event_whose_key_sqs_refuses_as_it_is_can_be_buried(character: str) -> None:
-    client = Asked()
+    client = RecordingClient()
     assert queue(client).dead_letter([dead(f'a{character}"b')]) == set()
     ((_, entry),) = client.sent
     assert character not in entry["MessageBody"]
@@ -112,8 +112,8 @@ def test_message_is_sent_again_as_it_is(sqs: "SQSClient") -> None:
     assert [each["Body"] for each in received(sqs, queues.own)] == ["body", "other"]
 
 
-class Asked:
-    """Remembers what it was asked to send; answers as told."""
+class RecordingClient:
+    """Records what it is asked to send; answers as configured."""
 
     def __init__(self, answer: Any = None) -> None:
         self.sent: list[Any] = []
@@ -135,7 +135,7 @@ def queue(client: Any) -> TargetQueue:
 
 @pytest.mark.parametrize(("pause", "delay"), [(1, 1), (900, 900), (1_200, 900)])
 def test_pause_of_a_part_is_no_longer_than_sqs_takes(pause: int, delay: int) -> None:
-    client = Asked()
+    client = RecordingClient()
     assert queue(client).requeue([Requeue([dead("a").delivery], Envelope(1), pause)]) == set()
     ((url, entry),) = client.sent
     assert (url, entry["DelaySeconds"]) == ("own", delay)
@@ -147,7 +147,7 @@ REFUSED = {"Failed": [{"Id": "1", "Code": "InternalError", "SenderFault": True}]
 
 def test_reason_in_a_message_that_is_sent_again_is_one_that_sqs_takes() -> None:
     """What SQS refused was tried without end, whatever the limits of its topic."""
-    client = Asked()
+    client = RecordingClient()
     body = msgspec.json.encode(Envelope(7, attempts=1, reason="503: \uffff", events=[])).decode()
     assert queue(client).send_again([body]) == set()
     ((_, entry),) = client.sent
@@ -156,25 +156,27 @@ def test_reason_in_a_message_that_is_sent_again_is_one_that_sqs_takes() -> None:
 
 
 def test_what_sqs_did_not_take_is_answered() -> None:
-    assert queue(Asked(REFUSED)).dead_letter([dead("a"), dead("b")]) == {1}
-    assert queue(Asked(NO_ANSWER)).dead_letter([dead("a"), dead("b")]) == {0, 1}
-    assert not queue(Asked(NO_ANSWER)).dead_letter_message(Message("id", "r", "b", 0, 1), "why")
+    assert queue(RecordingClient(REFUSED)).dead_letter([dead("a"), dead("b")]) == {1}
+    assert queue(RecordingClient(NO_ANSWER)).dead_letter([dead("a"), dead("b")]) == {0, 1}
+    assert not queue(RecordingClient(NO_ANSWER)).dead_letter_message(
+        Message("id", "r", "b", 0, 1), "why"
+    )
     back = Requeue([dead("a").delivery], Envelope(1), 1)
-    assert queue(Asked(NO_ANSWER)).requeue([back]) == {0}
-    assert queue(Asked(NO_ANSWER)).send_again(["body", "other"]) == {0, 1}
-    assert queue(Asked()).dead_letter_message(Message("id", "r", "b", 0, 1), "why")
+    assert queue(RecordingClient(NO_ANSWER)).requeue([back]) == {0}
+    assert queue(RecordingClient(NO_ANSWER)).send_again(["body", "other"]) == {0, 1}
+    assert queue(RecordingClient()).dead_letter_message(Message("id", "r", "b", 0, 1), "why")
 
 
 def test_pause_that_sqs_does_not_take_is_no_mishap() -> None:
-    queue(Asked(NO_ANSWER)).postpone({"receipt": 5})
-    client = Asked()
+    queue(RecordingClient(NO_ANSWER)).postpone({"receipt": 5})
+    client = RecordingClient()
     queue(client).postpone({"receipt": 5})
     ((url, entry),) = client.sent
     assert (url, entry["VisibilityTimeout"]) == ("own", 5)
 
 
-def test_class_of_the_error_is_said() -> None:
-    client = Asked()
+def test_class_of_the_error_is_reported() -> None:
+    client = RecordingClient()
     one = dead("a")._replace(error="NotConnected")
     assert queue(client).dead_letter([one]) == set()
     ((_, entry),) = client.sent

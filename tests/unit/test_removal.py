@@ -82,7 +82,7 @@ def test_what_waits_is_not_removed(account: Account) -> None:
 
 
 @pytest.mark.parametrize("targets", [8, 9, 50])
-def test_a_refusal_ends_with_its_cure_however_many_wait(sqs: Any, targets: int) -> None:
+def test_a_refusal_ends_with_its_hint_however_many_wait(sqs: Any, targets: int) -> None:
     before = {
         f"arn:minio:sqs::customer-{one:02}:webhook": [
             sqs.create_queue(QueueName=f"Bucketcast-webhook-customer-{one:02}")["QueueUrl"]
@@ -96,9 +96,9 @@ def test_a_refusal_ends_with_its_cure_however_many_wait(sqs: Any, targets: int) 
         removal.demand(before, {}, ())
     text = str(refused.value)
     assert len(text) <= 900
-    shown = json.loads(text.partition("discard = ")[2])
-    assert shown == list(before)[: len(shown)]
-    assert f"the same holds for {targets - len(shown)} more" in text
+    discards = json.loads(text.partition("discard = ")[2])
+    assert discards == list(before)[: len(discards)]
+    assert f"the same holds for {targets - len(discards)} more" in text
 
 
 @pytest.mark.parametrize("state", ["in flight", "delayed"])
@@ -278,12 +278,12 @@ def put_runtime_target(table: str, dynamodb: Any, state: State, name: str = "aud
         arn=arn, kind="redis", id=name, queue=queue, settings={}, number=1, state=state
     )
     task = Task(arn=arn, holder=state, due=0)
-    held = Table(table, dynamodb)
-    assert held.tasks.begin(task)
-    held.commit(task, target, None)
+    stored = Table(table, dynamodb)
+    assert stored.tasks.begin(task)
+    stored.commit(task, target, None)
 
 
-def test_cloudformation_is_told_of_a_refusal(
+def test_a_refusal_is_reported_to_cloudformation(
     function: Any, answers: Any, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.put(HOOK)

@@ -97,7 +97,7 @@ def test_prefix_and_suffix(prefix: str, suffix: str, key: str, *, matches: bool)
 
 
 @pytest.mark.parametrize(
-    ("asked", "happened", "matches"),
+    ("pattern", "happened", "matches"),
     [
         ("s3:ObjectCreated:*", "s3:ObjectCreated:Put", True),
         ("s3:ObjectCreated:*", "s3:ObjectCreated:DeleteTagging", True),
@@ -110,8 +110,8 @@ def test_prefix_and_suffix(prefix: str, suffix: str, key: str, *, matches: bool)
         ("s3:ObjectCreated:Put", "s3:objectcreated:put", False),
     ],
 )
-def test_events(asked: str, happened: str, *, matches: bool) -> None:
-    assert bool(matched(RuleIndex([rule(events=[asked])]), happened, "a")) == matches
+def test_events(pattern: str, happened: str, *, matches: bool) -> None:
+    assert bool(matched(RuleIndex([rule(events=[pattern])]), happened, "a")) == matches
 
 
 def test_no_rules_match_nothing() -> None:
@@ -163,7 +163,7 @@ def naive(rules: Iterable[Rule], name: str, key: str) -> set[str]:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Wildcards by the book: all places of the pattern that the text so far may have reached."""
+    """Match wildcards with an NFA: the positions in the pattern that the text so far may reach."""
     states = {0}
     for character in (*text, None):
         for state in sorted(states):
@@ -205,10 +205,10 @@ def test_wildcards_are_those_two_and_no_others(pattern: str, text: str) -> None:
 class Counted(dict[str, Any]):
     """A dictionary that counts how often it is asked."""
 
-    asked = 0
+    compared = 0
 
     def get(self, name: str, default: Any = None) -> Any:
-        type(self).asked += 1
+        type(self).compared += 1
         return super().get(name, default)
 
 
@@ -218,9 +218,9 @@ def lookups(index: RuleIndex, key: str) -> int:
     by_head._nodes = Counted(by_head._nodes)
     for by_tail in filter(None, by_head._nodes.values()):
         by_tail._nodes = Counted(by_tail._nodes)
-    Counted.asked = 0
+    Counted.compared = 0
     matched(index, PUT, key)
-    return Counted.asked
+    return Counted.compared
 
 
 @pytest.mark.parametrize("count", [10, 10_000])

@@ -41,7 +41,7 @@ def expire(account: Account) -> None:
     account.now += LEASE_SECONDS + 1
 
 
-def nothing_is_left(account: Account) -> None:
+def assert_empty(account: Account) -> None:
     assert account.queues() == set()
     assert account.mapped() == set()
     assert account.secret_texts() == {}
@@ -50,7 +50,7 @@ def nothing_is_left(account: Account) -> None:
     assert list(account.table.tasks.all()) == []
 
 
-def only_this_is_there(account: Account, token: str) -> None:
+def assert_only(account: Account, token: str) -> None:
     (target,) = account.table.targets()
     assert account.queues() == {target.queue, target.dead}
     assert account.mapped() == {target.queue}
@@ -64,7 +64,7 @@ def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: A
     book = account.book()
     assert book.queue(str(HOOK)) is None
     assert put(account.targets()) == "made"
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
     (target,) = account.table.targets()
     book.begin()
     assert book.queue(str(HOOK)) == target.queue
@@ -133,10 +133,10 @@ def test_alarms_that_somebody_removed_come_back_and_harm_no_removal(account: Acc
     (target,) = account.table.targets()
     account.cloudwatch.delete_alarms(AlarmNames=[f"{target.queue}-dead"])
     assert put(account.targets()) == "unchanged"
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
     account.cloudwatch.delete_alarms(AlarmNames=[f"{target.queue}-dead"])
     account.targets().remove(HOOK, discard=True)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_alarms_that_cannot_be_made_again_hold_up_nobody(
@@ -160,7 +160,7 @@ def test_the_same_again_changes_nothing(account: Account) -> None:
     before = account.table.version(), account.table.targets()
     assert put(account.targets()) == "unchanged"
     assert (account.table.version(), account.table.targets()) == before
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
 
 
 def test_other_settings_keep_the_queue_and_replace_the_secret(account: Account) -> None:
@@ -169,7 +169,7 @@ def test_other_settings_keep_the_queue_and_replace_the_secret(account: Account) 
     assert put(account.targets(), {**HIDDEN, "auth_token": "new"}) == "changed"
     (after,) = account.table.targets()
     assert (after.queue, after.number) == (before.queue, before.number + 1)
-    only_this_is_there(account, "new")
+    assert_only(account, "new")
     assert put(account.targets(), OPEN) == "changed"
     assert account.secret_texts() == {}
 
@@ -177,7 +177,7 @@ def test_other_settings_keep_the_queue_and_replace_the_secret(account: Account) 
 def test_merge_leaves_what_is_not_given(account: Account) -> None:
     put(account.targets())
     put(account.targets(), {"timeout": "20s"}, merge=True)
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
     (target,) = account.table.targets()
     assert target.settings["timeout"] == "20s"
     assert target.settings["endpoint"] == OPEN["endpoint"]
@@ -193,7 +193,7 @@ def test_switched_off_it_keeps_its_settings_and_its_events_wait(account: Account
     assert account.mapped() == set()
     assert account.book().queue(str(HOOK)) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
 
 
 def test_what_is_wrong_makes_nothing(account: Account) -> None:
@@ -201,7 +201,7 @@ def test_what_is_wrong_makes_nothing(account: Account) -> None:
         put(account.targets(), {"endpoint": "no url"})
     with pytest.raises(ConfigErrors):
         put(account.targets(), {"timeout": "10s"}, merge=True)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_a_deployed_target_is_refused_with_words(account: Account) -> None:
@@ -210,13 +210,13 @@ def test_a_deployed_target_is_refused_with_words(account: Account) -> None:
         put(targets)
     with pytest.raises(DeployedByFileError, match="take it out there"):
         targets.remove(HOOK)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_one_that_a_later_deploy_has_too_can_still_be_removed(account: Account) -> None:
     put(account.targets())
     account.targets(deployed=frozenset({str(HOOK)})).remove(HOOK, discard=True)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_removing_what_is_not_there_says_what_is(account: Account) -> None:
@@ -231,10 +231,10 @@ def test_discard_removes_everything_and_counts_it(account: Account) -> None:
     account.fill(target.queue, target.queue, target.dead)
     removed = account.targets().remove(HOOK, discard=True)
     assert (removed.waiting, removed.dead, removed.discarded) == (2, 1, True)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
-def test_what_waits_stays_until_the_target_is_made_again(account: Account) -> None:
+def test_what_waits_stays_until_the_target_is_created_again(account: Account) -> None:
     put(account.targets())
     (before,) = account.table.targets()
     account.fill(before.queue)
@@ -250,7 +250,7 @@ def test_what_waits_stays_until_the_target_is_made_again(account: Account) -> No
     account.targets().sweep()
     assert account.queues() == {kept.queue, kept.dead}, "something waits there"
     assert put(account.targets()) == "made"
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
     (again,) = account.table.targets()
     assert again.queue == before.queue
 
@@ -259,7 +259,7 @@ def test_kept_messages_can_be_discarded_later(account: Account) -> None:
     put(account.targets())
     account.targets().remove(HOOK)
     account.targets().remove(HOOK, discard=True)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_a_queue_without_messages_goes_once_that_is_certain(account: Account) -> None:
@@ -275,7 +275,7 @@ def test_a_queue_without_messages_goes_once_that_is_certain(account: Account) ->
     account.sqs.purge_queue(QueueUrl=RUNTIME.url(target.dead))
     account.now += LOOK_AGAIN_SECONDS + 1
     account.targets().sweep()
-    nothing_is_left(account)
+    assert_empty(account)
 
 
 def test_made_again_at_once_it_has_a_queue_of_another_name(account: Account) -> None:
@@ -293,7 +293,7 @@ def test_an_ordered_stack_makes_ordered_queues(account: Account) -> None:
     (target,) = account.table.targets()
     assert target.queue.endswith(".fifo")
     assert target.dead.endswith("-dead.fifo")
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
 
 
 @pytest.mark.parametrize("step", range(16))
@@ -302,11 +302,11 @@ def test_killed_while_it_is_made_it_leaves_nothing(account: Account, step: int) 
     expire(account)
     account.targets().sweep()
     if account.table.targets():
-        only_this_is_there(account, "hunter2")
+        assert_only(account, "hunter2")
     else:
-        nothing_is_left(account)
+        assert_empty(account)
     put(account.targets())
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
 
 
 @pytest.mark.parametrize("step", range(16))
@@ -318,9 +318,9 @@ def test_killed_while_it_is_changed_it_is_as_before_or_as_wanted(
     expire(account)
     account.targets().sweep()
     (target,) = account.table.targets()
-    only_this_is_there(account, account.secret_texts()[target.secret]["auth_token"])
+    assert_only(account, account.secret_texts()[target.secret]["auth_token"])
     put(account.targets(), {**HIDDEN, "auth_token": "newest"})
-    only_this_is_there(account, "newest")
+    assert_only(account, "newest")
 
 
 @pytest.mark.parametrize("discard", [True, False])
@@ -337,9 +337,9 @@ def test_killed_while_it_is_removed_it_is_there_or_gone(
     account.now += LOOK_AGAIN_SECONDS + 1
     account.targets().sweep()
     if account.table.targets():
-        only_this_is_there(account, "hunter2")
+        assert_only(account, "hunter2")
     else:
-        nothing_is_left(account)
+        assert_empty(account)
 
 
 @pytest.mark.parametrize("step", range(16))
@@ -353,7 +353,7 @@ def test_killed_while_it_is_made_again_what_waits_stays(account: Account, step: 
     account.targets().sweep()
     assert account.queues() == {before.queue, before.dead}
     put(account.targets())
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
 
 
 def _killed(account: Account, step: int, call: object) -> None:
@@ -390,16 +390,16 @@ def test_a_call_that_fails_takes_back_what_it_made(
     monkeypatch.setattr(targets._resources, "map", refused)
     with pytest.raises(RuntimeError, match="Lambda said no"):
         put(targets)
-    nothing_is_left(account)
+    assert_empty(account)
 
 
-def test_another_call_is_waited_for_and_then_said_to_be_at_work(account: Account) -> None:
+def test_another_call_is_waited_for_and_then_reported_as_running(account: Account) -> None:
     _killed(account, 6, lambda: put(account.targets()))
     with pytest.raises(BusyError, match="another call is at work on arn:minio:sqs::audit:webhook"):
         put(account.targets())
     expire(account)
     assert put(account.targets()) == "made"
-    only_this_is_there(account, "hunter2")
+    assert_only(account, "hunter2")
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -459,8 +459,8 @@ def test_many_callers_at_once_each_get_their_own(account: Account) -> None:
         each.start()
     for each in threads:
         each.join()
-    there = account.table.targets()
-    assert sorted(each.id for each in there) == sorted(names)
-    assert account.mapped() == {each.queue for each in there}
-    assert account.queues() == {name for each in there for name in (each.queue, each.dead)}
+    stored = account.table.targets()
+    assert sorted(each.id for each in stored) == sorted(names)
+    assert account.mapped() == {each.queue for each in stored}
+    assert account.queues() == {name for each in stored for name in (each.queue, each.dead)}
     assert list(account.table.tasks.all()) == []

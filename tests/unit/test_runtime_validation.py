@@ -30,9 +30,9 @@ def test_the_same_is_wrong_as_in_the_file(kind: str, tmp_path: Path) -> None:
         validate(EVERY, kind, "x", values)
     lines = [f'{key} = "{text}"' for key, text in values.items()]
     (tmp_path / "b.toml").write_text("\n".join([f"[notify_{kind}.x]", *lines]))
-    with pytest.raises(ConfigErrors) as there:
+    with pytest.raises(ConfigErrors) as refused:
         config.load(tmp_path / "b.toml", {}, local=True)
-    assert str(here.value) == str(there.value)
+    assert str(here.value) == str(refused.value)
 
 
 def test_what_is_hidden_is_in_the_secret_alone() -> None:
@@ -58,7 +58,7 @@ def test_a_url_without_a_login_may_be_seen_and_one_with_may_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "id_", "values", "said"),
+    ("kind", "id_", "values", "expected"),
     [
         ("webhok", "x", {}, "found no kind 'webhok'; did you mean 'webhook'?"),
         ("kafka", "x", {}, "no function for run-time targets of kind kafka; it has one for: "),
@@ -76,12 +76,12 @@ def test_a_url_without_a_login_may_be_seen_and_one_with_may_not() -> None:
         ("webhook", "x", {"endpoint": "http://h", "comment": "x" * 400_000}, "its settings have"),
     ],
 )
-def test_what_cannot_be_is_said_in_words(
-    kind: str, id_: str, values: dict[str, str], said: str
+def test_what_is_impossible_is_reported_in_words(
+    kind: str, id_: str, values: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(ConfigErrors) as wrong:
         validate(RUNTIME, kind, id_, values)
-    assert said in str(wrong.value)
+    assert expected in str(wrong.value)
     assert "hunter2" not in str(wrong.value)
 
 
@@ -115,7 +115,7 @@ def test_a_name_too_long_for_sqs_says_how_long_an_id_may_be() -> None:
 
 
 @pytest.mark.parametrize("sync_events", [True, False])
-def test_the_id_is_known_from_the_queue(sync_events: bool) -> None:  # noqa: FBT001
+def test_the_id_is_read_from_the_queue(sync_events: bool) -> None:  # noqa: FBT001
     runtime = replace(RUNTIME, sync_events=sync_events)
     queue = runtime.queue_name("webhook", "a-b-c", "0a1b2c")
     assert id_of(queue, runtime.prefix + "webhook-") == "a-b-c"

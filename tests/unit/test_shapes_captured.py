@@ -1,7 +1,8 @@
 """Every body captured from MinIO and Ceph RGW, beside what we write of the same event.
 
-Once as the server itself told us, and once as another source tells of the same request. What no
-other source tells stands in `UNTOLD` with its reason; all else has to be there, in the same order.
+Once from the server's own record, and once from another source's record of the same request. What
+no other source reports is listed in `UNREPORTED` with the reason; all else has to be there, in the
+same order.
 """
 
 import json
@@ -24,7 +25,7 @@ BODIES = sorted(
     for dialect in ("minio", "ceph")
     for path in (RECORDED / dialect).glob("*.json")
 )
-UNTOLD = {
+UNREPORTED = {
     ("minio/*", "responseElements/x-minio-deployment-id"): "there is no such deployment",
     ("minio/*", "responseElements/x-minio-origin-endpoint"): "there is no such deployment",
     ("minio/*", "responseElements/content-length"): "S3 does not tell it",
@@ -49,7 +50,7 @@ UNTOLD = {
     ("ceph/*", "s3/object/metadata/x-amz-date"): "a header of the request",
     ("ceph/*-copy", "s3/object/metadata/x-amz-copy-source"): "a header of the request",
 }
-"""What differs, by body and place, and why; each is looked for in every body that it fits."""
+"""What differs, by body and path, and why; each is looked for in every body that it fits."""
 ONLY_THERE = {"minio/scanner-many-versions": "S3 has no scanner; ours writes MinIO's dialect"}
 CALLS = {
     "s3:ObjectAccessed:Get": "GetObject",
@@ -86,34 +87,34 @@ def test_what_a_server_sent_is_sent_on_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(BODIES) - ONLY_THERE.keys()))
-def test_what_another_source_tells_is_written_as_the_server_would(name: str) -> None:
+def test_events_of_another_source_are_written_as_the_server_would(name: str) -> None:
     dialect, theirs = name.partition("/")[0], json.loads(recorded(name))
     record = theirs["Records"][0]
     if dialect == "minio":
-        ours = written(told_by_amazon(record), dialect)
+        ours = written(from_amazon(record), dialect)
         if name.startswith("minio/listen-"):
             del ours["EventName"], ours["Key"]
     else:
-        ours = written(told_by_another(name), dialect, opaque_data=record["opaqueData"])
-    for path in untold(name):
+        ours = written(from_another(name), dialect, opaque_data=record["opaqueData"])
+    for path in unreported(name):
         without(theirs["Records"][0], path)
         without(ours["Records"][0], path)
     # Text and not objects are compared: the order of the fields is the server's too.
     assert json.dumps(ours, indent=1) == json.dumps(theirs, indent=1)
 
 
-@pytest.mark.parametrize(("pattern", "path"), UNTOLD)
-def test_what_is_listed_as_untold_is_in_a_body(pattern: str, path: str) -> None:
+@pytest.mark.parametrize(("pattern", "path"), UNREPORTED)
+def test_what_is_listed_as_unreported_is_in_a_body(pattern: str, path: str) -> None:
     bodies = [json.loads(recorded(name)) for name in BODIES if fnmatch(name, pattern)]
     assert any(without(body["Records"][0], path) for body in bodies)
 
 
-def untold(name: str) -> Iterator[str]:
-    return (path for pattern, path in UNTOLD if fnmatch(name, pattern))
+def unreported(name: str) -> Iterator[str]:
+    return (path for pattern, path in UNREPORTED if fnmatch(name, pattern))
 
 
 def without(record: Document, path: str) -> bool:
-    """Take what is at the place away; whether it was there."""
+    """Remove what is at the path and return whether it existed."""
     *parents, last = path.split("/")
     found: Any = record
     for parent in parents:
@@ -126,26 +127,26 @@ def without(record: Document, path: str) -> bool:
     return found.pop(last, None) is not None
 
 
-def told_by_another(name: str) -> Event:
+def from_another(name: str) -> Event:
     """RGW's event, as if all of it had come by another way."""
     (one,) = sources.events(recorded(name))
     rule = json.loads(recorded(name))["Records"][0]["s3"]["configurationId"]
     return msgspec.structs.replace(one, dialect="eventbridge", rule=rule)
 
 
-def told_by_amazon(theirs: Document) -> Event:
+def from_amazon(theirs: Document) -> Event:
     """The event of the same request on the same object in S3, with what S3 says when asked."""
-    tell = by_cloudtrail if theirs["eventName"] in CALLS else by_s3
-    (one,) = sources.events(json.dumps(tell(theirs)))
+    convert = by_cloudtrail if theirs["eventName"] in CALLS else by_s3
+    (one,) = sources.events(json.dumps(convert(theirs)))
     if not theirs["s3"]["object"].get("userMetadata"):
         return one
     facts = event_fields(head(theirs["s3"]["object"]))
-    lacking = {field: told for field, told in facts.items() if getattr(one, field) is None}
+    lacking = {field: value for field, value in facts.items() if getattr(one, field) is None}
     return msgspec.structs.replace(one, **lacking)
 
 
 def head(theirs: Document) -> Document:
-    """The answer to a HeadObject, for an object that MinIO told of."""
+    """The answer to a HeadObject, for an object that MinIO reported."""
     listed = theirs["userMetadata"]
     prefix = "x-amz-meta-"
     names = {name.lower(): name for name in listed}
@@ -162,9 +163,13 @@ def head(theirs: Document) -> Document:
 
 
 def by_s3(theirs: Document) -> Document:
-    held, response = theirs["s3"]["object"], theirs["responseElements"]
-    key = held["key"].replace("%2F", "/")
-    told = {name: held[name] for name in ("size", "eTag", "versionId", "sequencer") if name in held}
+    s3_object, response = theirs["s3"]["object"], theirs["responseElements"]
+    key = s3_object["key"].replace("%2F", "/")
+    copied = {
+        name: s3_object[name]
+        for name in ("size", "eTag", "versionId", "sequencer")
+        if name in s3_object
+    }
     return {
         "Records": [
             {
@@ -186,7 +191,7 @@ def by_s3(theirs: Document) -> Document:
                     "s3SchemaVersion": "1.0",
                     "configurationId": "Bucketcast",
                     "bucket": theirs["s3"]["bucket"],
-                    "object": {"key": key, **told},
+                    "object": {"key": key, **copied},
                 },
             }
         ]

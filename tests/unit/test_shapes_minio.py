@@ -1,4 +1,4 @@
-"""MinIO's bodies: what S3 tells of an object, in the words of the bodies captured from MinIO."""
+"""MinIO's bodies: what S3 reports of an object, in the format of the bodies captured from MinIO."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from bucketcast.shapes import minio
 from tests.unit.made import event, recorded
 
 
-def held(made: Event) -> dict[str, Any]:
+def s3_object(made: Event) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(minio.records(made))["Records"][0]["s3"]["object"]
     return found
 
@@ -52,14 +52,14 @@ def test_record_escapes_the_key_and_the_body_says_it_plainly(key: str, escaped: 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
 def test_escaped_key_is_the_key_again_when_unescaped(key: str) -> None:
-    escaped = held(event(key))["key"]
+    escaped = s3_object(event(key))["key"]
     assert unquote_plus(escaped, errors="strict") == key
     assert escaped.isascii()
     assert not set(escaped) & set("/ \"'<>&")
 
 
 def test_empty_object_has_no_size() -> None:
-    assert held(event(size=0, etag="d41d8cd98f00b204e9800998ecf8427e")) == {
+    assert s3_object(event(size=0, etag="d41d8cd98f00b204e9800998ecf8427e")) == {
         "key": "photos%2Fcat.jpg",
         "eTag": "d41d8cd98f00b204e9800998ecf8427e",
         "sequencer": "1",
@@ -67,7 +67,7 @@ def test_empty_object_has_no_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "has_both"),
     [
         ("s3:ObjectRemoved:Delete", False),
         ("s3:ObjectRemoved:DeleteMarkerCreated", False),
@@ -77,10 +77,10 @@ def test_empty_object_has_no_size() -> None:
         ("s3:ObjectCreated:Put", True),
     ],
 )
-def test_removal_says_nothing_of_size_and_etag(name: str, *, says: bool) -> None:
+def test_removal_says_nothing_of_size_and_etag(name: str, *, has_both: bool) -> None:
     """S3's delete marker carries the eTag of nothing; MinIO's carries none."""
-    found = held(event(name=name, size=5, etag="abc", version_id="v1"))
-    assert {"size", "eTag"} <= found.keys() if says else not {"size", "eTag"} & found.keys()
+    found = s3_object(event(name=name, size=5, etag="abc", version_id="v1"))
+    assert {"size", "eTag"} <= found.keys() if has_both else not {"size", "eTag"} & found.keys()
     assert found["versionId"] == "v1"
 
 
@@ -108,11 +108,11 @@ def test_removal_says_nothing_of_size_and_etag(name: str, *, says: bool) -> None
 )
 def test_names_of_metadata_are_in_the_canonical_form_of_go(name: str, canonical: str) -> None:
     """As Go 1.26's http.CanonicalHeaderKey gave them."""
-    assert held(event(metadata={name: "x"}))["userMetadata"] == {canonical: "x"}
+    assert s3_object(event(metadata={name: "x"}))["userMetadata"] == {canonical: "x"}
 
 
 def test_metadata_lists_what_else_minio_keeps_there_in_the_order_of_go() -> None:
-    found = held(
+    found = s3_object(
         event(
             content_type="text/plain",
             headers={"x-amz-storage-class": "GLACIER_IR", "X-Amz-Replication-Status": "COMPLETED"},
@@ -130,7 +130,7 @@ def test_metadata_lists_what_else_minio_keeps_there_in_the_order_of_go() -> None
 
 @pytest.mark.parametrize("metadata", [None, {}])
 def test_a_map_without_entries_is_left_out(metadata: dict[str, str] | None) -> None:
-    assert "userMetadata" not in held(event(metadata=metadata, headers=metadata))
+    assert "userMetadata" not in s3_object(event(metadata=metadata, headers=metadata))
     body = json.loads(minio.log(sources.events(recorded("ceph/object-created-put"))[0]))
     assert "userMetadata" not in body["Records"][0]["s3"]["object"]
 
@@ -144,11 +144,11 @@ def test_an_ipv6_address_stands_in_brackets() -> None:
 
 @pytest.mark.parametrize("version", [None, ""])
 def test_object_without_version_has_no_version_id(version: str | None) -> None:
-    assert "versionId" not in held(event(version_id=version))
+    assert "versionId" not in s3_object(event(version_id=version))
 
 
 def test_event_without_sequencer_still_has_the_field() -> None:
-    assert held(event(sequencer=""))["sequencer"] == ""
+    assert s3_object(event(sequencer=""))["sequencer"] == ""
 
 
 def test_everything_that_s3_leaves_out_is_an_empty_text() -> None:
@@ -162,11 +162,11 @@ def test_everything_that_s3_leaves_out_is_an_empty_text() -> None:
 
 def test_a_relays_blanks_are_left_out_of_minios_own_record() -> None:
     """Products that take a record a line, or find their way in it, would not take them."""
-    told = rb'{"a":" \" : [\n , ","eventVersion":1e999,"s3":[[],{},-0.0,"\u003c"]}'
-    loose = told.replace(b'":', b'"\t:\r\n ').replace(b',"', b' ,\n"').replace(b"[[", b" [ [ ")
-    for raw in (told, loose):
+    text = rb'{"a":" \" : [\n , ","eventVersion":1e999,"s3":[[],{},-0.0,"\u003c"]}'
+    loose = text.replace(b'":', b'"\t:\r\n ').replace(b',"', b' ,\n"').replace(b"[[", b" [ [ ")
+    for raw in (text, loose):
         made = event(dialect="minio", record=msgspec.Raw(raw))
-        assert minio.records(made) == b'{"Records":[' + told + b"]}"
+        assert minio.records(made) == b'{"Records":[' + text + b"]}"
 
 
 def test_a_line_of_the_listen_stream_has_the_key_as_it_is() -> None:
@@ -174,18 +174,18 @@ def test_a_line_of_the_listen_stream_has_the_key_as_it_is() -> None:
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     (heard,) = json.loads(line)["Records"]
-    (told,) = json.loads(minio.records(event("a b/ü+.jpg", size=5)))["Records"]
+    (parsed,) = json.loads(minio.records(event("a b/ü+.jpg", size=5)))["Records"]
     assert heard["s3"]["object"].pop("key") == "a b/ü+.jpg"
-    assert told["s3"]["object"].pop("key") == "a+b%2F%C3%BC%2B.jpg"
-    assert heard == told
+    assert parsed["s3"]["object"].pop("key") == "a+b%2F%C3%BC%2B.jpg"
+    assert heard == parsed
 
 
 def test_a_record_of_minios_own_is_heard_as_it_came_but_for_its_key() -> None:
     body = json.loads(recorded("minio/object-created-put-key-space"))
     (own,) = sources.events(json.dumps(body, indent=1))
     (heard,) = json.loads(minio.heard(own))["Records"]
-    (came,) = body["Records"]
+    (parsed_record,) = body["Records"]
     assert heard["s3"]["object"]["key"] == own.key
-    came["s3"]["object"]["key"] = own.key
-    assert heard == came
+    parsed_record["s3"]["object"]["key"] = own.key
+    assert heard == parsed_record
     assert b"\n" not in minio.heard(own)[:-1]

@@ -170,7 +170,7 @@ def test_source_of_a_cloudevent_is_the_system_that_it_comes_from(
     assert beside["source"] == source
 
 
-def test_what_our_own_jobs_tell_is_of_amazons_objects() -> None:
+def test_synthetic_events_are_of_amazons_objects() -> None:
     one = event(dialect="minio", user_agent="Bucketcast backfill")
     assert cloudevents.attributes(one)["source"] == "aws:s3..uploads"
 

@@ -30,7 +30,7 @@ def test_an_object_created_is_read_with_its_key_as_it_is() -> None:
 
 
 def test_it_is_the_same_event_as_in_s3s_own_notification() -> None:
-    """While a bucket changes its way both arrive: receivers tell a repeat by the id."""
+    """During a cutover both arrive: receivers deduplicate by the id."""
     own = record("my%2Breport+1%252F.txt", eventTime="2026-01-02T03:04:05.678Z")
     own["s3"]["object"]["versionId"] = CREATED["detail"]["object"]["version-id"]
     own["responseElements"] = {"x-amz-request-id": CREATED["detail"]["request-id"]}

@@ -23,13 +23,13 @@ def only(name: str) -> Event:
     return event
 
 
-def says(event: Event, **expected: Any) -> None:
+def assert_fields(event: Event, **expected: Any) -> None:
     assert {field: getattr(event, field) for field in expected} == expected
 
 
 def test_minios_put_is_read_with_its_metadata() -> None:
     event = only("minio/object-created-put-user-metadata")
-    says(
+    assert_fields(
         event,
         name="s3:ObjectCreated:Put",
         bucket="plain",
@@ -150,12 +150,12 @@ def test_captured_bodies_of_minio(name: str, expected: dict[str, Any]) -> None:
     event = only(f"minio/{name}")
     if "key" in expected and name.endswith("space"):
         expected = {"key": json.loads(recorded(f"minio/{name}"))["Key"].partition("/")[2]}
-    says(event, **expected)
+    assert_fields(event, **expected)
 
 
 def test_cephs_put_is_read_with_metadata_and_tags() -> None:
     event = only("ceph/object-created-put-user-metadata-and-tags")
-    says(
+    assert_fields(
         event,
         name="s3:ObjectCreated:Put",
         bucket="plain",
@@ -202,7 +202,7 @@ def test_cephs_size_may_be_text(size: Any, read: int | None) -> None:
 
 
 @pytest.mark.parametrize("size", ["ten", -1, 2**63, "-5", "\u0664"])
-def test_what_is_no_size_is_refused_with_its_place(size: Any) -> None:
+def test_an_invalid_size_is_refused_with_its_field(size: Any) -> None:
     document = json.loads(recorded("ceph/object-created-put"))
     document["Records"][0]["s3"]["object"]["size"] = size
     with pytest.raises(BadEvent, match=r"\$\.s3\.object\.size"):
@@ -234,7 +234,7 @@ def test_eventbridge_through_sns_is_unwrapped() -> None:
     assert event.key == "my+report 1%2F.txt"
 
 
-def test_a_word_of_sns_about_the_subscription_is_said() -> None:
+def test_a_word_of_sns_about_the_subscription_is_reported() -> None:
     with pytest.raises(BadEvent, match="SubscriptionConfirmation"):
         sources.events(recorded("sns/subscription-confirmation"))
 
@@ -253,7 +253,7 @@ def test_a_word_of_sns_about_the_subscription_is_said() -> None:
 )
 def test_calls_that_only_cloudtrail_sees(name: str, expected: str) -> None:
     event = only(f"cloudtrail/{name}")
-    says(
+    assert_fields(
         event,
         name=expected,
         bucket="uploads",
@@ -275,7 +275,7 @@ def test_calls_that_only_cloudtrail_sees(name: str, expected: str) -> None:
     [("create-bucket", "s3:BucketCreated:*"), ("delete-bucket", "s3:BucketRemoved:*")],
 )
 def test_buckets_made_and_removed(name: str, expected: str) -> None:
-    says(only(f"cloudtrail/{name}"), name=expected, bucket="uploads", key="")
+    assert_fields(only(f"cloudtrail/{name}"), name=expected, bucket="uploads", key="")
 
 
 @pytest.mark.parametrize("name", ["get-object-denied", "put-object"])

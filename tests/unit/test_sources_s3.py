@@ -167,7 +167,7 @@ def test_1_mib_of_rubbish_is_no_event() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "expected"),
     [
         ("{}", "among its fields ()"),
         ('{"b": 1, "a": 2}', "among its fields (a, b)"),
@@ -176,13 +176,13 @@ def test_1_mib_of_rubbish_is_no_event() -> None:
         ('{"records": []}', "among its fields (records)"),
     ],
 )
-def test_unknown_object_is_refused_with_its_fields(body: str, said: str) -> None:
+def test_unknown_object_is_refused_with_its_fields(body: str, expected: str) -> None:
     with pytest.raises(BadEvent) as refused:
         sources.events(body)
-    assert said in str(refused.value)
+    assert expected in str(refused.value)
 
 
-def test_a_thousand_unknown_fields_are_not_all_said() -> None:
+def test_a_thousand_unknown_fields_are_not_all_listed() -> None:
     with pytest.raises(BadEvent) as refused:
         sources.events(json.dumps({"x" * 50 + str(n): n for n in range(1000)}))
     assert len(str(refused.value)) < 400
@@ -298,7 +298,7 @@ def test_nesting_near_the_limit_is_read_or_refused(depth: int) -> None:
         assert len(sources.events(body)) == 1
 
 
-def test_message_without_records_is_no_mistake() -> None:
+def test_message_without_records_is_no_error() -> None:
     assert sources.events('{"Records": []}') == []
 
 

@@ -52,8 +52,8 @@ PI = (
 
 @pytest.mark.parametrize("size", VECTORS)
 def test_the_hash_is_the_published_one(size: int) -> None:
-    said = struct.unpack("<4Q", highwayhash256(bytes(range(size)), bytes(range(32))))
-    assert " ".join(f"{number:016X}" for number in said) == VECTORS[size]
+    digest = struct.unpack("<4Q", highwayhash256(bytes(range(size)), bytes(range(32))))
+    assert " ".join(f"{number:016X}" for number in digest) == VECTORS[size]
 
 
 def test_minios_key_is_the_hash_of_pi() -> None:
@@ -227,15 +227,15 @@ def test_a_put_without_a_sequencer_that_saw_no_guard_is_not_lost() -> None:
 )
 def test_two_writers_meet_in_every_way(both: Sequence[Event], before: Sequence[Event]) -> None:
     wanted = visible([*before, *both]).get("b/k")
-    for way in product((0, 1), repeat=10):
+    for flags in product((0, 1), repeat=10):
         shelf = Shelf()
         deliver_at_once(shelf, [before], random.Random(0))  # noqa: S311 - a shuffle
         two = [delivery(shelf, [each]) for each in both]
-        for turn in way:
+        for turn in flags:
             next(two[turn], None)
         for each in two:
             deque(each, maxlen=0)
-        assert shelf.row() == (wanted._asdict() if wanted else {}), way
+        assert shelf.row() == (wanted._asdict() if wanted else {}), flags
 
 
 def test_a_guard_of_an_earlier_release_is_read_and_kept() -> None:
@@ -243,9 +243,9 @@ def test_a_guard_of_an_earlier_release_is_read_and_kept() -> None:
     removed_at = {"null": event(DELETE, 5).time}
     tagged = event(TAGGED, 9, version_id="v2")
     overlay = {"time": tagged.time, "document": msgspec.Raw(minio.records(tagged))}
-    told = {"removed": removed, "removed_at": removed_at, "overlay": overlay, "noted_at": 1}
+    values = {"removed": removed, "removed_at": removed_at, "overlay": overlay, "noted_at": 1}
     shelf = Shelf()
-    shelf.documents[ANY] = StoredDocument(0, 1, msgspec.json.encode(told))
+    shelf.documents[ANY] = StoredDocument(0, 1, msgspec.json.encode(values))
     for late in (event(PUT, 3), event(PUT, 4, version_id="v1")):
         deque(delivery(shelf, [late]), maxlen=0)
         assert shelf.row() == {}
@@ -258,7 +258,7 @@ def test_a_guard_of_an_earlier_release_is_read_and_kept() -> None:
     assert guard_document(shelf.documents[ANY].source).versions.keys() == {"v1", "v2", "null"}
 
 
-def test_what_is_known_of_a_key_does_not_grow_with_its_versions() -> None:
+def test_the_state_of_a_key_does_not_grow_with_its_versions() -> None:
     shelf = Shelf()
     sizes = set()
     for at in range(301, 501, 2):
@@ -346,13 +346,13 @@ def test_settings_that_can_be_are_not(more: dict[str, str]) -> None:
     assert Target.check(read(Target.Settings, {**RIGHT, **more})) == []
 
 
-def test_the_place_is_shown_without_the_login() -> None:
+def test_the_address_is_shown_without_the_login() -> None:
     made = read(Target.Settings, {**RIGHT, "url": "https://alice:s3cret@[::1]:9200/search/"})
     assert Target(made).where == "https://[::1]:9200/search, index events"
 
 
 @pytest.mark.parametrize(
-    ("texts", "shown"),
+    ("texts", "authorization"),
     [
         ({"url": "http://h"}, None),
         ({"url": "http://u:p@h"}, "u:p"),
@@ -360,7 +360,9 @@ def test_the_place_is_shown_without_the_login() -> None:
         ({"url": "http://h", "username": "u", "password": "p"}, "u:p"),
     ],
 )
-def test_a_login_is_shown_by_basic_authentication(texts: dict[str, str], shown: str | None) -> None:
+def test_a_login_is_shown_by_basic_authentication(
+    texts: dict[str, str], authorization: str | None
+) -> None:
     made = Client(read(ElasticsearchSettings, {"index": "i", **texts}), 1.0)
-    wanted = shown and f"Basic {b64encode(shown.encode()).decode()}"
+    wanted = authorization and f"Basic {b64encode(authorization.encode()).decode()}"
     assert made.pool.headers.get("Authorization") == wanted

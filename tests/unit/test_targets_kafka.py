@@ -52,7 +52,7 @@ def test_one_of_several_brokers_may_be_down(found: BrokerHealth, clock: Clock) -
     assert not found.should_give_up
 
 
-def test_brokers_that_are_all_down_are_given_up_soon(found: BrokerHealth, clock: Clock) -> None:
+def test_brokers_that_are_all_down_are_abandoned_soon(found: BrokerHealth, clock: Clock) -> None:
     for error in (REFUSED, ALL_DOWN):
         found.hear(error)
     assert not found.should_give_up, "the name may have another address"
@@ -64,7 +64,7 @@ def test_brokers_that_are_all_down_are_given_up_soon(found: BrokerHealth, clock:
     )
 
 
-def test_brokers_that_hang_up_without_a_word_are_given_up_soon(
+def test_brokers_that_hang_up_without_a_word_are_abandoned_soon(
     found: BrokerHealth, clock: Clock
 ) -> None:
     found.hear(ALL_DOWN)
@@ -95,13 +95,13 @@ def test_a_good_sign_lets_all_be_forgotten(found: BrokerHealth, clock: Clock) ->
 
 
 @pytest.mark.parametrize(
-    ("error", "says"),
+    ("error", "expected"),
     [(LOGIN, "see sasl_username"), (NOT_ALLOWED, "IDEMPOTENT_WRITE on the cluster")],
 )
-def test_what_no_other_broker_would_change_is_said_at_once(
-    found: BrokerHealth, error: KafkaError, says: str
+def test_errors_that_no_other_broker_would_change_are_reported_at_once(
+    found: BrokerHealth, error: KafkaError, expected: str
 ) -> None:
     found.hear(error)
     assert found.should_give_up
     assert isinstance(found.reason(), NotAuthorized)
-    assert says in str(found.reason())
+    assert expected in str(found.reason())

@@ -39,9 +39,9 @@ def soon() -> float:
 class Scripted(DeadlineSocket):
     """A line whose other end says these pieces, one a time that it is asked."""
 
-    def __init__(self, *says: bytes) -> None:
+    def __init__(self, *answers: bytes) -> None:
         self.heard = b""
-        self._says = list(says)
+        self._answers = list(answers)
 
     @property
     def has_input(self) -> bool:
@@ -53,14 +53,14 @@ class Scripted(DeadlineSocket):
 
     def receive(self, deadline: float, most: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
-        if not self._says:
+        if not self._answers:
             raise ConnectionError("the broker hung up")
-        if not (said := self._says.pop(0)):
+        if not (sent_back := self._answers.pop(0)):
             raise TimeoutError
-        return said
+        return sent_back
 
     def close(self) -> None:
-        self._says = []
+        self._answers = []
 
 
 @pytest.mark.parametrize("level", [4, 5])
@@ -178,8 +178,8 @@ def batch_of(count: int) -> Batch:
     )
 
 
-def connection(*says: bytes, in_flight: int = 20, packet: int = protocol.LARGEST) -> Client:
-    made = Client(Scripted(*says), 10)
+def connection(*answers: bytes, in_flight: int = 20, packet: int = protocol.LARGEST) -> Client:
+    made = Client(Scripted(*answers), 10)
     made.limits = Limits(in_flight, packet, 2)
     return made
 
@@ -190,13 +190,13 @@ def outcomes(failures: dict[int, DeliveryError]) -> dict[int, type[DeliveryError
 
 def test_neighbours_of_a_refused_event_go_on() -> None:
     batch = batch_of(4)
-    said = (
+    sent_back = (
         PUBACK + b"\x00\x01",
         b"\x40\x03\x00\x02\x97",
         PUBACK + b"\x00\x03",
         PUBACK + b"\x00\x04",
     )
-    batch.confirmed(connection(*said, in_flight=1), soon())
+    batch.confirmed(connection(*sent_back, in_flight=1), soon())
     assert batch.unconfirmed == set()
     assert outcomes(batch.failures) == {1: Retryable}
     assert "quota exceeded (0x97)" in str(batch.failures[1])
@@ -211,8 +211,8 @@ def test_the_second_quality_is_confirmed_by_the_last_step_only() -> None:
     assert outcomes(batch.failures) == {1: NotAuthorized}
     assert line.heard.endswith(b"\x62\x02\x00\x01\x62\x02\x00\x03")
     batch = batch_of(2)
-    said = PUBREC + b"\x00\x01" + PUBCOMP + b"\x00\x01" + b"\x70\x03\x00\x02\x92"
-    batch.confirmed(connection(said), soon())
+    sent_back = PUBREC + b"\x00\x01" + PUBCOMP + b"\x00\x01" + b"\x70\x03\x00\x02\x92"
+    batch.confirmed(connection(sent_back), soon())
     assert batch.unconfirmed == set()
     assert outcomes(batch.failures) == {1: Retryable}, "an id that the broker does not know"
 
@@ -244,7 +244,7 @@ def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds"),
+    ("sent_back", "seconds"),
     [
         (b"\x20\x03\x00\x00\x00", 100),
         (b"\x20\x06\x00\x00\x03\x13\x00\x05", 5),
@@ -253,9 +253,9 @@ def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
     ids=["ours", "the broker's", "for ever"],
 )
 def test_a_connection_is_fit_for_the_keep_alive_time(
-    monkeypatch: pytest.MonkeyPatch, said: bytes, seconds: float
+    monkeypatch: pytest.MonkeyPatch, sent_back: bytes, seconds: float
 ) -> None:
-    made = Client(Scripted(said), 100)
+    made = Client(Scripted(sent_back), 100)
     made.log_in(Login(protocol.MQTT_5, "id", "", Secret(""), 100), soon())
     now = time.monotonic()
     for idle, fit in ((seconds - 1, True), (seconds + 1, seconds == 10**9)):
@@ -282,18 +282,18 @@ def test_a_broker_that_takes_nothing_at_once_is_given_one_at_a_time() -> None:
     assert batch.unconfirmed == {0}
 
 
-def test_a_broker_that_never_confirms_is_given_up() -> None:
+def test_a_broker_that_never_confirms_is_abandoned() -> None:
     batch = batch_of(1)
     with pytest.raises(TimeoutError, match="did not answer in time"):
         batch.confirmed(connection(b""), time.monotonic())
     assert batch.unconfirmed == {0}
 
 
-def test_why_the_broker_hangs_up_is_said() -> None:
+def test_why_the_broker_hangs_up_is_reported() -> None:
     batch = batch_of(2)
-    said = b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883"
+    sent_back = b"\xe0\x0e\x9d\x0c\x1c\x00\x09other:883"
     with pytest.raises(Refused) as refused:
-        batch.confirmed(connection(said), soon())
+        batch.confirmed(connection(sent_back), soon())
     assert batch.unconfirmed == {0, 1}
     assert str(delivery_error(refused.value, "there")) == (
         "there: server moved (0x9D) other:883; set broker to that server"
@@ -316,9 +316,9 @@ def frames(*parts: tuple[int, bytes]) -> bytes:
 class Pipe(DeadlineSocket):
     """A wire whose other end says these bytes one at a time."""
 
-    def __init__(self, says: Iterable[bytes]) -> None:
+    def __init__(self, answers: Iterable[bytes]) -> None:
         self.heard = b""
-        self._says = iter(says)
+        self._answers = iter(answers)
 
     def send(self, data: bytes, deadline: float) -> None:
         assert deadline
@@ -326,20 +326,20 @@ class Pipe(DeadlineSocket):
 
     def receive(self, deadline: float, most: int = 0) -> bytes:  # noqa: ARG002
         assert deadline
-        return next(self._says)
+        return next(self._answers)
 
 
 def websocket(pipe: Pipe) -> WebSocket:
     """Return a websocket whose server has agreed to it; then the pipe says what it has to say."""
-    says, server = pipe._says, WSConnection(ConnectionType.SERVER)
+    answers, server = pipe._answers, WSConnection(ConnectionType.SERVER)
 
     def agreed() -> Iterator[bytes]:
         server.receive_data(pipe.heard)
         pipe.heard = b""
         yield server.send(AcceptConnection(subprotocol="mqtt"))
-        yield from says
+        yield from answers
 
-    pipe._says = agreed()
+    pipe._answers = agreed()
     return upgrade(pipe, "broker.example", "/mqtt", soon())
 
 

@@ -70,7 +70,7 @@ def test_each_parameter_that_works() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("dsn", "meant"),
     [
         ("tls=true", "true"),
         ("tls=1", "true"),
@@ -82,12 +82,12 @@ def test_each_parameter_that_works() -> None:
         ("", "false"),
     ],
 )
-def test_the_ways_of_tls(said: str, meant: str) -> None:
-    assert parse(f"u:p@tcp(h)/d?{said}").tls == meant
+def test_the_ways_of_tls(dsn: str, meant: str) -> None:
+    assert parse(f"u:p@tcp(h)/d?{dsn}").tls == meant
 
 
 @pytest.mark.parametrize(
-    "said",
+    "dsn",
     [
         "parseTime=true",
         "loc=UTC",
@@ -111,8 +111,8 @@ def test_the_ways_of_tls(said: str, meant: str) -> None:
         "",
     ],
 )
-def test_what_changes_nothing_is_accepted(said: str) -> None:
-    assert parse(f"u:p@tcp(h)/d?{said}") == parse("u:p@tcp(h)/d")
+def test_what_changes_nothing_is_accepted(dsn: str) -> None:
+    assert parse(f"u:p@tcp(h)/d?{dsn}") == parse("u:p@tcp(h)/d")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""PostgreSQL's login: what is refused, what is said, and what libpq is told."""
+"""PostgreSQL's login: what is refused, what is noted, and the parameters for libpq."""
 
 import socket
 from pathlib import Path
@@ -43,7 +43,7 @@ def notes(tmp_path: Path, text: str) -> tuple[str, ...]:
     ],
 )
 def test_a_login_that_cannot_be_is_refused_by_its_key(texts: dict[str, str], key: str) -> None:
-    assert [mistake[0] for mistake in Target.check(settings(**texts))] == [key]
+    assert [problem[0] for problem in Target.check(settings(**texts))] == [key]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_either_login_is_taken(texts: dict[str, str]) -> None:
     assert Target.check(settings(**texts)) == []
 
 
-def test_a_missing_login_is_told_with_an_example(tmp_path: Path) -> None:
+def test_a_missing_login_is_reported_with_an_example(tmp_path: Path) -> None:
     with pytest.raises(ConfigErrors) as refused:
         notes(tmp_path, "")
     assert "notify_postgres.db.connection_string: missing; a secret is needed, for example" in str(
@@ -69,7 +69,7 @@ def test_a_missing_login_is_told_with_an_example(tmp_path: Path) -> None:
     )
 
 
-def test_older_keys_are_said_to_be_deprecated(tmp_path: Path) -> None:
+def test_older_keys_are_reported_as_deprecated(tmp_path: Path) -> None:
     (note,) = notes(tmp_path, 'host = "h"\nusername = "u"\npassword = "hunter2"')
     assert note.startswith("host, username, password: deprecated, use connection_string")
     assert "hunter2" not in note
@@ -79,7 +79,7 @@ def test_older_keys_are_said_to_be_deprecated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "expected"),
     [
         (
             OLDER,
@@ -105,15 +105,15 @@ def test_older_keys_are_said_to_be_deprecated(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_libpq_is_told(texts: dict[str, str], told: dict[str, str]) -> None:
-    assert parameters(settings(**texts)) == told
+def test_the_parameters_for_libpq(texts: dict[str, str], expected: dict[str, str]) -> None:
+    assert parameters(settings(**texts)) == expected
 
 
 def test_where_knows_the_older_keys_too() -> None:
     assert Target(settings(**OLDER)).where == "::1:2832/bucketevents table events"
 
 
-def test_an_empty_login_is_told_where_it_is_used() -> None:
+def test_an_empty_login_is_reported_where_it_is_used() -> None:
     with pytest.raises(NotAuthorized, match="connection_string is empty"):
         parameters(settings())
     assert "connection_string is empty" in Target(settings()).where

@@ -46,7 +46,7 @@ def test_a_key_that_wants_a_password_is_refused_and_nobody_is_asked(given: TlsUn
         tls.context(replace(given, client_key=SecretPem(locked.decode())))
 
 
-def test_what_is_no_certificate_is_said(given: TlsUnverified) -> None:
+def test_what_is_no_certificate_is_reported(given: TlsUnverified) -> None:
     none = Pem("-----BEGIN CERTIFICATE-----\nnone\n")
     for broken in (replace(given, cert_authority=none), replace(given, client_cert=none)):
         with pytest.raises(NotConnected, match="cannot be used"):

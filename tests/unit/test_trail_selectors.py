@@ -18,10 +18,10 @@ def selectors(found: Any, wanted: AccessCalls, bucket: str = "uploads") -> list[
     return trail_selectors.selectors(found, STACK, bucket, wanted)
 
 
-def followed(*asked: tuple[str, AccessCalls], found: Any = None) -> dict[str, Any]:
+def followed(*requested: tuple[str, AccessCalls], found: Any = None) -> dict[str, Any]:
     """What a trail has after the buckets' rules were followed one after the other."""
     trail: dict[str, Any] = {"AdvancedEventSelectors": found or [THEIRS]}
-    for bucket, wanted in asked:
+    for bucket, wanted in requested:
         trail = {"AdvancedEventSelectors": selectors(trail, wanted, bucket)}
         assert trail_selectors.values(trail["AdvancedEventSelectors"]) <= 500
     return trail

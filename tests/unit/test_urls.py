@@ -6,7 +6,7 @@ from bucketcast.settings import urls
 
 
 @pytest.mark.parametrize(
-    ("url", "shown"),
+    ("url", "expected"),
     [
         ("https://example.org/hook", "https://example.org/hook"),
         ("https://example.org:8443/a/b/?token=s3cret#x", "https://example.org:8443/a/b/"),
@@ -28,5 +28,5 @@ from bucketcast.settings import urls
         ("/elsewhere?token=s3cret", "/elsewhere"),
     ],
 )
-def test_an_address_shows_no_login(url: str, shown: str) -> None:
-    assert urls.redacted(url) == shown
+def test_an_address_shows_no_login(url: str, expected: str) -> None:
+    assert urls.redacted(url) == expected

@@ -25,7 +25,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ACCOUNT: Final = "111122223333"
 REGION: Final = "eu-central-1"
 SECONDS = 400.0
-ASKS = "cdk destroy"
+CONFIRMS = "cdk destroy"
 """It wants a terminal, where it is answered y."""
 
 
@@ -67,12 +67,12 @@ def test_each_command_does_what_the_page_says(
     wanted = commands()
     assert len(wanted) > 10
     for command in wanted:
-        asks = ASKS in command
+        confirms = CONFIRMS in command
         ran = subprocess.run(
-            ["script", "-qec", command, "/dev/null"] if asks else ["bash", "-c", command],
+            ["script", "-qec", command, "/dev/null"] if confirms else ["bash", "-c", command],
             cwd=checkout,
             env=environment,
-            input="y\n" if asks else f"{settings['auth_token']}\n",
+            input="y\n" if confirms else f"{settings['auth_token']}\n",
             capture_output=True,
             text=True,
             check=False,

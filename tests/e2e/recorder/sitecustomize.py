@@ -25,9 +25,9 @@ _NAME = os.environ.get("AWS_LAMBDA_FUNCTION_NAME") or os.environ.get("BUCKETCAST
 def _shown(value: Any) -> Any:
     """Parameters without their bytes, which no right depends on."""
     if isinstance(value, dict):
-        return {str(key): _shown(held) for key, held in value.items()}
+        return {str(key): _shown(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_shown(held) for held in value]
+        return [_shown(each) for each in value]
     plain = value is None or isinstance(value, str | int | float)
     return value if plain else type(value).__name__
 

@@ -45,7 +45,7 @@ class Gate(ABC):
         self.server = server
         self.ahead = timedelta()
         """How far its clock is ahead of the machine's."""
-        self.shown: list[str] = []
+        self.credentials: list[str] = []
         """What was shown as a login, in the order of the connections."""
         self.refused: list[str] = []
         """Why logins were refused."""
@@ -68,7 +68,7 @@ class Gate(ABC):
         """Take a client's login; return both ends, to be joined; `until` closes what is opened.
 
         Raises:
-            RefusedError: after the client was told.
+            RefusedError: after the client got the error.
         """
 
     @contextmanager
@@ -104,7 +104,7 @@ class Gate(ABC):
         return until.enter_context(made)
 
     def refusal(self, why: str) -> RefusedError:
-        """Return the error to raise, noted before the client is told."""
+        """Return the error to raise, noted before the client gets it."""
         self.refused.append(why)
         return RefusedError(why)
 
@@ -116,7 +116,7 @@ class Gate(ABC):
         Raises:
             RefusedError: it is not.
         """
-        self.shown.append(token)
+        self.credentials.append(token)
         parts = urlsplit(f"https://{token}")
         found = dict(parse_qsl(parts.query, keep_blank_values=True))
         sent = found.pop("X-Amz-Signature", "")

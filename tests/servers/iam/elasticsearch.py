@@ -61,9 +61,9 @@ class SearchGate(Gate):
                 _answer(line, *self._ask(method, path, body))
 
     def _check(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
-        shown = headers.get("authorization", "")
-        self.shown.append(shown)
-        found = _AUTHORIZATION.fullmatch(shown)
+        header = headers.get("authorization", "")
+        self.credentials.append(header)
+        found = _AUTHORIZATION.fullmatch(header)
         if not found or headers.get("x-amz-security-token") != SESSION:
             raise self.refusal(f"another form: {sorted(headers)}")
         names = found["names"].split(";")

@@ -47,10 +47,12 @@ class KafkaGate(Gate):
                 found = _frame(server)
                 line.sendall(struct.pack(">i", len(found)) + found)
 
-    def _authenticate(self, line: socket.socket, number: int, version: int, shown: bytes) -> None:
+    def _authenticate(
+        self, line: socket.socket, number: int, version: int, credentials: bytes
+    ) -> None:
         lifetime = struct.pack(">q", 0) if version else b""
         try:
-            self._check(shown.decode())
+            self._check(credentials.decode())
         except RefusedError:
             text = b"[uuid]: Access denied"
             head = struct.pack(">hh", _FAILED, len(text)) + text
@@ -58,8 +60,8 @@ class KafkaGate(Gate):
             raise
         _answer(line, number, struct.pack(">hhi", 0, -1, 0) + lifetime)
 
-    def _check(self, shown: str) -> None:
-        head, sign, rest = shown.partition("auth=Bearer ")
+    def _check(self, credentials: str) -> None:
+        head, sign, rest = credentials.partition("auth=Bearer ")
         token, end, _ = rest.partition("\1")
         if not (head.startswith("n,") and sign and end):
             raise self.refusal("no bearer token")

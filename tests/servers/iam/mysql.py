@@ -44,9 +44,9 @@ class MysqlGate(Gate):
         if f"{IAM_USER}\0".encode() != response[32 : 33 + len(IAM_USER)]:
             raise self.refusal("another user")
         _say(line, number + 1, b"\xfemysql_clear_password\0")
-        number, shown = _packet(line)
+        number, answer = _packet(line)
         try:
-            token = shown.rstrip(b"\0").decode()
+            token = answer.rstrip(b"\0").decode()
             self.check_token(token, {"Action": "connect", "DBUser": IAM_USER}, self.address)
         except RefusedError:
             text = f"#28000Access denied for user '{IAM_USER}'@'127.0.0.1'".encode()

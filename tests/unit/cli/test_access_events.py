@@ -37,7 +37,7 @@ def trails(aws: MotoAws, watch: Watch) -> Mock:
     return watch(aws.cloudtrail, "put_event_selectors")
 
 
-def test_only_what_a_rule_asks_for_is_logged_and_its_price_is_said(run: Run) -> None:
+def test_only_what_a_rule_asks_for_is_logged_and_its_price_is_reported(run: Run) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
     ran = run(*ON)
     assert ran.code == 0
@@ -82,7 +82,7 @@ def test_status_says_what_is_logged(run: Run, aws: MotoAws) -> None:
     assert "on: GetObject, by all" in run("status").out
 
 
-def test_that_more_is_logged_than_asked_for_is_said(run: Run) -> None:
+def test_a_trail_that_logs_more_than_required_is_reported(run: Run) -> None:
     taken = {"Field": "resources.ARN", "StartsWith": [str(number) for number in range(496)]}
     theirs = {"Name": "theirs", "FieldSelectors": [taken]}
     select("all", AdvancedEventSelectors=[theirs])

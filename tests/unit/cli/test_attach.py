@@ -66,7 +66,7 @@ POLICY = [
 
 @pytest.fixture(autouse=True)
 def buckets(aws: MotoAws) -> None:
-    """Three buckets that nobody attached yet, two of which have entries of others."""
+    """Three buckets that are not attached yet, two of which have entries of others."""
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
     admit(aws, POLICY)
     notify("uploads")
@@ -235,14 +235,14 @@ def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, put: Mock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "said"),
+    ("stored", "expected"),
     [
         ({"EventBridgeConfiguration": {}, "QueueConfigurations": [ENTRY]}, "put back as they were"),
         (THEIRS | THUMBS, "at the same time; try again"),
     ],
 )
 def test_other_entries_than_those_that_were_written_are_an_error(
-    run: Run, put: Mock, stored: dict[str, Any], said: str
+    run: Run, put: Mock, stored: dict[str, Any], expected: str
 ) -> None:
     """How the entries of others are kept then is tested with the writer."""
 
@@ -254,11 +254,11 @@ def test_other_entries_than_those_that_were_written_are_an_error(
     put.side_effect = store
     ran = run("attach", "archive")
     assert ran.code == 1
-    assert said in ran.err
+    assert expected in ran.err
 
 
 @pytest.mark.parametrize(("via", "service"), [("sqs", "s3"), ("eventbridge", "events")])
-def test_a_queue_that_would_not_take_the_events_is_said(
+def test_a_queue_that_would_not_take_the_events_is_reported(
     run: Run, put: Mock, aws: MotoAws, via: str, service: str
 ) -> None:
     admit(aws, [one for one in POLICY if service not in one["Principal"]["Service"]])
@@ -307,7 +307,7 @@ def test_detaching_what_is_not_attached_fails(run: Run, put: Mock) -> None:
     assert not put.called
 
 
-def test_a_bucket_that_is_not_there_is_said(run: Run) -> None:
+def test_a_missing_bucket_is_reported(run: Run) -> None:
     ran = run("attach", "nowhere")
     assert ran.code == 1
     assert "NoSuchBucket" in ran.err
@@ -330,8 +330,8 @@ def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> N
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
     notify("uploads", EventBridgeConfiguration={})
     make_bucket("theirs")
-    said, *table = run("status").out.splitlines()
-    assert said == "SQS ARNs: arn:minio:sqs::main:postgresql arn:minio:sqs::primary:webhook"
+    heading, *table = run("status").out.splitlines()
+    assert heading == "SQS ARNs: arn:minio:sqs::main:postgresql arn:minio:sqs::primary:webhook"
     assert cells("\n".join(table)) == [
         ["BUCKET", "CONNECTED", "ACCESS EVENTS", "RULES", "OTHER NOTIFICATIONS"],
         ["archive", "via sqs", "off", "0", f"'audit' to {AUDIT}: s3:Older:*, s3:Other"],
@@ -347,7 +347,7 @@ def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> N
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "expected"),
     [
         ({}, "S3 sends no events to EventBridge"),
         (
@@ -356,10 +356,10 @@ def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> N
         ),
     ],
 )
-def test_status_says_what_is_half_attached(run: Run, spoil: dict[str, Any], said: str) -> None:
+def test_status_says_what_is_half_attached(run: Run, spoil: dict[str, Any], expected: str) -> None:
     run("attach", "uploads", "--via", "eventbridge")
     notify("uploads", **spoil)
-    assert said in run("status", "uploads").out
+    assert expected in run("status", "uploads").out
     assert "NoSuchBucket" in run("status", "nowhere").out
 
 
@@ -375,8 +375,8 @@ def test_a_part_is_attached_beside_who_takes_the_rest(run: Run) -> None:
     words = ("attach", "photos", "--event", "put", "--prefix")
     assert "already takes s3:ObjectCreated:*" in run(*words, "in/raw/").err
     ran = run(*words, "out/", "--suffix", ".jpg")
-    said = "s3:ObjectCreated:* (prefix 'out/') (suffix '.jpg')"
-    assert f"Successfully attached photos via sqs: {said}" in ran.out
+    rule_text = "s3:ObjectCreated:* (prefix 'out/') (suffix '.jpg')"
+    assert f"Successfully attached photos via sqs: {rule_text}" in ran.out
     document = notification("photos")
     (entry,) = document["QueueConfigurations"]
     assert entry["Events"] == ["s3:ObjectCreated:*"]
@@ -385,12 +385,12 @@ def test_a_part_is_attached_beside_who_takes_the_rest(run: Run) -> None:
         {"Name": "suffix", "Value": ".jpg"},
     ]
     assert others(document) == THUMBS
-    assert f"via sqs: {said}" in run("status", "photos").out
+    assert f"via sqs: {rule_text}" in run("status", "photos").out
     (seen,) = run("status", "photos", "--json").document["buckets"]
     wanted = {"events": ["s3:ObjectCreated:*"], "prefix": "out/", "suffix": ".jpg"}
     assert (seen["via"], seen["part"]) == ("sqs", wanted)
     ran = run("event", "add", "photos", "arn:minio:sqs::primary:webhook", "--event", "put")
-    assert f"note: bucket photos is connected for a part only: {said}" in ran.err
+    assert f"note: bucket photos is connected for a part only: {rule_text}" in ran.err
     assert "already attached" in run(*words, "out/", "--suffix", ".jpg").out
     assert notification("photos") == document
     assert run("detach", "photos").code == 0
@@ -447,14 +447,14 @@ def test_an_entry_that_somebody_narrowed_is_changed(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["--event", "get"], "S3 does not notify of s3:ObjectAccessed:*; allowed are"),
         (["--prefix", "a/", "--via", "eventbridge"], "are for --via sqs"),
     ],
 )
-def test_a_part_that_cannot_be_is_misuse(run: Run, words: list[str], said: str) -> None:
+def test_a_part_that_cannot_be_is_misuse(run: Run, words: list[str], expected: str) -> None:
     ran = run("attach", "uploads", *words)
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
     assert notification("uploads") == {}

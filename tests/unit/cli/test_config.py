@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_shows_what_holds_and_no_secret(run: Run, file: Path) -> None:
+def test_config_shows_what_is_in_effect_and_no_secret(run: Run, file: Path) -> None:
     ran = run("config", "--local", "--file", str(file))
     assert ran.code == 0
     assert "hidden" not in ran.out + ran.err
@@ -53,7 +53,7 @@ def test_the_environment_wins(run: Run, file: Path, monkeypatch: pytest.MonkeyPa
     assert "https://other.example.org/" in endpoints
 
 
-def test_all_mistakes_are_told_and_are_misuse(run: Run, file: Path) -> None:
+def test_all_problems_are_reported_as_misuse(run: Run, file: Path) -> None:
     file.write_text('[notify_webhook.primary]\nendpont = "x"\ntimeout = "10"\nauth_token = "t"\n')
     ran = run("config", "--file", str(file))
     assert (ran.code, ran.out) == (2, "")
@@ -80,11 +80,11 @@ def test_help_lists_every_option_of_every_kind(run: Run) -> None:
     for kind in targets.kinds():
         assert f"[notify_{kind}.ID]" in text
         declared: Any = targets.load(kind).Settings
-        for key, known in options_of(declared).items():
-            assert f"{key} ({known.type})" in text
+        for key, option in options_of(declared).items():
+            assert f"{key} ({option.type})" in text
             # Which is longer than the column, now and then.
-            assert f"MINIO_NOTIFY_{kind.upper()}_{known.variable}_ID" in text.replace(" ", "")
-            assert known.help.split()[0] in text
+            assert f"MINIO_NOTIFY_{kind.upper()}_{option.variable}_ID" in text.replace(" ", "")
+            assert option.help.split()[0] in text
 
 
 @pytest.mark.parametrize("kind", targets.kinds())

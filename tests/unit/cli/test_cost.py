@@ -41,7 +41,7 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         ([], "one of --events-per-day, --measured and --compare is needed"),
         (["--measured", "--events-per-day", "1"], "one of --events-per-day, --measured"),
@@ -51,10 +51,10 @@ def test_an_estimate_is_shown_by_service_and_target(run: Run, file: str) -> None
         (["--events-per-day", "1", "--share", "webhook:primary=500"], "0 to 100"),
     ],
 )
-def test_misuse_is_said(run: Run, file: str, words: list[str], said: str) -> None:
+def test_misuse_is_reported(run: Run, file: str, words: list[str], expected: str) -> None:
     ran = run("cost", "--file", file, *words)
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
 
 
 def test_the_docs_show_the_comparison(run: Run) -> None:
@@ -62,7 +62,7 @@ def test_the_docs_show_the_comparison(run: Run) -> None:
     assert f"$ bucketcast cost --compare\n{run('cost', '--compare').out}```" in text
 
 
-def test_without_metrics_it_is_said_why(run: Run) -> None:
+def test_missing_metrics_are_explained(run: Run) -> None:
     ran = run("cost", "--measured")
     assert ran.code == 1
     assert "CloudWatch has no metrics of the queues of Bucketcast" in ran.err
@@ -95,7 +95,7 @@ def test_what_was_measured_makes_a_month(
         },
         "/aws/lambda/Bucketcast-ingest": {"IncomingBytes": 1e9},
     }
-    asked = _measure(aws, monkeypatch, found)
+    requests = _measure(aws, monkeypatch, found)
     document = run("cost", "--measured", "--since", "24h", "--json").document
     assert document["events_a_month"] == 30_000_000
     lines = {(each["what"], each["target"]): each["dollars"] for each in document["lines"]}
@@ -106,7 +106,7 @@ def test_what_was_measured_makes_a_month(
     assert lines["calls", ARN] == pytest.approx(30 * 2e4 * 2e-7)
     assert lines["time", ARN] == pytest.approx(30 * 1e3 / 2 * 0.0000133334, rel=1e-4)
     assert lines["logs", ""] == pytest.approx(15.0)
-    (call,) = asked
+    (call,) = requests
     assert call["EndTime"] - call["StartTime"] == timedelta(days=1)
     assert call["EndTime"] <= datetime.now(UTC)
 
@@ -119,10 +119,10 @@ def _measure(
     Returns:
         The calls, as they come.
     """
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
     def paginate(**call: Any) -> Any:
-        asked.append(call)
+        requests.append(call)
         aws.cloudwatch.get_metric_data(**call)  # boto3 checks what it is given
         results = []
         for each in call["MetricDataQueries"]:
@@ -140,4 +140,4 @@ def _measure(
         "get_paginator",
         lambda _: type("Pages", (), {"paginate": staticmethod(paginate)}),
     )
-    return asked
+    return requests

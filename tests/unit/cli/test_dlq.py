@@ -80,12 +80,12 @@ def test_letters_are_counted_by_target_and_reason_and_stay_visible(run: Run, aws
     assert [ARN, "2", "Rejected", "r1", "too large"] in rows
     assert any(row[0] == ARN and "SQS moved it" in row[4] for row in rows)
     assert count(aws, DEAD) == 27
-    told = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
-    assert (told["events"], told["messages"]) == (2, 1)
-    assert told["reasons"][0]["moved_by"] == "bucketcast"
+    document = run("dlq", "ls", ARN, "--reason", "LARGE", "--json").document
+    assert (document["events"], document["messages"]) == (2, 1)
+    assert document["reasons"][0]["moved_by"] == "bucketcast"
 
 
-def test_nothing_dead_is_said(run: Run) -> None:
+def test_no_dead_letters_is_reported(run: Run) -> None:
     ran = run("dlq", "ls")
     assert (ran.code, ran.out) == (0, "")
     assert "no dead letters" in ran.err
@@ -100,7 +100,7 @@ def test_a_queue_that_cannot_be_read_does_not_hide_the_others(run: Run, aws: Mot
     assert run("dlq", "ls", "ingress").code == 1
 
 
-def test_what_another_command_reads_is_said(run: Run, aws: MotoAws) -> None:
+def test_the_command_to_use_instead_is_named(run: Run, aws: MotoAws) -> None:
     bury(aws, "a")
     bury(aws, "b")
     aws.sqs.receive_message(QueueUrl=aws.queue(DEAD), MaxNumberOfMessages=1)
@@ -109,9 +109,7 @@ def test_what_another_command_reads_is_said(run: Run, aws: MotoAws) -> None:
     assert cells(ran.out)[1][1] == "1"
 
 
-def test_show_tells_the_event_the_reason_and_the_bytes_and_escapes_them(
-    run: Run, aws: MotoAws
-) -> None:
+def test_show_prints_the_event_the_reason_and_the_bytes_escaped(run: Run, aws: MotoAws) -> None:
     configure(OWN, endpoint="http://h/", auth_token="secret:token")
     bury(aws, "evil\x1b[2Jkey", reason="answered 422: \x1b]0;title\x07")
     ran = run("dlq", "show", "webhook:primary")
@@ -121,8 +119,8 @@ def test_show_tells_the_event_the_reason_and_the_bytes_and_escapes_them(
     assert "answered 422" in ran.out
     assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
     assert "3 attempts before" in ran.out
-    (told,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
-    assert json.loads(told["events"][0]["body"])["Key"] == "uploads/evil\x1b[2Jkey"
+    (document,) = run("dlq", "show", ARN, "--json").document["dead_letters"]
+    assert json.loads(document["events"][0]["body"])["Key"] == "uploads/evil\x1b[2Jkey"
     assert count(aws, DEAD) == 1
     assert "no dead letters" in run("dlq", "show", ARN, "--id", "nobody").err
 
@@ -133,8 +131,8 @@ def test_redrive_sends_and_deletes_with_a_full_term(run: Run, aws: MotoAws) -> N
     dry = run("dlq", "redrive", ARN, "--dry-run", "--json").document
     assert (dry["events"], dry["to"]) == (23, ARN)
     assert count(aws, DEAD) == 23
-    told = run("dlq", "redrive", ARN, "--json").document
-    assert (told["events"], told["messages"], told["failed"]) == (23, 23, {})
+    document = run("dlq", "redrive", ARN, "--json").document
+    assert (document["events"], document["messages"], document["failed"]) == (23, 23, {})
     assert count(aws, DEAD) == 0
     found = received(aws.sqs, aws.queue(OWN))
     opened = [unpack(each["Body"]) for each in found]
@@ -149,8 +147,8 @@ def test_redrive_takes_only_what_matches_and_puts_the_rest_of_a_message_back(
 ) -> None:
     bury(aws, "in/a", "out/b", "in/c")
     bury(aws, "out/d")
-    told = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
-    assert (told["events"], told["messages"], told["skipped"]) == (2, 1, 1)
+    document = run("dlq", "redrive", ARN, "--prefix", "in/", "--json").document
+    assert (document["events"], document["messages"], document["skipped"]) == (2, 1, 1)
     assert keys(aws, OWN) == ["in/a", "in/c"]
     left = received(aws.sqs, aws.queue(DEAD))
     assert {each["texts"]["reason"] for each in left} == {"answered 422"}
@@ -177,8 +175,8 @@ def test_what_comes_back_while_it_runs_is_not_sent_again(
             send(queue, messages) if queue.url.endswith(DEAD) else refuse(queue, messages)
         ),
     )
-    told = run("dlq", "redrive", ARN, "--json").document
-    assert (told["events"], told["arrived_later"]) == (1, 1)
+    document = run("dlq", "redrive", ARN, "--json").document
+    assert (document["events"], document["arrived_later"]) == (1, 1)
     assert count(aws, DEAD) == 1
 
 
@@ -256,9 +254,9 @@ def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: MotoAws) -> 
     for _ in range(3):
         put(aws, DEAD, dead_letter("hello", "no envelope"))
     bury(aws, "a")
-    told = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
-    assert told["events"] == 1
-    assert sum(told["unusable"].values()) == 3
+    document = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
+    assert document["events"] == 1
+    assert sum(document["unusable"].values()) == 3
 
 
 def test_what_subscriptions_could_not_store_is_listed_and_redriven(run: Run, aws: MotoAws) -> None:
@@ -294,8 +292,8 @@ def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: MotoAws) -> None:
         url = aws.sqs.create_queue(QueueName=name, Attributes=fifo)["QueueUrl"]
         aws.change(ARN, **{key: url})
     (packed,) = pack([Delivery("r1", event(key, request_id=key)) for key in "ab"], 5)
-    grave = dead_letter(packed.body, "no", target=ARN)._replace(group="g", token="t")
-    put(aws, f"{DEAD}.fifo", grave)
+    letter = dead_letter(packed.body, "no", target=ARN)._replace(group="g", token="t")
+    put(aws, f"{DEAD}.fifo", letter)
     assert run("dlq", "redrive", ARN, "--json").document["events"] == 2
     found = received(aws.sqs, aws.queue(f"{OWN}.fifo"))
     groups = {each["Attributes"]["MessageGroupId"] for each in found}
@@ -305,8 +303,8 @@ def test_a_fifo_queue_gets_groups_and_tokens(run: Run, aws: MotoAws) -> None:
 
 def test_to_another_target(run: Run, aws: MotoAws) -> None:
     bury(aws, "a")
-    told = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
-    assert told["events"] == 1
+    document = run("dlq", "redrive", ARN, "--to", OTHER, "--json").document
+    assert document["events"] == 1
     assert keys(aws, "Bucketcast-postgres-main") == ["a"]
 
 
@@ -346,8 +344,8 @@ def test_purge_writes_before_it_removes_and_needs_the_file(
     path = tmp_path / "gone.ndjson"
     assert "--file" in run("dlq", "purge", ARN, "--yes").err
     assert count(aws, DEAD) == 2
-    told = run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(path), "--yes", "--json")
-    assert told.document["events"] == 1
+    document = run("dlq", "purge", ARN, "--prefix", "in/", "--file", str(path), "--yes", "--json")
+    assert document.document["events"] == 1
     (line,) = path.read_text().splitlines()
     assert [each["key"] for each in json.loads(line)["events"]] == ["in/a"]
     assert path.stat().st_mode & 0o777 == 0o600
@@ -398,8 +396,8 @@ def test_export_is_a_line_a_message_and_takes_nothing_away(
     assert {line["message"]["attributes"]["error"] for line in lines} == {"Rejected"}
     assert count(aws, DEAD) == 2
     path = tmp_path / "all.ndjson"
-    told = run("dlq", "export", ARN, "--file", str(path), "--json").document
-    assert told["messages"] == 2 == len(path.read_text().splitlines())
+    document = run("dlq", "export", ARN, "--file", str(path), "--json").document
+    assert document["messages"] == 2 == len(path.read_text().splitlines())
     assert run("dlq", "export", ARN, "--json").code == 2
 
 

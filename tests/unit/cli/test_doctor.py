@@ -213,7 +213,7 @@ def eventbridge(rule_state: str) -> Plant:
         (eventbridge("DISABLED"), "bucket", "rule is disabled", "enable-rule"),
     ],
 )
-def test_a_fault_is_found_and_its_cure_named(
+def test_a_fault_is_found_and_its_hint_named(
     run: Run, deployment: MotoAws, plant: Plant, check: str, found: str, hint: str
 ) -> None:
     plant(deployment)

@@ -26,7 +26,7 @@ def test_add_puts_a_rule_in_force(run: Run, aws: MotoAws) -> None:
     ]
 
 
-def test_add_asks_for_put_delete_and_get_unless_told(run: Run, aws: MotoAws) -> None:
+def test_add_asks_for_put_delete_and_get_by_default(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK)
     assert rules(aws)[0].events == (*PUT_DELETE, "s3:ObjectAccessed:*")
 
@@ -48,7 +48,7 @@ def test_add_drops_the_region_of_an_arn(run: Run, aws: MotoAws) -> None:
     assert rules(aws)[0].arn == WEBHOOK
 
 
-def test_add_refuses_an_exact_repeat_unless_told(run: Run, aws: MotoAws) -> None:
+def test_add_refuses_an_exact_repeat_by_default(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put")
     again = run("event", "add", "uploads", WEBHOOK, "--event", "put")
     assert again.code == 1
@@ -66,7 +66,7 @@ def test_add_names_the_targets_that_there_are(run: Run, aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["uploads", "arn:aws:sqs:x"], "the form is arn:minio:sqs:"),
         (["Uploads/x", WEBHOOK], "invalid bucket name"),
@@ -81,10 +81,10 @@ def test_add_names_the_targets_that_there_are(run: Run, aws: MotoAws) -> None:
         (["uploads"], "Missing argument 'ARN'"),
     ],
 )
-def test_add_tells_misuse(run: Run, aws: MotoAws, words: list[str], said: str) -> None:
+def test_add_reports_misuse(run: Run, aws: MotoAws, words: list[str], expected: str) -> None:
     ran = run("event", "add", *words)
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
     assert "Traceback" not in ran.err
     assert rules(aws) == []
 
@@ -223,6 +223,6 @@ def test_rm_lists_what_it_did(run: Run) -> None:
 
 def test_the_scanners_events_come_from_no_bucket(run: Run) -> None:
     notify("uploads")
-    asked = ("event", "add", "uploads", "arn:minio:sqs::primary:webhook", "--event")
-    assert "is not connected" in run(*asked, "put").err
-    assert run(*asked, "scanner").err == ""
+    command = ("event", "add", "uploads", "arn:minio:sqs::primary:webhook", "--event")
+    assert "is not connected" in run(*command, "put").err
+    assert run(*command, "scanner").err == ""

@@ -42,8 +42,8 @@ def test_what_is_listed_can_be_applied_to_an_empty_deployment(
     stored.add(labelled)
     before = {bucket: rules(aws, bucket) for bucket in ("archive", "uploads")}
     file.write_text(run("event", "ls", "--json").out)
-    for bucket, held in before.items():
-        stored.remove(held)
+    for bucket, rules_before in before.items():
+        stored.remove(rules_before)
         assert rules(aws, bucket) == []
     ran = run("event", "apply", str(file))
     assert (ran.code, ran.out.splitlines()[-1]) == (0, "4 rules added, 0 removed")
@@ -80,10 +80,10 @@ def test_a_removal_is_asked_for(
 ) -> None:
     run("event", "add", "uploads", POSTGRES, "--event", "put")
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    asked = run("event", "apply", save(file, bucket="uploads"))
-    assert asked.code != 0
-    assert f"- uploads {POSTGRES} s3:ObjectCreated:*" in asked.err
-    assert "remove 1 rule?" in asked.err
+    applied = run("event", "apply", save(file, bucket="uploads"))
+    assert applied.code != 0
+    assert f"- uploads {POSTGRES} s3:ObjectCreated:*" in applied.err
+    assert "remove 1 rule?" in applied.err
     assert run("event", "apply", str(file), "--json").code == 2
     assert len(rules(aws)) == 1
     assert run("event", "apply", str(file), "--yes").code == 0
@@ -91,7 +91,7 @@ def test_a_removal_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "expected"),
     [
         ({"bucket": "a b"}, "rules[1].bucket: invalid bucket name 'a b'"),
         ({"arn": "arn:x"}, "rules[1].arn: "),
@@ -107,11 +107,11 @@ def test_a_removal_is_asked_for(
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_changes(
-    run: Run, aws: MotoAws, file: Path, entry: Any, said: str
+    run: Run, aws: MotoAws, file: Path, entry: Any, expected: str
 ) -> None:
     ran = run("event", "apply", save(file, ONE, {**ONE, **entry}))
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
     assert rules(aws) == []
 
 

@@ -68,10 +68,10 @@ def test_what_is_asked_for_is_stored_shown_and_removed_by_the_same_words(
     (made,) = [rule for rule in rules(aws) if rule.conditions]
     assert list(made.conditions) == conditions
     (line,) = [each for each in run("event", "ls", "uploads").out.splitlines() if made.id in each]
-    shown = line.partition("  ")[2].strip().rpartition("  ")[0].partition("  ")[2].strip()
-    assert run("event", "rm", "uploads", WEBHOOK, *split(shown)).code == 0
+    printed = line.partition("  ")[2].strip().rpartition("  ")[0].partition("  ")[2].strip()
+    assert run("event", "rm", "uploads", WEBHOOK, *split(printed)).code == 0
     assert [rule.conditions for rule in rules(aws)] == [()]
-    assert run(*ADD, *split(shown)).code == 0
+    assert run(*ADD, *split(printed)).code == 0
     assert made in rules(aws)
     assert run("event", "rm", "uploads", WEBHOOK, *split(words)).code == 0
 
@@ -111,7 +111,7 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         ("--tag class", "'--tag': 'tag:class' is no condition"),
         ("--tag =x", "'--tag': unknown 'tag:'"),
@@ -130,11 +130,11 @@ def test_rm_with_an_empty_prefix_is_about_the_rule_without_one(run: Run, aws: Mo
     ],
 )
 def test_misuse_names_option_found_and_allowed(
-    run: Run, aws: MotoAws, words: str, said: str
+    run: Run, aws: MotoAws, words: str, expected: str
 ) -> None:
     ran = run(*ADD, *split(words))
     assert (ran.code, rules(aws)) == (2, [])
-    assert said in ran.err
+    assert expected in ran.err
     assert "Traceback" not in ran.err
 
 

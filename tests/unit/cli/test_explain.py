@@ -34,7 +34,7 @@ def add(aws: MotoAws, *conditions: Condition, arn: str = WEBHOOK, **more: Any) -
     return rule
 
 
-def asks(on: str, how: Any, *values: str, unless: bool = False) -> Condition:
+def when(on: str, how: Any, *values: str, unless: bool = False) -> Condition:
     return Condition(on=on, how=how, values=values, unless=unless)
 
 
@@ -53,53 +53,53 @@ QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, st
     (
         ["--size", "2048"],
         {},
-        (asks("size", "range", "1MiB-"),),
+        (when("size", "range", "1MiB-"),),
         False,
         "size is 2048; the rule asks for size is in '1MiB-'",
     ),
     (
         ["--tag", "class=private"],
         {},
-        (asks("tag:class", "equals", "public"),),
+        (when("tag:class", "equals", "public"),),
         False,
         "tag:class is 'private'; the rule asks for tag:class is 'public'",
     ),
     (
         [],
         {},
-        (asks("tag:class", "equals", "public"),),
+        (when("tag:class", "equals", "public"),),
         True,
         "taken as met, since nobody said it: tag:class is 'public'",
     ),
     (
         ["--metadata", "Team=red"],
         {},
-        (asks("metadata:x-amz-meta-team", "equals", "red", unless=True),),
+        (when("metadata:x-amz-meta-team", "equals", "red", unless=True),),
         False,
         "asks for not metadata:x-amz-meta-team is 'red'",
     ),
     (
         ["--source-ip", "192.0.2.1"],
         {},
-        (asks("source_ip", "cidr", "10.0.0.0/8"),),
+        (when("source_ip", "cidr", "10.0.0.0/8"),),
         False,
         "source_ip is '192.0.2.1'",
     ),
     (
         [],
         {},
-        (asks("key", "regex", r"photos/[0-9]+\.jpg"),),
+        (when("key", "regex", r"photos/[0-9]+\.jpg"),),
         False,
         "matches the regular expression",
     ),
 ]
 
 
-@pytest.mark.parametrize(("said", "more", "conditions", "matched", "because"), QUESTIONS)
+@pytest.mark.parametrize(("expected", "more", "conditions", "matched", "because"), QUESTIONS)
 def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
     run: Run,
     aws: MotoAws,
-    said: list[str],
+    expected: list[str],
     more: dict[str, Any],
     conditions: tuple[Condition, ...],
     *,
@@ -107,7 +107,7 @@ def test_a_rule_gives_its_reason(  # noqa: PLR0913 - the columns of the table
     because: str,
 ) -> None:
     rule = add(aws, *conditions, **more)
-    ran = run("explain", "s3://uploads/photos/cat.jpg", "--event", "put", *said, "--json")
+    ran = run("explain", "s3://uploads/photos/cat.jpg", "--event", "put", *expected, "--json")
     assert ran.code == 0, ran.err
     (answer,) = ran.document["rules"]
     assert (answer["id"], answer["target"], answer["matched"]) == (rule.id, WEBHOOK, matched)
@@ -144,13 +144,13 @@ def test_a_person_sees_each_rule_and_what_is_sent(run: Run, aws: MotoAws) -> Non
     assert '"EventName":"s3:ObjectCreated:Put"' in ran.out
 
 
-def test_a_rule_whose_target_is_gone_is_said(run: Run, aws: MotoAws) -> None:
+def test_a_rule_whose_target_is_gone_is_reported(run: Run, aws: MotoAws) -> None:
     add(aws, arn="arn:minio:sqs::gone:webhook")
     ran = run("explain", str(PUT))
     assert "arn:minio:sqs::gone:webhook is not deployed" in ran.err
 
 
-def test_a_bucket_without_rules_is_said(run: Run) -> None:
+def test_a_bucket_without_rules_is_reported(run: Run) -> None:
     ran = run("explain", str(PUT))
     assert (ran.code, ran.err) == (0, "uploads has no rules\n")
 
@@ -163,7 +163,7 @@ def test_several_events_of_a_file_are_all_answered(run: Run, aws: MotoAws) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "expected"),
     [
         (["s3://uploads/a"], 2, "missing --event"),
         (["s3://uploads/a", "--event", "putt"], 2, "invalid event 'putt'"),
@@ -178,11 +178,11 @@ def test_several_events_of_a_file_are_all_answered(run: Run, aws: MotoAws) -> No
     ],
 )
 def test_what_cannot_be_explained_is_refused(
-    run: Run, arguments: list[str], code: int, said: str
+    run: Run, arguments: list[str], code: int, expected: str
 ) -> None:
     ran = run("explain", *arguments)
     assert ran.code == code
-    assert said in ran.err
+    assert expected in ran.err
 
 
 def test_a_pretty_printed_file_is_read_too(run: Run, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_standard_input_is_read(run: Run, export: Path, monkeypatch: pytest.Monk
     assert "[notify_webhook.primary]" in run("import", "minio", "-").out
 
 
-def test_what_is_left_out_is_said_with_its_reason(run: Run, export: Path) -> None:
+def test_what_is_left_out_is_reported_with_its_reason(run: Run, export: Path) -> None:
     ran = run("import", "minio", str(export))
     server, store, off = ran.err.splitlines()[:3]
     assert server == "skipped: site: it is about the MinIO server, not about notifications"
@@ -82,15 +82,15 @@ def test_secrets_are_stored_by_a_script_of_its_own(run: Run, export: Path, tmp_p
         stub = (
             f'aws() {{ [ "$2" = describe-secret ] && return {exists}; printf "%s|" "$@"; cat; }}\n'
         )
-        said = subprocess.run(
+        printed = subprocess.run(
             ["sh"], input=stub + script.read_text(), capture_output=True, text=True, check=True
         )
-        *words, text = said.stdout.split("|")
+        *words, text = printed.stdout.split("|")
         assert words == ["secretsmanager", *wanted, name, *value]
         assert text == HIDDEN
 
 
-def test_without_a_script_the_commands_are_said_without_values(run: Run, export: Path) -> None:
+def test_without_a_script_the_commands_are_printed_without_values(run: Run, export: Path) -> None:
     assert run("import", "minio", str(export)).err.splitlines()[-1] == (
         "  aws secretsmanager create-secret --name bucketcast/webhook-primary/auth_token "
         "--secret-string 'VALUE OF notify_webhook.primary.auth_token'"
@@ -148,7 +148,9 @@ def test_both_at_once(run: Run, export: Path, xml: Path, tmp_path: Path) -> None
     assert "which is no target" not in ran.err
 
 
-def test_a_rule_for_no_target_is_told(run: Run, export: Path, xml: Path, tmp_path: Path) -> None:
+def test_a_rule_for_no_target_is_reported(
+    run: Run, export: Path, xml: Path, tmp_path: Path
+) -> None:
     xml.write_text(XML.format(arn="arn:minio:sqs:us-east-1:gone:webhook"))
     output = tmp_path / "bucketcast.toml"
     ran = run("import", "minio", str(export), str(xml), "--output", str(output))
@@ -203,7 +205,7 @@ def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "problem"),
     [
         ("notify_foo:1 url=x", "unknown sub-system 'notify_foo'"),
         (
@@ -215,13 +217,13 @@ def test_nothing_is_written_over(run: Run, export: Path, tmp_path: Path) -> None
     ],
 )
 def test_what_cannot_be_taken_is_misuse_and_nothing_is_written(
-    run: Run, export: Path, tmp_path: Path, text: str, mistake: str
+    run: Run, export: Path, tmp_path: Path, text: str, problem: str
 ) -> None:
     export.write_text(text)
     output, script = tmp_path / "out.toml", tmp_path / "out.sh"
     ran = run("import", "minio", str(export), "--output", str(output), "--secrets", str(script))
     assert (ran.code, ran.out) == (2, "")
-    assert mistake in ran.err
+    assert problem in ran.err
     assert not output.exists()
     assert not script.exists()
     assert run("import", "minio", str(export), "--json").document["errors"]

@@ -102,11 +102,11 @@ class Pipeline:
 
     def _get(self, Bucket: str, Key: str) -> Any:  # noqa: N803
         assert Bucket == "pipeline"
-        told = {"stage": "sending", "done": 3, "total": 5, "unit": "events"}
-        held = self.result if Key.endswith("/result.json") else told
-        if held is None:
+        progress = {"stage": "sending", "done": 3, "total": 5, "unit": "events"}
+        document = self.result if Key.endswith("/result.json") else progress
+        if document is None:
             raise refusal("NoSuchKey", "GetObject")
-        return {"Body": io.BytesIO(json.dumps(held).encode())}
+        return {"Body": io.BytesIO(json.dumps(document).encode())}
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ def deployed(aws: MotoAws, result: Mapping[str, Any] | None) -> Pipeline:
     return made
 
 
-def test_a_scan_is_followed_and_told(run: Run, aws: MotoAws) -> None:
+def test_a_scan_is_followed_and_its_findings_arrive(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, SCANNED)
     ran = run("scan", "uploads", "--alert-excess-versions", "1000")
     assert ran.code == 0, ran.err
@@ -211,7 +211,7 @@ def test_more_differences_than_are_shown(run: Run, aws: MotoAws) -> None:
     assert "showing 1 of 203 differences; the report has them all" in ran.out
 
 
-def test_a_backfill_is_refused_while_s3_may_not_heed_how_the_bucket_is_wired(
+def test_a_backfill_is_refused_while_s3_may_not_apply_the_notification_yet(
     run: Run, aws: MotoAws
 ) -> None:
     made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
@@ -243,7 +243,7 @@ def test_drift_is_what_a_repair_is_for(run: Run, aws: MotoAws) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (("scan", "absent"), 1, "there is no bucket absent"),
         (("scan", "uploads", "--alert-worse", "ten"), 2, "found 'ten'; allowed is a whole number"),
@@ -253,12 +253,12 @@ def test_drift_is_what_a_repair_is_for(run: Run, aws: MotoAws) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_before_a_job_starts(
-    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, said: str
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     made = deployed(aws, SCANNED)
     ran = run(*words)
     assert ran.code == code
-    assert said in ran.err
+    assert expected in ran.err
     assert made.started == []
 
 

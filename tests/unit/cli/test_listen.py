@@ -9,7 +9,7 @@ HOOK = "arn:minio:sqs::primary:webhook"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("s3://",), "invalid bucket name"),
         (("s3://uploads/../x",), "found '.' or '..' between slashes"),
@@ -18,10 +18,10 @@ HOOK = "arn:minio:sqs::primary:webhook"
         (("s3://uploads", "--suffix", "a\\b"), "found a backslash"),
     ],
 )
-def test_mistakes_are_said(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_problems_are_reported(run: Run, words: tuple[str, ...], expected: str) -> None:
     ran = run("listen", *words)
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
 
 
 @pytest.mark.parametrize("word", ["BucketCreated", "s3:BucketRemoved:*", "bucket-creation"])

@@ -92,13 +92,13 @@ def test_without_a_stack_it_says_how_to_get_one(run: Run, aws: MotoAws) -> None:
     assert "make up" in ran.document["error"]
 
 
-def test_a_stack_of_somebody_else_is_told_from_ours(run: Run, aws: MotoAws) -> None:
+def test_another_stack_is_distinguished_from_ours(run: Run, aws: MotoAws) -> None:
     aws.outputs.clear()
     assert "not a whole Bucketcast" in run("target", "ls").err
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "expected"),
     [
         (NoCredentialsError(), "no AWS login: Unable to locate credentials; set AWS_PROFILE"),
         (NoRegionError(), "set AWS_REGION"),
@@ -110,12 +110,12 @@ def test_a_stack_of_somebody_else_is_told_from_ours(run: Run, aws: MotoAws) -> N
     ],
 )
 def test_aws_errors_say_the_hint(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+    error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with pytest.raises(AwsError) as raised, aws_errors():
         raise error
-    assert said in str(raised.value)
+    assert expected in str(raised.value)
 
 
 def test_a_silent_endpoint_of_ones_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

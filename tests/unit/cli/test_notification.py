@@ -24,7 +24,7 @@ HOOK = Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:
 
 
 @pytest.fixture
-def held(aws: MotoAws) -> Rules:
+def stored(aws: MotoAws) -> Rules:
     rules = Rules(TABLE, aws.dynamodb)
     rules.add(HOOK)
     for each in (TWO, ONE):
@@ -32,8 +32,8 @@ def held(aws: MotoAws) -> Rules:
     return rules
 
 
-def test_ls_and_get_show_them_in_radosgw_admins_fields(held: Rules, run: Run) -> None:
-    assert held.of("uploads")
+def test_ls_and_get_show_them_in_radosgw_admins_fields(stored: Rules, run: Run) -> None:
+    assert stored.of("uploads")
     ran = run("notification", "ls", "--bucket", "uploads", "--json")
     assert [each["Id"] for each in ran.document["notifications"]] == ["one", "two"]
     got = run("notification", "get", "--bucket", "uploads", "--notification-id", "one", "--json")
@@ -51,21 +51,21 @@ def test_ls_and_get_show_them_in_radosgw_admins_fields(held: Rules, run: Run) ->
     assert table[1][-1] == "suffix='.jpg' tag k='v'"
 
 
-def test_what_is_not_there_is_said(held: Rules, run: Run) -> None:
-    assert held.of("uploads")
+def test_what_is_not_there_is_reported(stored: Rules, run: Run) -> None:
+    assert stored.of("uploads")
     ran = run("notification", "get", "--bucket", "uploads", "--notification-id", "three")
     assert (ran.code, "has no notification three" in ran.err) == (1, True)
     assert run("notification", "ls").code == 2
 
 
-def test_rm_removes_one_or_all_and_leaves_the_rules_of_targets(held: Rules, run: Run) -> None:
+def test_rm_removes_one_or_all_and_leaves_the_rules_of_targets(stored: Rules, run: Run) -> None:
     for _ in range(2):
         assert (
             run("notification", "rm", "--bucket", "uploads", "--notification-id", "one").code == 0
         )
-    assert {rule.name for rule in held.of("uploads")} == {"", "two"}
+    assert {rule.name for rule in stored.of("uploads")} == {"", "two"}
     assert run("notification", "rm", "--bucket", "uploads").code == 0
-    assert held.of("uploads") == [HOOK]
+    assert stored.of("uploads") == [HOOK]
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def files(tmp_path: Path) -> list[str]:
         "dest": {"push_endpoint": "", "push_endpoint_args": "", "persistent": False},
         "opaqueData": "me",
     }
-    shown = {"TopicArn": topic["arn"], "Id": "one", "Events": [], "Filter": {}}
-    documents = {"topics.json": [topic], "uploads.json": {"notifications": [shown]}}
+    expected = {"TopicArn": topic["arn"], "Id": "one", "Events": [], "Filter": {}}
+    documents = {"topics.json": [topic], "uploads.json": {"notifications": [expected]}}
     for name, document in documents.items():
         (tmp_path / name).write_text(json.dumps(document))
     return [str(tmp_path / name) for name in documents]

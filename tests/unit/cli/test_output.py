@@ -17,7 +17,7 @@ from tests.unit.made import event
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 BAD = "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
-SHOWN = r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
+ESCAPED = r"in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
 
 
 @pytest.fixture(params=["pipe", "terminal"], autouse=True)
@@ -37,30 +37,30 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("photos/Ä 日本.jpg", "photos/Ä 日本.jpg"),
-        (BAD, SHOWN),
+        (BAD, ESCAPED),
         ("a\udcffb", r"a\udcffb"),
         ("back\\slash", "back\\slash"),
     ],
 )
-def test_only_what_hides_is_escaped(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_only_what_hides_is_escaped(text: str, escaped: str) -> None:
+    assert printable(text) == escaped
 
 
 def test_scan_and_reconcile(run: Run, aws: MotoAws) -> None:
     finding = {**SCANNED["findings"][0], "key": BAD}
     made = deployed(aws, {**SCANNED, "findings": [finding], "notes": [f"about {BAD}"]})
     ran = run("scan", "uploads")
-    assert SHOWN in plain(ran.out)
-    assert f"note: about {SHOWN}" in plain(ran.err)
+    assert ESCAPED in plain(ran.out)
+    assert f"note: about {ESCAPED}" in plain(ran.err)
     made.states = ["SUCCEEDED"]
     assert run("scan", "uploads", "--json").document["findings"][0]["key"] == BAD
 
     difference: dict[str, Any] = {**COMPARED["differences"][0], "path": BAD}
     deployed(aws, {**COMPARED, "differences": [difference]})
-    assert SHOWN in plain(run("reconcile", "uploads", "--target", POSTGRES).out)
+    assert ESCAPED in plain(run("reconcile", "uploads", "--target", POSTGRES).out)
 
 
 def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
@@ -74,12 +74,12 @@ def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
 def test_rules(run: Run, aws: MotoAws) -> None:
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectCreated:*",), prefix=BAD)
     Rules(TABLE, aws.dynamodb).add(rule)
-    assert SHOWN in plain(run("event", "ls", "uploads").out)
+    assert ESCAPED in plain(run("event", "ls", "uploads").out)
     assert run("event", "ls", "uploads", "--json").document["rules"][0]["prefix"] == BAD
     configure("Bucketcast-webhook-primary", endpoint="https://example.org/hook")
     explained = plain(run("explain", f"s3://uploads/{BAD}", "--event", "put").out)
-    assert f"s3://uploads/{SHOWN}" in explained
-    assert SHOWN in plain(run("event", "rm", "uploads", "--force").out)
+    assert f"s3://uploads/{ESCAPED}" in explained
+    assert ESCAPED in plain(run("event", "rm", "uploads", "--force").out)
 
 
 def test_a_trace_shows_reasons_of_others(run: Run) -> None:
@@ -88,4 +88,4 @@ def test_a_trace_shows_reasons_of_others(run: Run) -> None:
     log("Bucketcast-ingest", tracing.received([(cat, (Hit(WEBHOOK, "r1"),))]))
     log("Bucketcast-webhook-primary", tracing.dispatched(WEBHOOK, outcomes))
     ran = run("trace", "s3://uploads/cat.jpg")
-    assert SHOWN in plain(ran.out)
+    assert ESCAPED in plain(ran.out)

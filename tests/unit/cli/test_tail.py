@@ -69,8 +69,8 @@ def test_each_line_is_shown_once_however_late_it_appears(follow: Any) -> None:
     same = lambda: log(FUNCTION, delivered(CAT), ago=15)  # noqa: E731
     nothing = lambda: None  # noqa: E731
     ran = follow("--json", between=(nothing, late, nothing, same, nothing))
-    shown = [what for _, what in whats(ran)]
-    assert shown == ["received", "queued", "delivered", "received", "queued", "delivered"]
+    printed = [what for _, what in whats(ran)]
+    assert printed == ["received", "queued", "delivered", "received", "queued", "delivered"]
 
 
 def test_lines_without_ids_are_told_apart(
@@ -140,19 +140,19 @@ def test_silence_of_aws_is_noted_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("a/b",), "invalid bucket name"),
         (("--since", "5"), "a duration with its unit"),
         (("--target", "x"), "invalid target"),
     ],
 )
-def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], expected: str) -> None:
     ran = run("tail", *words)
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
 
 
-def test_an_unknown_target_is_said(run: Run) -> None:
+def test_an_unknown_target_is_reported(run: Run) -> None:
     ran = run("tail", "--target", "webhook:nobody")
     assert (ran.code, "no target" in ran.err) == (1, True)

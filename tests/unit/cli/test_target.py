@@ -58,10 +58,10 @@ def test_ls_says_how_a_target_fared_last(run: Run, aws: MotoAws) -> None:
     last = Last(now - 60_000, now - 7_200_000, "Throttled", "too much", now - 180_000)
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add_hours(WEBHOOK, {now // HOUR_MS: HourCounts(received=2, sent=1)}, last)
-    asked = run("target", "ls", "--json").document["targets"][1]
-    assert (asked["oldest"], asked["last_success"]) == (None, moment(now - 60_000))
+    listed = run("target", "ls", "--json").document["targets"][1]
+    assert (listed["oldest"], listed["last_success"]) == (None, moment(now - 60_000))
     failure = {"at": moment(now - 7_200_000), "error": "Throttled", "reason": "too much"}
-    assert asked["last_failure"] == failure
+    assert listed["last_failure"] == failure
     aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
     row = cells(run("target", "ls").out)[2]
     assert row[3:] == ["1", "0", "3m", "0", "1m ago", "2h ago: Throttled: too much"]
@@ -89,10 +89,10 @@ def test_a_function_that_does_not_answer_keeps_no_other_from_it(
     aws.answers["Bucketcast-webhook-primary"] = answer
     ran = run("target", "ls", "--json")
     assert ran.code == 0
-    other, asked = ran.document["targets"]
+    other, listed = ran.document["targets"]
     assert other["online"] is True
-    assert (asked["online"], asked["waiting"]) == (online, 0)
-    assert why in asked["why"]
+    assert (listed["online"], listed["waiting"]) == (online, 0)
+    assert why in listed["why"]
 
 
 def test_a_queue_that_is_gone_is_no_reason_to_fail(run: Run, aws: MotoAws) -> None:
@@ -123,9 +123,9 @@ def test_ls_shows_pauses_and_open_breakers(run: Run, aws: MotoAws) -> None:
     breakers.of(WEBHOOK).note(outage, probed=False)
     breakers.pause(WEBHOOK, 1_800_000_300_000)
     assert "paused since 2027-01-15T08:05:00Z" in run("target", "ls").out
-    asked = run("target", "ls", "--json").document["targets"][1]
-    assert asked["paused"] == "2027-01-15T08:05:00Z"
-    assert asked["breaker"] == {
+    listed = run("target", "ls", "--json").document["targets"][1]
+    assert listed["paused"] == "2027-01-15T08:05:00Z"
+    assert listed["breaker"] == {
         "open_since": "2027-01-15T08:00:00Z",
         "next_try": "2027-01-15T08:01:00Z",
         "failed_tries": 1,

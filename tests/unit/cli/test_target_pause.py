@@ -73,7 +73,7 @@ def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
 
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 @pytest.mark.parametrize(
-    ("arn", "code", "said"),
+    ("arn", "code", "expected"),
     [
         ("arn:minio:sqs::primray:webhook", 1, "did you mean"),
         ("arn:aws:sns:us-east-1::none", 1, "no topic"),
@@ -82,9 +82,9 @@ def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
     ],
 )
 def test_an_unknown_target_is_a_clear_error(
-    run: Run, verb: str, arn: str, code: int, said: str
+    run: Run, verb: str, arn: str, code: int, expected: str
 ) -> None:
     ran = run("target", verb, arn)
     assert ran.code == code
-    assert said in ran.err
+    assert expected in ran.err
     assert json.loads(run("target", verb, arn, "--json").out)["status"] == "error"

@@ -50,8 +50,8 @@ def test_a_value_may_come_from_a_file(run: Run, aws: MotoAws, tmp_path: Path) ->
     (tmp_path / "token").write_text("hunter2\n")
     add(run, "--from-file", f"auth_token={tmp_path / 'token'}")
     (secret,) = aws.secretsmanager.list_secrets()["SecretList"]
-    held = aws.secretsmanager.get_secret_value(SecretId=secret["Name"])["SecretString"]
-    assert json.loads(held) == {"auth_token": "hunter2"}
+    secret_text = aws.secretsmanager.get_secret_value(SecretId=secret["Name"])["SecretString"]
+    assert json.loads(secret_text) == {"auth_token": "hunter2"}
     ran = run("target", "add", "webhook:audit", "--from-file", "auth_token=/nowhere/x")
     assert (ran.code, "No such file" in ran.err) == (2, True)
 
@@ -65,7 +65,7 @@ def test_merge_changes_what_is_named(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (("add", "webhook:primary", "endpoint=http://h"), 1, "is in bucketcast.toml: change it"),
         (("add", "webhook:audit", "endpoint=h"), 2, "notify_webhook.audit.endpoint: found 'h'"),
@@ -81,9 +81,11 @@ def test_merge_changes_what_is_named(run: Run) -> None:
         (("rm", "webhok:other"), 2, "unknown kind 'webhok': did you mean 'webhook'?"),
     ],
 )
-def test_what_cannot_be_is_said(run: Run, words: tuple[str, ...], code: int, said: str) -> None:
+def test_what_is_impossible_is_reported(
+    run: Run, words: tuple[str, ...], code: int, expected: str
+) -> None:
     ran = run("target", *words)
-    assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert (ran.code, expected in ran.err) == (code, True), ran.err
 
 
 def test_what_is_switched_off_is_a_target_whose_events_wait(run: Run) -> None:

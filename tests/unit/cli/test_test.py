@@ -114,7 +114,7 @@ def test_what_did_not_arrive_ends_with_1_and_the_reason(
     assert len(document["events"]) == 1
 
 
-def test_an_event_that_ingest_has_not_received_is_said(
+def test_an_event_that_ingest_has_not_received_is_reported(
     run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert aws.outputs
@@ -156,7 +156,7 @@ def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployme
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("webhook",), "invalid target"),
         ((WEBHOOK, "--count", "0"), "1<=x<=10000"),
@@ -165,9 +165,9 @@ def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployme
         ((WEBHOOK, "--key", "a/../b"), "between slashes"),
     ],
 )
-def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], said: str) -> None:
+def test_wrong_words_are_refused(run: Run, words: tuple[str, ...], expected: str) -> None:
     ran = run("test", *words)
-    assert (ran.code, said in ran.err) == (2, True), ran.err
+    assert (ran.code, expected in ran.err) == (2, True), ran.err
 
 
 def test_a_target_that_is_not_there_is_refused(run: Run) -> None:

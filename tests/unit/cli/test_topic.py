@@ -75,11 +75,11 @@ def test_the_target_of_a_topic_is_changed_by_the_topic_alone(
 ) -> None:
     """Without it ingest would keep the topic's events, and send none."""
     topic = make(aws, "b", push_endpoint="http://h/x", persistent="true")
-    there = Table(TABLE, aws.dynamodb).target(topic.target_arn)
+    stored = Table(TABLE, aws.dynamodb).target(topic.target_arn)
     refused = run("target", call[0], f"webhook:{topic.id}", *call[1:])
     assert refused.code == 1
     assert "change or remove the topic" in refused.err
-    assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == there
+    assert Table(TABLE, aws.dynamodb).target(topic.target_arn) == stored
 
 
 def test_topics_are_listed_in_pages(run: Run, aws: MotoAws) -> None:
@@ -117,9 +117,9 @@ def test_a_topic_is_shown_in_radosgw_admin_s_fields_without_its_login(
         "policy": "",
         "subscribed_buckets": [],
     }
-    shown = run("topic", "get", "b", "--tenant", "acme").out
-    assert "push_endpoint: https://h/x\n" in shown
-    assert "hunter2" not in shown
+    printed = run("topic", "get", "b", "--tenant", "acme").out
+    assert "push_endpoint: https://h/x\n" in printed
+    assert "hunter2" not in printed
 
 
 def test_what_waits_is_counted_and_shown_and_stays(run: Run, aws: MotoAws) -> None:
@@ -160,8 +160,8 @@ def test_ten_thousand_events_are_counted_and_shown_as_they_come(run: Run, aws: M
     stats = run("topic", "stats", "b", "--json").document
     assert stats["Topic Stats"] == {"Reservations": 0, "Size": size, "Entries": 10_000}
     assert stats["messages"] == len(bodies) == 10
-    said = f"10,000 events waiting, {size:,} bytes in 10 messages"
-    assert said in run("topic", "stats", "b").out
+    line = f"10,000 events waiting, {size:,} bytes in 10 messages"
+    assert line in run("topic", "stats", "b").out
     entries = run("topic", "dump", "b", "--json").document["entries"]
     keys = {each["entry"]["event"]["s3"]["object"]["key"] for each in entries}
     assert len(entries) == len(keys) == 10_000
@@ -176,13 +176,13 @@ def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: Moto
     for number in range(30):
         (packed,) = pack([Delivery("n1", event(key=f"k{number}"))], 1)
         aws.sqs.send_message(QueueUrl=url, MessageBody=packed.body)
-    asked: list[str] = []
+    prompts: list[str] = []
     aws.sqs.meta.events.register(
-        "before-call.sqs.ReceiveMessage", lambda **_: asked.append("asked")
+        "before-call.sqs.ReceiveMessage", lambda **_: prompts.append("asked")
     )
     events = backlog.waiting(url, aws.sqs)
     next(events)
-    assert len(asked) == 1
+    assert len(prompts) == 1
     assert depth(url, aws.sqs).visible == 20
     events.close()
     assert depth(url, aws.sqs) == (30, 0, 0)
@@ -278,9 +278,9 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
     (found,) = received(aws.sqs, url)
     assert [one.event.key for one in unpack(found["Body"])[1]] == ["k"]
     once = make(aws, "once", push_endpoint="http://h/")
-    for to, said in ((once.arn, "it is not persistent"), (f"{once.arn}x", "no topic oncex")):
+    for to, expected in ((once.arn, "it is not persistent"), (f"{once.arn}x", "no topic oncex")):
         ran = run("dlq", "redrive", "webhook:primary", "--to", to)
-        assert (ran.code, said in ran.err) == (1, True), ran.err
+        assert (ran.code, expected in ran.err) == (1, True), ran.err
 
 
 def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: MotoAws) -> None:
@@ -291,7 +291,7 @@ def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: MotoAws) 
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "expected"),
     [
         (("get", "b"), 1, "no topic b; `bucketcast topic ls` lists them"),
         (("get", "b", "--tenant", "acme"), 1, "no topic b of the tenant acme"),
@@ -301,8 +301,8 @@ def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: MotoAws) 
     ],
 )
 def test_what_cannot_be_says_so(
-    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, said: str
+    run: Run, aws: MotoAws, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     make(aws, "a", push_endpoint="http://h/")
     ran = run("topic", *words)
-    assert (ran.code, said in ran.err) == (code, True), ran.err
+    assert (ran.code, expected in ran.err) == (code, True), ran.err

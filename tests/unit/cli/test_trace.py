@@ -17,8 +17,8 @@ FUNCTION = "Bucketcast-webhook-primary"
 CAT, DOG = event("photos/cat.jpg"), event("photos/dog.jpg")
 
 
-def received(*asked: tuple[Event, tuple[Hit, ...]]) -> Any:
-    return tracing.received(asked)
+def received(*events: tuple[Event, tuple[Hit, ...]]) -> Any:
+    return tracing.received(events)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_dead_one_has_its_reason(run: Run) -> None:
     assert "HTTP 410" in ran.out
 
 
-def test_an_event_that_no_rule_asks_for_is_said(run: Run) -> None:
+def test_an_event_that_no_rule_asks_for_is_reported(run: Run) -> None:
     log("Bucketcast-ingest", received((CAT, ())))
     (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert (step["what"], step["why"]) == ("received", "no rule matches")
@@ -96,17 +96,17 @@ def test_functions_that_never_ran_are_no_error(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["uploads/cat.jpg"], "invalid object"),
         (["s3://uploads"], "invalid object"),
         (["s3://uploads/a", "--since", "5"], "a duration with its unit"),
     ],
 )
-def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], said: str) -> None:
+def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], expected: str) -> None:
     ran = run("trace", *arguments)
     assert ran.code == 2
-    assert said in ran.err
+    assert expected in ran.err
 
 
 def test_a_line_holds_some_thousand_events_and_fits_a_log_event() -> None:

@@ -40,7 +40,7 @@ def presigned(method: str, target: str, expires: int = 60) -> AWSRequest:
 
 
 def scope_of(request: AWSRequest, **changed: str) -> MutableMapping[str, Any]:
-    """The ASGI scope of a request; `changed` headers take the place of its own."""
+    """The ASGI scope of a request; `changed` headers replace its own."""
     parts = urlsplit(str(request.url))
     headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
     headers |= {name.replace("_", "-"): value for name, value in changed.items()}

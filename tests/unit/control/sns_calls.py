@@ -46,7 +46,7 @@ class Raw(io.BytesIO):
 class Server:
     """The application with a few users, whose secret keys are their access keys twice."""
 
-    def __init__(self, account: Account, told: SecureCalls = "never") -> None:
+    def __init__(self, account: Account, secure_calls: SecureCalls = "never") -> None:
         async def find(access_key: str) -> Known | None:
             user = USERS.get(access_key)
             return Known(user, access_key * 2) if user else None
@@ -55,7 +55,7 @@ class Server:
         self.account = account
         self.items = TopicTable(table, account.dynamodb)
         topics = UserTopics(self.items, self.topics, REGION)
-        self.app = build(Sns(Authenticator(find, REGION), secure(told), _nothing, topics))
+        self.app = build(Sns(Authenticator(find, REGION), secure(secure_calls), _nothing, topics))
 
     def topics(self) -> Topics:
         account = self.account
@@ -103,8 +103,8 @@ class Server:
             status, found, body = self.call(
                 request.method, request.url, given, _bytes(request.body or b"")
             )
-            told: Any = found
-            return AWSResponse(request.url, status, told, Raw(body))
+            headers_: Any = found
+            return AWSResponse(request.url, status, headers_, Raw(body))
 
         client.meta.events.register("before-send.sns", answer)
         return client

@@ -25,8 +25,8 @@ def test_reads_alone_are_refused_where_no_trail_logs_them(events: tuple[str, ...
     with pytest.raises(S3Error) as refused:
         require_logged([rule(*events)], [], lambda: False)
     assert (refused.value.code, refused.value.status) == ("InvalidArgument", 400)
-    for said in (events[0], 'access_events = "on" in [bucket.images]', "--access-events"):
-        assert said in refused.value.message
+    for expected in (events[0], 'access_events = "on" in [bucket.images]', "--access-events"):
+        assert expected in refused.value.message
     require_logged([rule(*events)], [], lambda: True)
 
 
@@ -37,5 +37,5 @@ def test_what_s3_tells_of_besides_is_taken() -> None:
 
 
 def test_what_is_there_already_may_be_written_back() -> None:
-    held = rule("s3:ObjectAccessed:*")
-    require_logged([held, rule("s3:ObjectCreated:*")], [held], never)
+    stored = rule("s3:ObjectAccessed:*")
+    require_logged([stored, rule("s3:ObjectCreated:*")], [stored], never)

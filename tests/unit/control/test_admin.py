@@ -58,7 +58,7 @@ class Server:
         assert status == 200, body
         return decrypt(body, SECRET)
 
-    def told(self, path: str, line: str, method: str = "PUT") -> tuple[int, str]:
+    def put(self, path: str, line: str, method: str = "PUT") -> tuple[int, str]:
         status, headers, body = self(method, path, encrypt(line, SECRET))
         assert (headers.get("x-minio-config-applied") == "true") == (status == 200)
         return status, body.decode()
@@ -91,64 +91,64 @@ SET = "notify_redis:1 address=127.0.0.1:6379 key=events format=access password=h
 
 
 def test_set_makes_a_target_at_once_and_get_shows_it(server: Server) -> None:
-    assert server.told("/set-config-kv", SET) == (200, "")
-    shown = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
-    assert shown.startswith('notify_redis:1 address="127.0.0.1:6379" key="events" ')
-    assert f'password="{REDACTED}"' in shown
+    assert server.put("/set-config-kv", SET) == (200, "")
+    printed = server.text("GET", "/get-config-kv?key=notify_redis%3A1")
+    assert printed.startswith('notify_redis:1 address="127.0.0.1:6379" key="events" ')
+    assert f'password="{REDACTED}"' in printed
     assert "hunter2" not in server.text("GET", "/config")
     status, _, body = server("GET", "/info")
-    told = json.loads(body)
-    assert (status, told["sqsARN"]) == (
+    put = json.loads(body)
+    assert (status, put["sqsARN"]) == (
         200,
         ["arn:minio:sqs::1:redis", "arn:minio:sqs::primary:webhook"],
     )
-    assert told["services"]["notifications"] == [
+    assert put["services"]["notifications"] == [
         {"redis": [{"1": {"status": "offline"}}]},
         {"webhook": [{"primary": {"status": "online"}}]},
     ]
 
 
 def test_set_leaves_what_it_does_not_name(server: Server) -> None:
-    server.told("/set-config-kv", SET)
-    assert server.told("/set-config-kv", f"notify_redis:1 key=x password={REDACTED}")[0] == 200
-    shown = server.text("GET", "/get-config-kv?key=notify_redis")
-    assert 'key="x"' in shown
-    assert 'format="access"' in shown
-    assert f'password="{REDACTED}"' in shown
+    server.put("/set-config-kv", SET)
+    assert server.put("/set-config-kv", f"notify_redis:1 key=x password={REDACTED}")[0] == 200
+    printed = server.text("GET", "/get-config-kv?key=notify_redis")
+    assert 'key="x"' in printed
+    assert 'format="access"' in printed
+    assert f'password="{REDACTED}"' in printed
 
 
 def test_an_export_can_be_imported(server: Server) -> None:
-    server.told("/set-config-kv", SET)
+    server.put("/set-config-kv", SET)
     exported = server.text("GET", "/config")
-    assert server.told("/config", exported)[0] == 200
+    assert server.put("/config", exported)[0] == 200
     assert server.text("GET", "/config") == exported
     changed_line = exported.replace('key="events"', 'key="others"')
-    assert server.told("/config", changed_line)[0] == 200
+    assert server.put("/config", changed_line)[0] == 200
     assert 'key="others"' in server.text("GET", "/config")
 
 
 def test_nothing_of_an_import_is_done_where_a_line_is_about_the_file(server: Server) -> None:
     lines = f'{SET}\nnotify_webhook:primary endpoint="http://elsewhere"\n'
-    status, body = server.told("/config", lines)
+    status, body = server.put("/config", lines)
     assert (status, "is in bucketcast.toml: change it there" in body) == (400, True)
     assert "notify_redis:1" not in server.text("GET", "/config")
 
 
 def test_reset_removes_it(server: Server) -> None:
-    server.told("/set-config-kv", SET)
-    assert server.told("/del-config-kv", "notify_redis:1", "DELETE")[0] == 200
+    server.put("/set-config-kv", SET)
+    assert server.put("/del-config-kv", "notify_redis:1", "DELETE")[0] == 200
     assert "notify_redis:1" not in server.text("GET", "/config")
-    status, body = server.told("/del-config-kv", "notify_redis:1", "DELETE")
+    status, body = server.put("/del-config-kv", "notify_redis:1", "DELETE")
     assert (status, "no run-time target" in body) == (400, True)
 
 
 def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
-    status, body = server.told("/del-config-kv", "notify_redis:1:2", "DELETE")
+    status, body = server.put("/del-config-kv", "notify_redis:1:2", "DELETE")
     assert (status, "no run-time target" in body) == (400, True)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("notify_webhook:primary endpoint=http://h", "is in bucketcast.toml: change it there"),
         ("notify_redis:1 format=sideways", "notify_redis.1.format: found 'sideways'"),
@@ -158,9 +158,9 @@ def test_reset_of_an_impossible_id_finds_no_target(server: Server) -> None:
         ("notify_kafka:1 brokers=h:1 topic=x", "no function for run-time targets of kind kafka"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(server: Server, line: str, said: str) -> None:
-    status, body = server.told("/set-config-kv", line)
-    assert (status, said in body.replace("&apos;", "'")) == (400, True), body
+def test_what_cannot_be_is_refused_in_words(server: Server, line: str, expected: str) -> None:
+    status, body = server.put("/set-config-kv", line)
+    assert (status, expected in body.replace("&apos;", "'")) == (400, True), body
     assert "hunter2" not in body
 
 

@@ -80,8 +80,8 @@ def test_the_metrics_of_v3_are_sums() -> None:
 
 
 def token(secret: str = SECRET, alg: str = "HS512", **claims: Any) -> str:
-    said = {"iss": "prometheus", "sub": ACCESS, "exp": NOW.timestamp() + 60, **claims}
-    parts = [_encoded(json.dumps(each).encode()) for each in ({"alg": alg}, said)]
+    claims_ = {"iss": "prometheus", "sub": ACCESS, "exp": NOW.timestamp() + 60, **claims}
+    parts = [_encoded(json.dumps(each).encode()) for each in ({"alg": alg}, claims_)]
     signed = ".".join(parts)
     mac = hmac.new(secret.encode(), signed.encode(), hashlib.sha512).digest()
     return f"Bearer {signed}.{_encoded(mac)}"
@@ -91,7 +91,7 @@ def _encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-def asked(authorization: str) -> User:
+def user_of(authorization: str) -> User:
     async def find(access_key: str) -> Account | None:
         return Account(ANNA, SECRET) if access_key == ACCESS else None
 
@@ -99,7 +99,7 @@ def asked(authorization: str) -> User:
 
 
 def test_the_token_that_mc_makes_is_taken() -> None:
-    assert asked(token()) == ANNA
+    assert user_of(token()) == ANNA
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_the_token_that_mc_makes_is_taken() -> None:
 )
 def test_any_other_token_is_refused(authorization: str) -> None:
     with pytest.raises(S3Error) as refused:
-        asked(authorization)
+        user_of(authorization)
     assert refused.value.code == "AccessDenied"

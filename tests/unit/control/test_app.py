@@ -46,11 +46,11 @@ def answered(method: str, target: str, **changed: str) -> tuple[int, dict[str, s
     return sent[0]["status"], headers, b"".join(each.get("body", b"") for each in sent)
 
 
-def test_what_nobody_answers_here_goes_on_to_s3() -> None:
+def test_what_nobody_answers_here_is_forwarded_to_s3() -> None:
     assert answered("GET", "/images/a")[2] == b"from S3"
 
 
-def test_whoever_asks_is_told_that_it_lives() -> None:
+def test_health_checks_are_answered() -> None:
     assert answered("GET", "/minio/health/live", authorization="none")[0] == 200
 
 
@@ -58,7 +58,7 @@ def test_whoever_asks_is_told_that_it_lives() -> None:
     ("key", "status", "code"),
     [("broken", 500, b"InternalError"), ("no-aws", 503, b"ServiceUnavailable")],
 )
-def test_an_error_of_ours_tells_a_stranger_nothing(key: str, status: int, code: bytes) -> None:
+def test_an_internal_error_reveals_nothing(key: str, status: int, code: bytes) -> None:
     found, headers, body = answered("GET", f"/images/{key}")
     assert found == status
     assert b"<Code>" + code + b"</Code>" in body

@@ -90,11 +90,11 @@ def test_whatever_stands_in_a_call_is_computed_as_botocore_does(
 ) -> None:
     target = "/images/" + "/".join(quote(part, safe="~") for part in path)
     query = {name: text for name, text in query.items() if not name.startswith("X-Amz-")}
-    asked = "&".join(
+    parameters = "&".join(
         f"{quote(name, safe='~')}={quote(text, safe='~')}" for name, text in query.items()
     )
     more = {"x-amz-meta-note": quote(header, safe=" ;=,")}
-    request = signed("PUT", f"{target}?{asked}", b"x", more)
+    request = signed("PUT", f"{target}?{parameters}", b"x", more)
     assert admit(scope_of(request), b"x").call.key == "/".join(path)
 
 
@@ -106,9 +106,9 @@ def test_values_of_one_name_may_be_signed_in_their_order() -> None:
     scope = canonical.scope(timestamp, REGION, "s3")
     names = ["host", "x-amz-content-sha256", "x-amz-date"]
     headers = {"host": HOST, **{name.lower(): value for name, value in request.headers.items()}}
-    asked = canonical.request("GET", "/", query, headers, names, headers["x-amz-content-sha256"])
+    request_ = canonical.request("GET", "/", query, headers, names, headers["x-amz-content-sha256"])
     signature = canonical.signature(
-        canonical.key(SECRET, scope), canonical.text(timestamp, scope, asked)
+        canonical.key(SECRET, scope), canonical.text(timestamp, scope, request_)
     )
     begin, _, _ = request.headers["Authorization"].rpartition("Signature=")
     scope_ = scope_of(request, authorization=f"{begin}Signature={signature}")
@@ -303,8 +303,8 @@ def test_where_a_bucket_is_may_be_asked_from_anywhere() -> None:
     async def find(_: str) -> None: ...
 
     elsewhere = Authenticator(find, "eu-central-1")
-    asked = scope_of(signed("GET", "/images?location"))
-    assert refused(asked, at=elsewhere).code == "InvalidAccessKeyId"
+    scope = scope_of(signed("GET", "/images?location"))
+    assert refused(scope, at=elsewhere).code == "InvalidAccessKeyId"
     assert (
         refused(scope_of(signed("GET", "/images")), at=elsewhere).code
         == "AuthorizationHeaderMalformed"

@@ -32,9 +32,9 @@ def queue(
     *, arn: str = HOOK, events: tuple[str, ...] = (PUT,), filters: str = "", id_: str = ""
 ) -> str:
     named = f"<Id>{id_}</Id>" if id_ else ""
-    told = "".join(f"<Event>{event}</Event>" for event in events)
+    elements = "".join(f"<Event>{event}</Event>" for event in events)
     inside = f"<Filter><S3Key>{filters}</S3Key></Filter>" if filters else ""
-    return f"<QueueConfiguration>{named}{told}<Queue>{arn}</Queue>{inside}</QueueConfiguration>"
+    return f"<QueueConfiguration>{named}{elements}<Queue>{arn}</Queue>{inside}</QueueConfiguration>"
 
 
 def rule(name: str, value: str) -> str:
@@ -100,7 +100,7 @@ def test_an_empty_document_is_written_as_minio_writes_it() -> None:
     assert read(b'\n<?xml version="1.0"?>\n<a:NotificationConfiguration xmlns:a="x"/>') == []
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_missing_facts_are_left_out() -> None:
     assert (
         read(config("<EventBridgeConfiguration><Event>x</Event></EventBridgeConfiguration>")) == []
     )
@@ -160,7 +160,7 @@ FUNCTION = "<CloudFunctionConfiguration><Id>f</Id></CloudFunctionConfiguration>"
         ("", "MalformedXML", "The XML"),
     ],
 )
-def test_a_mistake_is_answered_as_minio_answers_it(text: str, code: str, message: str) -> None:
+def test_errors_are_answered_as_minio_answers_them(text: str, code: str, message: str) -> None:
     with pytest.raises(S3Error) as caught:
         read(text)
     assert (caught.value.code, caught.value.status) == (code, 400)
@@ -181,7 +181,7 @@ def test_a_mistake_is_answered_as_minio_answers_it(text: str, code: str, message
         (config(queue(arn=BAD), queue(events=(PUT, PUT))), "Configurations overlap."),
     ],
 )
-def test_of_two_mistakes_the_one_that_minio_meets_first_is_said(text: str, message: str) -> None:
+def test_of_two_errors_the_one_that_minio_meets_first_is_reported(text: str, message: str) -> None:
     with pytest.raises(S3Error) as caught:
         read(text)
     assert caught.value.message.startswith(message)

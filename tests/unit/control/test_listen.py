@@ -51,11 +51,11 @@ def test_events_and_ends_are_as_they_were_given() -> None:
         ("events=", "A specified event is not supported for notifications."),
         (f"{PUTS}&events=put", "A specified event is not supported for notifications."),
         ("events=s3:BucketCreated", "A specified event is not supported for notifications."),
-        # The first mistake in MinIO's order is the one that is said.
+        # The first error in MinIO's order is reported.
         ("events=x&suffix=.%2Fa&prefix=a&prefix=a", "Cannot specify more than one prefix rule"),
     ],
 )
-def test_mistakes_are_said_in_minios_order_and_words(query: str, message: str) -> None:
+def test_errors_have_minios_order_and_messages(query: str, message: str) -> None:
     with pytest.raises(S3Error, match="InvalidArgument") as refused:
         request.read(call("/images", query), "anna")
     assert message in refused.value.message

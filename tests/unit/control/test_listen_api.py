@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 TARGET = "/uploads?events=s3%3AObjectCreated%3A%2A&prefix=&suffix="
-ASKED = ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",))
+FILTER = ListenFilter("anna", "uploads", ("s3:ObjectCreated:*",))
 PING = b'{"Records":null}\n'
 
 
@@ -77,7 +77,7 @@ class Deployment:
         async def depth() -> int:
             return 0
 
-        async def known(_: str) -> Account | None:
+        async def find(_: str) -> Account | None:
             return self.account
 
         prepare = self.prepared.append
@@ -86,7 +86,7 @@ class Deployment:
             lambda _: self.shelf,
             prepare,
             IdleMonitor(depth),
-            known,
+            find,
             endless=endless,
         )
 
@@ -95,7 +95,7 @@ class Deployment:
 
 
 @pytest.fixture
-def there(dynamodb: "DynamoDBClient", sqs: "SQSClient", rules_table: str) -> Deployment:
+def deployment(dynamodb: "DynamoDBClient", sqs: "SQSClient", rules_table: str) -> Deployment:
     return Deployment(Table(rules_table, dynamodb), sqs)
 
 
@@ -109,58 +109,60 @@ async def answer(listen: Listen, client: Client, target: str = TARGET) -> None:
     await answers(admitted, client.send)
 
 
-def test_a_stream_begins_at_once_and_ends_when_the_client_goes(there: Deployment) -> None:
+def test_a_stream_begins_at_once_and_ends_when_the_client_goes(deployment: Deployment) -> None:
     async def test() -> None:
-        client, listen = Client(), there.listen()
+        client, listen = Client(), deployment.listen()
         running = asyncio.create_task(answer(listen, client))
         await until(lambda: client.sent)
         assert client.sent[0]["status"] == 200
         assert (b"content-type", b"text/event-stream") in client.sent[0]["headers"]
-        assert there.holders() == [True]
-        there.shelf.put("a")
+        assert deployment.holders() == [True]
+        deployment.shelf.put("a")
         await until(lambda: b'"key":"a"' in client.text)
         client.gone.set()
         await running
-        assert there.holders() == [False]
-        assert there.prepared == ["uploads"]
+        assert deployment.holders() == [False]
+        assert deployment.prepared == ["uploads"]
 
     asyncio.run(test())
 
 
-def test_the_gateway_ends_all_streams_when_it_ends(there: Deployment) -> None:
+def test_the_gateway_ends_all_streams_when_it_ends(deployment: Deployment) -> None:
     async def test() -> None:
-        client, listen = Client(), there.listen()
+        client, listen = Client(), deployment.listen()
         running = asyncio.create_task(answer(listen, client))
         await until(lambda: client.sent)
         listen.close()
         await running
         assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
-        assert there.holders() == [False]
+        assert deployment.holders() == [False]
         await answer(listen, Client())
 
     asyncio.run(test())
 
 
 def test_a_user_who_was_removed_hears_nothing_more(
-    there: Deployment, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)
 
     async def test() -> None:
-        client, listen = Client(), there.listen()
+        client, listen = Client(), deployment.listen()
         running = asyncio.create_task(answer(listen, client))
         await until(lambda: client.sent)
-        there.account = None
+        deployment.account = None
         await running
-        assert there.holders() == [False]
+        assert deployment.holders() == [False]
 
     asyncio.run(test())
 
 
-def test_one_that_read_too_slowly_is_cut_off_and_told_once(there: Deployment) -> None:
+def test_a_client_that_reads_too_slowly_is_cut_off_and_gets_one_note(
+    deployment: Deployment,
+) -> None:
     async def test() -> None:
-        client, listen = Client(), there.listen()
-        there.shelf.put("a", age=1e9)
+        client, listen = Client(), deployment.listen()
+        deployment.shelf.put("a", age=1e9)
         running = asyncio.create_task(answer(listen, client))
         await running
         assert client.aborted
@@ -175,16 +177,16 @@ def test_one_that_read_too_slowly_is_cut_off_and_told_once(there: Deployment) ->
     asyncio.run(test())
 
 
-def test_who_was_not_held_for_too_long_is_told_of_lost_events(
-    there: Deployment, monkeypatch: pytest.MonkeyPatch
+def test_a_listener_kept_too_briefly_gets_a_note_of_lost_events(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)
 
     async def test() -> None:
-        client, listen = Client(), there.listen()
+        client, listen = Client(), deployment.listen()
         running = asyncio.create_task(answer(listen, client))
         await until(lambda: client.sent)
-        there.late += LEASE_SECONDS + KEPT_SECONDS + 1
+        deployment.late += LEASE_SECONDS + KEPT_SECONDS + 1
         await running
         assert client.aborted
         with pytest.raises(S3Error, match="EventsLost: whoever read the events stood still"):
@@ -193,31 +195,35 @@ def test_who_was_not_held_for_too_long_is_told_of_lost_events(
     asyncio.run(test())
 
 
-def test_on_lambda_it_is_one_answer(there: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_lambda_it_is_one_answer(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(api, "POLL_SECONDS", 0.05)
 
     async def test() -> None:
-        listen, first, second = there.listen(endless=False), Client(), Client()
+        listen, first, second = deployment.listen(endless=False), Client(), Client()
         for client in (first, second):
             client.gone.set()  # a function's client looks gone as soon as its request is read
-        there.shelf.put("a", "b")
+        deployment.shelf.put("a", "b")
         await answer(listen, first)
         assert first.text.count(b'{"Records":[{') == 2
         await answer(listen, second, f"{TARGET}&ping=10")
         assert second.text == PING
-        assert there.holders() == [False]
-        assert there.shelf.taken == {}
+        assert deployment.holders() == [False]
+        assert deployment.shelf.taken == {}
 
     asyncio.run(test())
 
 
-def test_too_many_are_refused_in_words(there: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_are_refused_in_words(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("bucketcast.listeners.A_USER", 1)
-    there.listeners.renew()
-    there.listeners.take(ASKED)
+    deployment.listeners.renew()
+    deployment.listeners.take(FILTER)
 
     async def test() -> None:
         with pytest.raises(S3Error, match="TooManyListeners: anna has 1 listeners; a user may"):
-            await answer(there.listen(), Client())
+            await answer(deployment.listen(), Client())
 
     asyncio.run(test())

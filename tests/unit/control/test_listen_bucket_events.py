@@ -1,4 +1,4 @@
-"""Buckets made and removed through the gateway are told of, once S3 has done it."""
+"""Creating and removing a bucket through the gateway sends an event, once S3 has done it."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ from bucketcast.control.listen.bucket_events import BucketEvents
 from tests.unit.control.requests import ACCESS, Wire, gate, scope_of, signed
 
 
-def told(method: str, target: str, status: int = 200) -> list[str]:
-    """What listeners are told of a call that S3 answers so."""
+def events_of(method: str, target: str, status: int = 200) -> list[str]:
+    """Return what listeners get of a call that S3 answers with this status."""
     found: list[str] = []
 
     async def forward(_: AuthenticatedRequest, send: Any) -> None:
@@ -24,20 +24,20 @@ def told(method: str, target: str, status: int = 200) -> list[str]:
 
     async def test() -> None:
         sent: list[MutableMapping[str, Any]] = []
-        said = asyncio.Event()
+        logged_in = asyncio.Event()
         loop = asyncio.get_running_loop()
 
-        def tell(bucket: str, body: str) -> None:
+        def notify(bucket: str, body: str) -> None:
             assert bucket == "fresh"
             found.append(body)
-            loop.call_soon_threadsafe(said.set)
+            loop.call_soon_threadsafe(logged_in.set)
 
         async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message)
 
         scope = {**scope_of(signed(method, target)), "client": ("192.0.2.7", 5)}
         admitted = await gate().admit(scope, Wire(b""))
-        await BucketEvents(forward, tell, "eu-central-1")(admitted, send)
+        await BucketEvents(forward, notify, "eu-central-1")(admitted, send)
         assert [each["type"] for each in sent] == ["http.response.start", "http.response.body"]
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others)
@@ -54,8 +54,10 @@ def told(method: str, target: str, status: int = 200) -> list[str]:
         ("DELETE", "/fresh?x-id=DeleteBucket", 204, "s3:BucketRemoved:*"),
     ],
 )
-def test_ingest_reads_what_is_told(method: str, target: str, status: int, name: str) -> None:
-    (body,) = told(method, target, status)
+def test_ingest_reads_the_configured_object_facts(
+    method: str, target: str, status: int, name: str
+) -> None:
+    (body,) = events_of(method, target, status)
     (event,) = sources.events(body)
     assert (event.name, event.bucket, event.key) == (name, "fresh", "")
     assert (event.principal, event.source_ip, event.request_id) == (ACCESS, "192.0.2.7", "R1")
@@ -76,5 +78,5 @@ def test_ingest_reads_what_is_told(method: str, target: str, status: int, name: 
         ("HEAD", "/fresh", 200),
     ],
 )
-def test_of_anything_else_nothing_is_told(method: str, target: str, status: int) -> None:
-    assert told(method, target, status) == []
+def test_other_calls_notify_no_listener(method: str, target: str, status: int) -> None:
+    assert events_of(method, target, status) == []

@@ -33,7 +33,7 @@ def test_where_nothing_is_on_its_way_nothing_waits() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 40))
-def test_what_comes_meanwhile_is_told_in_order(shuffle: random.Random, count: int) -> None:
+def test_what_arrives_meanwhile_is_sent_in_order(shuffle: random.Random, count: int) -> None:
     window: ReorderBuffer[int] = ReorderBuffer()
     numbers = list(range(count))
     shuffle.shuffle(numbers)
@@ -48,8 +48,8 @@ def test_sequencers_decide_where_times_are_the_same_or_wrong() -> None:
     window.push(at(500, sequencer="0B"), "second", 0.0)
     window.push(at(501, sequencer="a"), "first", 0.0)
     window.push(at(500, sequencer="1", bucket="other"), "another bucket's", 0.0)
-    told = window.take(FIRST_SECONDS)
-    assert [each for each in told if each != "another bucket's"] == ["first", "second"]
+    taken = window.take(FIRST_SECONDS)
+    assert [each for each in taken if each != "another bucket's"] == ["first", "second"]
 
 
 def test_where_something_is_always_on_its_way_the_wait_follows_what_is_late() -> None:
@@ -57,12 +57,12 @@ def test_where_something_is_always_on_its_way_the_wait_follows_what_is_late() ->
     for tenth in range(200):
         window.push(at(10 * tenth), 10 * tenth, tenth / 10)
     window.push(at(1_984), 1_984, 20.0)  # 0.1 s behind the one that happened after it
-    assert window.due() == pytest.approx(0.2)  # of the first, which is not told yet
+    assert window.due() == pytest.approx(0.2)  # of the first, which is not sent yet
     window.take(20.0)
     for tenth in range(205, 320):
         window.push(at(10 * tenth), 10 * tenth, tenth / 10)
-    told = window.take(31.9)
-    assert told == sorted(told)
+    taken = window.take(31.9)
+    assert taken == sorted(taken)
     due = window.due()
     assert due is not None
     assert due < 31.9 + 2 * SHORTEST_SECONDS
@@ -77,7 +77,7 @@ def test_nothing_is_held_for_more_than_ten_seconds() -> None:
     assert window.due() == 60.0 + LONGEST_SECONDS
 
 
-def test_a_late_one_is_told_all_the_same() -> None:
+def test_a_late_event_is_sent_all_the_same() -> None:
     window: ReorderBuffer[int] = ReorderBuffer()
     window.push(at(2), 2, 0.0)
     assert window.take(FIRST_SECONDS) == [2]

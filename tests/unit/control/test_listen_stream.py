@@ -28,7 +28,7 @@ class Shelf(Queue):
     fetched: int = 0
     fails: list[Exception] = field(default_factory=list)
     hidden: list[Message] = field(default_factory=list)
-    """What a call that waits is not told of yet."""
+    """What a waiting call has not returned yet."""
     arrived: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -74,7 +74,7 @@ class Shelf(Queue):
 
 @dataclass
 class Client:
-    """Reads lines, unless it is told not to."""
+    """A client that reads lines by default."""
 
     text: bytes = b""
     reads: asyncio.Event = field(default_factory=asyncio.Event)
@@ -99,8 +99,8 @@ def made(shelf: Shelf, client: Client, pulse: Pulse = QUIET, bound: float = 600.
     async def depth() -> int:
         return 0
 
-    say: Callable[[str], None] = lambda _: None  # noqa: E731
-    return Stream(shelf, IdleMonitor(depth), client.write, pulse, bound, say, wall=lambda: WALL)
+    log: Callable[[str], None] = lambda _: None  # noqa: E731
+    return Stream(shelf, IdleMonitor(depth), client.write, pulse, bound, log, wall=lambda: WALL)
 
 
 def client(*, reads: bool = True) -> Client:
@@ -110,8 +110,8 @@ def client(*, reads: bool = True) -> Client:
     return one
 
 
-async def until(holds: Callable[[], object]) -> None:
-    while not holds():  # noqa: ASYNC110 - what it waits for tells nobody
+async def until(is_true: Callable[[], object]) -> None:
+    while not is_true():  # noqa: ASYNC110 - what it waits for tells nobody
         await asyncio.sleep(0.001)
 
 
@@ -220,7 +220,7 @@ def test_for_a_client_that_does_not_read_a_buffer_is_filled_and_no_more() -> Non
     asyncio.run(test())
 
 
-def test_who_does_not_read_within_the_bound_is_told() -> None:
+def test_a_client_that_does_not_read_within_the_bound_gets_a_note() -> None:
     async def test() -> None:
         shelf, one = Shelf(), client(reads=False)
         shelf.put("a")
@@ -230,7 +230,7 @@ def test_who_does_not_read_within_the_bound_is_told() -> None:
     asyncio.run(test())
 
 
-def test_what_waited_for_longer_than_the_bound_is_told_too() -> None:
+def test_what_waited_longer_than_the_bound_is_sent_too() -> None:
     async def test() -> None:
         shelf = Shelf()
         shelf.put("a", age=601)
@@ -291,7 +291,7 @@ def test_a_message_that_nobody_can_read_stops_nothing() -> None:
     asyncio.run(test())
 
 
-def test_what_lies_in_the_queue_when_nothing_comes_any_more_is_told_in_its_order() -> None:
+def test_what_is_left_in_the_queue_is_sent_in_order() -> None:
     async def test() -> None:
         shelf, one = Shelf(), client()
         depth = asyncio.Event()

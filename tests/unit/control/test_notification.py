@@ -1,4 +1,4 @@
-"""Which calls are about notifications, and what becomes of those that nobody serves."""
+"""Which calls are about notifications, and what becomes of those that are not served."""
 
 from typing import Any
 
@@ -40,5 +40,5 @@ def test_a_method_that_it_does_not_have_never_reaches_s3(method: str) -> None:
         ("PUT", "/images/a", "events"),
     ],
 )
-def test_all_else_goes_on_to_s3(method: str, path: str, query: str) -> None:
+def test_all_else_is_forwarded_to_s3(method: str, path: str, query: str) -> None:
     assert ANSWERS(call(method, path, query)) is None

@@ -41,7 +41,7 @@ def aws(deploy: Deploy) -> MotoAws:
 
 
 @pytest.fixture
-def there(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
+def notifications(aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> Notifications:
     monkeypatch.setattr(api, "bindable", bind)
     return Notifications("Bucketcast", aws, "us-east-1")
 
@@ -66,27 +66,29 @@ def ids(text: bytes) -> list[str]:
 
 
 def test_a_topic_is_bound_as_it_is_kept_and_both_kinds_live_in_one_bucket(
-    there: Notifications, aws: MotoAws
+    notifications: Notifications, aws: MotoAws
 ) -> None:
-    there.put("uploads", config(QUEUE), ANN)
-    there.put("uploads", config(topic("one", arn="arn:aws:sns:default::photos"), topic("two")), ANN)
-    assert ids(there.get("uploads")) == ["q", "one", "two"]
-    assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in there.get("uploads", "one")
+    notifications.put("uploads", config(QUEUE), ANN)
+    notifications.put(
+        "uploads", config(topic("one", arn="arn:aws:sns:default::photos"), topic("two")), ANN
+    )
+    assert ids(notifications.get("uploads")) == ["q", "one", "two"]
+    assert b"<Topic>arn:aws:sns:us-east-1::photos</Topic>" in notifications.get("uploads", "one")
     named = {rule.name: rule.arn for rule in Rules(TABLE, aws.dynamodb).of("uploads")}
     assert named == {"": HOOK, "one": TOPIC, "two": TOPIC}
 
 
-def test_one_is_read_and_deleted_by_its_id(there: Notifications) -> None:
-    there.put("uploads", config(topic("one"), topic("two"), QUEUE), ANN)
-    assert ids(there.get("uploads", "two")) == ["two"]
+def test_one_is_read_and_deleted_by_its_id(notifications: Notifications) -> None:
+    notifications.put("uploads", config(topic("one"), topic("two"), QUEUE), ANN)
+    assert ids(notifications.get("uploads", "two")) == ["two"]
     with pytest.raises(S3Error, match="NoSuchKey") as caught:
-        there.get("uploads", "three")
+        notifications.get("uploads", "three")
     assert caught.value.status == 404
-    there.delete("uploads", "two")
-    there.delete("uploads", "two")
-    assert ids(there.get("uploads")) == ["q", "one"]
-    there.delete("uploads")
-    assert ids(there.get("uploads")) == []
+    notifications.delete("uploads", "two")
+    notifications.delete("uploads", "two")
+    assert ids(notifications.get("uploads")) == ["q", "one"]
+    notifications.delete("uploads")
+    assert ids(notifications.get("uploads")) == []
 
 
 @pytest.mark.parametrize(
@@ -104,78 +106,78 @@ def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_:
 
 
 def test_a_topics_own_target_is_bound_through_the_topic_only(
-    there: Notifications, aws: MotoAws
+    notifications: Notifications, aws: MotoAws
 ) -> None:
     arn = f"arn:minio:sqs::{topic_id('', 'photos')}:webhook"
     text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
     aws.outputs["Target1"] = text
     with pytest.raises(S3Error, match=r"InvalidArgument: .*ARN does not exist"):
-        there.put("uploads", config(QUEUE.replace(HOOK, arn)), ANN)
+        notifications.put("uploads", config(QUEUE.replace(HOOK, arn)), ANN)
 
 
-def test_a_mistake_in_one_leaves_all_as_it_is(there: Notifications) -> None:
-    there.put("uploads", config(topic("one")), ANN)
+def test_an_error_in_one_changes_none(notifications: Notifications) -> None:
+    notifications.put("uploads", config(topic("one")), ANN)
     for inside, code, status in (
         (topic("x", arn="arn:aws:sns:us-east-1::gone"), "NoSuchKey", 404),
         (topic("x", arn="arn:aws:sns:us-east-1::secret"), "AccessDenied", 403),
         (topic("x", "<Event>s3:Nothing</Event>"), "InvalidArgument", 400),
     ):
         with pytest.raises(S3Error, match=code) as caught:
-            there.put("uploads", config(topic("new"), inside), ANN)
+            notifications.put("uploads", config(topic("new"), inside), ANN)
         assert caught.value.status == status
-    assert ids(there.get("uploads")) == ["one"]
+    assert ids(notifications.get("uploads")) == ["one"]
 
 
 def test_what_turns_on_objects_nobody_may_look_at_is_refused(
-    there: Notifications, aws: MotoAws
+    notifications: Notifications, aws: MotoAws
 ) -> None:
     with pytest.raises(S3Error, match=r"InvalidArgument: tag:k=v is about .* object_facts"):
-        there.put("uploads", config(topic("one", TAGGED)), ANN)
+        notifications.put("uploads", config(topic("one", TAGGED)), ANN)
     aws.outputs["ObjectFacts"] = '["uploads"]'
-    there.put("uploads", config(topic("one", TAGGED)), ANN)
-    assert b"<S3Tags>" in there.get("uploads")
+    notifications.put("uploads", config(topic("one", TAGGED)), ANN)
+    assert b"<S3Tags>" in notifications.get("uploads")
 
 
 def test_expressions_too_large_for_ingest_together_are_refused(
-    there: Notifications, monkeypatch: pytest.MonkeyPatch
+    notifications: Notifications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(regexes, "MAX_INSTRUCTIONS", 100)
 
-    def asks(number: int) -> str:
+    def filtered(number: int) -> str:
         pattern = f"<FilterRule><Name>regex</Name><Value>{number}a{{60}}</Value></FilterRule>"
         return topic(str(number), f"<Filter><S3Key>{pattern}</S3Key></Filter>")
 
-    there.put("uploads", config(asks(1)), ANN)
+    notifications.put("uploads", config(filtered(1)), ANN)
     with pytest.raises(S3Error, match="InvalidArgument: the regular expressions of the bucket"):
-        there.put("uploads", config(asks(2)), ANN)
-    assert ids(there.get("uploads")) == ["1"]
+        notifications.put("uploads", config(filtered(2)), ANN)
+    assert ids(notifications.get("uploads")) == ["1"]
 
 
 def test_a_client_that_gives_back_all_may_keep_what_its_topic_went_from(
-    there: Notifications, monkeypatch: pytest.MonkeyPatch
+    notifications: Notifications, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there.put("uploads", config(topic("one")), ANN)
+    notifications.put("uploads", config(topic("one")), ANN)
 
     def gone(arn: str, *_: Any) -> str:
         raise S3Error("NoSuchKey", arn)
 
     monkeypatch.setattr(api, "bindable", gone)
-    there.put("uploads", config(topic("one"), QUEUE), ANN, whole=True)
-    assert ids(there.get("uploads")) == ["q", "one"]
+    notifications.put("uploads", config(topic("one"), QUEUE), ANN, whole=True)
+    assert ids(notifications.get("uploads")) == ["q", "one"]
     with pytest.raises(S3Error, match="NoSuchKey"):
-        there.put("uploads", config(topic("one")), ANN)
+        notifications.put("uploads", config(topic("one")), ANN)
 
 
 def test_what_a_client_cannot_say_of_anothers_notification_asks_for_no_leave(
-    there: Notifications, aws: MotoAws
+    notifications: Notifications, aws: MotoAws
 ) -> None:
     aws.outputs["ObjectFacts"] = '["uploads"]'
     bob = User("bob", "", "BK", admin=False)
     secret = TOPIC.replace("photos", "secret")
-    there.put("uploads", config(topic("one", TAGGED, secret)), bob)
-    there.put("uploads", config(topic("one", arn=secret), QUEUE), ANN, whole=True)
-    assert ids(there.get("uploads")) == ["q", "one"]
-    assert b"<S3Tags>" in there.get("uploads", "one")
+    notifications.put("uploads", config(topic("one", TAGGED, secret)), bob)
+    notifications.put("uploads", config(topic("one", arn=secret), QUEUE), ANN, whole=True)
+    assert ids(notifications.get("uploads")) == ["q", "one"]
+    assert b"<S3Tags>" in notifications.get("uploads", "one")
     events = "<Event>s3:ObjectRemoved:*</Event>"
     with pytest.raises(S3Error, match="AccessDenied"):
-        there.put("uploads", config(topic("one", events, secret)), ANN, whole=True)
+        notifications.put("uploads", config(topic("one", events, secret)), ANN, whole=True)

@@ -95,20 +95,20 @@ def subscribed(calls: Calls) -> Calls:
 
 
 def test_a_topic_is_made_shown_listed_and_deleted(subscribed: Calls) -> None:
-    status, shown = subscribed("GET", "topics/t1")
-    assert (status, shown["topic"]["name"], shown["subs"]) == (200, "t1", ["s1"])
-    assert shown["topic"]["user"] == "acme$ann"
-    assert subscribed("GET", "topics") == (200, {"topics": [shown]})
+    status, answer = subscribed("GET", "topics/t1")
+    assert (status, answer["topic"]["name"], answer["subs"]) == (200, "t1", ["s1"])
+    assert answer["topic"]["user"] == "acme$ann"
+    assert subscribed("GET", "topics") == (200, {"topics": [answer]})
     assert subscribed("DELETE", "topics/t1")[0] == 200
     assert subscribed.refused("GET", "topics/t1") == (404, "NoSuchKey")
     assert subscribed("GET", "topics") == (200, {"topics": []})
 
 
 def test_a_subscription_is_shown_in_cephs_fields(subscribed: Calls) -> None:
-    status, shown = subscribed("GET", "subscriptions/s1")
-    assert (status, list(shown)) == (200, ["user", "name", "topic", "dest", "s3_id"])
-    assert (shown["user"], shown["name"], shown["topic"]) == ("acme$ann", "s1", "t1")
-    assert list(shown["dest"]) == [
+    status, answer = subscribed("GET", "subscriptions/s1")
+    assert (status, list(answer)) == (200, ["user", "name", "topic", "dest", "s3_id"])
+    assert (answer["user"], answer["name"], answer["topic"]) == ("acme$ann", "s1", "t1")
+    assert list(answer["dest"]) == [
         "bucket_name",
         "oid_prefix",
         "push_endpoint",
@@ -199,7 +199,7 @@ def test_nobody_else_reads_acknowledges_or_deletes_a_subscription(subscribed: Ca
     for method, given in calls:
         colleague = subscribed.refused(method, "subscriptions/s1", user="ALF", **given)
         assert colleague == (403, "AccessDenied")
-        # Of another tenant nobody hears even that there is one.
+        # Another tenant's subscription is as if it did not exist.
         other = subscribed.refused(method, "subscriptions/s1", user="BOB", **given)
         assert other == (404, "NoSuchKey")
     stolen = subscribed.refused(
@@ -243,8 +243,8 @@ def test_a_subscription_made_again_begins_empty(subscribed: Calls) -> None:
 
 def test_subscriptions_stay_when_their_topic_is_changed(subscribed: Calls) -> None:
     assert subscribed("PUT", "topics/t1", OpaqueData="x")[0] == 200
-    shown = subscribed("GET", "topics/t1")[1]
-    assert (shown["topic"]["opaqueData"], shown["subs"]) == ("x", ["s1"])
+    answer = subscribed("GET", "topics/t1")[1]
+    assert (answer["topic"]["opaqueData"], answer["subs"]) == ("x", ["s1"])
     assert subscribed("PUT", "subscriptions/s1", topic="t1")[0] == 200
     subscribed("PUT", "topics/t2")
     refused = subscribed.refused("PUT", "subscriptions/s1", topic="t2")

@@ -91,7 +91,7 @@ def test_creating_again_is_an_update_of_everything(ann: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "text", "where", "shown"),
+    ("key", "text", "where", "expected"),
     [
         ("OpaqueData", "new", None, "new"),
         ("push-endpoint", "amqp://other", "EndpointAddress", "amqp://other"),
@@ -105,7 +105,7 @@ def test_creating_again_is_an_update_of_everything(ann: Any) -> None:
     ],
 )
 def test_one_attribute_is_changed_and_the_others_stay(
-    ann: Any, key: str, text: str, where: str | None, shown: object
+    ann: Any, key: str, text: str, where: str | None, expected: object
 ) -> None:
     given = {name: value for name, value in FULL.items() if name != "verify-ssl"}
     ann.create_topic(Name="t1", Attributes=given)
@@ -113,7 +113,7 @@ def test_one_attribute_is_changed_and_the_others_stay(
     ann.set_topic_attributes(TopicArn=T1, AttributeName=key, AttributeValue=text)
     after = read(ann)
     found, part = (after, key) if where is None else (after["EndPoint"], where)
-    assert found.pop(part) == shown
+    assert found.pop(part) == expected
     (before if where is None else before["EndPoint"]).pop(part)
     assert after == before
 

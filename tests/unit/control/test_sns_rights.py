@@ -1,4 +1,4 @@
-"""Whose topics are whose, what a policy lets others do, and what is told over HTTPS only."""
+"""Who owns a topic, what a policy lets others do, and what is returned over HTTPS only."""
 
 import json
 from collections.abc import Callable
@@ -135,8 +135,8 @@ def test_an_owner_can_be_denied_and_an_administrator_cannot(server: Server) -> N
 def test_a_login_is_refused_over_http(server: Server) -> None:
     ann = server.client("ANN")
     for given in (LOGIN, {"user-name": "a", "password": "hunter2"}):
-        asked = partial(ann.create_topic, Name="t1", Attributes=given)
-        assert refused(asked) == ("InvalidArgument", 400)
+        create = partial(ann.create_topic, Name="t1", Attributes=given)
+        assert refused(create) == ("InvalidArgument", 400)
     ann.create_topic(Name="t1")
     assert refused(
         lambda: ann.set_topic_attributes(
@@ -183,7 +183,7 @@ def test_who_may_change_a_topic_cannot_send_its_password_elsewhere(
     assert topic(server).attributes[key] == value
 
 
-def test_a_topic_with_a_login_is_not_told_over_http(account: Account) -> None:
+def test_a_topic_with_a_login_is_not_returned_over_http(account: Account) -> None:
     Server(account, "always").client("ANN").create_topic(Name="t1", Attributes=LOGIN)
     ann = Server(account).client("ANN")
     assert refused(lambda: ann.get_topic_attributes(TopicArn=T1)) == ("AccessDenied", 403)
@@ -194,7 +194,7 @@ def test_a_topic_with_a_login_is_not_told_over_http(account: Account) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "header", "taken"),
+    ("secure_calls", "header", "accepted"),
     [
         ("forwarded", "https", True),
         ("forwarded", "http", False),
@@ -203,10 +203,10 @@ def test_a_topic_with_a_login_is_not_told_over_http(account: Account) -> None:
     ],
 )
 def test_what_a_proxy_says_is_believed_only_where_told_so(
-    account: Account, told: Any, header: str, *, taken: bool
+    account: Account, secure_calls: Any, header: str, *, accepted: bool
 ) -> None:
-    ann = Server(account, told).client("ANN", x_forwarded_proto=header)
-    if taken:
+    ann = Server(account, secure_calls).client("ANN", x_forwarded_proto=header)
+    if accepted:
         ann.create_topic(Name="t1", Attributes=LOGIN)
     else:
         assert refused(lambda: ann.create_topic(Name="t1", Attributes=LOGIN))[1] == 400

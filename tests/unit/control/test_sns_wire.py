@@ -42,7 +42,7 @@ def post(
     return status, answer.decode()
 
 
-def shown(server: Server, name: str = "t1") -> str:
+def attributes_of(server: Server, name: str = "t1") -> str:
     arn = f"arn:aws:sns:us-east-1:acme:{name}"
     status, answer = post(server, {"Action": "GetTopic", "TopicArn": arn})
     assert status == 200, answer
@@ -60,7 +60,7 @@ def error(answer: str) -> str:
     ("service", "auth"), [("sns", SigV4Auth), ("s3", S3SigV4Auth), ("s3", SigV4Auth)]
 )
 def test_calls_are_signed_for_sns_or_s3(server: Server, service: str, auth: Any) -> None:
-    """The last is curl's way, which for S3 too does not tell the body's digest."""
+    """The last is curl's way, which does not send the body's digest, to S3 neither."""
     status, answer = post(server, "Action=ListTopics", service=service, auth=auth)
     assert status == 200, answer
 
@@ -106,7 +106,7 @@ def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:
     )
     status, answer = post(server, body)
     assert status == 200, answer
-    found = shown(server)
+    found = attributes_of(server)
     assert "<OpaqueData>x y+z 1</OpaqueData>" in found
     assert "<EndpointAddress>amqp://h</EndpointAddress>" in found
     assert "<EndpointArgs>amqp-exchange=ex</EndpointArgs>" in found
@@ -123,7 +123,7 @@ def test_the_older_edition_s_plain_parameters_are_taken(server: Server) -> None:
         "verify-ssl": "false",
     }
     assert post(server, body)[0] == 200
-    assert "amqp-ack-level=none&amp;amqp-exchange=ex&amp;verify-ssl=false<" in shown(server)
+    assert "amqp-ack-level=none&amp;amqp-exchange=ex&amp;verify-ssl=false<" in attributes_of(server)
 
 
 def test_parameters_may_stand_in_the_query(server: Server) -> None:
@@ -165,7 +165,7 @@ def test_answers_are_ceph_s_documents(server: Server) -> None:
         "<TopicArn>arn:aws:sns:us-east-1:acme:t1</TopicArn></CreateTopicResult>"
         "<ResponseMetadata><RequestId>"
     )
-    assert shown(server).startswith(
+    assert attributes_of(server).startswith(
         '<?xml version="1.0" encoding="UTF-8"?>\n<GetTopicResponse><GetTopicResult><Topic>'
         "<User>acme$ann</User><Name>t1</Name><EndPoint><EndpointAddress></EndpointAddress>"
         "<EndpointArgs></EndpointArgs><EndpointTopic>t1</EndpointTopic>"
@@ -182,7 +182,7 @@ def test_answers_are_ceph_s_documents(server: Server) -> None:
     ET.fromstring(answer)  # noqa: S314 - our own answer
 
 
-def test_what_is_no_call_about_topics_goes_on_to_s3(server: Server) -> None:
+def test_what_is_no_call_about_topics_is_forwarded_to_s3(server: Server) -> None:
     for method, target in (("GET", "/"), ("POST", "/bucket"), ("POST", "/bucket?delete")):
         assert server.call(method, target, {}, b"")[0] == 299
 

@@ -26,11 +26,11 @@ def topic(inside: str = "", *, arn: str = TOPIC, id_: str = "<Id>one</Id>") -> s
 
 
 def filters(kind: str, *pairs: tuple[str, str]) -> str:
-    told = "".join(
+    elements = "".join(
         f"<FilterRule><Name>{name}</Name><Value>{value}</Value></FilterRule>"
         for name, value in pairs
     )
-    return f"<Filter><{kind}>{told}</{kind}></Filter>"
+    return f"<Filter><{kind}>{elements}</{kind}></Filter>"
 
 
 ALL = (
@@ -114,7 +114,7 @@ def test_a_missing_id_is_made_and_the_same_for_the_same() -> None:
         (topic(filters("S3Tags", ("", "red"))), "InvalidArgument"),
     ],
 )
-def test_a_mistake_is_answered_with_cephs_code(inside: str, code: str) -> None:
+def test_errors_have_cephs_codes(inside: str, code: str) -> None:
     with pytest.raises(S3Error) as caught:
         read(inside)
     assert (caught.value.code, caught.value.status) == (code, 400)
@@ -129,7 +129,7 @@ def test_an_expression_over_which_rgw_would_end_is_refused(bad: str) -> None:
 # How the two kinds of configuration meet
 
 
-def held(*notifications: Notification) -> list[Rule]:
+def rules_of(*notifications: Notification) -> list[Rule]:
     queue = Rule(bucket="b", arn=HOOK, events=(PUT,))
     return [queue, *(notification.rule("b", each) for each in notifications)]
 
@@ -155,24 +155,24 @@ def test_a_notification_is_a_rule_and_back() -> None:
 def test_notifications_of_topics_are_merged_by_id_and_topic() -> None:
     changed = Notification(id="one", topic=TOPIC, events=(PUT,))
     elsewhere = Notification(id="one", topic=OTHER)
-    assert after(held(ONE, TWO), [], [changed]) == ([HOOK], [changed, TWO])
-    assert after(held(ONE), [], [elsewhere]) == ([HOOK], [ONE, elsewhere])
-    assert after(held(), [], [ONE, changed]) == ([HOOK], [changed])
+    assert after(rules_of(ONE, TWO), [], [changed]) == ([HOOK], [changed, TWO])
+    assert after(rules_of(ONE), [], [elsewhere]) == ([HOOK], [ONE, elsewhere])
+    assert after(rules_of(), [], [ONE, changed]) == ([HOOK], [changed])
 
 
 def test_targets_are_exchanged_and_topics_stay() -> None:
-    assert after(held(ONE), [Queue(HOOK, (PUT,), id="new")], []) == ([HOOK], [ONE])
+    assert after(rules_of(ONE), [Queue(HOOK, (PUT,), id="new")], []) == ([HOOK], [ONE])
 
 
 def test_an_empty_document_takes_all_away() -> None:
-    assert after(held(ONE), [], []) == ([], [])
-    assert after(held(ONE), [], [], whole=True) == ([], [])
+    assert after(rules_of(ONE), [], []) == ([], [])
+    assert after(rules_of(ONE), [], [], whole=True) == ([], [])
 
 
 def test_a_client_of_minio_writes_the_whole_and_loses_nothing_that_it_cannot_say() -> None:
     seen = Notification(id="one", topic=TOPIC, key=(("prefix", "in/"),))
     queue = Queue(HOOK, (PUT,))
-    targets, topics = after(held(ONE, TWO), [queue], [seen], whole=True)
+    targets, topics = after(rules_of(ONE, TWO), [queue], [seen], whole=True)
     assert (targets, topics) == (
         [HOOK],
         [
@@ -181,10 +181,10 @@ def test_a_client_of_minio_writes_the_whole_and_loses_nothing_that_it_cannot_say
             )
         ],
     )
-    assert after(held(ONE), [], [ONE], whole=True) == ([], [ONE])
+    assert after(rules_of(ONE), [], [ONE], whole=True) == ([], [ONE])
 
 
 def test_one_id_is_taken_away_and_one_that_is_not_there_is_no_error() -> None:
-    left = conversion.without(held(ONE, TWO), "one")
-    assert left == held(TWO)
+    left = conversion.without(rules_of(ONE, TWO), "one")
+    assert left == rules_of(TWO)
     assert conversion.without(left, "one") == left

@@ -32,7 +32,7 @@ def wrapped(text: str) -> str:
     return json.dumps({"zstd": b64encode(zstd.compress(text.encode())).decode()})
 
 
-def test_what_we_buried_says_why() -> None:
+def test_our_dead_letters_have_a_reason() -> None:
     one = letter(body("a"))
     assert (one.moved_by, one.reason, one.error) == ("bucketcast", WHY["reason"], "Rejected")
 
@@ -44,7 +44,7 @@ def test_what_sqs_moved_has_no_reason_but_the_last_failure_in_its_envelope() -> 
     assert "no reason recorded" in Letter("m", "r", "hello", NOW, 1_000, {}).reason
 
 
-def test_what_eventbridge_could_not_deliver_is_told_apart() -> None:
+def test_what_eventbridge_could_not_deliver_is_reported_apart() -> None:
     one = letter("{}", ERROR_CODE="NO_PERMISSIONS", ERROR_MESSAGE="not allowed")
     assert (one.moved_by, one.error) == ("eventbridge", "NO_PERMISSIONS")
     assert "not allowed" in one.reason
@@ -171,7 +171,7 @@ def test_reasons_that_differ_in_numbers_are_one_group_and_groups_are_bounded() -
     assert [each.messages for each in groups if each.reason == OTHER] == [51]
 
 
-def test_a_grave_that_queues_make_is_read() -> None:
-    grave = dead_letter(body("a"), "no", target="arn:minio:sqs::primary:webhook", error="Rejected")
-    one = Letter("m", "r", grave.body, NOW, 1, grave.attributes or {})
+def test_a_dead_letter_made_by_queues_is_read() -> None:
+    buried = dead_letter(body("a"), "no", target="arn:minio:sqs::primary:webhook", error="Rejected")
+    one = Letter("m", "r", buried.body, NOW, 1, buried.attributes or {})
     assert (one.reason, one.attribute("target")) == ("no", "arn:minio:sqs::primary:webhook")

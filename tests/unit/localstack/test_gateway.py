@@ -74,7 +74,7 @@ def test_its_own_port_is_not_another_programs(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_user_without_a_secret_is_made_again(users: Users, rules_table: str) -> None:
+def test_a_user_without_a_secret_is_created_again(users: Users, rules_table: str) -> None:
     """As a start leaves it that was killed between the rows and the secret."""
     access, secret = gateway._user(rules_table)
     client("secretsmanager").delete_secret(

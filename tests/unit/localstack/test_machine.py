@@ -7,16 +7,16 @@ import pytest
 from localstack import machine
 
 
-def program(folder: Path, name: str, says: str) -> None:
+def program(folder: Path, name: str, output: str) -> None:
     path = folder / name
-    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.write_text(f"#!/bin/sh\necho '{output}'\n")
     path.chmod(0o755)
 
 
 def test_everything_there_is_no_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for name, says in (("node", "v20.1.0"), ("npm", "10"), ("git", "2")):
-        program(tmp_path, name, says)
+    for name, output in (("node", "v20.1.0"), ("npm", "10"), ("git", "2")):
+        program(tmp_path, name, output)
     assert machine.gaps() == []
 
 
@@ -28,12 +28,12 @@ def test_all_gaps_are_named_together(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert git.startswith("git: ")
 
 
-@pytest.mark.parametrize("says", ["v18.19.0", "nonsense"])
+@pytest.mark.parametrize("output", ["v18.19.0", "nonsense"])
 def test_old_node_is_a_gap_that_names_what_was_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    program(tmp_path, "node", says)
+    program(tmp_path, "node", output)
     program(tmp_path, "git", "2")
     (gap,) = machine.gaps()
-    assert f"{tmp_path}/node is {says}" in gap
+    assert f"{tmp_path}/node is {output}" in gap

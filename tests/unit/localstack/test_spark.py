@@ -77,21 +77,21 @@ def test_what_was_fetched_goes_with_the_run(submit: Path) -> None:
     assert not Path(words[words.index("--py-files") + 1]).exists()
 
 
-def test_without_the_jars_the_cure_is_said(submit: Path, tmp_path: Path) -> None:
+def test_without_the_jars_the_hint_is_reported(submit: Path, tmp_path: Path) -> None:
     assert not submit.exists()
     (tmp_path / "s3a.jar").unlink()
     with pytest.raises(Failure, match=r"S3A, .* `make spark` installs it"):
         spark.run("Bucketcast-scan", {})
 
 
-def test_without_spark_the_cure_is_said(submit: Path, tmp_path: Path) -> None:
+def test_without_spark_the_hint_is_reported(submit: Path, tmp_path: Path) -> None:
     assert not submit.exists()
     (tmp_path / "bin" / "spark-submit").unlink()
     with pytest.raises(Failure, match="Spark is not here: `make spark` installs it"):
         spark.run("Bucketcast-scan", {})
 
 
-def test_a_signal_is_told_as_a_shell_does(submit: Path, tmp_path: Path) -> None:
+def test_a_signal_is_named_as_by_a_shell(submit: Path, tmp_path: Path) -> None:
     (tmp_path / "bin" / "spark-submit").write_text("#!/bin/sh\nkill -9 $$\n")
     assert spark.run("Bucketcast-scan", {}) == 128 + 9
     assert not submit.exists()

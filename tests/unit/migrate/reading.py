@@ -21,7 +21,7 @@ class Reading:
     def settle(self, text: str) -> merge.Merged:
         return merge.merge(self.read(text))
 
-    def mistakes(self, text: str) -> list[str]:
+    def problems(self, text: str) -> list[str]:
         with pytest.raises(ConfigErrors) as refused:
             self.settle(text)
         return [str(error) for error in refused.value.errors]

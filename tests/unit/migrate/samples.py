@@ -237,7 +237,7 @@ SECRET = {
     "redis": "password",
     "webhook": "auth_token",
 }
-"""The option whose text nobody may see; nsq has none."""
+"""The option whose text must not be shown; nsq has none."""
 OTHER_SUB_SYSTEMS = (
     "site name= region=us-east-1 ",
     "api requests_max=0 requests_deadline=10s cors_allow_origin=* sync_events=on ",

@@ -52,7 +52,7 @@ def test_topics_of_every_release(document: Any) -> None:
     assert "hunter2" not in repr(found)
 
 
-def test_the_older_fields_are_known() -> None:
+def test_the_older_fields_are_read() -> None:
     older = {key: text for key, text in TOPIC.items() if key != "owner"}
     dest = {"push_endpoint": "http://h", "push_endpoint_args": "", "persistent": "false"}
     (found,) = topics([{**older, "user": "bob", "dest": dest}])
@@ -90,7 +90,7 @@ def test_notifications_of_every_release(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("topics", "invalid JSON"),
         ('{"other": 1}', "found unknown JSON"),
@@ -100,8 +100,8 @@ def test_notifications_of_every_release(text: str) -> None:
         (OLDER.replace('"in/"', "5"), "cannot be imported"),
     ],
 )
-def test_a_mistake_is_said(text: str, said: str) -> None:
-    with pytest.raises(ConfigErrors, match=said):
+def test_problems_are_reported(text: str, expected: str) -> None:
+    with pytest.raises(ConfigErrors, match=expected):
         ceph.read([("n.json", text)], bucket="uploads")
 
 

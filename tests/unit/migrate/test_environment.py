@@ -14,7 +14,7 @@ PRIMARY = TargetId("webhook", "primary")
 HIDDEN = "hunter2"
 HOOK = "MINIO_NOTIFY_WEBHOOK_ENABLE_primary=on\nMINIO_NOTIFY_WEBHOOK_ENDPOINT_primary=http://h/\n"
 FILE = Reading("minio.env")
-read, settle, mistakes = FILE.read, FILE.settle, FILE.mistakes
+read, settle, problems = FILE.read, FILE.settle, FILE.problems
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def test_what_a_shell_quotes_is_read_back(text: str) -> None:
     "line", ["A='it'\\''s \"$x\" `y`'", 'A="a \\"b\\" \\\\ \\d \\`"', "A=a\\ b", "A=x'y z'\"w\""]
 )
 def test_a_shell_reads_the_same(line: str) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         ["sh", "-c", f'{line}\nprintf %s "$A"'], capture_output=True, text=True, check=True
     )
-    assert read(line).variables == {"A": said.stdout}
+    assert read(line).variables == {"A": output.stdout}
 
 
 def test_targets_of_variables() -> None:
@@ -72,9 +72,9 @@ def test_targets_of_variables() -> None:
 
 def test_variables_of_the_server_are_left_out_by_name() -> None:
     found = settle(f"MINIO_ROOT_PASSWORD={HIDDEN}\nMINIO_VOLUMES=/data\nPATH=/bin\n{HOOK}")
-    (left,) = found.left_out
-    assert left.what == "MINIO_ROOT_PASSWORD, MINIO_VOLUMES, PATH"
-    assert HIDDEN not in str(left)
+    (skipped,) = found.left_out
+    assert skipped.what == "MINIO_ROOT_PASSWORD, MINIO_VOLUMES, PATH"
+    assert HIDDEN not in str(skipped)
 
 
 def test_a_target_without_its_switch_is_left_out_as_minio_does() -> None:
@@ -86,7 +86,7 @@ def test_a_target_without_its_switch_is_left_out_as_minio_does() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "mistake"),
+    ("line", "problem"),
     [
         (
             "MINIO_NOTIFY_WEBHOOK_ENDPONT_primary=x",
@@ -97,9 +97,9 @@ def test_a_target_without_its_switch_is_left_out_as_minio_does() -> None:
         (f"{HIDDEN} is no pair", "minio.env:3: found no assignment; allowed is KEY=value"),
     ],
 )
-def test_mistakes_name_the_place_and_no_value(line: str, mistake: str) -> None:
-    (found,) = mistakes(f"{HOOK}{line}")
-    assert found.startswith(mistake)
+def test_problems_name_the_line_and_no_value(line: str, problem: str) -> None:
+    (found,) = problems(f"{HOOK}{line}")
+    assert found.startswith(problem)
     assert HIDDEN not in found
 
 

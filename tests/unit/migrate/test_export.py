@@ -9,7 +9,7 @@ from tests.unit.migrate.reading import Reading
 PRIMARY = TargetId("webhook", "primary")
 HIDDEN = "hunter2"
 FILE = Reading("export.txt")
-read, settle, mistakes = FILE.read, FILE.settle, FILE.mistakes
+read, settle, problems = FILE.read, FILE.settle, FILE.problems
 
 
 @pytest.mark.parametrize(
@@ -72,32 +72,32 @@ def test_other_comments_are_nothing() -> None:
     assert found.left_out == ()
 
 
-def test_sub_systems_of_the_server_are_said_to_be_left_aside() -> None:
+def test_sub_systems_of_the_server_are_reported_as_left_aside() -> None:
     text = "".join(f"{name} a=b c=d\n" for name in SUB_SYSTEMS)
     left = {left.what for left in settle(text + "# storage_class standard=").left_out}
     assert left == SUB_SYSTEMS
 
 
-@pytest.mark.parametrize(("said", "on"), [("on", True), ('"on"', True), ("off", False)])
-def test_sync_events_of_the_api_are_taken(said: str, on: bool) -> None:  # noqa: FBT001
-    found = settle(f"api requests_max=0 sync_events={said} ")
+@pytest.mark.parametrize(("expected", "on"), [("on", True), ('"on"', True), ("off", False)])
+def test_sync_events_of_the_api_are_taken(expected: str, on: bool) -> None:  # noqa: FBT001
+    found = settle(f"api requests_max=0 sync_events={expected} ")
     assert found.sync_events is on
     assert found.left_out[0].what == "api except sync_events"
 
 
 def test_an_unknown_sub_system_is_refused_with_the_hint() -> None:
-    (mistake,) = mistakes("notify_webhok:primary endpoint=x\n")
-    assert mistake.startswith(
+    (problem,) = problems("notify_webhok:primary endpoint=x\n")
+    assert problem.startswith(
         "export.txt:1: unknown sub-system 'notify_webhok'; did you mean 'notify_webhook'? "
         "correct or delete the line; supported are notify_"
     )
-    (other,) = mistakes("notify_webhook:a endpoint=http://h/\nfoo:bar a=b\n")
+    (other,) = problems("notify_webhook:a endpoint=http://h/\nfoo:bar a=b\n")
     assert other.startswith("export.txt:2: unknown sub-system 'foo'; ")
 
 
 def test_an_unknown_key_is_refused() -> None:
-    (mistake,) = mistakes("notify_webhook:primary endpoint=http://h/ endpont=b")
-    assert mistake.startswith(
+    (problem,) = problems("notify_webhook:primary endpoint=http://h/ endpont=b")
+    assert problem.startswith(
         "notify_webhook.primary.endpont: unknown key; did you mean 'endpoint'? allowed are "
     )
 
@@ -118,24 +118,24 @@ def test_keys_without_use_are_left_out_with_the_reason() -> None:
 
 
 def test_the_same_target_twice_is_refused() -> None:
-    (mistake,) = mistakes(
+    (problem,) = problems(
         "notify_webhook:a endpoint=http://h/\nnotify_webhook:a endpoint=http://h/"
     )
-    assert mistake == ("export.txt:2: duplicate target notify_webhook.a; delete one of the two")
+    assert problem == ("export.txt:2: duplicate target notify_webhook.a; delete one of the two")
 
 
 @pytest.mark.parametrize(
     "pairs", [f'auth_token="{HIDDEN}', f"endpoint=x {HIDDEN}", f'auth_token="a"{HIDDEN} key=x']
 )
 def test_what_is_no_pair_is_refused_and_not_shown(pairs: str) -> None:
-    (mistake, *_) = mistakes(f"notify_webhook:primary {pairs}")
-    assert "found no key=value after" in mistake
-    assert 'key="…" for a value with spaces' in mistake
-    assert HIDDEN not in mistake
+    (problem, *_) = problems(f"notify_webhook:primary {pairs}")
+    assert "found no key=value after" in problem
+    assert 'key="…" for a value with spaces' in problem
+    assert HIDDEN not in problem
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("on", "on"),
         ("off", None),
@@ -146,9 +146,9 @@ def test_what_is_no_pair_is_refused_and_not_shown(pairs: str) -> None:
         ("1", None),
     ],
 )
-def test_switches_are_read_as_minio_reads_them(text: str, said: str | None) -> None:
+def test_switches_are_read_as_minio_reads_them(text: str, expected: str | None) -> None:
     found = settle(f'notify_redis:a address=h:1 key=k tls="{text}"')
-    assert found.targets[TargetId("redis", "a")].get("tls") == said
+    assert found.targets[TargetId("redis", "a")].get("tls") == expected
     left = [left.why for left in found.left_out]
     silent = text in ("on", "off", "false", "")
     assert left == ([] if silent else [f"'{text}': MinIO accepts only 'on' for on, so it was off"])
@@ -157,11 +157,11 @@ def test_switches_are_read_as_minio_reads_them(text: str, said: str | None) -> N
 def test_enable_takes_more_words() -> None:
     for word in ("on", "1", "true", "Enabled"):
         assert PRIMARY in settle(f"notify_webhook:primary enable={word} endpoint=http://h/").targets
-    (mistake,) = mistakes("notify_webhook:primary enable=maybe endpoint=http://h/")
-    assert mistake == "notify_webhook.primary.enable: found 'maybe'; allowed is on or off"
+    (problem,) = problems("notify_webhook:primary enable=maybe endpoint=http://h/")
+    assert problem == "notify_webhook.primary.enable: found 'maybe'; allowed is on or off"
 
 
-def test_the_store_is_said_to_be_left_out() -> None:
+def test_the_store_is_reported_as_left_out() -> None:
     found = settle("notify_webhook:primary endpoint=http://h/ queue_dir=/home/events queue_limit=5")
     why = "the target's SQS queue replaces it, without a limit"
     assert found.left_out == (

@@ -14,9 +14,13 @@ from tests.unit.migrate import samples
 def meant(kind: str, texts: dict[str, str]) -> dict[str, Any]:
     """What the target reads, defaults included."""
     declared: Any = targets.load(kind).Settings
-    given = {key: texts.get(key) or known.default for key, known in options_of(declared).items()}
+    texts_of = {
+        key: texts.get(key) or option.default for key, option in options_of(declared).items()
+    }
     return {
-        key: known.parse(given[key]) for key, known in options_of(declared).items() if given[key]
+        key: option.parse(texts_of[key])
+        for key, option in options_of(declared).items()
+        if texts_of[key]
     }
 
 

@@ -17,13 +17,13 @@ def settle(document: Any) -> merge.Merged:
     return merge.merge(files.read([files.File("config.json", json.dumps(document))]))
 
 
-def mistakes(document: Any) -> list[str]:
+def problems(document: Any) -> list[str]:
     with pytest.raises(ConfigErrors) as refused:
         settle(document)
     return [str(error) for error in refused.value.errors]
 
 
-def test_other_sections_and_what_is_off_are_said_to_be_left_out() -> None:
+def test_other_sections_and_what_is_off_are_reported_as_left_out() -> None:
     document = json.loads(samples.config_json()) | {key: {} for key in SECTIONS}
     left = {each.what for each in settle(document).left_out}
     assert left >= SECTIONS
@@ -100,7 +100,7 @@ def test_names_that_follow_no_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "mistake"),
+    ("document", "problem"),
     [
         ({"version": "33"}, "config.json: missing section notify; a config.json with a section"),
         ([], "config.json: unknown format; allowed are the output of `mc admin config"),
@@ -123,8 +123,8 @@ def test_names_that_follow_no_rule() -> None:
         ),
     ],
 )
-def test_mistakes_name_their_place(document: Any, mistake: str) -> None:
-    assert mistakes(document)[0].startswith(mistake)
+def test_problems_name_their_key(document: Any, problem: str) -> None:
+    assert problems(document)[0].startswith(problem)
 
 
 def test_a_broken_document_is_refused() -> None:

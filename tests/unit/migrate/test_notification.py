@@ -27,7 +27,7 @@ def settle(inner: str, *, name: str = "x.xml", bucket: str = "images") -> merge.
     return merge.merge(files.read([files.File(name, text)], bucket=bucket))
 
 
-def mistakes(inner: str, **more: str) -> list[str]:
+def problems(inner: str, **more: str) -> list[str]:
     with pytest.raises(ConfigErrors) as refused:
         settle(inner, **more)
     return [str(error) for error in refused.value.errors]
@@ -52,13 +52,13 @@ def test_configurations_become_rules() -> None:
 
 def test_the_command_of_a_rule_survives_a_shell() -> None:
     (rule,) = settle(JPEG.replace("in box/", "it's $HOME/")).rules
-    said = subprocess.run(
+    output = subprocess.run(
         ["sh", "-c", f"bucketcast() {{ printf '%s|' \"$@\"; }}; {render.command(rule)}"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert said.stdout.split("|")[:-1] == [
+    assert output.stdout.split("|")[:-1] == [
         "event", "add", "images", "arn:minio:sqs::1:webhook",
         "--event", "s3:ObjectCreated:*,s3:ObjectRemoved:Delete",
         "--prefix", "it's $HOME/", "--suffix", ".jpg",
@@ -97,7 +97,7 @@ def test_what_goes_to_aws_stays_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inner", "mistake"),
+    ("inner", "problem"),
     [
         (queue(arn="arn:minio:sqs::1"), "x.xml: QueueConfiguration 1: invalid ARN 'arn:minio:sqs"),
         (queue(event="s3:Nothing"), "x.xml: QueueConfiguration 1: unknown event 's3:Nothing'"),
@@ -108,17 +108,17 @@ def test_what_goes_to_aws_stays_there() -> None:
         ("<QueueConfiguration>", "x.xml: invalid XML: "),
     ],
 )
-def test_mistakes_name_their_place(inner: str, mistake: str) -> None:
-    assert mistakes(inner)[0].startswith(mistake)
+def test_problems_name_their_element(inner: str, problem: str) -> None:
+    assert problems(inner)[0].startswith(problem)
 
 
 def test_a_bucket_is_needed() -> None:
-    (mistake,) = mistakes(queue(), bucket="")
-    assert mistake.startswith("x.xml: missing bucket; give it with --bucket NAME")
+    (problem,) = problems(queue(), bucket="")
+    assert problem.startswith("x.xml: missing bucket; give it with --bucket NAME")
 
 
 @pytest.mark.parametrize(
-    ("text", "mistake"),
+    ("text", "problem"),
     [
         ("<Notification/>", "x.xml: found Notification; a NotificationConfiguration"),
         (
@@ -127,10 +127,10 @@ def test_a_bucket_is_needed() -> None:
         ),
     ],
 )
-def test_other_documents_are_refused(text: str, mistake: str) -> None:
+def test_other_documents_are_refused(text: str, problem: str) -> None:
     with pytest.raises(ConfigErrors) as refused:
         files.read([files.File("x.xml", text)], bucket="images")
-    assert str(refused.value).startswith(mistake)
+    assert str(refused.value).startswith(problem)
 
 
 @pytest.mark.parametrize("text", ["", "hello\nworld", "# nothing", "[1]", "\x00\x01"])
@@ -142,5 +142,5 @@ def test_what_is_nothing_of_minios_is_refused(text: str) -> None:
 def test_an_id_is_reported_and_a_filter_by_tags_is_refused() -> None:
     assert settle(JPEG).left_out == (("the Id '1' of images", "rules get an id of their own"),)
     tagged = "<S3Tags><FilterRule><Name>class</Name><Value>x</Value></FilterRule></S3Tags></Filter>"
-    (mistake,) = mistakes(JPEG.replace("</Filter>", tagged))
-    assert "found a filter by tags or metadata; allowed are prefix and suffix" in mistake
+    (problem,) = problems(JPEG.replace("</Filter>", tagged))
+    assert "found a filter by tags or metadata; allowed are prefix and suffix" in problem

@@ -15,10 +15,10 @@ class Table:
 
     def __init__(self) -> None:
         self.rows: dict[str, str] = {}
-        self.asked = 0
+        self.reads = 0
 
     def claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        self.asked += 1
+        self.reads += 1
         for bucket, who in wanted.items():
             self.rows.setdefault(bucket, who)
         return {bucket: self.rows[bucket] for bucket in wanted}
@@ -65,14 +65,14 @@ def test_of_two_in_one_batch_the_first_has_the_bucket() -> None:
     assert claims().refused([of("minio"), of(""), of("minio")], table.claim).keys() == {1}
 
 
-def test_what_is_known_is_not_asked_again() -> None:
+def test_a_cached_answer_is_not_read_again() -> None:
     table, some = Table(), claims()
     for _ in range(3):
         assert some.refused([of("minio")], table.claim) == {}
-    assert table.asked == 1
+    assert table.reads == 1
     some.forget()
     assert some.refused([of("minio")], table.claim) == {}
-    assert table.asked == 2
+    assert table.reads == 2
 
 
 def test_a_claim_that_was_removed_goes_to_who_waited() -> None:
@@ -97,7 +97,7 @@ def test_our_jobs_claim_nothing_and_are_never_refused() -> None:
 def test_a_name_that_no_bucket_has_is_left_to_the_server(bucket: str) -> None:
     table, some = Table(), claims()
     assert some.refused([of("", bucket=bucket), of("minio", bucket=bucket)], table.claim) == {}
-    assert table.asked == 0
+    assert table.reads == 0
 
 
 @pytest.mark.parametrize("name", ["s3:ObjectAccessed:Get", "s3:ObjectRemoved:NoOP"])

@@ -16,7 +16,7 @@ TAGGING = "s3:ObjectCreated:PutTagging"
 EARLY, LATE = "2026-03-14T09:00:00.000Z", "2026-03-14T10:00:00.000Z"
 
 
-def told(entries: list[RegisterUpdate]) -> list[tuple[str, str, str, str]]:
+def entries_of(entries: list[RegisterUpdate]) -> list[tuple[str, str, str, str]]:
     return [(each.register, each.key, each.version, each.event.sequencer) for each in entries]
 
 
@@ -121,7 +121,7 @@ def test_what_changes_no_object_moves_nothing(nothing: Event) -> None:
     assert len(fold([event(), nothing])) == 1
 
 
-def test_some_places_can_be_left_out() -> None:
+def test_some_indexes_can_be_left_out() -> None:
     (entry,) = fold([event(size=1), event(size=2), event(size=3)], without={0, 2})
     assert (entry.event.size, entry.indexes) == (2, [1])
 
@@ -140,10 +140,12 @@ def test_of_two_with_the_same_order_the_first_counts() -> None:
 
 def test_newest_overlay_of_a_version_is_the_latest() -> None:
     """MinIO's tagging repeats the sequencer of the object, its legal hold has a new one."""
-    hold = "s3:ObjectCreated:PutLegalHold"
-    (entry,) = fold([event(name=TAGGING, time=LATE), event(name=hold, sequencer="9", time=EARLY)])
+    put_hold = "s3:ObjectCreated:PutLegalHold"
+    (entry,) = fold(
+        [event(name=TAGGING, time=LATE), event(name=put_hold, sequencer="9", time=EARLY)]
+    )
     assert (entry.event.name, entry.indexes) == (TAGGING, [0, 1])
-    v1, v2 = fold([event(name=hold, version_id="v2"), event(name=TAGGING, version_id="v1")])
+    v1, v2 = fold([event(name=put_hold, version_id="v2"), event(name=TAGGING, version_id="v1")])
     assert (v1.version, v2.version) == ("v1", "v2")
 
 
@@ -153,7 +155,7 @@ def test_put_removal_and_overlay_of_a_key_stand_side_by_side() -> None:
         event(name=DELETE, sequencer="3"),
         event(sequencer="2"),
     ]
-    assert told(fold(batch)) == [
+    assert entries_of(fold(batch)) == [
         ("overlay", "uploads/photos/cat.jpg", "null", "2"),
         ("put", "uploads/photos/cat.jpg", "null", "2"),
         ("removal", "uploads/photos/cat.jpg", "", "3"),
@@ -162,7 +164,7 @@ def test_put_removal_and_overlay_of_a_key_stand_side_by_side() -> None:
 
 def test_a_key_has_one_put_whatever_its_version() -> None:
     batch = [event(version_id="v1", sequencer="1"), event(version_id="v2", sequencer="2")]
-    assert told(fold(batch)) == [("put", "uploads/photos/cat.jpg", "v2", "2")]
+    assert entries_of(fold(batch)) == [("put", "uploads/photos/cat.jpg", "v2", "2")]
 
 
 def test_removals_of_versions_do_not_hide_each_other() -> None:
@@ -237,7 +239,7 @@ def test_two_batches_say_what_one_says(batch: list[Event], cut: int) -> None:
 
 
 @given(BATCHES)
-def test_every_event_has_its_place_once(batch: list[Event]) -> None:
+def test_every_event_has_one_index(batch: list[Event]) -> None:
     entries = fold(batch)
     moving = [index for index, each in enumerate(batch) if moves(each)]
     assert sorted(index for each in entries for index in each.indexes) == moving

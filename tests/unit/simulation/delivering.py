@@ -115,21 +115,21 @@ class SimulatedWay(TargetQueue):
     """The way to simulated queues; what is renewed beside the work is so just before its end."""
 
     def __init__(
-        self, world: Simulation, own: SimulatedQueue, dead: SimulatedQueue, timeout: float
+        self, simulation: Simulation, own: SimulatedQueue, dead: SimulatedQueue, timeout: float
     ) -> None:
-        client: Any = world.sqs
+        client: Any = simulation.sqs
         super().__init__(ARN, Queue(own.name, client), Queue(dead.name, client), fifo=own.fifo)
-        self._world = world
+        self._simulation = simulation
         self._queue = own
         self._timeout = timeout
 
     @contextmanager
     def heartbeat(self, seconds: Mapping[str, int]) -> Iterator[None]:  # type: ignore[override]
-        ends = self._world.clock.now + self._timeout
+        ends = self._simulation.clock.now + self._timeout
         try:
             yield
         finally:
-            self._world.sqs.renew(self._queue, seconds, min(self._world.clock.now, ends))
+            self._simulation.sqs.renew(self._queue, seconds, min(self._simulation.clock.now, ends))
 
 
 class Delivering:
@@ -147,10 +147,12 @@ class Delivering:
         batch_size: int = 1_000,
         max_receives: int = 1_000,
     ) -> None:
-        self.world = Simulation(seed)
+        self.simulation = Simulation(seed)
         end = ".fifo" if fifo else ""
-        self.dead = self.world.sqs.add(SimulatedQueue(f"sqs/Bucketcast-webhook-primary-dead{end}"))
-        self.queue = self.world.sqs.add(
+        self.dead = self.simulation.sqs.add(
+            SimulatedQueue(f"sqs/Bucketcast-webhook-primary-dead{end}")
+        )
+        self.queue = self.simulation.sqs.add(
             SimulatedQueue(
                 f"sqs/Bucketcast-webhook-primary{end}",
                 visibility=6 * timeout,
@@ -158,12 +160,12 @@ class Delivering:
                 max_receives=max_receives,
             )
         )
-        client: Any = self.world.sqs
-        self.target = Scripted(self.world.clock, phases, batch_size)
+        client: Any = self.simulation.sqs
+        self.target = Scripted(self.simulation.clock, phases, batch_size)
         self.book = LocalStore()
         dispatcher = Dispatcher(
             lambda _: self.target,
-            SimulatedWay(self.world, self.queue, self.dead, timeout),
+            SimulatedWay(self.simulation, self.queue, self.dead, timeout),
             batch_size=batch_size,
             in_order=fifo,
             breaker=Breaker(self.book),
@@ -180,19 +182,19 @@ class Delivering:
         def handler(event: Any, context: Any) -> dict[str, Any]:
             return deliver(ARN, dispatcher, event, context)
 
-        self.world.functions.append(
+        self.simulation.functions.append(
             Function(self.queue, handler, timeout=timeout, workers=workers, grain=grain)
         )
 
     def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
         """What ingest does with events of these keys."""
         made = [Delivery(rule, event(key, record=msgspec.Raw(record))) for key in keys]
-        with self.world.time():
+        with self.simulation.time():
             assert not self.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
         self.sent.update(f"{key} {rule}" for key in keys)
 
     def redrive(self) -> None:
-        self.world.sqs.redrive(self.dead, self.queue)
+        self.simulation.sqs.redrive(self.dead, self.queue)
 
     def letters(self) -> Counter[str]:
         """What was ever buried."""

@@ -242,7 +242,7 @@ def _record(one: Kept) -> Record:
     }
     if one.group:
         attributes["MessageGroupId"] = one.group
-    told = {
+    reported = {
         name: {"dataType": value["DataType"], "stringValue": value["StringValue"]}
         for name, value in one.attributes.items()
     }
@@ -251,5 +251,5 @@ def _record(one: Kept) -> Record:
         "receiptHandle": f"{one.id}/{one.receives}",
         "body": one.body,
         "attributes": attributes,
-        "messageAttributes": told,
+        "messageAttributes": reported,
     }

@@ -36,14 +36,14 @@ def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
     model: Counter[tuple[str, str]] = Counter()
     last: dict[tuple[str, str], float] = {}
     for wait, copies in sends:
-        one.world.clock.now += wait
+        one.simulation.clock.now += wait
         made = [Delivery(rule, event(key), named) for key, (rule, named) in copies]
-        with one.world.time():
+        with one.simulation.time():
             assert not one.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
         for key, (rule, _) in copies:
-            if one.world.clock.now - last.get((key, rule), -DAY) >= DEDUPLICATION:
+            if one.simulation.clock.now - last.get((key, rule), -DAY) >= DEDUPLICATION:
                 model[key, rule] += 1
-                last[key, rule] = one.world.clock.now
+                last[key, rule] = one.simulation.clock.now
     kept = Counter(
         (each.event.key, each.rule)
         for message in one.queue.arrived
@@ -54,10 +54,10 @@ def test_each_event_has_a_copy_for_each_rule_and_no_repeat_within_five_minutes(
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.sampled_from(["one", "two", "three"]), min_size=1, max_size=3, unique=True))
-def test_each_copy_survives_its_grave_and_a_redrive(rules: list[str]) -> None:
+def test_each_copy_survives_its_dead_letter_and_a_redrive(rules: list[str]) -> None:
     one = Delivering([Phase(13.4, "down"), Phase(30, "up")], fifo=True, grain=60)
     made = [Delivery(rule, event("a"), named=True) for rule in rules]
-    with one.world.time():
+    with one.simulation.time():
         assert not one.fanout.send(ARN, TargetBatch(made, ["origin"] * len(made)))
-    one.world.run(days=15, actions={13.4 * DAY: one.redrive, 13.4 * DAY + 60: one.redrive})
+    one.simulation.run(days=15, actions={13.4 * DAY: one.redrive, 13.4 * DAY + 60: one.redrive})
     assert one.target.taken == Counter(f"a {rule}" for rule in rules)

@@ -12,15 +12,15 @@ from tests.unit.simulation.delivering import REFUSED, Delivering, Phase
 from tests.unit.simulation.sqs import DAY, HOUR
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "3"))
-WAYS = ["down", "busy", "throttling", "crash", "late", "hole", "moody"]
+FAULTS = ["down", "busy", "throttling", "crash", "late", "hole", "moody"]
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("how", FAULTS)
 def test_sqs_itself_moves_and_drops_nothing(how: str, *, fifo: bool) -> None:
     one = Delivering([Phase(30, how)], fifo=fifo, grain=20)
     one.put("a", "b", "c", "d")
-    one.world.run(days=15)
+    one.simulation.run(days=15)
     one.check()
     assert max(one.letters().values()) == 1
 
@@ -29,7 +29,7 @@ def test_sqs_itself_moves_and_drops_nothing(how: str, *, fifo: bool) -> None:
 def test_a_target_that_is_back_in_time_gets_everything(*, fifo: bool) -> None:
     one = Delivering([Phase(12.9, "hole")], fifo=fifo, grain=20)
     one.put("a", "b", "c", "d")
-    one.world.run(days=15)
+    one.simulation.run(days=15)
     one.check()
     assert (set(one.target.taken), one.letters()) == (set(one.sent), {})
 
@@ -38,20 +38,20 @@ def test_what_a_redrive_brings_back_is_tried_for_a_whole_term() -> None:
     """Of 3,000 that were redriven, 2,000 were buried at once because "time was up"."""
     one = Delivering([Phase(14, "down"), Phase(2, "slow")], batch_size=5, grain=60)
     one.put(*(f"{n}" for n in range(24)))
-    one.world.run(days=16, actions={14 * DAY: one.redrive})
+    one.simulation.run(days=16, actions={14 * DAY: one.redrive})
     one.check()
     assert one.letters() == one.sent, "nothing was buried twice"
     assert set(one.target.taken) == set(one.sent)
 
 
-def test_graves_of_an_older_release_have_a_whole_term_too() -> None:
+def test_dead_letters_of_an_older_release_have_a_whole_term_too() -> None:
     one = Delivering([Phase(12, "down")], batch_size=10, grain=60)
     one.put(*(f"{n}" for n in range(30)))
-    since = round((one.world.clock.now - 20 * DAY) * 1_000)
+    since = round((one.simulation.clock.now - 20 * DAY) * 1_000)
     for kept in one.queue.messages:
         kept.body = kept.body.replace(f'"since":{round(kept.sent * 1_000)}', f'"since":{since}')
     assert str(since) in one.queue.messages[0].body
-    one.world.run(days=14)
+    one.simulation.run(days=14)
     one.check()
     assert not one.letters()
 
@@ -62,7 +62,7 @@ def test_a_black_hole_with_a_large_backlog_is_buried_completely_in_time() -> Non
     one.target.max_seconds = 800.0
     for n in range(1_200):
         one.put(f"{n}")
-    one.world.run(days=14.5)
+    one.simulation.run(days=14.5)
     one.check()
     assert one.letters() == one.sent
 
@@ -71,7 +71,7 @@ def test_what_waits_behind_a_black_hole_in_order_is_buried_in_time() -> None:
     one = Delivering([Phase(30, "hole")], timeout=900, fifo=True, grain=60)
     one.target.max_seconds = 800.0
     one.put(*(f"{n}" for n in range(150)))
-    one.world.run(days=14.5)
+    one.simulation.run(days=14.5)
     one.check()
     assert one.letters() == one.sent
     assert len(one.reasons()) > 1
@@ -83,10 +83,10 @@ def test_a_black_hole_gets_few_events_and_what_waits_needs_few_calls() -> None:
     one.target.max_seconds = 10.0
     for n in range(1_200):
         one.put(f"{n}")
-    one.world.run(days=1)
+    one.simulation.run(days=1)
     assert len(one.queue.messages) < 100, "they are put together"
     assert sum(one.target.tried.values()) < 400, "one every five minutes, and more in the beginning"
-    assert one.world.calls < 10_000
+    assert one.simulation.calls < 10_000
 
 
 @pytest.mark.parametrize("fifo", [False, True])
@@ -97,7 +97,7 @@ def test_what_is_frozen_for_a_minute_gets_few_repeats_and_all_the_rest_soon_afte
     one = Delivering([Phase(minute, "hole"), Phase(30, "up")], fifo=fifo, workers=5, grain=0.05)
     one.target.max_seconds = 10.0
     one.put(*(f"{n}" for n in range(300)))
-    one.world.run(days=80 / DAY)
+    one.simulation.run(days=80 / DAY)
     one.check()
     assert set(one.target.taken) == set(one.sent)
     assert sum(one.target.tried.values()) <= 310
@@ -108,7 +108,7 @@ def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
     """It was seen again after six times the time that the function may run."""
     one = Delivering([Phase(1 / DAY, "crash"), Phase(30, "up")])
     one.put("a", "b")
-    one.world.run(days=20 / DAY)
+    one.simulation.run(days=20 / DAY)
     one.check()
     assert set(one.target.taken) == set(one.sent)
 
@@ -116,7 +116,7 @@ def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
 def test_what_is_refused_is_dead_at_once() -> None:
     one = Delivering([Phase(30, "refusing")])
     one.put(*"abcdefgh")
-    one.world.run(days=0.1)
+    one.simulation.run(days=0.1)
     one.check()
     assert set(one.reasons()) == {REFUSED}
 
@@ -125,7 +125,7 @@ PHASES = st.lists(
     st.builds(
         Phase,
         st.sampled_from([0.001, 0.04, 1.0, 5.0, 12.0]),
-        st.sampled_from([*WAYS, "slow", "refusing", "up"]),
+        st.sampled_from([*FAULTS, "slow", "refusing", "up"]),
         st.sampled_from([0.5, 1.0, 60.0, 5_000.0]),
     ),
     min_size=1,
@@ -165,7 +165,7 @@ def test_every_event_ends_delivered_or_dead_with_a_reason(
         for n, (hour, count) in enumerate(puts)
     }
     todo |= {days * DAY + 100: one.redrive for days in redrives}
-    one.world.run(days=60, actions=todo)
+    one.simulation.run(days=60, actions=todo)
     one.check()
     if not {"crash", "late"} & {phase.how for phase in phases}:
         most = 1 + len(redrives)

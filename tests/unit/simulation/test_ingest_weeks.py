@@ -35,10 +35,12 @@ RULES = {
 class SimulatedIngress(Ingress):
     """The way from a simulated queue; what is renewed beside the work is so just before its end."""
 
-    def __init__(self, world: Simulation, own: SimulatedQueue, dead: Queue, fanout: Fanout) -> None:
-        client: Any = world.sqs
+    def __init__(
+        self, simulation: Simulation, own: SimulatedQueue, dead: Queue, fanout: Fanout
+    ) -> None:
+        client: Any = simulation.sqs
         super().__init__(Queue(own.name, client), dead, fanout)
-        self._world = world
+        self._simulation = simulation
         self._queue = own
 
     @contextmanager
@@ -46,16 +48,16 @@ class SimulatedIngress(Ingress):
         try:
             yield
         finally:
-            self._world.sqs.renew(self._queue, seconds, self._world.clock.now)
+            self._simulation.sqs.renew(self._queue, seconds, self._simulation.clock.now)
 
 
 class Ingesting:
     """The real way from the ingress queue to two targets' queues, on the simulated clock."""
 
     def __init__(self, *, seed: int = 0, grain: float = 10.0, fifo: bool = False) -> None:
-        self.world = Simulation(seed)
+        self.simulation = Simulation(seed)
         end = ".fifo" if fifo else ""
-        add = self.world.sqs.add
+        add = self.simulation.sqs.add
         self.dead = add(SimulatedQueue("sqs/B-ingress-dead"))
         self.ingress = add(SimulatedQueue("sqs/B-ingress", visibility=60, dead=self.dead))
         self.hook = add(SimulatedQueue(f"sqs/B-webhook-primary{end}"))
@@ -64,24 +66,24 @@ class Ingesting:
         self.dynamodb_down = False
         self.crashes_on = ""
         self.put_keys: list[str] = []
-        client: Any = self.world.sqs
+        client: Any = self.simulation.sqs
         dead = Queue(self.dead.name, client)
         deployed = {HOOK, TABLE}.__contains__
         fanout = Fanout("sqs/B-", client, dead, fifo=fifo, deployed=deployed)
         intake = Ingester(
-            self._rules, None, SimulatedIngress(self.world, self.ingress, dead, fanout)
+            self._rules, None, SimulatedIngress(self.simulation, self.ingress, dead, fanout)
         )
 
         def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
             bodies = [each["body"] for each in event["Records"]]
-            now = round(self.world.clock() * 1_000)
+            now = round(self.simulation.clock() * 1_000)
             if self.crashes_on:
                 self._bomb = any(self.crashes_on in body for body in bodies)
             taken = intake(map(incoming, event["Records"]), now)
             return {"batchItemFailures": [{"itemIdentifier": each} for each in taken.stay]}
 
         self._bomb = False
-        self.world.functions.append(
+        self.simulation.functions.append(
             Function(self.ingress, handler, timeout=30, workers=1, grain=grain)
         )
 
@@ -98,7 +100,7 @@ class Ingesting:
         entries = [
             {"Id": str(n), "MessageBody": message(record(key))} for n, key in enumerate(keys)
         ]
-        self.world.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
+        self.simulation.sqs.send_message_batch(QueueUrl=self.ingress.name, Entries=entries)
         self.put_keys += keys
 
     def got(self, queue: SimulatedQueue) -> Counter[str]:
@@ -121,7 +123,7 @@ def test_a_long_outage_of_ours_is_waited_out() -> None:
     one = Ingesting()
     one.dynamodb_down = True
     one.put("a", "b")
-    one.world.run(days=13.5, actions={12 * DAY: lambda: setattr(one, "dynamodb_down", False)})
+    one.simulation.run(days=13.5, actions={12 * DAY: lambda: setattr(one, "dynamodb_down", False)})
     one.check()
     assert one.got(one.hook) == one.got(one.table) == Counter("ab")
     assert not one.dead.arrived
@@ -131,7 +133,7 @@ def test_what_never_gets_through_is_dead_with_our_reason() -> None:
     one = Ingesting()
     one.dynamodb_down = True
     one.put("a", "b")
-    one.world.run(days=15)
+    one.simulation.run(days=15)
     one.check()
     assert one.letters() == Counter("ab")
     reasons = {kept.attributes["reason"]["StringValue"] for kept in one.dead.arrived}
@@ -147,7 +149,7 @@ def test_what_a_killed_function_had_is_tried_again_within_seconds() -> None:
     def mended() -> None:
         one.crashes_on = ""
 
-    one.world.run(days=20 / DAY, actions={5: mended})
+    one.simulation.run(days=20 / DAY, actions={5: mended})
     one.check()
     assert not one.ingress.messages
 
@@ -156,7 +158,7 @@ def test_what_the_function_dies_of_is_dead_with_our_reason() -> None:
     one = Ingesting(grain=60)
     one.crashes_on = "poison"
     one.put("poison")
-    one.world.run(days=16)
+    one.simulation.run(days=16)
     one.check()
     assert one.letters() == Counter(["poison"])
 
@@ -170,7 +172,7 @@ def test_a_queue_that_refuses_for_days_gives_its_neighbours_nothing_again(
     one = Ingesting(fifo=fifo)
     setattr(one.table, how, True)
     one.put("a", "b", "c")
-    one.world.run(days=9, actions={8 * DAY: lambda: setattr(one.table, how, False)})
+    one.simulation.run(days=9, actions={8 * DAY: lambda: setattr(one.table, how, False)})
     one.check()
     assert one.got(one.hook) == one.got(one.table) == Counter("abc")
     assert not one.dead.arrived
@@ -182,9 +184,9 @@ def test_what_a_queue_refuses_for_ever_is_dead_and_can_be_redriven() -> None:
     one.put("a", "b")
     again: dict[float, Callable[[], None]] = {
         15 * DAY: lambda: setattr(one.table, "denied", False),
-        15 * DAY + 1: lambda: one.world.sqs.redrive(one.dead, one.ingress),
+        15 * DAY + 1: lambda: one.simulation.sqs.redrive(one.dead, one.ingress),
     }
-    one.world.run(days=16, actions=again)
+    one.simulation.run(days=16, actions=again)
     one.check()
     assert one.got(one.hook) == one.got(one.table) == Counter("ab")
     (kept,) = one.dead.arrived
@@ -197,9 +199,9 @@ def test_what_a_queue_refuses_for_ever_is_dead_and_can_be_redriven() -> None:
 def test_a_target_that_is_not_deployed_is_nobodys_trouble() -> None:
     one = Ingesting()
     one.put("a")
-    one.world.run(days=1)
+    one.simulation.run(days=1)
     one.check()
-    assert (one.got(one.hook), one.world.calls) == (Counter("a"), 1)
+    assert (one.got(one.hook), one.simulation.calls) == (Counter("a"), 1)
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -234,8 +236,8 @@ def test_every_message_reaches_every_target_or_is_dead_with_a_reason(
     for n, hour in enumerate(puts):
         todo[hour * HOUR + 1 + n] = lambda n=n: one.put(f"k{n}")  # type: ignore[misc]
     if redrive:
-        todo[40 * DAY] = lambda: one.world.sqs.redrive(one.dead, one.ingress)
-    one.world.run(days=60, actions=todo)
+        todo[40 * DAY] = lambda: one.simulation.sqs.redrive(one.dead, one.ingress)
+    one.simulation.run(days=60, actions=todo)
     one.check()
     addressed = Counter[tuple[str, str]]()
     plain = Counter[str]()

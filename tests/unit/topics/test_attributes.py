@@ -49,9 +49,9 @@ def test_endpoints_of_ceph_s_form_are_taken(endpoint: str) -> None:
     ],
 )
 def test_others_are_refused_without_their_password(endpoint: str) -> None:
-    said = refusal(push_endpoint=endpoint)
-    assert said.startswith("push-endpoint: found")
-    assert "secret" not in said
+    problem = refusal(push_endpoint=endpoint)
+    assert problem.startswith("push-endpoint: found")
+    assert "secret" not in problem
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_logins_are_hidden_wherever_they_stand() -> None:
 def test_a_login_that_goes_nowhere_or_in_the_clear_is_refused() -> None:
     assert "password: missing beside user-name" in refusal(user_name="alice")
     assert "user-name: missing beside password" in refusal(password="secret")
-    said = refusal(push_endpoint="https://h", user_name="alice", password="secret")
-    assert "kafka://" in said
-    assert "secret" not in said
+    problem = refusal(push_endpoint="https://h", user_name="alice", password="secret")
+    assert "kafka://" in problem
+    assert "secret" not in problem
     assert "use-ssl=true" in refusal(push_endpoint="kafka://alice:secret@b")
 
 

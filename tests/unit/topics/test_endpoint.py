@@ -73,7 +73,7 @@ def test_http_s_own_attributes_reach_the_webhook() -> None:
     assert made.settings["cloudevents"] == "on"
 
 
-def test_amqp_confirms_unless_told_otherwise() -> None:
+def test_amqp_confirms_by_default() -> None:
     made = pushed(push_endpoint="amqps://r", amqp_exchange="ex", verify_ssl="false")
     assert made.ack == "broker"
     assert made.settings["tls_skip_verify"] == "on"

@@ -60,7 +60,7 @@ def test_everyone_and_whole_tenants_can_be_named(principal: Any) -> None:
     assert bob(policy({"Principal": principal, "Action": "*"})) == "Allow"
 
 
-def test_what_is_not_named_can_be_said_too() -> None:
+def test_the_default_can_be_written_too() -> None:
     found = Policy.parse(
         json.dumps(
             {

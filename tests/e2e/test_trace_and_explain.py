@@ -1,4 +1,4 @@
-"""`bucketcast trace` and `explain` on the deployed stack: what they say is what happened."""
+"""`bucketcast trace`, `tail`, `test` and `explain` on the deployed stack."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What a key shows after one of its versions was removed, which no event of S3's tells."""
+"""Which version is visible after one was removed, which S3 does not report."""
 
 import json
 import random
@@ -47,17 +47,17 @@ def removal(version: str | None, **more: Any) -> Event:
     return event("a", name=fields.pop("name", "s3:ObjectRemoved:Delete"), **fields)
 
 
-def shown(s3: "S3Client", after: Event, fact: Fact = Fact.HEAD) -> Event | None:
+def seen(s3: "S3Client", after: Event, fact: Fact = Fact.HEAD) -> Event | None:
     (found,) = objects(s3).shown([(after, fact)])
     return found
 
 
-def test_the_version_below_is_told_of_as_put_right_after_the_removal(bucket: "S3Client") -> None:
+def test_the_version_below_is_sent_as_a_put_right_after_the_removal(bucket: "S3Client") -> None:
     below = put(bucket, b"12", Metadata={"team": "red"}, Tagging="class=public")
     above = put(bucket, b"345")
     bucket.delete_object(Bucket="uploads", Key="a", VersionId=above)
     after = removal(above)
-    found = shown(bucket, after, Fact.HEAD | Fact.TAGS)
+    found = seen(bucket, after, Fact.HEAD | Fact.TAGS)
     assert found is not None
     assert (found.name, found.bucket, found.key) == ("s3:ObjectCreated:Put", "uploads", "a")
     assert (found.version_id, found.size) == (below, 2)
@@ -70,25 +70,25 @@ def test_the_version_below_is_told_of_as_put_right_after_the_removal(bucket: "S3
     assert found.user_agent.startswith(AGENT)
     assert json.loads(bytes(found.record))["s3"]["object"]["versionId"] == below
     # Redelivered it is the same event.
-    assert shown(bucket, after, Fact.HEAD | Fact.TAGS) == found
+    assert seen(bucket, after, Fact.HEAD | Fact.TAGS) == found
 
 
 def test_a_removed_marker_shows_the_object_again(bucket: "S3Client") -> None:
     version = put(bucket)
     marker = bucket.delete_object(Bucket="uploads", Key="a")["VersionId"]
-    assert shown(bucket, removal("v0")) is None  # the marker is there
+    assert seen(bucket, removal("v0")) is None  # the marker is there
     bucket.delete_object(Bucket="uploads", Key="a", VersionId=marker)
-    found = shown(bucket, removal(marker))
+    found = seen(bucket, removal(marker))
     assert found is not None
     assert found.version_id == version
 
 
 def test_a_key_without_versions_shows_nothing(bucket: "S3Client") -> None:
-    assert shown(bucket, removal("v1")) is None
+    assert seen(bucket, removal("v1")) is None
 
 
 @pytest.mark.parametrize(
-    ("change", "asks"),
+    ("change", "reads"),
     [
         ({}, True),
         ({"version_id": None}, False),
@@ -103,9 +103,9 @@ def test_a_key_without_versions_shows_nothing(bucket: "S3Client") -> None:
     ],
 )
 def test_only_a_version_of_amazons_that_went_asks(
-    bucket: "S3Client", change: dict[str, Any], *, asks: bool
+    bucket: "S3Client", change: dict[str, Any], *, reads: bool
 ) -> None:
-    assert objects(bucket).uncovers(removal("v1", **({"version_id": "v1"} | change))) is asks
+    assert objects(bucket).uncovers(removal("v1", **({"version_id": "v1"} | change))) is reads
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_only_a_version_of_amazons_that_went_asks(
         EndpointConnectionError(endpoint_url="https://s3"),
     ],
 )
-def test_a_refusal_holds_nothing_up_and_is_said(
+def test_a_refusal_is_reported_and_delays_nothing(
     bucket: "S3Client",
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -127,7 +127,7 @@ def test_a_refusal_holds_nothing_up_and_is_said(
         raise refused
 
     monkeypatch.setattr(ObjectReader, "_show", refuse)
-    body = message(told("Delete", "a", 7, versionId="v1"))
+    body = message(record_of("Delete", "a", 7, versionId="v1"))
     routed = route([("1", body)], rulebook(), objects(bucket))
     (delivery,) = routed.batches[MIRROR].deliveries
     assert delivery.event.name == "s3:ObjectRemoved:Delete"
@@ -137,11 +137,11 @@ def test_a_refusal_holds_nothing_up_and_is_said(
     assert "S3 does not say what its key shows now" in caplog.text
 
 
-def told(name: str, key: str, moment: int, **held: Any) -> dict[str, Any]:
+def record_of(name: str, key: str, moment: int, **item: Any) -> dict[str, Any]:
     """S3's record of what happened at a moment."""
     family = "Created" if name == "Put" else "Removed"
     made = record(key, eventName=f"Object{family}:{name}")
-    made["s3"]["object"] |= {"sequencer": f"{moment:016X}", **held}
+    made["s3"]["object"] |= {"sequencer": f"{moment:016X}", **item}
     made["eventTime"] = TIME[:-4] + f"{moment % 1000:03}Z"
     made["responseElements"] = {"x-amz-request-id": f"R{moment}"}
     return made
@@ -168,7 +168,7 @@ class Bucket:
         what = self._chance.choice(["put", "put", "delete", "version", "version"])
         if what == "put" or not versions:
             made = self._s3.put_object(Bucket="uploads", Key=key, Body=b"x" * self._moment)
-            return told(
+            return record_of(
                 "Put",
                 key,
                 self._moment,
@@ -178,11 +178,11 @@ class Bucket:
             )
         if what == "delete":
             marker = self._s3.delete_object(Bucket="uploads", Key=key)["VersionId"]
-            return told("DeleteMarkerCreated", key, self._moment, versionId=marker)
+            return record_of("DeleteMarkerCreated", key, self._moment, versionId=marker)
         # Half of the time the one that shows, so that another comes up.
         version = self._chance.choice([versions[0], self._chance.choice(versions)])
         self._s3.delete_object(Bucket="uploads", Key=key, VersionId=version)
-        return told("Delete", key, self._moment, versionId=version)
+        return record_of("Delete", key, self._moment, versionId=version)
 
     def _versions(self, key: str) -> list[str]:
         """All of a key, markers too, the one that shows first."""
@@ -220,7 +220,7 @@ def test_a_mirror_is_what_the_bucket_lists_though_versions_and_markers_go(
 
 
 def mirrored(bodies: list[str], facts: ObjectReader) -> list[Event]:
-    """What ingest sends the mirror of these messages; others get what S3 tells alone."""
+    """What ingest sends the mirror of these messages; others get only what S3 reports."""
     messages = [(str(number), body) for number, body in enumerate(bodies)]
     routed = route(messages, rulebook(), facts)
     assert len(routed.batches[HOOK].deliveries) == routed.events

@@ -23,20 +23,20 @@ def test_a_bucket_that_is_made_is_closed_encrypted_and_kept(typical: Synthesised
     assert "NotificationConfiguration" not in properties
 
 
-def test_made_and_found_buckets_are_wired_by_the_same_resource(typical: Synthesised) -> None:
-    wired = [
+def test_made_and_found_buckets_are_connected_by_the_same_resource(typical: Synthesised) -> None:
+    connected = [
         found["Properties"] for found in typical.of_type("Custom::BucketNotification").values()
     ]
-    assert {(each["Bucket"], each["Via"], each["Id"]) for each in wired} == {
+    assert {(each["Bucket"], each["Via"], each["Id"]) for each in connected} == {
         ("uploads", "sqs", "Bucketcast-ingress"),
         ("archive", "eventbridge", "Bucketcast-ingress"),
     }
     # Should the function never answer, the deploy fails within minutes, not after an hour.
-    timeouts = {int(each["ServiceTimeout"]) for each in wired}
+    timeouts = {int(each["ServiceTimeout"]) for each in connected}
     assert max(timeouts) <= 900
     # It may wait that long itself: for S3, which heeds a change late, and for rights.
     assert min(timeouts) > typical.function("Bucketcast-wiring")["Timeout"] > 600
-    assert {each["Overlap"] for each in wired} == {"600"}
+    assert {each["Overlap"] for each in connected} == {"600"}
 
 
 def test_a_request_is_not_tried_again_when_its_deploy_is_long_over(typical: Synthesised) -> None:
@@ -47,10 +47,10 @@ def test_a_request_is_not_tried_again_when_its_deploy_is_long_over(typical: Synt
     assert properties["MaximumEventAgeInSeconds"] <= 900
 
 
-def test_here_s3_heeds_at_once_and_nobody_waits(make: Make) -> None:
+def test_locally_s3_applies_a_notification_at_once_without_a_wait(make: Make) -> None:
     local = make(CREATED.format(name="uploads", via="eventbridge"), local=True)
-    (wired,) = local.of_type("Custom::BucketNotification").values()
-    assert wired["Properties"]["Overlap"] == "0"
+    (connected,) = local.of_type("Custom::BucketNotification").values()
+    assert connected["Properties"]["Overlap"] == "0"
     assert local.function("Bucketcast-wiring")["Timeout"] <= 300
     assert local.json["Outputs"]["TakesEffect"]["Value"] == "0"
 
@@ -90,8 +90,10 @@ def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
 
 def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesised) -> None:
     outputs = typical.json["Outputs"]
-    told = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
-    assert {each["bucket"]: each["via"] for each in told} == {
+    buckets = [
+        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")
+    ]
+    assert {each["bucket"]: each["via"] for each in buckets} == {
         "uploads": "sqs",
         "archive": "eventbridge",
     }

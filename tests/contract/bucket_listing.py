@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.contract.bucket import NULL, Bucket, Happened, What
-from tests.contract.bucket_records import Dialect, untold
+from tests.contract.bucket_records import Dialect, unreported
 
 
-class Shown(NamedTuple):
-    """What of an object a mirror has to show."""
+class VisibleObject(NamedTuple):
+    """What a mirror has to show of an object."""
 
     version: str
     etag: str
     size: int
 
 
-def listed(bucket: Bucket, dialect: Dialect) -> dict[str, Shown]:
-    """What the listing has of each key; Ceph tells the version of no copy."""
+def listed(bucket: Bucket, dialect: Dialect) -> dict[str, VisibleObject]:
+    """Return what the listing has of each key; Ceph reports no version of copies."""
     return {
-        key: Shown(
+        key: VisibleObject(
             NULL if dialect == "ceph" and each.how is What.COPY else each.id, each.etag, each.size
         )
         for key, each in bucket.listing().items()
@@ -26,14 +26,14 @@ def listed(bucket: Bucket, dialect: Dialect) -> dict[str, Shown]:
 
 
 def wrong(
-    rows: Mapping[str, Shown], bucket: Bucket, dialect: Dialect, history: Sequence[Happened]
-) -> dict[str, tuple[Shown | None, Shown | None]]:
-    """By key what a row shows and what the listing has, where they are not alike and should be.
+    rows: Mapping[str, VisibleObject], bucket: Bucket, dialect: Dialect, history: Sequence[Happened]
+) -> dict[str, tuple[VisibleObject | None, VisibleObject | None]]:
+    """Return, by key, the row and the listed object where they differ and should not.
 
     What came to the surface when a version or a marker above it was removed by its id, no event
-    tells: such a key has no row, or the right one. `untold` has the few quirks beside that.
+    tells: such a key has no row, or the right one. `unreported` has the few quirks beside that.
     """
-    listing, too_little = listed(bucket, dialect), untold(dialect, history)
+    listing, too_little = listed(bucket, dialect), unreported(dialect, history)
     may_be_absent = bucket.surfaced | too_little.may_be_absent
     return {
         key: (rows.get(key), listing.get(key))
