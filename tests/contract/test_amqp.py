@@ -278,7 +278,7 @@ def relay(port: int) -> Iterator[Relay]:
 
 
 @pytest.mark.parametrize(("text", "nowait"), [("on", True), ("off", False)])
-def test_no_wait_asks_for_no_answer(
+def test_no_wait_declares_the_exchange_without_an_answer(
     amqp: AmqpServer, make: Callable[..., Target], text: str, *, nowait: bool
 ) -> None:
     with relay(amqp.plain) as passing:
@@ -345,7 +345,7 @@ def test_what_a_full_queue_refuses_is_not_delivered(
     assert "is a queue at its limit" in reason
 
 
-def test_an_event_larger_than_the_broker_takes_is_rejected_alone(
+def test_an_event_larger_than_the_brokers_limit_is_rejected_alone(
     amqp: AmqpServer, make: Callable[..., Target]
 ) -> None:
     target = make()

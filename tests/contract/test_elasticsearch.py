@@ -127,7 +127,9 @@ def test_another_kind_of_server_is_reported(search: SearchServer, make: Make, fo
         make(url=f"http://{search.address}/moved", format=form).send(events(1))
 
 
-def test_json_of_others_is_not_taken_for_an_empty_index(search: SearchServer, make: Make) -> None:
+def test_json_of_others_is_not_mistaken_for_an_empty_index(
+    search: SearchServer, make: Make
+) -> None:
     target = make(url=f"http://{search.address}/json")
     with closing(es_client.Client(target.settings, timeout=5.0)) as client:
         rows = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
@@ -301,7 +303,7 @@ def test_a_server_without_memory_gets_a_pause(search: SearchServer, make: Make, 
 
 
 @pytest.mark.parametrize("form", ["namespace", "access"])
-def test_a_proxy_that_takes_little_gets_little_at_a_time(
+def test_a_server_with_a_small_body_limit_gets_small_requests(
     search: SearchServer, make: Make, form: str
 ) -> None:
     target = make(search.narrow_settings(format=form))
@@ -402,7 +404,7 @@ def guarded(search: SearchServer) -> set[str]:
     return {each["_id"] for each in hits if "source" not in each["_source"]}
 
 
-def test_an_object_that_was_only_put_takes_no_room_in_the_guard(
+def test_an_object_that_was_only_put_has_no_row_in_the_guard(
     search: SearchServer, make: Make
 ) -> None:
     target = make()
@@ -412,9 +414,7 @@ def test_an_object_that_was_only_put_takes_no_room_in_the_guard(
     assert len(search.received()) == 20
 
 
-def test_the_newest_overlay_lends_its_record_whenever_it_comes(
-    search: SearchServer, make: Make
-) -> None:
+def test_the_newest_overlay_wins_in_any_order(search: SearchServer, make: Make) -> None:
     target = make()
     for one in (event("a", 1), tagged("a", 9), tagged("a", 5, principal="late")):
         assert target.send([one]) == {}

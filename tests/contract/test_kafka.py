@@ -354,7 +354,7 @@ def test_an_event_too_large_for_the_topic_waits_alone(kafka: KafkaServer, make: 
     assert make(topic="small", compression_codec="gzip").send(batch) == {}
 
 
-def test_an_event_that_no_broker_takes_is_rejected_alone(
+def test_an_event_that_no_broker_accepts_is_rejected_alone(
     kafka: KafkaServer, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LARGEST_EVENT", 2_000)
@@ -473,7 +473,7 @@ def test_problems_that_no_single_option_shows(texts: dict[str, str], wrong: list
     assert [key for key, *_ in Target.check(given)] == wrong
 
 
-def test_minios_defaults_say_nothing() -> None:
+def test_minios_defaults_give_no_notes() -> None:
     """As its guide shows them."""
     empty = "queue_dir sasl_password sasl_username client_tls_cert client_tls_key version comment"
     texts = {

@@ -103,7 +103,7 @@ def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Trial) -> 
     assert rows_by_key(mirror.arrivals(), "uploads") == visible([first, second, tagged])
 
 
-def test_a_newest_put_that_is_hidden_takes_an_older_row_away(mirror: Trial) -> None:
+def test_a_hidden_newest_put_removes_an_older_row(mirror: Trial) -> None:
     """Without sequencers, and with an overlay that makes the older row look newer."""
     without: dict[str, Any] = {"sequencer": "", "size": None}
     older = event("a", 3, etag="e3", version_id="v1", **without)

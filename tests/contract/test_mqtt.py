@@ -181,7 +181,7 @@ def test_messages_are_neither_retained_nor_do_they_expire(
     assert not hasattr(message.properties, "MessageExpiryInterval")
 
 
-def test_that_nobody_subscribes_is_no_failure(make: Make) -> None:
+def test_no_subscribers_is_no_failure(make: Make) -> None:
     login = {"username": OBSERVER, "password": OBSERVER_PASSWORD}
     for version in ("5", "3.1.1", "3.1"):
         assert make(topic="nobody/listens", version=version, **login).send(events(2)) == {}
@@ -207,7 +207,7 @@ def test_a_binary_cloudevent_has_its_attributes_in_user_properties(
     }
 
 
-def test_a_structured_cloudevent_says_what_it_is(mosquitto: MqttServer, make: Make) -> None:
+def test_a_structured_cloudevent_has_its_content_type(mosquitto: MqttServer, make: Make) -> None:
     one = event("photo")
     assert make(shape="cloudevents").send([one]) == {}
     (arrival,) = mosquitto.received()
@@ -291,7 +291,7 @@ def test_the_version_is_the_one_asked_for(
 
 
 @pytest.mark.parametrize("listener", ["ws", "tls"])
-def test_3_1_goes_by_websockets_and_tls_too(
+def test_mqtt_3_1_works_over_websockets_and_tls_too(
     mosquitto: MqttServer, make: Make, listener: str
 ) -> None:
     texts = mosquitto.tls_settings(broker=mosquitto.url(listener), version="3.1")
@@ -325,7 +325,7 @@ def test_the_session_is_clean_and_each_target_has_an_id_of_its_own(
     assert re.fullmatch(r"[0-9a-z]{22}", third[0]), "brokers need not take more than 23"
 
 
-def test_a_connection_is_kept_and_comes_back_under_its_id(
+def test_a_connection_is_kept_and_reopened_with_its_client_id(
     mosquitto: MqttServer, make: Make
 ) -> None:
     target = make()
@@ -407,7 +407,7 @@ def test_what_the_broker_refuses_waits_with_the_reason(
     assert sent(server, make(server.settings())) == wanted()
 
 
-def test_an_event_larger_than_the_broker_takes_waits_alone(
+def test_an_event_larger_than_the_brokers_limit_waits_alone(
     limited: Callable[[str], MqttServer], make: Make
 ) -> None:
     server = limited("max_packet_size 20000")
@@ -466,7 +466,7 @@ def nats(servers_folder: Path) -> Iterator[str]:
     process.stop()
 
 
-def test_a_broker_that_knows_3_only_gets_3(nats: str, make: Make) -> None:
+def test_a_broker_of_version_3_gets_version_3(nats: str, make: Make) -> None:
     make(broker=nats).probe()
     with reader(int(nats.rpartition(":")[2]), USER, PASSWORD) as read_one:
         for qos in ("0", "1", "2"):

@@ -165,7 +165,7 @@ def test_only_minios_columns_are_seen(mysql: MysqlServer) -> None:
         ),
     ],
 )
-def test_a_table_that_cannot_hold_all_keys_is_refused_with_the_hint(
+def test_a_table_that_cannot_store_all_keys_is_refused_with_the_hint(
     mysql: MysqlServer, columns: str, hint: str
 ) -> None:
     mysql.rows(f"CREATE TABLE events ({columns})")
@@ -176,7 +176,7 @@ def test_a_table_that_cannot_hold_all_keys_is_refused_with_the_hint(
             mirror.probe()
 
 
-def test_somebody_elses_table_is_no_guard(mysql: MysqlServer) -> None:
+def test_a_foreign_table_is_not_used_as_the_guard(mysql: MysqlServer) -> None:
     mysql.rows("CREATE TABLE events_guard (id INT)")
     with target(mysql) as mirror, pytest.raises(Retryable, match=r"events_guard.*move it away"):
         raise refusal(mirror, [put("a", 1)])
@@ -211,9 +211,7 @@ def test_access_appends_every_event_in_whole_seconds_of_utc(mysql: MysqlServer) 
         ("a" * 58, "a" * 58),
     ],
 )
-def test_a_table_of_any_name_that_the_server_takes(
-    mysql: MysqlServer, name: str, table: str
-) -> None:
+def test_any_table_name_that_the_server_accepts(mysql: MysqlServer, name: str, table: str) -> None:
     made = read(MysqlSettings, mysql.settings(table=name))
     assert not Target.check(made)
     with Target(made) as mirror:
@@ -386,7 +384,7 @@ def test_an_emptied_guard_still_locks(mysql: MysqlServer) -> None:
     assert len(mysql.rows("SELECT id FROM events_guard")) == 64 + 1
 
 
-def test_the_guard_of_an_earlier_release_is_taken_over(mysql: MysqlServer) -> None:
+def test_the_guard_of_an_earlier_release_is_migrated(mysql: MysqlServer) -> None:
     with target(mysql) as made:
         assert made.send([put("a", 1), event(DELETE, "b", 5)]) == {}
     for change in ("ADD COLUMN emptied BOOLEAN NOT NULL", "MODIFY overlay LONGTEXT"):
@@ -443,7 +441,7 @@ def test_probe_leaves_nothing(mysql: MysqlServer) -> None:
     assert set(rows(mysql)) == {"b/a"}
 
 
-def test_where_tells_no_secret(mysql: MysqlServer) -> None:
+def test_where_names_no_secret(mysql: MysqlServer) -> None:
     assert target(mysql).where == f"127.0.0.1:{mysql.port}/bucketcast table events"
     broken = target(mysql, dsn_string="u:s3cret@tcp(h/d")
     assert "s3cret" not in broken.where

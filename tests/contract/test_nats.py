@@ -129,7 +129,7 @@ def test_a_server_without_headers_gets_none(core: NatsServer, make: Make) -> Non
     assert [(path_of(each), each.headers) for each in core.received()] == [("uploads/plain", {})]
 
 
-def test_the_server_is_asked_for_a_pong_after_it_was_sent_all(core: NatsServer, make: Make) -> None:
+def test_the_server_is_pinged_after_all_was_sent(core: NatsServer, make: Make) -> None:
     with core.configured(f"{LOGIN}\ntrace: true"):
         assert make(core.settings()).send(events(3)) == {}
     traced = (core.folder / "log").read_text()
@@ -207,7 +207,9 @@ def test_a_full_stream_takes_what_it_has_room_for(jetstream: NatsServer, make: M
     assert "maximum messages exceeded" in str(failures[2])
 
 
-def test_a_reader_that_answers_is_not_taken_for_a_stream(jetstream: NatsServer, make: Make) -> None:
+def test_a_reply_of_a_subscriber_is_no_confirmation_of_a_stream(
+    jetstream: NatsServer, make: Make
+) -> None:
     async def thank(message: Msg) -> None:
         await message.respond(b"thanks")
 

@@ -230,7 +230,7 @@ def test_a_server_that_does_not_encrypt_gets_no_login(each: NatsServer, make: Ma
 
 
 @pytest.mark.parametrize("key", ["tls", "cert_authority", "client_cert"])
-def test_each_of_these_asks_for_an_encrypted_connection(
+def test_each_of_these_requires_an_encrypted_connection(
     core: NatsServer, make: Make, key: str
 ) -> None:
     wanted = {each: text for each, text in core.mtls_settings().items() if each.startswith(key)}
@@ -263,7 +263,7 @@ def encrypted(server: NatsServer, **more: Any) -> dict[str, Any]:
     return {"token": TOKEN, "tls": context, **more}
 
 
-def test_a_handshake_before_the_server_says_a_word(core: NatsServer, make: Make) -> None:
+def test_a_tls_handshake_before_the_servers_info(core: NatsServer, make: Make) -> None:
     first = {"tls_handshake_first": "on", "cert_authority": core.tls.ca.read_text()}
     own = encrypted(core, tls_handshake_first=True)
     with core.configured(ENCRYPTED, encryption="handshake_first: true", **own):

@@ -198,7 +198,7 @@ def test_a_secret_without_the_permission_is_reported(
     assert nsqd.received("other") == []
 
 
-def test_a_secret_that_nobody_asks_for_is_kept(
+def test_a_secret_that_is_not_requested_is_not_sent(
     nsqd: NsqServer, make: Callable[..., Target]
 ) -> None:
     """As an error is how nsqd takes it, and the network has no business to see it."""
@@ -240,7 +240,7 @@ def test_a_size_that_was_raised_counts_from_then_on(
     assert len(nsqd.received()) == 2
 
 
-def test_bodies_are_cut_to_what_nsqd_takes(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_batches_are_split_at_nsqds_limit(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     target = make()
     nsqd.configure(max_body_size=4_000)
     batch = [sized(index, 900) for index in range(40)]
@@ -313,7 +313,7 @@ def test_a_name_that_is_no_host_is_not_connected(make: Callable[..., Target], ho
         target.probe()
 
 
-def test_nsqd_knows_who_publishes(nsqd: NsqServer, make: Callable[..., Target]) -> None:
+def test_nsqd_gets_the_clients_name(nsqd: NsqServer, make: Callable[..., Target]) -> None:
     assert make().send(events(2)) == {}
     clients: list[dict[str, Any]] = nsqd.ask("/stats?format=json&include_clients=true")["producers"]
     (own,) = [each for each in clients if each["user_agent"].startswith("bucketcast/")]

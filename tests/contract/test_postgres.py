@@ -204,7 +204,7 @@ def test_the_other_formats_table_is_refused_with_the_hint(
 @pytest.mark.parametrize(
     "name", ['"Odd; name %s \'\\ $join$ é"', "Folded", "ünï$1", '"select"', "a" * 57]
 )
-def test_a_table_of_any_name_that_minio_takes(postgres: PostgresServer, name: str) -> None:
+def test_any_table_name_that_minio_accepts(postgres: PostgresServer, name: str) -> None:
     given = read(PostgresSettings, postgres.settings(table=name))
     assert not Target.check(given)
     with Target(given) as mirror:
@@ -287,7 +287,7 @@ def refusing(postgres: PostgresServer, admin: Admin) -> Iterator[Target]:
 BAD = [put(f"bad{at}", at) for at in range(1, 33)]
 
 
-def test_a_server_that_goes_while_a_batch_is_split_is_asked_no_more(
+def test_a_connection_lost_while_a_batch_is_split_ends_the_attempts(
     refusing: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requested: list[int] = []
@@ -410,7 +410,7 @@ def test_the_login_of_minios_guide_is_understood(postgres: PostgresServer) -> No
         assert mirror.send([put("a", 1)]) == {}
 
 
-def test_where_tells_no_secret(postgres: PostgresServer) -> None:
+def test_where_names_no_secret(postgres: PostgresServer) -> None:
     assert target(postgres).where == f"127.0.0.1:{postgres.port}/bucketcast table events"
     url = "postgresql://u:s3cret@[::1]:5432,h2:7/d?sslmode=disable"
     assert target(postgres, connection_string=url).where == "::1:5432,h2:7/d table events"

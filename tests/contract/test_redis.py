@@ -78,7 +78,7 @@ def rows_by_key(redis: RedisServer) -> dict[str, Row]:
     return rows
 
 
-def test_the_newest_overlay_counts_whenever_it_comes(
+def test_the_newest_overlay_wins_in_any_order(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
     target = make()
@@ -192,7 +192,7 @@ def test_an_overlay_leaves_the_object_as_it_is_written(
     assert msgspec.json.decode(found)["Records"][0]["source"]["userAgent"] == "}},{"
 
 
-def test_a_field_that_somebody_took_away_comes_back(
+def test_a_field_removed_by_hand_is_restored(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:
     """As for a mirror that is filled anew: what the guard knows of puts does not hide them."""

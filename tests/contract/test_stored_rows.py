@@ -63,7 +63,7 @@ def test_each_row_is_in_exactly_one_partition(mirror: Trial) -> None:
     assert all(len(part) < len(batch) for part in parts) or len(partitions) == 1
 
 
-def test_a_row_tells_its_object(mirror: Trial) -> None:
+def test_a_row_describes_its_object(mirror: Trial) -> None:
     sender = mirror.sender()
     puts = [
         event("versioned", 2, version_id="3HL4kqtJlcpXroDTDmJ"),
@@ -179,7 +179,7 @@ def _beating(state: MergedState | None, key: str, name: str) -> Event:
     return event(key, at, *filter(None, [name]), sequencer=sequencer)
 
 
-def test_a_value_that_is_no_record_is_a_row_that_says_nothing(mirror: Trial) -> None:
+def test_a_value_that_is_no_record_is_an_empty_row(mirror: Trial) -> None:
     sender = mirror.sender()
     assert sender.send([event("a", 5)]) == {}
     settings = mirror.texts()

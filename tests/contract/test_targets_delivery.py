@@ -46,7 +46,7 @@ def as_written(trial: Trial, one: Event) -> bytes:
     return body
 
 
-def test_bodies_say_what_minio_says(trial: Trial) -> None:
+def test_bodies_equal_minios(trial: Trial) -> None:
     assert trial.sender().send(of_each_sort()) == {}
     bodies = {path_of(arrival): json.loads(arrival.body) for arrival in trial.arrivals()}
     assert bodies == {minio.path(one): json.loads(as_written(trial, one)) for one in of_each_sort()}

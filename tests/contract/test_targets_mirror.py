@@ -91,7 +91,7 @@ def test_an_overlay_makes_no_row_and_waits_for_its_object(mirror: Trial) -> None
     assert rows(mirror.arrivals()) == {}
 
 
-def test_a_removal_by_id_takes_that_version_whenever_it_comes(mirror: Trial) -> None:
+def test_a_removal_by_id_removes_that_version_in_any_order(mirror: Trial) -> None:
     v1, v2 = event("a", 2, version_id="v1"), event("a", 5, version_id="v2")
     no_v1, no_v2 = (event("a", 1, DELETE, version_id=each) for each in ("v1", "v2"))
     sender = mirror.sender()

@@ -104,7 +104,7 @@ def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
 
 
 @pytest.mark.parametrize("what", ODD)
-def test_what_cannot_be_taken_is_buried_alone(formatted: Trial, what: str) -> None:
+def test_what_the_target_cannot_accept_is_dead_lettered_alone(formatted: Trial, what: str) -> None:
     sender = formatted.sender()
     good = [relayed(event(f"good-{at:03}", at)) for at in range(1, 101)]
     good += [relayed(event("under", 5)), relayed(event("tagged", 5))]

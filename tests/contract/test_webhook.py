@@ -274,7 +274,7 @@ def test_a_wrong_token_is_not_shown_around(webhook: WebhookServer, make: Make) -
 
 
 @pytest.mark.parametrize("in_flight", ["1", "32"])
-def test_a_403_for_one_event_holds_nobody_up(
+def test_a_403_for_one_event_does_not_delay_others(
     webhook: WebhookServer, make: Make, in_flight: str
 ) -> None:
     webhook.answer(Answer(status=403, match="photo-000[012]"))
@@ -316,7 +316,7 @@ def test_a_host_without_an_address(make: Make) -> None:
     assert [type(failures[index]) for index in range(3)] == [NotConnected] * 3
 
 
-def test_one_that_hangs_costs_nobody_else(webhook: WebhookServer, make: Make) -> None:
+def test_one_that_hangs_delays_no_other(webhook: WebhookServer, make: Make) -> None:
     webhook.answer(Answer(delay=5, match="photo-0003"))
     target = make(timeout="500ms", in_flight="8")
     failures = bounded(lambda: target.send(events(200)))
@@ -463,7 +463,7 @@ def test_a_certificate_for_another_host_is_refused(make: Make, tls: Tls) -> None
     assert "127.0.0.2" in str(error)
 
 
-def test_a_client_certificate_is_asked_for(webhook: WebhookServer, make: Make, tls: Tls) -> None:
+def test_a_client_certificate_is_requested(webhook: WebhookServer, make: Make, tls: Tls) -> None:
     other = {
         "client_cert": tls.other_client_cert.read_text(),
         "client_key": tls.other_client_key.read_text(),

@@ -103,13 +103,15 @@ def test_a_kept_connection_is_seen(webhook: WebhookServer, connection: HTTPConne
     assert first == second != third
 
 
-def test_a_client_may_ask_to_close(webhook: WebhookServer, connection: HTTPConnection) -> None:
+def test_a_client_may_close_the_connection(
+    webhook: WebhookServer, connection: HTTPConnection
+) -> None:
     response = post(connection, Connection="close")
     assert response.headers["Connection"] == "close"
     assert webhook.requests()[0].status == 200
 
 
-def test_a_large_body_that_waits_to_be_asked_for(
+def test_a_large_body_with_expect_100_continue(
     webhook: WebhookServer, connection: HTTPConnection
 ) -> None:
     body = b"x" * 2_000_000

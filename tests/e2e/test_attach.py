@@ -83,7 +83,7 @@ def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> Non
     assert "'theirs'" in buckets["others"][0]
 
 
-def test_a_part_arrives_beside_who_takes_the_rest(system: System, bucket: str) -> None:
+def test_a_part_arrives_beside_the_owner_of_the_rest(system: System, bucket: str) -> None:
     own: Any = {"QueueConfigurations": [THEIRS]}
     system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
     system.add_rule(bucket, "webhook.primary")

@@ -98,7 +98,7 @@ def test_no_stack_of_that_name(system: System) -> None:
     assert as_json.document["status"] == "error"
 
 
-def test_an_endpoint_where_nobody_is(system: System) -> None:
+def test_an_unreachable_endpoint(system: System) -> None:
     port = ports(system.elsewhere / "nobody", "nobody")["nobody"]
     nobody = f"http://127.0.0.1:{port}"
     ran = system.bucketcast("event", "ls", "uploads", AWS_ENDPOINT_URL=nobody)

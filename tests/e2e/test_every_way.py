@@ -159,7 +159,7 @@ def test_recorded_reads_arrive_and_failed_ones_do_not(system: System, bucket: st
     until_arrived(system, bucket, [(name, f"{call}+1%2F.jpg") for call, name in ACCESS.items()])
 
 
-def test_a_trail_logs_what_the_rules_ask_for_and_no_more(system: System, bucket: str) -> None:
+def test_a_trail_logs_what_the_rules_need_and_no_more(system: System, bucket: str) -> None:
     trail = f"trail-{bucket}"
     cloudtrail = system.client("cloudtrail")
     system.s3.create_bucket(Bucket=f"log-{bucket}")

@@ -75,7 +75,7 @@ def test_what_is_no_http_is_refused(system: System) -> None:
     assert still_serves(system)
 
 
-def test_clients_that_say_nothing_are_closed_and_harm_none(system: System) -> None:
+def test_silent_clients_are_closed_and_harm_no_others(system: System) -> None:
     with ExitStack() as opened:
         slow = [opened.enter_context(closing(dial(system))) for _ in range(200)]
         for each in slow:
@@ -85,7 +85,7 @@ def test_clients_that_say_nothing_are_closed_and_harm_none(system: System) -> No
         assert slow[0].recv(1) == b""
 
 
-def test_nobody_is_let_in_without_a_signature(system: System) -> None:
+def test_unsigned_calls_are_refused(system: System) -> None:
     for head in (
         b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
         b"GET /uploads?notification HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",

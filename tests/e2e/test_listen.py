@@ -131,7 +131,7 @@ def until_listening(system: System, before: list[str], count: int = 1) -> None:
     )
 
 
-def test_a_bucket_that_nobody_attached_is_heard_at_once(
+def test_a_bucket_that_is_not_attached_is_listened_to_at_once(
     system: System, listen: Listen, bucket: str
 ) -> None:
     one = listen(bucket, ping="1")
@@ -170,7 +170,7 @@ def test_who_comes_back_within_a_minute_has_missed_nothing(
     )
 
 
-def test_many_listeners_hear_what_they_ask_for_in_order(
+def test_many_listeners_get_their_events_in_order(
     system: System, listen: Listen, prefix: str
 ) -> None:
     """A hundred and a thousand: benchmarks/listen.py."""

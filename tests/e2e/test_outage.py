@@ -108,7 +108,7 @@ def test_a_database_that_ends_in_the_middle_loses_nothing(
     assert system.fares()[own[0]]["online"] is True
 
 
-def test_a_webhook_that_asks_for_a_pause_gets_everything_after_it(
+def test_a_webhook_with_retry_after_gets_everything_after_the_pause(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     flaky = system.consumers.flaky

@@ -74,7 +74,7 @@ def test_a_scan_tells_each_finding_once_and_again_when_it_is_worse(
     assert event in scanner_events(system, versioned, 3)
 
 
-def test_a_scan_of_a_broken_report_says_which_file_and_sends_nothing(system: System) -> None:
+def test_a_scan_of_a_broken_report_names_the_file_and_sends_nothing(system: System) -> None:
     system.s3.create_bucket(Bucket="inventories")
     folder = "daily/versioned/all/2026-11-20T01-00Z"
     manifest = {"sourceBucket": "versioned", "destinationBucket": "arn:aws:s3:::inventories"}

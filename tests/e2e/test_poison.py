@@ -48,7 +48,7 @@ def test_an_event_that_a_webhook_refuses_is_buried_alone(
     assert [letter.attributes["rule"]] == own
 
 
-def test_a_key_that_postgresql_cannot_hold_is_buried_alone(
+def test_a_key_that_postgresql_cannot_store_is_dead_lettered_alone(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("postgres.mirror", "postgres.log")

@@ -80,5 +80,5 @@ def test_what_is_gone_meanwhile_needs_no_thumbnail(
     assert post("uploads", f"{prefix}gone.jpg") == 204
 
 
-def test_what_s3_refuses_comes_again(post: Callable[[str, str], int], prefix: str) -> None:
+def test_events_that_s3_refuses_are_retried(post: Callable[[str, str], int], prefix: str) -> None:
     assert post("no-such-bucket", f"{prefix}photo.jpg") == 503

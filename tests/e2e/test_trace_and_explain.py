@@ -85,7 +85,7 @@ def test_tail_shows_each_step_once_until_interrupted(
     assert len(set(found)) == len(found)
 
 
-def test_a_test_event_arrives_at_its_target_alone_and_says_so(
+def test_a_test_event_arrives_only_at_its_target(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:
     rule("webhook.flaky")

@@ -103,7 +103,7 @@ def test_its_log_empties_itself(found: Synthesised) -> None:
     assert log["DeletionPolicy"] == "RetainExceptOnCreate"
 
 
-def test_a_rule_takes_the_calls_of_this_bucket_that_succeeded(found: Synthesised) -> None:
+def test_a_rule_matches_successful_calls_of_this_bucket(found: Synthesised) -> None:
     (rule,) = [each["Properties"] for each in found.event_rules().values()]
     pattern = rule["EventPattern"]
     assert pattern["detail-type"] == ["AWS API Call via CloudTrail"]

@@ -112,7 +112,7 @@ def test_two_stacks_do_not_share_metrics(make: Make) -> None:
 
 
 @pytest.mark.parametrize("part", made_alarms._IDS)
-def test_the_docs_say_what_to_do_about_each(part: str) -> None:
+def test_the_docs_have_a_hint_for_each(part: str) -> None:
     text = (ROOT / "docs" / "operations.md").read_text()
     _, heading, section = text.partition(f"### `…-{part}`\n")
     assert heading, "no section has this heading"
@@ -169,7 +169,7 @@ def test_an_address_gets_an_encrypted_topic_that_cloudwatch_may_use(make: Make) 
 
 
 @pytest.mark.parametrize(("table", "count"), [("", 1), (f"[alarms]\ntopic = '{TOPIC}'\n", 0)])
-def test_the_deploy_says_that_nobody_is_paged(make: Make, table: str, count: int) -> None:
+def test_the_deploy_notes_that_nobody_is_paged(make: Make, table: str, count: int) -> None:
     found = Annotations.from_stack(make(HOOK + table).stack)
     nobody = found.find_warning("*", Match.string_like_regexp("nobody is notified of alarms"))
     assert len(nobody) == count
@@ -225,7 +225,7 @@ def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:
     assert len(writers) == 2
 
 
-def test_a_function_without_a_queue_tells_of_errors_and_of_calls_it_turned_away(
+def test_a_function_without_a_queue_has_alarms_for_errors_and_throttles(
     make: Make,
 ) -> None:
     source = '[entry.a]\ntoken = "secret:t"\ndialect = "minio"\nbuckets = ["photos"]\n'

@@ -25,7 +25,7 @@ def here() -> Bundles:
 
 
 @pytest.mark.parametrize("kind", LIBRARIES)
-def test_client_layer_holds_its_own_client_and_no_other(here: Bundles, kind: str) -> None:
+def test_a_client_layer_has_its_own_client_and_no_other(here: Bundles, kind: str) -> None:
     layer = _client(here, kind)
     assert layer is not None
     for other in LIBRARIES:
@@ -47,7 +47,7 @@ def test_runtime_layer_is_enough_for_what_functions_share(here: Bundles) -> None
         assert not _imports(targets.load(kind).client, runtime)
 
 
-def test_core_layer_holds_the_package_and_its_bytecode(here: Bundles) -> None:
+def test_the_core_layer_has_the_package_and_its_bytecode(here: Bundles) -> None:
     core = here.core()
     assert _imports("bucketcast.attach.notifications", core)
     assert not list(core.rglob("*.dist-info"))
@@ -115,7 +115,7 @@ def test_caches_of_the_source_folder_do_not_matter(tmp_path: Path) -> None:
     assert not list(first.rglob("stale*"))
 
 
-def test_a_build_that_fails_leaves_nothing_and_says_for_what(tmp_path: Path) -> None:
+def test_a_failed_build_leaves_nothing_and_names_its_requirement(tmp_path: Path) -> None:
     _repository(tmp_path)
     requirements = tmp_path / "layers" / "requirements.txt"
     requirements.write_text(f"bucketcast-none==1.0 --hash=sha256:{'0' * 64}\n")

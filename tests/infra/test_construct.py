@@ -134,7 +134,7 @@ def test_what_cannot_be_is_refused_by_its_field(
         Bucketcast(stack, "Events", config=config, buckets={"photos": photos})
 
 
-def test_a_stack_holds_one_and_a_nested_stack_none(stack: Stack) -> None:
+def test_a_stack_has_one_and_a_nested_stack_none(stack: Stack) -> None:
     Bucketcast(stack, "Events", config=CONFIG)
     with pytest.raises(ConfigErrors, match="Photos/More: is the second in stack Photos"):
         Bucketcast(stack, "More", config=CONFIG)

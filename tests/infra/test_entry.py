@@ -18,7 +18,7 @@ buckets = "*"
 NAME = "Bucketcast-entry"
 
 
-def test_there_is_no_entry_unless_it_is_asked_for(make: Make) -> None:
+def test_the_http_entry_is_off_by_default(make: Make) -> None:
     assert make("").of_type("AWS::Lambda::Url") == {}
 
 

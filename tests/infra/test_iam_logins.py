@@ -127,7 +127,7 @@ def test_a_role_may_log_in_to_its_own_target(
     assert found == sorted((str(actions), str(resources)) for actions, resources in wanted)
 
 
-def test_nobody_else_may(stack: Synthesised) -> None:
+def test_no_other_role_may_log_in(stack: Synthesised) -> None:
     assert sum(_is_login(statement) for _, statement in stack.statements()) == 10 + 4
 
 

@@ -42,7 +42,7 @@ def test_what_outlives_its_stack_does_not_outlive_the_roll_back_of_its_making(ma
 
 
 @pytest.mark.parametrize("kind", ["AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SQS::Queue"])
-def test_all_that_holds_something_outlives_the_stack(make: Make, kind: str) -> None:
+def test_all_stateful_resources_outlive_the_stack(make: Make, kind: str) -> None:
     # The logs have the reason of failed runs too.
     found = [
         each

@@ -97,7 +97,7 @@ def test_templates_of_an_earlier_synthesis_do_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", quotas.LIMITS)
-def test_it_is_within_what_aws_takes(made: Templates, what: str) -> None:
+def test_it_is_within_awss_limits(made: Templates, what: str) -> None:
     found = [each for each in quotas.counts(made) if each.what == what]
     assert found, "nothing was counted"
     largest = max(found, key=lambda each: each.found)

@@ -143,7 +143,7 @@ def test_no_stranger_may_call_the_same(stack: Resolved) -> None:
         assert not allows(policy, by_hand), by_hand
 
 
-def test_nobody_calls_in_the_clear(stack: Resolved) -> None:
+def test_plain_http_is_refused(stack: Resolved) -> None:
     for each in calls(stack):
         if "aws:SecureTransport" not in each.request.context:
             continue  # Lambda and EventBridge have no other endpoints than with TLS

@@ -73,7 +73,7 @@ def test_a_function_may_touch_what_is_named_for_it_and_no_more(two: Synthesised)
     }
 
 
-def test_a_function_of_a_kind_has_an_alarm_that_tells_the_topic(make: Make) -> None:
+def test_a_function_of_a_kind_has_an_alarm_that_notifies_the_topic(make: Make) -> None:
     topic = "arn:aws:sns:eu-central-1:111122223333:pages"
     made = make(f"{TWO}[alarms]\ntopic = '{topic}'\n")
     alarms = {
@@ -141,7 +141,7 @@ def test_queues_are_ready_before_a_function_may_run_for_longer(make: Make) -> No
     assert "AWS::SQS::Queue" in needed
 
 
-def test_the_output_says_what_whoever_makes_them_needs(two: Synthesised) -> None:
+def test_the_output_has_what_creating_targets_needs(two: Synthesised) -> None:
     (output,) = [each for name, each in two.json["Outputs"].items() if name.startswith("Runtime")]
     text = output["Value"]["Fn::Join"][1]
     parsed = json.loads("".join(part if isinstance(part, str) else "X" for part in text))

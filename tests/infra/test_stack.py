@@ -93,7 +93,7 @@ def test_a_deploy_checks_what_it_removes_before_and_after_ingest_is_updated(
     assert all(names["0"] in each["DependsOn"] for each in rights)
 
 
-def test_it_asks_without_a_target_too(make: Make) -> None:
+def test_it_prompts_without_a_target_too(make: Make) -> None:
     """Where the last one is removed, too."""
     made = make("[removed]\ndiscard = 'arn:minio:sqs::x:webhook'").of_type("Custom::Targets")
     assert len(made) == 2
@@ -261,7 +261,7 @@ def test_dispatch_is_told_its_target_and_its_queues(typical: Synthesised) -> Non
     assert {"BUCKETCAST_QUEUE_URL", "BUCKETCAST_DEAD_QUEUE_URL"} <= variables.keys()
 
 
-def test_a_long_outage_is_not_taken_for_an_endless_loop(typical: Synthesised) -> None:
+def test_a_long_outage_is_not_mistaken_for_an_endless_loop(typical: Synthesised) -> None:
     for name in FUNCTIONS:
         assert typical.function(f"Bucketcast-{name}")["RecursiveLoop"] == "Allow"
 

@@ -49,7 +49,7 @@ def test_many_prefixes_leave_room_for_the_selectors_of_others() -> None:
     assert access_events.required_calls(many) == AccessCalls(("GetObject",), ("",))
 
 
-def test_the_pattern_takes_calls_that_succeeded_and_only_ours() -> None:
+def test_the_pattern_matches_only_our_successful_calls() -> None:
     detail = access_events.pattern("uploads")["detail"]
     assert detail["errorCode"] == [{"exists": False}]
     assert detail["requestParameters"] == {"bucketName": ["uploads"]}

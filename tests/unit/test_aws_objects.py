@@ -105,7 +105,7 @@ def test_what_the_event_says_itself_stays(bucket: "S3Client") -> None:
     )
 
 
-def test_a_version_is_asked_for_as_such(bucket: "S3Client") -> None:
+def test_a_version_is_read_by_its_id(bucket: "S3Client") -> None:
     bucket.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
     old = put(bucket, Tagging="n=1")
     new = put(bucket, Tagging="n=2")
@@ -232,7 +232,7 @@ def test_no_batch_waits_longer_than_it_may() -> None:
         over.set()
 
 
-def test_a_look_from_here_is_known_by_its_session(bucket: "S3Client") -> None:
+def test_our_own_reads_are_recognized_by_their_session(bucket: "S3Client") -> None:
     requested = objects(bucket)
     ours = event(dialect="cloudtrail", principal="AROAEXAMPLE:Bucketcast-ingest")
     assert requested.self_caused(ours)
@@ -302,7 +302,7 @@ def test_an_object_that_was_put_after_a_read_lends_it_nothing(
     assert objects(bucket).enriched([(read, fact)]) == [read]
 
 
-def test_a_later_look_at_the_same_event_tells_no_less_of_a_version(bucket: "S3Client") -> None:
+def test_a_later_read_of_the_same_event_has_no_less_of_a_version(bucket: "S3Client") -> None:
     """Given twice, it is the same record, whatever was put meanwhile."""
     bucket.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
     made = put(bucket, **CREATED)

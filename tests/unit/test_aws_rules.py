@@ -184,7 +184,7 @@ class Refused(Rules):
         raise refusal("InternalServerError", "Query")
 
 
-def test_rulebook_asks_nothing_about_no_bucket(read: Read) -> None:
+def test_without_buckets_no_rules_are_read(read: Read) -> None:
     assert RuleCache(read)(frozenset()) == {}
     assert read.reads == []
 

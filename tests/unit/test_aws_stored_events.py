@@ -76,13 +76,13 @@ def test_what_is_acknowledged_is_gone_and_stays_gone_when_it_comes_again(
     assert len(events.page("acme:other:1", 10).events) == 3
 
 
-def test_an_event_is_not_acknowledged_before_it_came(events: StoredEvents) -> None:
+def test_an_event_is_not_acknowledged_before_it_is_stored(events: StoredEvents) -> None:
     assert not events.acknowledge(SUBSCRIPTION, ids(1)[0])
     events.store([SUBSCRIPTION], made(1))
     assert stored(events) == ids(1)
 
 
-def test_an_acknowledgement_that_is_killed_halfway_holds(
+def test_an_acknowledgement_killed_halfway_is_complete(
     events: StoredEvents, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row is still there: it is hidden, and costs nothing but its space."""

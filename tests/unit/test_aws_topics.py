@@ -110,7 +110,7 @@ def test_a_topic_that_is_not_persistent_has_no_queue(account: Account) -> None:
     assert account.queues() == set()
 
 
-def test_a_topic_takes_every_change_and_keeps_its_queue(account: Account) -> None:
+def test_a_topic_accepts_every_change_and_keeps_its_queue(account: Account) -> None:
     put(account, LOGIN)
     queues = account.queues()
     for given in (
@@ -135,7 +135,7 @@ def test_a_change_raises_the_number_that_ingest_reads(account: Account) -> None:
     assert between < account.table.version()
 
 
-def test_deleting_takes_everything_with_what_waits_and_twice_is_no_error(account: Account) -> None:
+def test_deleting_removes_everything_and_twice_is_no_error(account: Account) -> None:
     put(account, LOGIN)
     (target,) = account.table.targets()
     account.fill(target.queue)
@@ -203,7 +203,7 @@ def test_a_kind_that_the_stack_has_no_function_for_is_refused(account: Account) 
     assert_empty(account)
 
 
-def test_two_calls_of_one_moment_both_hold(account: Account) -> None:
+def test_two_simultaneous_calls_both_succeed(account: Account) -> None:
     calls = []
 
     def later(existing: Topic | None, _: Mapping[str, str]) -> Wanted:

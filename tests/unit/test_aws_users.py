@@ -43,7 +43,7 @@ def test_what_can_be_no_access_key_is_nobodys(key: str) -> None:
 @pytest.mark.parametrize(
     "other", [User("anna", "", "OTHER", admin=False), User("other", "", "ANNAKEY", admin=False)]
 )
-def test_a_name_or_key_is_taken_once(users: Users, other: User) -> None:
+def test_a_name_or_key_cannot_be_used_twice(users: Users, other: User) -> None:
     users.add(ANNA, SECRET)
     with pytest.raises(UserExistsError, match="already"):
         users.add(other, "another-s3cret")
@@ -63,7 +63,7 @@ def test_who_was_removed_is_nobody_and_may_come_back(users: Users, secretsmanage
         users.remove("ann")
 
 
-def test_the_table_holds_no_secret(users: Users, dynamodb: Any, rules_table: str) -> None:
+def test_the_table_has_no_secret(users: Users, dynamodb: Any, rules_table: str) -> None:
     users.add(ANNA, SECRET)
     assert SECRET not in str(dynamodb.scan(TableName=rules_table)["Items"])
     assert Rules(rules_table, dynamodb).of("#users") == []

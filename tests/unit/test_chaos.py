@@ -49,7 +49,7 @@ def test_a_small_plan_has_something_of_everything(seed: int) -> None:
     assert all(text in sent for texts in small.made.broken.values() for text in texts)
 
 
-def test_a_stream_without_events_and_one_that_ended_hold_nobody_up() -> None:
+def test_empty_and_ended_streams_delay_no_other() -> None:
     progress = Progress({"one": 10, "none": 0, "other": 10})
     progress.end("other")
     progress.add("one", 10)

@@ -60,7 +60,7 @@ def enriched(**more: Any) -> Event:
     ],
     ids=str,
 )
-def test_a_condition_holds_or_says_what_it_found(condition: Condition, *, holds: bool) -> None:
+def test_a_condition_matches_or_explains_why_not(condition: Condition, *, holds: bool) -> None:
     found = enriched()
     assert condition.unknown(found) == NOTHING
     assert condition.holds(found) is holds
@@ -95,7 +95,7 @@ def test_a_failure_names_what_was_found_and_what_is_required() -> None:
         ({"size": 1}, "size is 1"),
     ],
 )
-def test_a_rule_says_the_first_thing_that_failed(changes: dict[str, Any], why: str) -> None:
+def test_a_rule_reports_the_first_failure(changes: dict[str, Any], why: str) -> None:
     one = rule(when("size", "range", "10-20"), prefix="photos/", suffix=".jpg")
     reason = one.failure(event(**{"key": "photos/x.jpg", "size": 21, **changes}))
     assert reason is not None

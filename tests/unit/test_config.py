@@ -56,7 +56,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def test_everything_that_a_file_can_say(folder: Folder) -> None:
+def test_every_setting_of_a_file(folder: Folder) -> None:
     made = folder.load(
         """
         sync_events = "on"
@@ -119,7 +119,7 @@ def test_everything_that_a_file_can_say(folder: Folder) -> None:
     ("expected", "mirrors"),
     [("", True), ("format = 'Namespace'", True), ("format = 'access'", False)],
 )
-def test_mirrors_are_those_whose_format_says_so(
+def test_mirrors_are_the_targets_with_format_namespace(
     folder: Folder, expected: str, *, mirrors: bool
 ) -> None:
     table = f"{HOOK}[notify_redis.m]\naddress = 'h:1'\nkey = 'k'\n{expected}\n"
@@ -227,7 +227,7 @@ def test_only_arns_of_keys_are_kms_keys(folder: Folder, found: str) -> None:
     assert "not an alias" in problem
 
 
-def test_kms_keys_are_taken(folder: Folder) -> None:
+def test_kms_keys_are_accepted(folder: Folder) -> None:
     keys = [
         "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
         "arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1234abcd12ab34cd56ef1234567890ab",
@@ -499,7 +499,7 @@ def test_file_of_other_bytes(folder: Folder) -> None:
 # The environment
 
 
-def test_environment_goes_over_the_file(folder: Folder) -> None:
+def test_environment_overrides_the_file(folder: Folder) -> None:
     made = folder.load(
         HOOK + "timeout = '1s'",
         MINIO_NOTIFY_WEBHOOK_TIMEOUT_primary="2s",
@@ -668,7 +668,7 @@ def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("on", ["'on'", "'true'", "true", "1", "'enabled'"])
-def test_enable_takes_minios_words(folder: Folder, on: str) -> None:
+def test_enable_accepts_minios_values(folder: Folder, on: str) -> None:
     (target,) = folder.load(HOOK + f"enable = {on}").targets
     assert "enable" not in target.settings
 
@@ -795,7 +795,7 @@ def test_no_kind_takes_all_calls_of_an_account(folder: Folder) -> None:
     assert target.deploy.max_concurrency == 4
 
 
-def test_calls_are_kept_free_for_ingest_and_the_deploy_says_so(folder: Folder) -> None:
+def test_concurrency_is_reserved_for_ingest_with_a_note(folder: Folder) -> None:
     made = folder.load(HOOK)
     assert made.ingest.reserved_concurrency == 20
     assert any("reserved_concurrency = 0" in note for note in made.notes)

@@ -30,7 +30,7 @@ def test_an_empty_table_is_enough(tmp_path: Path) -> None:
     assert options.execution_class == "standard"
 
 
-def test_a_scan_holds_the_jobs_own_options_as_text(tmp_path: Path) -> None:
+def test_a_scan_has_the_jobs_options_as_text(tmp_path: Path) -> None:
     text = '[scan.uploads]\nschedule = "rate(1 day)"\nalert_excess_versions = 500\n'
     scan = _load(tmp_path, PIPELINE + text).scans["uploads"]
     assert scan.options == {"alert_excess_versions": "500"}

@@ -30,7 +30,7 @@ def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
         deployment.target(Arn("b", "redis"))
 
 
-def test_nothing_deployed_for_nobody_says_how_to_begin(aws: MotoAws) -> None:
+def test_without_a_deployment_the_hint_is_printed(aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     deployment = deployed.find("Bucketcast", aws)

@@ -320,7 +320,7 @@ def test_what_comes_behind_a_message_of_a_newer_release_waits_where_order_counts
 
 
 @NEWER
-def test_message_for_which_no_newer_release_came_is_buried_as_it_is(body: str) -> None:
+def test_a_message_of_a_newer_release_is_at_last_dead_lettered_unchanged(body: str) -> None:
     bench = Bench(only({}))
     outcome = bench(Message("1", "r", body, NOW - TERM_MS - 1, 600))
     assert (outcome.stay, outcome.dead, bench.queue.again) == ([], 1, [])
@@ -713,7 +713,7 @@ def test_pause_doubles_with_every_try_and_has_an_end(
 @pytest.mark.parametrize(
     ("after", "least", "most"), [(0, 1, 1), (7.4, 7, 10), (90, 90, 113), (1e9, 1_200, 1_200)]
 )
-def test_target_says_how_long_to_wait_at_least(after: float, least: int, most: int) -> None:
+def test_a_target_may_require_a_minimum_wait(after: float, least: int, most: int) -> None:
     for _ in range(50):
         bench = Bench(everything(Throttled("slow down", after)), in_order=True)
         bench(message("1", "a"))

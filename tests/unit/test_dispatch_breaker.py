@@ -235,7 +235,7 @@ def test_one_event_alone_finds_out_whether_it_answers(clock: Clock) -> None:
     assert (counts(outcome), len(bench.queue.back)) == ((0, 5, 0), 1)
 
 
-def test_an_event_that_the_target_hangs_over_does_not_hold_the_others(clock: Clock) -> None:
+def test_an_event_that_the_target_hangs_on_does_not_block_the_others(clock: Clock) -> None:
     bench = silent_bench()
     bench.target.answer = lambda keys: (
         dict.fromkeys(range(len(keys)), SILENT) if "a" in keys else {}
@@ -391,7 +391,7 @@ def answers(*made: Callable[[list[str]], Any]) -> Answer:
     return answer
 
 
-def test_a_target_that_freezes_in_the_middle_keeps_what_it_took() -> None:
+def test_a_target_that_freezes_in_mid_batch_keeps_what_it_confirmed() -> None:
     bench = First(answers(only({}), only({"c": SILENT, "d": SILENT})), batch_size=3)
     outcome = bench(message("1", "abcdefg"))
     assert bench.target.batches == [["a"], ["b", "c", "d"]]

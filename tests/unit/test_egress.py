@@ -63,7 +63,7 @@ def test_a_name_is_looked_at_when_it_is_connected_to() -> None:
     assert Egress().refusal_of_url("secret:endpoint") == ""
 
 
-def test_the_variable_holds_the_list() -> None:
+def test_the_variable_has_the_list() -> None:
     for egress in (Egress(), Egress(("a.internal", "10.0.0.0/8"))):
         assert Egress.from_environ({"BUCKETCAST_ALLOW_PRIVATE": egress.to_text()}) == egress
     assert Egress.from_environ({}) is None
@@ -84,7 +84,7 @@ def notes(folder: Path, endpoint: str, deploy: str = "", *, local: bool = False)
     return [each for each in load(folder / "b.toml", {}, local=local).notes if "endpoint" in each]
 
 
-def test_the_configuration_says_what_will_be_refused(tmp_path: Path) -> None:
+def test_the_configuration_notes_what_will_be_refused(tmp_path: Path) -> None:
     (note,) = notes(tmp_path, "http://10.0.0.5/hook")
     assert note.startswith("notify_webhook.a.endpoint: found a host that is refused: 10.0.0.5")
     assert "allow_private in [notify_webhook.a.deploy]" in note

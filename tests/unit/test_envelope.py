@@ -201,7 +201,7 @@ def compressed(text: bytes, **more: Any) -> str:
 
 
 @pytest.mark.parametrize("count", [1, 200])
-def test_sealed_envelope_goes_again_with_all_that_it_holds(count: int) -> None:
+def test_a_sealed_envelope_is_sent_again_whole(count: int) -> None:
     history = Envelope(7, attempts=3, reason="busy", error="Retryable")
     (packed,) = pack(deliveries(count), 7, history=history)
     envelope, found = unpack(seal(packed.body).again(9, 4))

@@ -94,7 +94,7 @@ def no_sleep(_: float) -> None:
     pass
 
 
-def test_create_adds_our_entry_and_delete_takes_it_out(s3: Any, put: Mock) -> None:
+def test_create_adds_our_entry_and_delete_removes_it(s3: Any, put: Mock) -> None:
     other = {"TopicConfigurations": [{**OTHERS["TopicConfigurations"][0], "Events": ["s3:x"]}]}
     notify("uploads", **other)
     apply(request("Create", properties()), s3, sleep=no_sleep)
@@ -428,7 +428,7 @@ def follow(clients: Any, kind: str, wanted: Any, before: Any = None) -> None:
     follow_trail(request(kind, wanted, before), clients, no_sleep)
 
 
-def test_a_trail_logs_what_the_rules_of_the_bucket_ask_for(trails: Any, watch: Watch) -> None:
+def test_a_trail_logs_what_the_rules_of_the_bucket_need(trails: Any, watch: Watch) -> None:
     own, cloudtrail = logging("ours"), trails("cloudtrail")
     written = watch(cloudtrail, "put_event_selectors")
     follow(trails, "Create", properties())

@@ -232,12 +232,12 @@ def probe(dispatch: Dispatch) -> dict[str, Any]:
     return dispatch.handler()({"probe": True}, Context(60 * SECONDS))
 
 
-def test_probe_says_where_and_that_it_is_there(dispatch: Dispatch) -> None:
+def test_probe_returns_address_and_success(dispatch: Dispatch) -> None:
     assert probe(dispatch) == {"online": True, "why": "", "where": "https://example.org/hook"}
     assert Fake.sent == []
 
 
-def test_probe_says_no_more_than_people_read(dispatch: Dispatch) -> None:
+def test_probe_shortens_long_errors(dispatch: Dispatch) -> None:
     Fake.answers = {"probe": NotConnected("a page: " + "x" * 5_000 + " (see endpoint)")}
     why = probe(dispatch)["why"]
     assert len(why) == 600
@@ -245,7 +245,7 @@ def test_probe_says_no_more_than_people_read(dispatch: Dispatch) -> None:
     assert why.endswith(" (see endpoint)")
 
 
-def test_probe_says_why_not(dispatch: Dispatch) -> None:
+def test_probe_returns_the_error(dispatch: Dispatch) -> None:
     Fake.answers = {"probe": NotConnected("connection refused")}
     assert probe(dispatch) == {
         "online": False,

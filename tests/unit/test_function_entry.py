@@ -148,7 +148,7 @@ TWO = json.dumps({"Records": [json.loads(of(MINIO, b))["Records"][0] for b in ("
         (MINIO.replace('"userAgent": "', '"userAgent": "Bucketcast '), TOKEN, "'Bucketcast '"),
     ],
 )
-def test_a_token_speaks_for_its_own_source_only(
+def test_a_token_is_valid_for_its_own_source_only(
     entry: Entry, body: str, token: str, expected: str
 ) -> None:
     """Else a site could remove what another has: its sequencers are whatever it writes."""
@@ -170,11 +170,11 @@ def test_what_no_message_can_hold_is_refused(entry: Entry) -> None:
     assert f"{MAX_BYTES:,}" in answer["error"]
 
 
-def test_only_posts_are_taken(entry: Entry) -> None:
+def test_only_posts_are_accepted(entry: Entry) -> None:
     assert entry.post(MINIO, method="GET")[0] == 405
 
 
-def test_a_body_without_events_is_taken_and_dropped(entry: Entry) -> None:
+def test_a_body_without_events_is_accepted_and_dropped(entry: Entry) -> None:
     assert entry.post(recorded("s3/test-event"))[0] == 200
     assert entry.queued() == []
 

@@ -183,7 +183,7 @@ def test_message_without_events_makes_none(ingest: Ingest, body: str) -> None:
     assert len(ingest.dead()) == (0 if body else 1)
 
 
-def test_rule_of_a_target_that_is_not_deployed_harms_nobody(ingest: Ingest) -> None:
+def test_a_rule_for_a_target_that_is_not_deployed_harms_no_other(ingest: Ingest) -> None:
     ingest.put()
     ingest.put("arn:minio:sqs::gone:redis")
     ingest.put("arn:minio:sqs::x:hologram")
@@ -220,7 +220,7 @@ def test_counts_are_written_for_cloudwatch(
     assert counts["MessagesBroken"] == [1]
 
 
-def test_rule_on_a_tag_takes_only_the_objects_that_have_it(ingest: Ingest) -> None:
+def test_a_rule_on_a_tag_matches_only_objects_with_it(ingest: Ingest) -> None:
     public = Condition("tag:class", ("public",))
     ingest.rules.add(
         Rule(bucket="uploads", arn=HOOK, events=("s3:ObjectCreated:*",), conditions=(public,))

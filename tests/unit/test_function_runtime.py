@@ -73,7 +73,7 @@ def test_each_queue_goes_to_its_own_target(runtime: Runtime) -> None:
     assert Fake.sent == [("one", ["x"]), ("two", ["y"]), ("one", ["z"])]
 
 
-def test_new_settings_hold_from_the_next_batch_on(runtime: Runtime) -> None:
+def test_new_settings_apply_from_the_next_batch(runtime: Runtime) -> None:
     queue = runtime.put("audit", auth_token="one")
     runtime(queue, body("x"))
     runtime.put("audit", auth_token="two")

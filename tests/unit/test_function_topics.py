@@ -114,7 +114,7 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
         book.queue(kept.arn)
 
 
-def test_a_message_says_whose_topic_it_is_for(stack: Stack) -> None:
+def test_a_message_names_its_topic(stack: Stack) -> None:
     topic = stack.put("once")
     prefix = f"{RUNTIME.queues}/Bucketcast-"
     fanout = Fanout(
@@ -152,7 +152,7 @@ def test_what_fails_is_lost_and_counted_and_not_tried_again(stack: Stack) -> Non
     assert received(stack.account.sqs, RUNTIME.url(SHARED)) == []
 
 
-def test_new_settings_hold_from_the_next_batch_on(stack: Stack) -> None:
+def test_new_settings_apply_from_the_next_batch(stack: Stack) -> None:
     topic = stack.put("once")
     stack(body(topic.arn, "x"))
     stack.put("once", push_endpoint="https://a:b@example.org/1")

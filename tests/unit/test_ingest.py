@@ -67,7 +67,7 @@ def test_events_go_where_the_rules_of_their_buckets_send_them() -> None:
     assert rulebook.requested == [frozenset({"uploads", "photos", "nobody"})]
 
 
-def test_bucket_whose_rules_cannot_be_read_holds_its_own_messages_alone() -> None:
+def test_a_bucket_with_unreadable_rules_blocks_only_its_own_messages() -> None:
     rulebook = Rulebook(rule(), rule("photos"))
     rulebook.indexes["photos"] = UnreadableRules("photos", ValueError("why"))
     routed = route(

@@ -33,7 +33,7 @@ def test_a_clock_ahead_of_ours_is_no_negative_latency() -> None:
     assert after(-5.0, 0.0) == {0.0: 2}
 
 
-def test_any_batch_has_as_many_values_as_cloudwatch_takes() -> None:
+def test_a_batch_has_no_more_values_than_cloudwatch_accepts() -> None:
     pick = random.Random(1)  # noqa: S311 - the same in every run
     found = after(*(10 ** pick.uniform(-3, 9) for _ in range(20_000)))
     assert found.total() == 20_000

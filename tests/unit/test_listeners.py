@@ -154,7 +154,7 @@ def _renewing(gateway: Gateway, process: Listeners) -> Callable[[float], None]:
     return sleep
 
 
-def test_what_a_process_held_that_was_killed_is_taken_over(gateway: Gateway) -> None:
+def test_the_listener_of_a_killed_process_is_taken_over(gateway: Gateway) -> None:
     one = gateway.process().take(FILTER)
     began = gateway.clock.now
     assert gateway.process().take(FILTER).id == one.id

@@ -125,7 +125,7 @@ def test_each_system_has_its_name_for_an_event(row: Row) -> None:
 @pytest.mark.parametrize(
     "row", ROWS, ids=lambda row: f"{row.source_name} {row.version or ''}".strip()
 )
-def test_a_rule_may_ask_for_an_event_by_any_of_its_names(row: Row) -> None:
+def test_a_rule_may_use_any_of_an_events_names(row: Row) -> None:
     spelled = spellings(event(row))
     assert spelled[0] == row.minio
     assert {row.minio, row.aws, row.ceph, "s3:" + row.source_name.removeprefix("s3:")} >= set(
@@ -154,7 +154,7 @@ def test_no_rule_can_ask_for_what_reaches_listeners_only(word: str) -> None:
         from_words(word)
 
 
-def test_the_spelling_of_cephs_documentation_is_taken_for_that_of_its_parser() -> None:
+def test_the_spelling_of_cephs_documentation_means_that_of_its_parser() -> None:
     assert from_words("s3:ObjectLifecycle:Expiration:NonCurrent") == (
         "s3:ObjectLifecycle:Expiration:Noncurrent",
     )

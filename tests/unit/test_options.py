@@ -214,7 +214,7 @@ def test_what_may_be_a_secret_is_not_shown(key: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("made", [Secret(HIDDEN), SecretPem(HIDDEN)])
-def test_secret_shows_itself_to_nobody_but_who_asks(made: Secret) -> None:
+def test_a_secret_is_shown_only_by_its_method(made: Secret) -> None:
     printed = [repr(made), str(made), f"{made}", f"{made!r:>30}", repr([made]), repr({"k": made})]
     printed.append(repr(read(Everything, NEEDED | {"token": HIDDEN})))
     assert not [text for text in printed if HIDDEN in text]

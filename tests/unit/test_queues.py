@@ -76,7 +76,7 @@ def test_nothing_is_no_call() -> None:
         ([1] * 3, [3]),
     ],
 )
-def test_one_call_carries_no_more_than_sqs_takes(sizes: list[int], batches: list[int]) -> None:
+def test_one_call_carries_no_more_than_sqs_allows(sizes: list[int], batches: list[int]) -> None:
     client = Sqs()
     assert send(client, *("x" * size for size in sizes)) == {}
     assert [len(batch) for batch in client.bodies] == batches

@@ -63,7 +63,7 @@ def test_event_whose_key_sqs_refuses_as_it_is_can_be_buried(character: str) -> N
     assert unpack(entry["MessageBody"])[1][0].event.key == f'a{character}"b'
 
 
-def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:
+def test_a_broken_message_is_dead_lettered_unchanged(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
     assert queues.queue.dead_letter_message(Message("id", "r", "rubbish", 0, 1), "no envelope")
     (found,) = received(sqs, queues.dead)
@@ -71,7 +71,7 @@ def test_broken_message_is_buried_as_it_came(sqs: "SQSClient") -> None:
     assert found["texts"] == {"reason": "no envelope", "target": HOOK}
 
 
-def test_message_that_was_given_up_says_what_kind_of_error_it_was(sqs: "SQSClient") -> None:
+def test_an_abandoned_message_names_the_class_of_its_error(sqs: "SQSClient") -> None:
     queues = Queues(sqs)
     assert queues.queue.dead_letter_message(Message("id", "r", "{}", 0, 1), "why", "NotConnected")
     (found,) = received(sqs, queues.dead)

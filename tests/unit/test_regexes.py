@@ -26,7 +26,7 @@ def teams(count: int) -> list[str]:
         (teams(3_000), "a/team-2999/report.csv", 2_999),
     ],
 )
-def test_a_set_too_large_for_re2_is_asked_in_parts(
+def test_a_set_too_large_for_re2_is_matched_in_parts(
     patterns: list[str], key: str, index: int
 ) -> None:
     made = RegexSet(patterns)
@@ -41,7 +41,7 @@ def test_rules_of_a_bucket_with_many_regular_expressions_find_their_events() -> 
     assert not index.match(_at("holiday/200/x.jpg"))
 
 
-def test_a_regular_expression_counts_for_the_events_that_its_own_rule_asks_for() -> None:
+def test_a_regular_expression_applies_to_the_events_of_its_own_rule() -> None:
     one, same = _rule("a/.*", 1), _rule("a/.*", 2, event="s3:ObjectRemoved:*")
     index = RuleIndex([one, same, _rule("b/.*", 3)])
     assert [hit.arn for hit in index.match(_at("a/x"))] == [_arn(1)]

@@ -153,7 +153,7 @@ def test_a_queue_that_is_replaced_is_removed_too(account: Account) -> None:
         removal.demand(account.queues, other, ())
 
 
-def test_a_queue_that_is_gone_holds_nothing(account: Account) -> None:
+def test_a_deleted_queue_counts_as_empty(account: Account) -> None:
     for url in account.queues[HOOK]:
         account.sqs.delete_queue(QueueUrl=url)
     account.demand(TABLE)

@@ -11,7 +11,7 @@ def test_a_removal_is_remembered_for_longer_than_an_older_event_can_come() -> No
     assert retention.TOMBSTONE_DAYS >= retention.LONGEST_LIFE_DAYS + retention.RETENTION_DAYS
 
 
-def test_an_event_may_be_redriven_twice_and_is_still_taken_by_a_mirror() -> None:
+def test_an_event_redriven_twice_is_still_accepted_by_a_mirror() -> None:
     term = retention.RETENTION_DAYS + retention.DEAD_DAYS
     assert 3 * term <= retention.LONGEST_LIFE_DAYS
 

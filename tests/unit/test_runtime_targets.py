@@ -219,7 +219,7 @@ def test_one_that_a_later_deploy_has_too_can_still_be_removed(account: Account) 
     assert_empty(account)
 
 
-def test_removing_what_is_not_there_says_what_is(account: Account) -> None:
+def test_removing_a_missing_target_suggests_an_existing_one(account: Account) -> None:
     put(account.targets())
     with pytest.raises(NoRuntimeTargetError, match="did you mean 'arn:minio:sqs::audit:webhook'"):
         account.targets().remove(Arn("audits", "webhook"))
@@ -262,7 +262,7 @@ def test_kept_messages_can_be_discarded_later(account: Account) -> None:
     assert_empty(account)
 
 
-def test_a_queue_without_messages_goes_once_that_is_certain(account: Account) -> None:
+def test_an_empty_queue_is_deleted_once_that_is_certain(account: Account) -> None:
     put(account.targets())
     (target,) = account.table.targets()
     account.targets().remove(HOOK)
@@ -379,7 +379,7 @@ def test_the_last_steps_of_every_call_are_among_those_that_were_killed(account: 
         assert len(account.calls) <= 16, account.calls
 
 
-def test_a_call_that_fails_takes_back_what_it_made(
+def test_a_failed_call_removes_what_it_created(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     targets = account.targets()

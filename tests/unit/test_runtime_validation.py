@@ -107,7 +107,7 @@ def test_what_goes_in_the_clear_is_noted_on_aws() -> None:
     assert validate(replace(RUNTIME, local=True), "webhook", "x", values).notes == ()
 
 
-def test_a_name_too_long_for_sqs_says_how_long_an_id_may_be() -> None:
+def test_a_name_too_long_for_sqs_is_refused_with_the_limit_of_an_id() -> None:
     runtime = replace(RUNTIME, prefix="A-stack-with-a-very-long-name-indeed-runtime-")
     with pytest.raises(ConfigErrors, match="choose an id of 15 or fewer"):
         validate(runtime, "webhook", "x" * 20, {"endpoint": "http://h"})

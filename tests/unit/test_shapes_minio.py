@@ -77,7 +77,7 @@ def test_empty_object_has_no_size() -> None:
         ("s3:ObjectCreated:Put", True),
     ],
 )
-def test_removal_says_nothing_of_size_and_etag(name: str, *, has_both: bool) -> None:
+def test_removals_have_no_size_and_etag(name: str, *, has_both: bool) -> None:
     """S3's delete marker carries the eTag of nothing; MinIO's carries none."""
     found = s3_object(event(name=name, size=5, etag="abc", version_id="v1"))
     assert {"size", "eTag"} <= found.keys() if has_both else not {"size", "eTag"} & found.keys()
@@ -180,7 +180,7 @@ def test_a_line_of_the_listen_stream_has_the_key_as_it_is() -> None:
     assert heard == parsed
 
 
-def test_a_record_of_minios_own_is_heard_as_it_came_but_for_its_key() -> None:
+def test_minios_own_record_is_passed_on_unchanged_but_for_its_key() -> None:
     body = json.loads(recorded("minio/object-created-put-key-space"))
     (own,) = sources.events(json.dumps(body, indent=1))
     (heard,) = json.loads(minio.heard(own))["Records"]

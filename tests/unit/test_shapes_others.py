@@ -116,7 +116,7 @@ def test_cephs_event_id_is_one_events_alone_and_the_same_for_every_delivery() ->
     assert all(form.fullmatch(each) for each in first_time)
 
 
-def test_a_lifecycle_transition_says_where_to() -> None:
+def test_a_lifecycle_transition_has_its_storage_class() -> None:
     one = event(
         name="s3:ObjectTransition:Complete",
         original="s3:LifecycleTransition",

@@ -186,7 +186,7 @@ def test_cephs_sequencers_compare_once_their_bytes_are_turned() -> None:
     assert swapped(swapped("D291016BB2C62100")) == "D291016BB2C62100"
 
 
-def test_cephs_key_is_taken_as_it_is() -> None:
+def test_cephs_key_is_not_decoded() -> None:
     document = json.loads(recorded("ceph/object-created-put"))
     document["Records"][0]["s3"]["object"]["key"] = "a+b%20c"
     (event,) = sources.events(json.dumps(document))
@@ -279,7 +279,7 @@ def test_buckets_made_and_removed(name: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["get-object-denied", "put-object"])
-def test_failed_calls_and_those_that_s3_tells_itself_give_no_event(name: str) -> None:
+def test_failed_calls_and_those_that_s3_notifies_of_give_no_event(name: str) -> None:
     assert sources.events(recorded(f"cloudtrail/{name}")) == []
 
 

@@ -22,7 +22,7 @@ from bucketcast.targets.amqp.batch import Confirms
         ("amqp://u:p@h?auth_mechanism=plain", "h:5672", ("PLAIN", "\0u\0p")),
     ],
 )
-def test_a_url_says_where_and_as_whom(url: str, where: str, login: tuple[str, str] | None) -> None:
+def test_a_url_has_address_and_login(url: str, where: str, login: tuple[str, str] | None) -> None:
     address = parse(LoginUrl(url))
     assert str(address) == where
     assert address.login() == (login or address.login())

@@ -120,7 +120,7 @@ def test_publish_in_mqtt_5_has_properties() -> None:
     assert protocol.publisher(5, "t", 0, "text", id_of)(1, one, b"body") == b"\x30\x36" + rest
 
 
-def test_a_text_that_mqtt_cannot_hold_is_an_error() -> None:
+def test_a_text_too_long_for_mqtt_is_an_error() -> None:
     packet = protocol.publisher(5, "t", 0, "", lambda _: {"subject": "s" * 65_536})
     with pytest.raises(ValueError, match="65536 bytes; MQTT takes 65535"):
         packet(1, event(), b"")
@@ -235,7 +235,7 @@ def test_what_a_packet_cannot_hold_fails_without_being_sent(
     assert outcomes(batch.failures) == {0: Rejected, 1: Rejected}
 
 
-def test_a_broker_that_is_slow_to_confirm_hears_that_we_are_there() -> None:
+def test_a_broker_that_is_slow_to_confirm_gets_heartbeats() -> None:
     line = Scripted(b"", b"\xd0\x00", PUBACK + b"\x00\x01")
     batch = batch_of(1)
     batch.confirmed(Client(line, keep_alive=0), soon())
@@ -272,7 +272,7 @@ def test_a_connection_of_a_frozen_function_ages(monkeypatch: pytest.MonkeyPatch)
     assert not made.is_fit
 
 
-def test_a_broker_that_takes_nothing_at_once_is_given_one_at_a_time() -> None:
+def test_a_broker_with_a_receive_maximum_of_zero_gets_one_at_a_time() -> None:
     """MQTT forbids it to say so; to send nothing would be to call all delivered."""
     made = Client(Scripted(b"\x20\x06\x00\x00\x03\x21\x00\x00"), 10)
     made.log_in(Login(protocol.MQTT_5, "id", "", Secret(""), 10), soon())
@@ -301,7 +301,7 @@ def test_why_the_broker_hangs_up_is_reported() -> None:
 
 
 @pytest.mark.parametrize("code", [*range(0x80, 0xA3), 0xFF])
-def test_every_code_has_an_outcome_that_comes_again(code: int) -> None:
+def test_every_code_is_retryable(code: int) -> None:
     error = Refused(Answer(code, {}))
     assert not isinstance(delivery_error(error, "there"), Rejected)
     assert not isinstance(refusal(error, "there"), Rejected)

@@ -10,7 +10,7 @@ from bucketcast.targets.nats.settings import credentials
 SEED = f"SU{'A' * 56}"
 
 
-def test_a_message_is_written_as_protobuf_says() -> None:
+def test_a_message_is_encoded_as_protobuf() -> None:
     """The examples of protobuf's own description of its encoding."""
     assert packed({1: 150}) == bytes.fromhex("089601")
     assert packed({2: b"testing"}) == bytes.fromhex("120774657374696e67")

@@ -57,7 +57,7 @@ def test_a_login_that_cannot_be_is_refused_by_its_key(texts: dict[str, str], key
         {"host": "secret:db#host", "port": "secret:db#port", "username": "secret:db#user"},
     ],
 )
-def test_either_login_is_taken(texts: dict[str, str]) -> None:
+def test_either_login_is_accepted(texts: dict[str, str]) -> None:
     assert Target.check(settings(**texts)) == []
 
 

@@ -37,7 +37,7 @@ def test_only_the_authority_given_is_trusted(given: TlsUnverified) -> None:
     assert "trustme" in str(trusted)
 
 
-def test_a_key_that_wants_a_password_is_refused_and_nobody_is_asked(given: TlsUnverified) -> None:
+def test_an_encrypted_key_is_refused_without_a_prompt(given: TlsUnverified) -> None:
     plain = load_pem_private_key(given.client_key.reveal().encode(), None)
     locked = plain.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"hunter2")

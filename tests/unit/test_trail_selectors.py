@@ -60,9 +60,7 @@ def test_ours_is_replaced_and_goes_again_and_theirs_stays() -> None:
 @pytest.mark.parametrize(
     ("kind", "only"), [("All", []), ("ReadOnly", ["true"]), ("WriteOnly", ["false"])]
 )
-def test_basic_selectors_of_management_events_keep_what_they_say(
-    kind: str, only: list[str]
-) -> None:
+def test_basic_selectors_of_management_events_are_preserved(kind: str, only: list[str]) -> None:
     basic = {"ReadWriteType": kind, "IncludeManagementEvents": True, "DataResources": []}
     kept, _ = selectors({"EventSelectors": [basic]}, READS)
     fields = {each["Field"]: each["Equals"] for each in kept["FieldSelectors"]}
@@ -73,7 +71,7 @@ def test_basic_selectors_of_management_events_keep_what_they_say(
     "more",
     [{"DataResources": [{"Type": "x"}]}, {"ExcludeManagementEventSources": ["kms.amazonaws.com"]}],
 )
-def test_basic_selectors_that_say_more_are_left_to_their_owner(more: dict[str, Any]) -> None:
+def test_basic_selectors_with_more_are_left_to_their_owner(more: dict[str, Any]) -> None:
     found = {"EventSelectors": [{"ReadWriteType": "All", **more}]}
     with pytest.raises(trail_selectors.NotSelectableError, match="name another trail"):
         selectors(found, READS)

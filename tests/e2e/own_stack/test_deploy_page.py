@@ -48,7 +48,7 @@ def checkout(tmp_path: Path) -> Path:
     return linked_checkout(tmp_path / "checkout", "cdk.out")
 
 
-def test_each_command_does_what_the_page_says(
+def test_each_command_does_what_the_page_promises(
     alone: Local, receiver: WebhookServer, checkout: Path, tmp_path: Path
 ) -> None:
     alone.start_emulator()

@@ -94,7 +94,7 @@ class Uploads:
             self._deployed.s3.delete_object(Bucket=BUCKET, Key=key)
 
 
-def test_each_of_ten_holds_what_was_copied_and_deleted(
+def test_each_of_ten_targets_shows_what_was_copied_and_deleted(
     ten: Ten, deployed: Deployed, prefix: str, tmp_path: Path
 ) -> None:
     names = [f"{number:03}.jpg" for number in range(COPIES)]

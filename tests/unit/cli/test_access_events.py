@@ -61,7 +61,7 @@ def test_the_trail_follows_the_rules(run: Run, trails: Mock) -> None:
     assert logged_calls("all") == []
 
 
-def test_status_says_what_is_logged(run: Run, aws: MotoAws) -> None:
+def test_status_shows_what_is_logged(run: Run, aws: MotoAws) -> None:
     run(*ON)
     assert logged_calls("all") == []
     assert "on: no rule needs any, by all" in run("status").out
@@ -153,7 +153,7 @@ def test_a_rule_is_active_also_where_the_trail_cannot_be_changed(
     assert logged_calls("all") == []
 
 
-def test_a_rule_for_nothing_else_says_how_to_get_them(run: Run, trails: Mock) -> None:
+def test_a_rule_for_unavailable_events_has_the_hint(run: Run, trails: Mock) -> None:
     ran = run("event", "add", "uploads", WEBHOOK, "--event", "get")
     assert "attach uploads --access-events" in ran.err
     assert "attach uploads --access" not in run("event", "add", "uploads", WEBHOOK).err

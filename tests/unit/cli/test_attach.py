@@ -111,7 +111,7 @@ def others(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != "QueueConfigurations"}
 
 
-def test_attach_adds_one_entry_and_says_what_stays(run: Run, put: Mock, aws: MotoAws) -> None:
+def test_attach_adds_one_entry_and_prints_what_stays(run: Run, put: Mock, aws: MotoAws) -> None:
     ran = run("attach", "archive")
     assert ran.code == 0
     assert ran.out.splitlines() == [
@@ -198,7 +198,7 @@ def test_the_way_may_be_changed_and_the_old_one_stays_until_the_new_one_is_sure(
     assert (seen["via"], seen["both"]) == (then, False)
 
 
-def test_there_and_back_again_at_once_takes_no_way_away(run: Run, aws: MotoAws) -> None:
+def test_cutting_over_and_back_at_once_removes_no_transport(run: Run, aws: MotoAws) -> None:
     run("attach", "uploads")
     later(aws)
     run("attach", "uploads", "--via", "eventbridge")
@@ -280,7 +280,7 @@ def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
-def test_the_rule_that_a_deploy_left_can_be_taken_away(run: Run, aws: MotoAws, via: str) -> None:
+def test_the_rule_that_a_deploy_left_can_be_removed(run: Run, aws: MotoAws, via: str) -> None:
     """Else each event of a bucket that the deploy took over would come twice for ever."""
     run("attach", "uploads", "--via", "eventbridge")
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": via})
@@ -356,20 +356,20 @@ def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> N
         ),
     ],
 )
-def test_status_says_what_is_half_attached(run: Run, spoil: dict[str, Any], expected: str) -> None:
+def test_status_shows_half_attached_buckets(run: Run, spoil: dict[str, Any], expected: str) -> None:
     run("attach", "uploads", "--via", "eventbridge")
     notify("uploads", **spoil)
     assert expected in run("status", "uploads").out
     assert "NoSuchBucket" in run("status", "nowhere").out
 
 
-def test_status_of_nothing_says_how_to_begin(run: Run) -> None:
+def test_status_without_buckets_prints_the_hint(run: Run) -> None:
     ran = run("status")
     assert (ran.code, ran.out.count("\n")) == (0, 1)
     assert "bucketcast attach BUCKET" in ran.err
 
 
-def test_a_part_is_attached_beside_who_takes_the_rest(run: Run) -> None:
+def test_a_part_is_attached_beside_the_owner_of_the_rest(run: Run) -> None:
     """Another entry takes what is created below in/: S3 refuses two for one event of a key."""
     assert run("attach", "photos").code == 1
     words = ("attach", "photos", "--event", "put", "--prefix")

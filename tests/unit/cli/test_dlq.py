@@ -375,7 +375,7 @@ def test_purge_removes_nothing_when_the_disk_is_full(
     assert count(aws, DEAD) == 30
 
 
-def test_purge_asks(
+def test_purge_asks_for_confirmation(
     run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bury(aws, "a")
@@ -386,7 +386,7 @@ def test_purge_asks(
     assert run("dlq", "purge", ARN, "--file", str(tmp_path / "g"), "--json").code == 2
 
 
-def test_export_is_a_line_a_message_and_takes_nothing_away(
+def test_export_writes_a_line_a_message_and_deletes_none(
     run: Run, aws: MotoAws, tmp_path: Path
 ) -> None:
     bury(aws, "a", "b")

@@ -326,7 +326,7 @@ def test_the_file_is_compared_without_a_word_of_its_values(
         ),
     ],
 )
-def test_a_function_that_cannot_look_says_why(
+def test_a_function_that_cannot_check_explains_why(
     run: Run, deployment: MotoAws, answer: Any, found: str, hint: str
 ) -> None:
     deployment.answers[FUNCTION] = answer
@@ -370,7 +370,7 @@ def test_what_must_not_be_read_is_a_warning_and_ends_nothing(
     assert findings[0]["check"] == "bucket"
 
 
-def test_a_target_that_is_off_is_not_asked(run: Run, deployment: MotoAws) -> None:
+def test_a_disabled_target_is_not_checked(run: Run, deployment: MotoAws) -> None:
     deployment.change(WEBHOOK, enabled=False)
     mapped(Enabled=False)(deployment)
     deployment.answers[FUNCTION] = {"errorMessage": "must not be asked"}

@@ -171,7 +171,7 @@ def test_ls_shows_rules_and_what_is_gone(run: Run, aws: MotoAws) -> None:
     ]
 
 
-def test_ls_without_rules_says_so_and_succeeds(run: Run) -> None:
+def test_ls_without_rules_prints_a_note_and_succeeds(run: Run) -> None:
     ran = run("event", "ls", "uploads")
     assert (ran.code, ran.out, ran.err) == (0, "", "uploads has no rules\n")
     assert run("event", "ls", "uploads", "--json").document["rules"] == []

@@ -75,7 +75,7 @@ def test_a_bucket_has_just_the_rules_of_the_file_and_others_keep_theirs(
     assert rules(aws, "archive") == []
 
 
-def test_a_removal_is_asked_for(
+def test_a_removal_needs_confirmation(
     run: Run, aws: MotoAws, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("event", "add", "uploads", POSTGRES, "--event", "put")
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_named_and_nothing_changes(
     assert rules(aws) == []
 
 
-def test_a_listing_of_one_target_is_not_taken_for_all_rules(run: Run, file: Path) -> None:
+def test_a_listing_of_one_target_is_not_mistaken_for_all_rules(run: Run, file: Path) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "put")
     run("event", "add", "uploads", POSTGRES, "--event", "put")
     file.write_text(run("event", "ls", "uploads", WEBHOOK, "--json").out)

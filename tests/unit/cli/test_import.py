@@ -131,7 +131,7 @@ def test_rules_become_commands(run: Run, xml: Path) -> None:
     assert "connect the buckets with [bucket.NAME] in bucketcast.toml: images" in ran.err
 
 
-def test_the_bucket_can_be_said(run: Run, xml: Path) -> None:
+def test_the_bucket_can_be_given(run: Run, xml: Path) -> None:
     assert run("import", "minio", str(xml), "--bucket", "photos").out.split()[3] == "photos"
 
 

@@ -156,7 +156,7 @@ def test_json_is_one_document_and_nothing_else(run: Run, aws: MotoAws) -> None:
     assert ran.err == ""
 
 
-def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: MotoAws) -> None:
+def test_a_failed_run_prints_the_jobs_error_and_its_link(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.result = {"status": "error", "error": "manifest.json: wrong checksum"}
     made.states = ["FAILED"]
@@ -166,7 +166,7 @@ def test_a_failed_run_says_the_jobs_own_words_and_where_to_look(run: Run, aws: M
     assert "/run/jr_1" in ran.err
 
 
-def test_a_run_that_died_says_what_glue_says(run: Run, aws: MotoAws) -> None:
+def test_a_run_that_timed_out_prints_glues_error(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.states, made.why = ["TIMEOUT"], "it took too long"
     ran = run("scan", "uploads")
@@ -174,7 +174,7 @@ def test_a_run_that_died_says_what_glue_says(run: Run, aws: MotoAws) -> None:
     assert "TIMEOUT: it took too long" in ran.err
 
 
-def test_nobody_need_wait(run: Run, aws: MotoAws) -> None:
+def test_no_wait_returns_at_once(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.states = ["RUNNING"]
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--no-wait", "--json")
@@ -182,7 +182,7 @@ def test_nobody_need_wait(run: Run, aws: MotoAws) -> None:
     assert made.started[0][1]["--run"].endswith(ran.document["run"])
 
 
-def test_a_backfill_goes_on_in_the_same_folder(run: Run, aws: MotoAws) -> None:
+def test_a_backfill_resumes_in_the_same_folder(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, {"events": 5, "objects": 10, "matched": 5, "notes": []})
     ran = run("backfill", "uploads", "--target", WEBHOOK, "--resume", "r-1", "--rate", "50")
     assert ran.code == 0, ran.err
@@ -270,7 +270,7 @@ def test_a_log_of_events_is_no_mirror(run: Run, aws: MotoAws) -> None:
     assert "has format = access" in ran.err
 
 
-def test_a_stack_without_jobs_says_the_hint(run: Run, aws: MotoAws) -> None:
+def test_a_stack_without_jobs_has_the_hint(run: Run, aws: MotoAws) -> None:
     assert aws.outputs
     ran = run("scan", "uploads")
     assert ran.code == 1
@@ -306,7 +306,7 @@ def test_here_a_job_that_ends_badly_shows_the_end_of_its_log(
 
 
 @pytest.mark.parametrize("how", ["kill -9 $$", "exit 137"])
-def test_here_a_job_that_was_killed_says_so_in_words(
+def test_a_local_job_that_was_killed_is_reported_in_words(
     run: Run, aws: MotoAws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     deployed(aws, None)

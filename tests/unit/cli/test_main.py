@@ -109,7 +109,7 @@ def test_another_stack_is_distinguished_from_ours(run: Run, aws: MotoAws) -> Non
         (refusal("Throttling", "DescribeStacks"), "AWS refused DescribeStacks: Throttling"),
     ],
 )
-def test_aws_errors_say_the_hint(
+def test_aws_errors_have_the_hint(
     error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
@@ -135,7 +135,7 @@ def test_a_lack_of_credentials_leaves_no_traceback(
     assert "nobody-has-this" in json.loads(capsys.readouterr().out)["error"]
 
 
-def test_the_region_may_be_said_as_all_aws_tools_say_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_region_may_be_set_as_for_all_aws_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
     monkeypatch.setenv("AWS_REGION", "eu-central-1")
     assert Aws().sqs.meta.region_name == "eu-central-1"

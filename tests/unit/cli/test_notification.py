@@ -84,7 +84,7 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / name) for name in documents]
 
 
-def test_import_says_what_it_would_make_and_makes_it(
+def test_import_prints_what_it_would_create_and_creates_it(
     aws: MotoAws, run: Run, files: list[str]
 ) -> None:
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")

@@ -32,7 +32,7 @@ def test_stats_shows_every_target_and_those_that_are_gone(run: Run, aws: MotoAws
     }
 
 
-def test_a_queue_that_cannot_be_asked_is_no_reason_to_fail(run: Run, aws: MotoAws) -> None:
+def test_a_queue_that_cannot_be_read_is_no_reason_to_fail(run: Run, aws: MotoAws) -> None:
     aws.sqs.delete_queue(QueueUrl=aws.queue("Bucketcast-webhook-primary"))
     rows = {row[0]: row for row in cells(run("stats").out)}
     assert rows[HOOK][-2:] == ["?", "?"]

@@ -14,7 +14,7 @@ from tests.unit.cli.conftest import Run, cells
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 
 
-def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: MotoAws) -> None:
+def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: MotoAws) -> None:
     aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
     aws.sqs.send_message(
         QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="two", DelaySeconds=60
@@ -53,7 +53,7 @@ def test_ls_counts_messages_and_says_who_is_online(run: Run, aws: MotoAws) -> No
     ]
 
 
-def test_ls_says_how_a_target_fared_last(run: Run, aws: MotoAws) -> None:
+def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> None:
     now = round(time.time() * 1_000)
     last = Last(now - 60_000, now - 7_200_000, "Throttled", "too much", now - 180_000)
     counters = Counters(TABLE, lambda: aws.dynamodb)
@@ -103,7 +103,7 @@ def test_a_queue_that_is_gone_is_no_reason_to_fail(run: Run, aws: MotoAws) -> No
     assert "?" in run("target", "ls").out
 
 
-def test_a_stack_without_targets_says_so(run: Run, aws: MotoAws) -> None:
+def test_a_stack_without_targets_is_reported(run: Run, aws: MotoAws) -> None:
     for key in [key for key in aws.outputs if key.startswith("Target")]:
         del aws.outputs[key]
     ran = run("target", "ls")
@@ -111,7 +111,7 @@ def test_a_stack_without_targets_says_so(run: Run, aws: MotoAws) -> None:
     assert "has no target" in ran.err
 
 
-def test_ls_says_which_target_is_off(run: Run, aws: MotoAws) -> None:
+def test_ls_shows_disabled_targets(run: Run, aws: MotoAws) -> None:
     aws.change(WEBHOOK, enabled=False)
     assert "off: events are queued" in run("target", "ls").out
     assert run("target", "ls", "--json").document["targets"][1]["enabled"] is False

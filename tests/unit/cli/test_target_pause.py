@@ -38,7 +38,7 @@ def test_pause_and_resume_may_be_repeated(run: Run, aws: MotoAws) -> None:
     assert (ran.code, ran.out) == (0, f"{HOOK} is not paused\n")
 
 
-def test_pause_says_until_when_events_wait(run: Run) -> None:
+def test_pause_prints_until_when_events_wait(run: Run) -> None:
     ran = run("target", "pause", HOOK)
     assert ran.code == 0
     assert "dead-lettered from" in ran.out

@@ -118,7 +118,7 @@ def test_jobs_are_for_deployed_targets(run: Run, aws: MotoAws, job: str) -> None
     assert "is a run-time target" in ran.err
 
 
-def test_a_stack_without_functions_for_it_says_how_to_get_them(run: Run, aws: MotoAws) -> None:
+def test_a_stack_without_the_functions_has_the_hint(run: Run, aws: MotoAws) -> None:
     aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "functions": {}})
     ran = run("target", "add", "webhook:audit", "endpoint=http://h")
     assert (ran.code, "[runtime] kinds in bucketcast.toml" in ran.err) == (2, True)

@@ -169,7 +169,7 @@ def test_ten_thousand_events_are_counted_and_shown_as_they_come(run: Run, aws: M
     assert len(run("topic", "dump", "b").out.splitlines()) == 10_000, "all were given back"
 
 
-def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: MotoAws) -> None:
+def test_topic_ls_keeps_only_the_messages_of_one_call_in_memory(run: Run, aws: MotoAws) -> None:
     """The receipts stay, the bodies do not."""
     assert run("topic", "ls").code == 0
     url = queue(aws, make(aws, "b", **LOGIN))
@@ -188,7 +188,7 @@ def test_a_look_at_what_waits_holds_the_messages_of_one_call(run: Run, aws: Moto
     assert depth(url, aws.sqs) == (30, 0, 0)
 
 
-def test_counters_that_are_off_never_say_less_than_the_messages(run: Run, aws: MotoAws) -> None:
+def test_inaccurate_counters_never_report_less_than_the_messages(run: Run, aws: MotoAws) -> None:
     url = queue(aws, make(aws, "b", **LOGIN))
     counters = Counters(TABLE, lambda: aws.dynamodb)
     counters.add(url.rpartition("/")[2], Queued(-5, -100))
@@ -283,7 +283,7 @@ def test_dead_letters_are_redriven_to_a_topic(run: Run, aws: MotoAws) -> None:
         assert (ran.code, expected in ran.err) == (1, True), ran.err
 
 
-def test_deleting_is_no_error_twice_and_takes_the_queue(run: Run, aws: MotoAws) -> None:
+def test_deleting_twice_is_no_error_and_removes_the_queue(run: Run, aws: MotoAws) -> None:
     make(aws, "b", **LOGIN)
     assert run("topic", "rm", "b").out == "Deleted b\n"
     assert run("topic", "rm", "b").out == "No such topic: b\n"

@@ -109,7 +109,7 @@ def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], expect
     assert expected in ran.err
 
 
-def test_a_line_holds_some_thousand_events_and_fits_a_log_event() -> None:
+def test_a_line_of_a_thousand_events_fits_a_log_event() -> None:
     many = [event(f"key-{number}") for number in range(12_000)]
     hit = (Hit(WEBHOOK, "r1"),)
     lines = list(tracing.received([(one, hit) for one in many]))

@@ -98,7 +98,7 @@ def user_of(authorization: str) -> User:
     return asyncio.run(prometheus_token.authenticate(authorization, find, NOW))
 
 
-def test_the_token_that_mc_makes_is_taken() -> None:
+def test_the_token_that_mc_makes_is_accepted() -> None:
     assert user_of(token()) == ANNA
 
 

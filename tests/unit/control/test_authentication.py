@@ -146,7 +146,7 @@ def test_the_digest_must_be_the_signed_one() -> None:
     assert refused(scope).code == "SignatureDoesNotMatch"
 
 
-def test_an_unsigned_body_goes_by_its_own_word() -> None:
+def test_an_unsigned_payload_is_accepted_as_declared() -> None:
     headers = {"X-Amz-Content-SHA256": "UNSIGNED-PAYLOAD"}
     request = AWSRequest("PUT", f"http://{HOST}/images/a", headers, b"any")
     SigV4Auth(Credentials(ACCESS, SECRET), "s3", "us-east-1").add_auth(request)
@@ -263,7 +263,7 @@ def test_two_signatures_are_one_too_many() -> None:
     assert refused(both).code == "InvalidRequest"
 
 
-def test_nobody_and_the_old_signature_are_refused_in_words() -> None:
+def test_unsigned_and_v2_calls_are_refused_with_a_message() -> None:
     assert refused(scope_of(AWSRequest("GET", f"http://{HOST}/"))).code == "AccessDenied"
     old = AWSRequest("GET", f"http://{HOST}/images/a")
     old.auth_path = "/images/a"

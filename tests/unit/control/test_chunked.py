@@ -103,7 +103,7 @@ def test_however_it_comes_it_is_the_same(size: int) -> None:
         (b"ffffffffffffff;chunk-signature=" + SIGNATURES[0].encode() + b"\r\n", "IncompleteBody"),
     ],
 )
-def test_a_body_that_is_not_the_signed_one_never_goes_on_whole(body: bytes, code: str) -> None:
+def test_a_body_that_is_not_the_signed_one_is_never_forwarded_whole(body: bytes, code: str) -> None:
     with pytest.raises(S3Error) as caught:
         streamed(body)
     assert caught.value.code == code
@@ -139,7 +139,7 @@ def test_what_stands_behind_the_body_must_be_what_was_announced() -> None:
             unsigned(body, ["x-amz-checksum-crc32"], 5)
 
 
-def test_a_body_longer_or_shorter_than_said_is_refused() -> None:
+def test_a_body_longer_or_shorter_than_its_content_length_is_refused() -> None:
     for length in (4, 6):
         with pytest.raises(S3Error, match="IncompleteBody"):
             unsigned(b"5\r\nhello\r\n0\r\n\r\n", [], length)

@@ -27,7 +27,7 @@ def call(path: str, query: str, method: str = "GET") -> RawRequest:
         ("HEAD", "/images", PUTS, False),
     ],
 )
-def test_the_query_tells_a_listener(method: str, path: str, query: str, listens: bool) -> None:  # noqa: FBT001
+def test_the_query_identifies_a_listener(method: str, path: str, query: str, listens: bool) -> None:  # noqa: FBT001
     assert request.is_listening(call(path, query, method)) == listens
 
 

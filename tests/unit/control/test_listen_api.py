@@ -141,7 +141,7 @@ def test_the_gateway_ends_all_streams_when_it_ends(deployment: Deployment) -> No
     asyncio.run(test())
 
 
-def test_a_user_who_was_removed_hears_nothing_more(
+def test_a_removed_user_gets_no_more_events(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)

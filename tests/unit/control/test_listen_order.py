@@ -68,7 +68,7 @@ def test_where_something_is_always_on_its_way_the_wait_follows_what_is_late() ->
     assert due < 31.9 + 2 * SHORTEST_SECONDS
 
 
-def test_nothing_is_held_for_more_than_ten_seconds() -> None:
+def test_nothing_is_buffered_for_more_than_ten_seconds() -> None:
     window: ReorderBuffer[int] = ReorderBuffer()
     window.push(at(2), 2, 0.0)
     window.push(at(1), 1, 50.0)

@@ -277,7 +277,7 @@ def test_sqs_that_does_not_answer_is_waited_for_and_a_queue_that_is_gone_ends_it
     asyncio.run(test())
 
 
-def test_a_message_that_nobody_can_read_stops_nothing() -> None:
+def test_an_unreadable_message_stops_nothing() -> None:
     async def test() -> None:
         shelf, one = Shelf(), client()
         shelf.waiting.append(Message("x", "x", "no envelope", round(WALL * 1_000)))

@@ -145,7 +145,7 @@ def test_a_login_is_refused_over_http(server: Server) -> None:
     ) == ("InvalidArgument", 400)
 
 
-def test_a_login_is_taken_over_https_and_never_given_back(account: Account) -> None:
+def test_a_login_is_accepted_over_https_and_never_returned(account: Account) -> None:
     ann = Server(account, "always").client("ANN")
     ann.create_topic(Name="t1", Attributes={**LOGIN, "persistent": "true"})
     answer = ann.get_topic_attributes(TopicArn=T1)["Attributes"]
@@ -212,6 +212,6 @@ def test_what_a_proxy_says_is_believed_only_where_told_so(
         assert refused(lambda: ann.create_topic(Name="t1", Attributes=LOGIN))[1] == 400
 
 
-def test_a_function_url_is_https_whatever_its_headers_say() -> None:
+def test_a_function_url_counts_as_https_whatever_its_headers() -> None:
     assert secure("never")({"scheme": "https"}, {"x-forwarded-proto": "http"})
     assert not secure("never")({"scheme": "http"}, {})

@@ -87,7 +87,7 @@ def test_another_body_than_the_signed_one_is_refused(server: Server) -> None:
     assert (status, error(answer.decode())) == (403, "SignatureDoesNotMatch")
 
 
-def test_a_presigned_call_takes_nothing_that_was_not_signed(server: Server) -> None:
+def test_a_presigned_call_accepts_nothing_unsigned(server: Server) -> None:
     request = AWSRequest("POST", f"{URL}/?Action=CreateTopic&Name=t1")
     S3SigV4QueryAuth(Credentials("ANN", "ANNANN"), "s3", REGION, expires=60).add_auth(request)
     target = str(request.url).removeprefix(URL)
@@ -112,7 +112,7 @@ def test_attributes_come_in_any_order_with_any_number(server: Server) -> None:
     assert "<EndpointArgs>amqp-exchange=ex</EndpointArgs>" in found
 
 
-def test_the_older_edition_s_plain_parameters_are_taken(server: Server) -> None:
+def test_the_older_editions_plain_parameters_are_accepted(server: Server) -> None:
     body = {
         "Action": "CreateTopic",
         "Name": "t1",

@@ -44,7 +44,7 @@ ALL = (
 )
 
 
-def test_all_that_can_be_asked_comes_back_in_the_order_of_rgw() -> None:
+def test_all_filters_are_returned_in_rgws_order() -> None:
     (found,) = read(topic(ALL))
     assert found == Notification(
         id="one",
@@ -79,7 +79,7 @@ def test_of_two_values_of_a_tag_the_first_counts_and_an_event_counts_once() -> N
     assert (found.tags, found.events) == ((("a", "2"), ("b", "1")), (PUT,))
 
 
-def test_the_spelling_of_cephs_page_is_taken() -> None:
+def test_the_spelling_of_cephs_page_is_accepted() -> None:
     (found,) = read(topic("<Event>s3:ObjectLifecycle:Expiration:NonCurrent</Event>"))
     assert found.events == ("s3:ObjectLifecycle:Expiration:Noncurrent",)
 
@@ -164,12 +164,12 @@ def test_targets_are_exchanged_and_topics_stay() -> None:
     assert after(rules_of(ONE), [Queue(HOOK, (PUT,), id="new")], []) == ([HOOK], [ONE])
 
 
-def test_an_empty_document_takes_all_away() -> None:
+def test_an_empty_document_removes_all() -> None:
     assert after(rules_of(ONE), [], []) == ([], [])
     assert after(rules_of(ONE), [], [], whole=True) == ([], [])
 
 
-def test_a_client_of_minio_writes_the_whole_and_loses_nothing_that_it_cannot_say() -> None:
+def test_a_minio_client_replaces_the_whole_and_keeps_what_it_cannot_express() -> None:
     seen = Notification(id="one", topic=TOPIC, key=(("prefix", "in/"),))
     queue = Queue(HOOK, (PUT,))
     targets, topics = after(rules_of(ONE, TWO), [queue], [seen], whole=True)
@@ -184,7 +184,7 @@ def test_a_client_of_minio_writes_the_whole_and_loses_nothing_that_it_cannot_say
     assert after(rules_of(ONE), [], [ONE], whole=True) == ([], [ONE])
 
 
-def test_one_id_is_taken_away_and_one_that_is_not_there_is_no_error() -> None:
+def test_one_id_is_removed_and_a_missing_one_is_no_error() -> None:
     left = conversion.without(rules_of(ONE, TWO), "one")
     assert left == rules_of(TWO)
     assert conversion.without(left, "one") == left

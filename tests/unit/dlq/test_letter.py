@@ -144,7 +144,7 @@ def test_what_a_filter_leaves_of_a_message_goes_back() -> None:
     assert [each.event.key for each in unpack(left)[1]] == ["out/b"]
 
 
-def test_a_message_of_ingress_is_taken_as_a_whole_and_also_unread() -> None:
+def test_a_message_of_ingress_is_redriven_whole_even_if_unreadable() -> None:
     good = letter(message(record("in/a"), record("b")))
     found = plan(good, Filter(prefix="in/"), NOW, ingress=True)
     assert found is not None

@@ -100,7 +100,7 @@ def test_half_written_pid_file_is_stale(folder: Path, content: str) -> None:
     assert background.pid("torn") is None
 
 
-def test_log_tail_is_empty_without_a_log_and_holds_what_was_printed() -> None:
+def test_log_tail_is_empty_without_a_log_and_has_what_was_printed() -> None:
     assert background.log_tail("none") == ""
     started("talker", "-c", "print('ready', flush=True); import time; time.sleep(60)")
     deadline = time.monotonic() + 10

@@ -54,7 +54,7 @@ def test_the_port_named_instead_is_not_the_receivers() -> None:
 
 
 @pytest.mark.usefixtures("folder", "taken")
-def test_a_gateway_goes_on_where_its_new_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_keeps_running_if_its_new_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     run_at(9100)
     monkeypatch.setenv("GATEWAY_PORT", "9102")
     monkeypatch.setattr(deploy, "outputs", lambda: {"RulesTable": "rules"})

@@ -105,6 +105,6 @@ def test_problems_are_reported(text: str, expected: str) -> None:
         ceph.read([("n.json", text)], bucket="uploads")
 
 
-def test_the_bucket_has_to_be_said() -> None:
+def test_the_bucket_is_required() -> None:
     with pytest.raises(ConfigErrors, match="--bucket NAME"):
         ceph.read([("n.json", OLDER)])

@@ -79,7 +79,7 @@ def test_sub_systems_of_the_server_are_reported_as_left_aside() -> None:
 
 
 @pytest.mark.parametrize(("expected", "on"), [("on", True), ('"on"', True), ("off", False)])
-def test_sync_events_of_the_api_are_taken(expected: str, on: bool) -> None:  # noqa: FBT001
+def test_sync_events_of_the_api_are_imported(expected: str, on: bool) -> None:  # noqa: FBT001
     found = settle(f"api requests_max=0 sync_events={expected} ")
     assert found.sync_events is on
     assert found.left_out[0].what == "api except sync_events"
@@ -154,7 +154,7 @@ def test_switches_are_read_as_minio_reads_them(text: str, expected: str | None) 
     assert left == ([] if silent else [f"'{text}': MinIO accepts only 'on' for on, so it was off"])
 
 
-def test_enable_takes_more_words() -> None:
+def test_enable_accepts_more_values() -> None:
     for word in ("on", "1", "true", "Enabled"):
         assert PRIMARY in settle(f"notify_webhook:primary enable={word} endpoint=http://h/").targets
     (problem,) = problems("notify_webhook:primary enable=maybe endpoint=http://h/")

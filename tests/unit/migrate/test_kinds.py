@@ -67,7 +67,7 @@ def test_all_kinds_at_once(text: str) -> None:
     assert {f"notify_{kind}" for kind in targets.kinds()} == tables.keys() - {"sync_events"}
 
 
-def test_a_line_and_an_object_of_each_kind_say_the_same() -> None:
+def test_a_line_and_an_object_of_each_kind_agree() -> None:
     tables = [tomllib.loads(moved(text()).toml) for text in (samples.export, samples.config_json)]
     for kind in targets.kinds():
         line, of_json = (meant(kind, each[f"notify_{kind}"]["1"]) for each in tables)

@@ -75,7 +75,7 @@ def test_a_cached_answer_is_not_read_again() -> None:
     assert table.reads == 2
 
 
-def test_a_claim_that_was_removed_goes_to_who_waited() -> None:
+def test_a_removed_claim_goes_to_the_source_that_waited() -> None:
     table, some = Table(), claims()
     assert some.refused([of("minio")], table.claim) == {}
     assert some.refused([of("")], table.claim).keys() == {0}

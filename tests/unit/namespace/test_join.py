@@ -57,7 +57,7 @@ def test_any_order_ends_in_the_same(order: tuple[int, ...]) -> None:
     assert seen(last) == ("008Z", 6)
 
 
-def test_a_row_that_nobody_can_read_goes_with_its_key_and_lends_nothing() -> None:
+def test_a_foreign_row_is_removed_with_its_key_and_lends_nothing() -> None:
     foreign = Put("0" * 32, "", "null", msgspec.Raw(b""))
     stored = Stored(is_shown=True, put=foreign, versions={})
     assert join(stored, moves(event(TAGGED, 3, ""))) == Change()

@@ -28,7 +28,7 @@ def refusal(**given: str) -> str:
         "http://[::1]:9000/x",
     ],
 )
-def test_endpoints_of_ceph_s_form_are_taken(endpoint: str) -> None:
+def test_endpoints_of_cephs_form_are_accepted(endpoint: str) -> None:
     given = {"push-endpoint": endpoint, **EXCHANGE}
     assert checked(given).shown["push-endpoint"].lower() == endpoint.lower()
 
@@ -84,7 +84,7 @@ def test_a_number_of_none_is_the_deployment_s(text: str) -> None:
     assert checked({"time_to_live": text, "max_retries": "0"}).shown == {"max_retries": "0"}
 
 
-def test_switches_are_taken_in_ceph_s_spellings() -> None:
+def test_switches_are_accepted_in_cephs_spellings() -> None:
     found = checked({"persistent": "True", "verify-ssl": "0", "use-ssl": "FALSE"}).shown
     assert found == {"persistent": "true", "verify-ssl": "false", "use-ssl": "false"}
 

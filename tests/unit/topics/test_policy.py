@@ -23,7 +23,7 @@ def bob(found: Policy, action: str = "sns:Publish", arn: str = ARN) -> str:
     return found.verdict("other", "bob", action, arn)
 
 
-def test_a_policy_allows_what_it_says_to_whom_it_says() -> None:
+def test_a_policy_allows_its_actions_to_its_principals() -> None:
     found = policy({"Action": ["sns:Publish", "sns:getTopic*"]})
     assert bob(found) == "Allow"
     assert bob(found, "sns:GetTopicAttributes") == "Allow"
@@ -40,7 +40,7 @@ def test_a_policy_without_end_is_refused() -> None:
 
 
 @pytest.mark.parametrize("effect", ["Allow", "Deny"])
-def test_a_topic_is_the_same_whatever_region_a_policy_says(effect: str) -> None:
+def test_a_topic_matches_a_policy_of_any_region(effect: str) -> None:
     """As one does that comes from Ceph, whose region is the zone group."""
     found = policy({"Effect": effect, "Action": "*"})
     assert bob(found, arn=ARN.replace("default", "us-east-1")) == effect
@@ -106,7 +106,7 @@ def test_what_is_not_understood_is_refused(text: str) -> None:
     assert caught.value.code == "MalformedPolicyDocument"
 
 
-def test_a_policy_is_as_long_as_sns_takes() -> None:
+def test_a_policy_has_the_limit_of_sns() -> None:
     """Every call to a topic reads its policy: one of 185 KB took half a second of it."""
     one = {"Effect": "Allow", "Action": "sns:Publish", "Principal": "*", "Resource": "*"}
     text = msgspec.json.encode({"Statement": [one]}).decode()
