@@ -17,7 +17,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566)
+up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566; KEEP=1: its state survives `make stop`)
 	@$(RUN) -m localstack.up --config "$(CONFIG)"
 
 demo: deployable ## run the demo: real S3 operations, and every event as it arrives
@@ -30,7 +30,7 @@ spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
 demo-scan: spark ## run the scanner demo: alerts arrive at the webhook, once (FULL=1: real thresholds)
 	@FULL="$(FULL)" $(RUN) -m localstack.demo_scan --config "$(CONFIG)"
 
-stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
+stop: python ## stop the local AWS and everything started with it; its objects and rules are lost, except with `make up KEEP=1`
 	@$(PYTHON) -m localstack.stop
 
 setup: python ## install the development environment into .venv, .local and node_modules

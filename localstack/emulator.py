@@ -1,5 +1,7 @@
 """The emulator's process: MiniStack in an environment of its own, its state in memory.
 
+`kept` says when it outlives the process.
+
 It speaks LocalStack's port, so anything else that does works the same way: name it in
 `LOCALSTACK_ENDPOINT` and nothing is started here.
 """
@@ -15,7 +17,7 @@ import urllib.request
 from http import HTTPStatus
 from typing import Any
 
-from localstack import background, ports
+from localstack import background, kept, ports
 from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port
 
 NAME = "ministack"
@@ -40,8 +42,19 @@ def ensure() -> str:
     if background.pid(NAME) is not None:
         record = _record()
         if record.get("port") == port() and answers():
+            if kept.wanted() and not keeps():
+                raise Failure("the running emulator keeps nothing: `make stop`, then try again")
+            if keeps():
+                kept.in_use()
             return str(record["life"])
+        if keeps():
+            raise Failure(
+                "the running emulator has another port or does not answer: `make stop`, which keeps"
+                " its state, then try again"
+            )
         print("the running emulator has another port or does not answer: restarting", flush=True)
+    elif kept.wanted() and (life := kept.saved(port())):
+        return _start(life)
     return restart()
 
 
@@ -52,21 +65,40 @@ def restart() -> str:
         _demand(wanted)  # before anything is ended for it
     stop()
     _demand(wanted)
-    shutil.rmtree(SCRATCH, ignore_errors=True)
-    SCRATCH.mkdir(parents=True)
-    background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
-    life = str(time.time_ns())
-    RECORD.write_text(json.dumps({"port": wanted, "life": life}))
-    background.wait_until(NAME, answers, what="the emulator", within=HEALTHY_WITHIN_SECONDS)
-    return life
+    if kept.wanted():
+        kept.discard()
+    return _start(str(time.time_ns()))
 
 
 def stop() -> bool:
     """End the emulator and its functions; return whether it was running."""
+    record = _record()
+    ended = keeps() and background.end(NAME, kept.SAVING_SECONDS)
+    if ended:
+        kept.save(record["port"], record["life"])
     RECORD.unlink(missing_ok=True)
-    stopped = background.stop(NAME)
+    stopped = background.stop(NAME) or ended
     shutil.rmtree(SCRATCH, ignore_errors=True)
     return stopped
+
+
+def keeps() -> bool:
+    """Return whether the running emulator was started to keep its state."""
+    return bool(_record().get("keeps"))
+
+
+def _start(life: str) -> str:
+    """Start it, empty or with what was kept of this life, and return the life's name."""
+    wanted = port()
+    _demand(wanted)
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
+    background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
+    RECORD.write_text(json.dumps({"port": wanted, "life": life, "keeps": kept.wanted()}))
+    background.wait_until(NAME, answers, what="the emulator", within=HEALTHY_WITHIN_SECONDS)
+    if kept.wanted():
+        kept.in_use()
+    return life
 
 
 def answers(*, any_status: bool = False) -> bool:
@@ -91,10 +123,11 @@ def _demand(wanted: int) -> None:
 
 
 def _variables() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     if recorder := os.environ.get(RECORDER):
-        kept["PYTHONPATH"] = recorder
-    return kept | {
+        inherited["PYTHONPATH"] = recorder
+    keeping = kept.variables() if kept.wanted() else {}
+    own = {
         "GATEWAY_PORT": str(port()),
         "BIND_HOST": "127.0.0.1",
         "MINISTACK_HOST": "127.0.0.1",
@@ -106,6 +139,7 @@ def _variables() -> dict[str, str]:
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
     }
+    return inherited | own | keeping
 
 
 def _record() -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The gateway of the local system: `bucketcast gateway` in the background, and a user to call it.
 
 The user's keys are kept beside the rest of the state, so that what has them goes on working when
-the emulator, which keeps nothing, was started anew.
+the emulator was started empty.
 """
 
 from __future__ import annotations

@@ -6,26 +6,28 @@ have pid files in the same folder and are stopped too.
 
 from __future__ import annotations
 
-from localstack import background, emulator
+from localstack import background, emulator, kept
 from localstack.layout import ENV_FILE
 
 EMPTIED = (
-    "the local AWS keeps its state in memory: objects, rules, users and queued events are gone; "
-    "`make up` starts empty"
+    "the local AWS kept its state in memory: objects, rules, users and queued events are gone; "
+    "`make up KEEP=1` starts one whose state survives `make stop`"
 )
+KEPT = "the state of the local AWS is kept: `make up KEEP=1` continues with it"
 
 
 def main() -> int:
     """Stop what runs and print what it was."""
     ended = [name for name in background.names() if name != emulator.NAME and background.stop(name)]
-    emptied = emulator.stop()
-    if emptied:
+    keeps = emulator.keeps()
+    stopped = emulator.stop()
+    if stopped:
         ended.append(emulator.NAME)
     # Its variables are stale now; a program that reads them should fail at once.
     ENV_FILE.unlink(missing_ok=True)
     print(f"stopped {', '.join(ended)}" if ended else "nothing was running")
-    if emptied:
-        print(EMPTIED)
+    if stopped:
+        print(KEPT if keeps and kept.SAVED.exists() else EMPTIED)
     return 0
 
 

@@ -138,9 +138,9 @@ class Local:
         """Only the emulator, as `up` would start it first of all."""
         self._python("-c", "from localstack import emulator; emulator.ensure()")
 
-    def up(self, config: Path) -> str:
+    def up(self, config: Path, **variables: str) -> str:
         """Deploy; return what was printed. Its log's end is in what it prints when it fails."""
-        return self._python("-m", "localstack.up", "--config", str(config))
+        return self._python("-m", "localstack.up", "--config", str(config), **variables)
 
     def stop(self) -> None:
         """End it, whatever state it is in."""
@@ -171,11 +171,11 @@ class Local:
         except FileNotFoundError:
             return "(the emulator has no log)"
 
-    def _python(self, *arguments: str) -> str:
+    def _python(self, *arguments: str, **variables: str) -> str:
         answer = subprocess.run(
             [sys.executable, *arguments],
             cwd=ROOT,
-            env=self.environment(),
+            env=self.environment(**variables),
             capture_output=True,
             text=True,
             check=False,
