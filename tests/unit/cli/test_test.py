@@ -29,6 +29,7 @@ class Deployment:
         self.outcomes: Callable[[list[Event]], Outcomes] = Outcomes
         self.sent: list[Event] = []
         self.to: set[str] = set()
+        self.ingest_logs_after = 0.05
         monkeypatch.setattr(test, "PAUSE_SECONDS", 0.01)
 
     def _send(self, messages: Any) -> dict[int, str]:
@@ -37,7 +38,7 @@ class Deployment:
         self.to |= {each.attributes["bucketcast-to"] for each in messages}
         (arn,) = self.to
         matches = [(event, (Hit(arn, ADDRESSED),)) for event in found]
-        log("Bucketcast-ingest", tracing.received(matches), ago=-0.05)
+        log("Bucketcast-ingest", tracing.received(matches), ago=-self.ingest_logs_after)
         function = "Bucketcast-webhook-primary" if arn == WEBHOOK else "Bucketcast-postgres-main"
         log(function, tracing.dispatched(arn, self.outcomes(found)), ago=-0.1)
         return {}
@@ -76,6 +77,14 @@ def test_event_bucket_and_key_may_be_given(run: Run, deployment: Deployment) -> 
     (one,) = document["events"]
     assert [step["what"] for step in one["steps"]] == ["received", "queued", "delivered"]
     assert one["event"] == tracing.trace_id(event)
+
+
+def test_steps_are_in_order_although_the_target_logged_before_ingest(
+    run: Run, deployment: Deployment
+) -> None:
+    deployment.ingest_logs_after = 0.2
+    (one,) = run("test", WEBHOOK, "--json").document["events"]
+    assert [step["what"] for step in one["steps"]] == ["received", "queued", "delivered"]
 
 
 def test_many_are_measured(run: Run, deployment: Deployment) -> None:

@@ -17,6 +17,7 @@ from bucketcast.cli.output import Output, shared
 from bucketcast.cli.times import moment
 from bucketcast.config.model import is_mirror
 from bucketcast.delivery import steps, trial
+from bucketcast.delivery.steps import Step
 from bucketcast.delivery.trial import NAME, Trial
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
@@ -176,12 +177,16 @@ def _report(out: Output, target: DeployedTarget, run: Trial, timeout: float) -> 
 def _rows(run: Trial) -> Iterator[tuple[str, str, str, str]]:
     for event, sent in run.sent.items():
         yield "sent", "", steps.clock(sent), ""
-        for step in sorted(run.steps.get(event, ()), key=steps.order):
+        for step in _story(run, event):
             yield step.what, f"{step.at - sent:,} ms", steps.clock(step.at), step.why
 
 
+def _story(run: Trial, event: str) -> list[Step]:
+    """Return an event's steps by stage, then time: a quick target may log before ingest does."""
+    return sorted(run.steps.get(event, ()), key=lambda step: (steps.stage(step), step.at))
+
+
 def _document(run: Trial, event: str) -> Mapping[str, Any]:
-    found = sorted(run.steps.get(event, ()), key=steps.order)
     return {
         "event": event,
         "sent": steps.clock(run.sent[event]),
@@ -192,6 +197,6 @@ def _document(run: Trial, event: str) -> Mapping[str, Any]:
                 "after_ms": step.at - run.sent[event],
                 "why": step.why,
             }
-            for step in found
+            for step in _story(run, event)
         ],
     }

@@ -109,4 +109,9 @@ class Stream:
 
 def order(step: Step) -> tuple[int, int]:
     """Return what steps are ordered by: time, then stage."""
-    return step.at, {RECEIVED: 0, QUEUED: 1}.get(step.what, 2)
+    return step.at, stage(step)
+
+
+def stage(step: Step) -> int:
+    """Return how far an event is after a step."""
+    return {RECEIVED: 0, QUEUED: 1}.get(step.what, 2)
