@@ -10,6 +10,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from bucketcast.aws import scan_lease
 from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
 from bucketcast_cdk import iam_logins, jobs, nag
@@ -17,7 +18,7 @@ from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.jobs import Job, JobSetup
-from bucketcast_cdk.permissions import OBJECTS, allow_decryption, allow_secrets
+from bucketcast_cdk.permissions import OBJECTS, allow_decryption, allow_secrets, leading_keys
 from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
@@ -83,6 +84,8 @@ class Pipeline(Construct):
         scan, *senders = self.jobs.values()
         self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
+        hold = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
+        scan.allow(hold, [ingest.rules.table_arn], leading_keys(scan_lease.PARTITION))
         if arns := [queue.queue_arn for queue in queues]:
             for job in senders:
                 job.allow(["sqs:SendMessage"], arns)

@@ -1,4 +1,7 @@
-"""Read the rules of a bucket from a job."""
+"""The rules table, as jobs use it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -14,7 +17,18 @@ def of(bucket: str, table: str) -> list[Rule]:
     Raises:
         BucketcastError: the table, which `--rules` names, cannot be read.
     """
-    try:
+    with named(table):
         return Rules(table, client("dynamodb")).of(bucket)
+
+
+@contextmanager
+def named(table: str) -> Iterator[None]:
+    """Name the option and the table in DynamoDB's errors.
+
+    Raises:
+        BucketcastError: instead of these.
+    """
+    try:
+        yield
     except (BotoCoreError, ClientError) as error:
         raise BucketcastError(f"--rules: {table}: {error}") from error

@@ -74,6 +74,7 @@ REASONS: Final = (
             "sqs:SetQueueAttributes",
         )
     ),
+    ("scan", "dynamodb:GetItem", "a scan names the one that scans the same bucket"),
     ("ingest", "dynamodb:DeleteItem", "counters of old hours become one item"),
     ("ingest", "s3:ListBucket", "without it S3 answers 403 for an object that is gone, not 404"),
     ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),

@@ -75,13 +75,12 @@ def compared(
     at: datetime,
     rules: Rules,
     covered: Column,
-    matched: Column | None = None,
+    matched: Column,
 ) -> DataFrame:
     """Return today's findings and the records to keep, as rows of `ALERT_STATES`.
 
     `before` is the last comparison's result. `covered` is whether this scan would have found a kind
-    and key; other records stay as they are. `matched` is whether a rule matches a finding's event;
-    without it, all count as matched.
+    and key; other records stay as they are. `matched` is whether a rule matches a finding's event.
     """
     earlier = before.select(*_GROUP, "alerted", "alerted_at", "open")
     both = today.join(earlier, _GROUP, "full_outer")
@@ -92,7 +91,7 @@ def compared(
     is_open = sql.coalesce(sql.col("open"), sql.lit(False))  # noqa: FBT003 - a column's value
     due = found & calm & (~is_open | _worse(rules.worse))
     state = (
-        sql.when(due & (sql.lit(False) if matched is None else ~matched), UNMATCHED)  # noqa: FBT003
+        sql.when(due & ~matched, UNMATCHED)
         .when(due & ~is_open, "new")
         .when(due, "worse")
         .when(found, "same")

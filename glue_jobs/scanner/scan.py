@@ -40,6 +40,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     Raises:
         BadListingError: the source cannot be used; nothing was sent or changed.
         BusyError: another run scans this bucket.
+        BucketcastError: the rules table cannot be used.
         StateError: the state cannot be used, or another scan was first.
         OutboxError: SQS refused events; the next scan sends them before it begins.
     """
@@ -50,7 +51,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         found.objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
-    with lease.acquired(f"{home}/lease.json", run.folder):
+    with lease.acquired(settings.bucket, settings.rules, run.folder):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
         with progress.reported(spark, run, "counting"):
@@ -92,13 +93,9 @@ def _compared(found: Listing, before: DataFrame, settings: Scan, at: datetime) -
     )
 
 
-def _matched(settings: Scan, at: datetime) -> Column | None:
-    """Return whether a rule matches a finding's event; None if no rules table is set."""
-    return (
-        rule_match.matched(settings.bucket, rules.of(settings.bucket, settings.rules), at)
-        if settings.rules
-        else None
-    )
+def _matched(settings: Scan, at: datetime) -> Column:
+    """Return whether a rule matches a finding's event."""
+    return rule_match.matched(settings.bucket, rules.of(settings.bucket, settings.rules), at)
 
 
 def _unseen(found: Listing) -> Iterator[str]:

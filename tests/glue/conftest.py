@@ -9,9 +9,11 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from bucketcast.aws.rules import Rules
 from glue_jobs.aws import client
 from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
+from tests.unit.aws import TABLE, make_rules_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
@@ -62,6 +64,15 @@ def aws(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulato
     client.cache_clear()
     yield emulator
     client.cache_clear()
+
+
+@pytest.fixture
+def rules(aws: Emulator) -> Iterator[Rules]:
+    """The rules table, empty: its name is `TABLE`."""
+    dynamodb = aws.client("dynamodb")
+    make_rules_table(dynamodb)
+    yield Rules(TABLE, dynamodb)
+    dynamodb.delete_table(TableName=TABLE)
 
 
 def _builder(folder: Path) -> SparkSession.Builder:

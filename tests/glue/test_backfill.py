@@ -25,7 +25,7 @@ from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.outbox import OutboxError
 from glue_jobs.run import Run
 from tests.glue.emulator import Emulator
-from tests.unit.aws import TABLE, make_rules_table
+from tests.unit.aws import TABLE
 
 BUCKET, MIRROR = "uploads", "arn:minio:sqs::mirror:postgresql"
 MODIFIED = datetime(2026, 3, 14, 9, 26, 53, 589_999, UTC)
@@ -35,10 +35,12 @@ MS = 1_773_480_413_589
 class Place:
     """A deployment and a bucket, as far as the job sees them."""
 
-    def __init__(self, aws: Emulator, folder: Path, patch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, aws: Emulator, rules: Rules, folder: Path, patch: pytest.MonkeyPatch
+    ) -> None:
         self.folder = folder
         self.sqs = aws.client("sqs")
-        self.rules = Rules(TABLE, aws.client("dynamodb"))
+        self.rules = rules
         self.taken = datetime.now(UTC)
         self.listings = 0
         self._rows: list[tuple[Any, ...]] = []
@@ -104,11 +106,8 @@ class Place:
 
 
 @pytest.fixture
-def place(aws: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    dynamodb = aws.client("dynamodb")
-    make_rules_table(dynamodb)
-    yield Place(aws, tmp_path, monkeypatch)
-    dynamodb.delete_table(TableName=TABLE)
+def place(aws: Emulator, rules: Rules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    return Place(aws, rules, tmp_path, monkeypatch)
 
 
 def test_a_target_gets_what_the_bucket_shows_and_its_rules_take(

@@ -26,7 +26,7 @@ from tests.glue.emulator import Emulator
 from tests.glue.inventories import Row
 from tests.servers import Server
 from tests.servers.postgres import PostgresServer
-from tests.unit.aws import make_rules_table
+from tests.unit.aws import TABLE
 
 BUCKET, ARN = "mirrored", "arn:minio:sqs::mirror:postgresql"
 KEYS = [f"photos/{n:03} ü+.jpg" for n in range(300)]
@@ -75,21 +75,22 @@ class Place(NamedTuple):
 
 
 @pytest.fixture
-def place(aws: Emulator, server: Callable[[str], Server], tmp_path: Path) -> Iterator[Place]:
+def place(
+    aws: Emulator, rules: Rules, server: Callable[[str], Server], tmp_path: Path
+) -> Iterator[Place]:
     """A bucket with objects, all of them mirrored, and an Inventory report of it."""
     postgres = server("postgres")
     assert isinstance(postgres, PostgresServer)
     dsn = postgres.settings()["connection_string"]
     secret = aws.client("secretsmanager").create_secret(Name="mirror", SecretString=dsn)
     queue = aws.client("sqs").create_queue(QueueName="Bucketcast-postgres-mirror")["QueueUrl"]
-    table = make_rules_table(aws.client("dynamodb"))
     rule = Rule(
         bucket=BUCKET,
         arn=ARN,
         events=("s3:ObjectCreated:*", "s3:ObjectRemoved:*"),
         prefix="photos/",
     )
-    Rules(table, aws.client("dynamodb")).add(rule)
+    rules.add(rule)
     settings = {
         "connection_string": "secret:mirror",
         "table": postgres.destination,
@@ -100,7 +101,7 @@ def place(aws: Emulator, server: Callable[[str], Server], tmp_path: Path) -> Ite
         "source": _filled(aws, tmp_path),
         "run": (tmp_path / "runs").as_uri(),
         "target": ARN,
-        "rules": table,
+        "rules": TABLE,
         "queues": queue.removesuffix("postgres-mirror"),
         "targets": json.dumps({ARN: {"kind": "postgres", "settings": settings}}),
     }
@@ -112,7 +113,6 @@ def place(aws: Emulator, server: Callable[[str], Server], tmp_path: Path) -> Ite
         SecretId=secret["ARN"], ForceDeleteWithoutRecovery=True
     )
     aws.client("sqs").delete_queue(QueueUrl=queue)
-    aws.client("dynamodb").delete_table(TableName=table)
 
 
 def _filled(aws: Emulator, folder: Path) -> str:

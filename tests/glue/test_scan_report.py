@@ -88,6 +88,7 @@ def told(
         at=TAKEN,
         rules=alert_states.Rules(10, 0),
         covered=sql.col("key").isNotNull(),
+        matched=sql.col("key").isNotNull(),
     ).cache()
     numbers = {"ManyVersions": {"new": 2, "cleared": 1}, "LargeVersions": {"new": 1}}
     scanned = report.Scanned(GIVEN, TAKEN, numbers, ["Mind <this>."])

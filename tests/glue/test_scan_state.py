@@ -1,7 +1,5 @@
-"""Who may tell findings: one scan at a time, and the first to move the pointer."""
+"""Who may tell findings: the first to move the pointer."""
 
-import json
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +8,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs import files
-from glue_jobs.scanner import lease
 from glue_jobs.scanner.state import Generation, StateError, StateStore
 from tests.glue.emulator import Emulator
 
@@ -90,52 +87,3 @@ def test_a_pointer_that_is_none_is_named(home: str) -> None:
     files.write(f"{home}/current.json", b'{"generation": 7')
     with pytest.raises(StateError, match=r"current\.json: found .*remove it, and every"):
         StateStore(home).current()
-
-
-def silence(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
-    """What happens in the time for which a lease is watched."""
-    monkeypatch.setattr("glue_jobs.scanner.lease.sleep", lambda _seconds: happens())
-
-
-def test_a_lease_whose_holder_lives_is_left_to_it(
-    home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = f"{home}/lease.json"
-    with lease.acquired(url, "run-1"):
-        words = json.dumps({"run": "run-1", "word": "still here"}).encode()
-        silence(monkeypatch, lambda: files.write(url, words))
-        with (
-            pytest.raises(lease.BusyError, match="run-1 scans this bucket now"),
-            lease.acquired(url, "2"),
-        ):
-            pytest.fail("two hold it")
-
-
-def test_a_lease_whose_holder_has_ended_is_taken_over(
-    home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = f"{home}/lease.json"
-    files.write(url, json.dumps({"run": "killed", "word": "last"}).encode())
-    silence(monkeypatch, lambda: None)
-
-    with lease.acquired(url, "run-2"):
-        assert json.loads(files.read(url))["run"] == "run-2"
-
-
-def test_a_lease_that_was_given_back_is_taken_at_once(
-    home: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = f"{home}/lease.json"
-    silence(monkeypatch, lambda: pytest.fail("nobody holds it"))
-    for run in ("run-1", "run-2"):
-        with lease.acquired(url, run):
-            assert json.loads(files.read(url))["run"] == run
-
-
-def test_a_holder_that_was_given_up_does_not_take_it_back(home: str) -> None:
-    url = f"{home}/lease.json"
-    taken = json.dumps({"run": "run-2", "word": "mine"}).encode()
-    with lease.acquired(url, "run-1"):
-        files.write(url, taken)
-
-    assert files.read(url) == taken

@@ -1,7 +1,6 @@
 """Whole scans against a real queue: what arrives there, however the scans before have ended."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,10 +15,12 @@ from bucketcast.settings.jobs import Scan, parse
 from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, BadListingError, Listing
 from glue_jobs.run import Run
+from glue_jobs.scanner import lease
+from glue_jobs.scanner.lease import BusyError
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
-from tests.unit.aws import TABLE, make_rules_table
+from tests.unit.aws import TABLE
 from tests.unit.made import received
 
 BUCKET: Final = "uploads"
@@ -28,9 +29,12 @@ BUCKET: Final = "uploads"
 class Stage:
     """A bucket that a test fills, the queue that its alerts go to, and the folders of its scans."""
 
-    def __init__(self, spark: SparkSession, aws: Emulator, folder: Path, name: str) -> None:
+    def __init__(
+        self, spark: SparkSession, aws: Emulator, rules: Rules, folder: Path, name: str
+    ) -> None:
         self.folder = folder.as_uri()
         self._spark = spark
+        self._rules = rules
         self._sqs = aws.client("sqs")
         self._queue = self._sqs.create_queue(
             QueueName=name, Attributes={"VisibilityTimeout": "43200"}
@@ -52,6 +56,10 @@ class Stage:
         objects = spark.createDataFrame(rows, LISTING)
         return Listing(objects, self.versions, TAKEN, "a list", sizes=self.sizes)
 
+    def add_rule(self, events: str = "scanner", prefix: str = "") -> None:
+        arn = "arn:minio:sqs::primary:webhook"
+        self._rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(events), prefix=prefix))
+
     def scan(self, **options: str) -> dict[str, Any]:
         """One scan, told when there are more than 2 versions or 2 sub-folders; its result."""
         self._runs += 1
@@ -61,6 +69,7 @@ class Stage:
             "run": folder,
             "state": f"{self.folder}/alerts",
             "ingress": self._queue,
+            "rules": TABLE,
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options
@@ -80,22 +89,14 @@ class Stage:
 def stage(
     spark: SparkSession,
     aws: Emulator,
+    rules: Rules,
     tmp_path: Path,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Stage:
-    made = Stage(spark, aws, tmp_path, request.node.name.replace("_", "-")[:60])
+    made = Stage(spark, aws, rules, tmp_path, request.node.name.replace("_", "-")[:60])
     monkeypatch.setattr("glue_jobs.listing.read", made.listing)
     return made
-
-
-@pytest.fixture
-def rules(aws: Emulator) -> Iterator[Rules]:
-    """The rules' table, which other tests make anew."""
-    dynamodb = aws.client("dynamodb")
-    make_rules_table(dynamodb)
-    yield Rules(TABLE, dynamodb)
-    dynamodb.delete_table(TableName=TABLE)
 
 
 class CrashError(Exception):
@@ -116,6 +117,7 @@ def ends(stage: Stage, where: str) -> None:
 
 @pytest.mark.one_spark
 def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
+    stage.add_rule()
     stage.keys = {"many": 3, "a/x/1": 1, "a/y/1": 1, "a/z/1": 1}
     for before_it_counts in ("glue_jobs.scanner.report.write", "glue_jobs.outbox.spool"):
         ends(stage, before_it_counts)
@@ -141,6 +143,7 @@ def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
 
 @pytest.mark.one_spark
 def test_a_scan_tells_what_it_sees_and_leaves_the_rest_as_it_is(stage: Stage) -> None:
+    stage.add_rule()
     stage.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
     stage.scan()
     assert stage.events() == [
@@ -163,6 +166,15 @@ def test_a_scan_tells_what_it_sees_and_leaves_the_rest_as_it_is(stage: Stage) ->
     assert stage.events() == [("ManyVersions", "a/many", 4)]
 
 
+@pytest.mark.one_spark
+def test_a_bucket_that_another_run_scans_is_left_to_it(stage: Stage) -> None:
+    stage.keys = {"many": 3}
+    with lease.acquired(BUCKET, TABLE, "run-1"), pytest.raises(BusyError, match="run-1 scans this"):
+        stage.scan()
+    assert files.names(f"{stage.folder}/alerts") == []
+    assert stage.events() == []
+
+
 def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     def bad(*_: object, **__: object) -> Listing:
         raise BadListingError("manifest.json: it is another bucket's")
@@ -177,12 +189,8 @@ def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.one_spark
-def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage, rules: Rules) -> None:
-    def add(words: str, prefix: str = "") -> None:
-        arn = "arn:minio:sqs::primary:webhook"
-        rules.add(Rule(bucket=BUCKET, arn=arn, events=from_words(words), prefix=prefix))
-
-    large = {"rules": TABLE, "alert_versions_size": "4"}
+def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage) -> None:
+    large = {"alert_versions_size": "4"}
     stage.keys = {"in/large": 4, "out/many": 3}
     nobody = stage.scan(**large)
     assert stage.events() == []
@@ -192,11 +200,11 @@ def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage, ru
     }
     assert any("no rule of uploads" in each for each in nobody["notes"])
 
-    add("s3:Scanner:ManyVersions", prefix="out/")
+    stage.add_rule("s3:Scanner:ManyVersions", prefix="out/")
     assert stage.scan(**large)["numbers"]["ManyVersions"] == {"new": 1, "unmatched": 1}
     assert stage.events() == [("ManyVersions", "out/many", 3)]
 
-    add("scanner")
+    stage.add_rule()
     everything = stage.scan(**large)
     assert stage.events() == [("LargeVersions", "in/large", 4), ("ManyVersions", "in/large", 4)]
     assert everything["notes"] == []
@@ -206,6 +214,7 @@ def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage, ru
 @pytest.mark.one_spark
 def test_without_sizes_what_was_told_of_them_stays(stage: Stage) -> None:
     large = {"alert_versions_size": "4"}
+    stage.add_rule()
     stage.keys = {"large": 4}
     stage.scan(**large)
     stage.events()

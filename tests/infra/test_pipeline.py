@@ -119,6 +119,24 @@ def test_a_job_writes_below_its_own_folders_only(pipeline: Synthesised) -> None:
     }
 
 
+def test_only_scan_writes_to_the_rules_table_and_only_leases(pipeline: Synthesised) -> None:
+    (statement,) = _allowing(pipeline, "scan", "dynamodb:PutItem")
+    assert statement["Condition"] == {
+        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#scans"]}
+    }
+    reads = {"dynamodb:Query"}
+    leases = {"dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"}
+    assert set(statement["Action"]) == leases
+    for job, actions in {"scan": reads | leases, "backfill": reads, "reconcile": reads}.items():
+        allowed = {
+            action
+            for logical_id, each in pipeline.statements()
+            if logical_id.startswith(f"Pipeline{job}")
+            for action in _list(each["Action"])
+        }
+        assert {action for action in allowed if action.startswith("dynamodb:")} == actions
+
+
 def test_scan_sends_to_the_ingress_queue_and_the_others_to_the_targets(
     pipeline: Synthesised,
 ) -> None:

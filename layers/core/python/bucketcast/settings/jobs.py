@@ -75,10 +75,7 @@ class Scan(Alerts, Job):
         "the URL of the ingress queue",
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
-    rules: str = option(
-        "the name of the rules' table; without it every finding is sent, matched or not",
-        default="",
-    )
+    rules: str = option("the name of the rules' table", example="Bucketcast-Rules12AB34CD")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,134 @@
+"""The lease of a bucket's scan: of two runs one has it, and one that was killed keeps none out."""
+
+from typing import Any
+
+import pytest
+
+from bucketcast.aws.breakers import EXPIRES
+from bucketcast.aws.rules import Rules
+from bucketcast.aws.scan_lease import LEASE_SECONDS, PARTITION, RENEWAL_SECONDS, ScanLease
+
+BUCKET = "uploads"
+
+
+class Machine:
+    """Where a run works: its clock, in seconds since 1970."""
+
+    def __init__(self, table: str, dynamodb: Any) -> None:
+        self.now = 1_000.0
+        self._table = table
+        self._dynamodb = dynamodb
+
+    def lease(self, run: str, bucket: str = BUCKET) -> ScanLease:
+        return ScanLease(self._table, bucket, run, self._dynamodb, clock=lambda: self.now)
+
+
+@pytest.fixture
+def machine(rules_table: str, dynamodb: Any) -> Machine:
+    return Machine(rules_table, dynamodb)
+
+
+def test_of_two_runs_one_has_the_lease_until_it_releases_it(machine: Machine) -> None:
+    one, other = machine.lease("run-1"), machine.lease("run-2")
+    assert (one.take(), other.take()) == (True, False)
+    assert other.owner() == "run-1"
+    assert machine.lease("run-3", "another-bucket").take()
+    one.release()
+    assert other.owner() == ""
+    assert (other.take(), one.take()) == (True, False)
+
+
+def test_a_run_that_was_started_twice_has_one_lease(machine: Machine) -> None:
+    assert machine.lease("run-1").take()
+    assert not machine.lease("run-1").take()
+
+
+def test_a_lease_that_is_not_renewed_expires(machine: Machine) -> None:
+    killed, next_ = machine.lease("killed"), machine.lease("next")
+    killed.take()
+    machine.now += LEASE_SECONDS
+    assert not next_.take()
+    machine.now += 1
+    assert next_.take()
+    assert next_.owner() == "next"
+
+
+def test_a_renewal_puts_the_end_off(machine: Machine) -> None:
+    alive, next_ = machine.lease("alive"), machine.lease("next")
+    alive.take()
+    for _ in range(20):
+        machine.now += RENEWAL_SECONDS
+        assert alive.renew()
+    machine.now += LEASE_SECONDS
+    assert not next_.take()
+
+
+def test_who_was_suspended_keeps_the_lease_if_nobody_took_it(machine: Machine) -> None:
+    suspended, next_ = machine.lease("suspended"), machine.lease("next")
+    suspended.take()
+    machine.now += 10 * LEASE_SECONDS
+    assert suspended.renew()
+    assert not next_.take()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended: bool) -> None:  # noqa: FBT001
+    suspended, next_ = machine.lease("suspended"), machine.lease("next")
+    suspended.take()
+    machine.now += LEASE_SECONDS + 1
+    assert next_.take()
+    if ended:
+        next_.release()
+    assert not suspended.renew()
+    suspended.release()
+    assert next_.owner() == ("" if ended else "next")
+    assert next_.renew() is not ended
+
+
+def test_clocks_may_differ_by_what_is_left_of_a_lease(
+    machine: Machine, rules_table: str, dynamodb: Any
+) -> None:
+    owner, ahead = machine.lease("owner"), Machine(rules_table, dynamodb)
+    owner.take()
+    machine.now += RENEWAL_SECONDS
+    ahead.now = machine.now + LEASE_SECONDS - RENEWAL_SECONDS
+    assert not ahead.lease("next").take()
+
+    ahead.now += 1
+    assert ahead.lease("next").take()
+    assert not owner.renew()
+
+    behind = Machine(rules_table, dynamodb)
+    behind.now -= 600
+    assert not behind.lease("behind").take()
+
+
+@pytest.mark.parametrize("operation", ["put_item", "delete_item"])
+def test_a_write_whose_answer_was_lost_counts(
+    machine: Machine, dynamodb: Any, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    """The client repeats it."""
+    call = getattr(dynamodb, operation)
+
+    def twice(**arguments: Any) -> Any:
+        call(**arguments)
+        return call(**arguments)
+
+    monkeypatch.setattr(dynamodb, operation, twice)
+    lease = machine.lease("run-1")
+    assert lease.take()
+    assert lease.renew()
+    assert lease.owner() == "run-1"
+    lease.release()
+    assert lease.owner() == ""
+
+
+def test_the_lease_is_no_rule_and_expires_in_the_table(
+    machine: Machine, rules_table: str, dynamodb: Any
+) -> None:
+    machine.lease("run-1").take()
+    assert Rules(rules_table, dynamodb).of(BUCKET) == []
+    assert list(Rules(rules_table, dynamodb).buckets()) == []
+    (item,) = dynamodb.scan(TableName=rules_table)["Items"]
+    assert item["bucket"] == {"S": PARTITION}
+    assert item[EXPIRES] == {"N": str(1_000 + LEASE_SECONDS)}, "seconds, as DynamoDB counts"
