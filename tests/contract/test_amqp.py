@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from select import select
 from typing import Any
@@ -17,6 +17,7 @@ from bucketcast.settings import options
 from bucketcast.targets.amqp import Target
 from bucketcast.targets.amqp import client as amqp_client
 from tests.contract.diagnoses import fault
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import HANGS_AFTER, event, events
 from tests.servers.amqp import (
     LARGEST_MESSAGE,
@@ -47,19 +48,8 @@ def remove(amqp: AmqpServer) -> None:
 
 @pytest.fixture
 def make(amqp: AmqpServer) -> Iterator[Callable[..., Target]]:
-    """Targets with these settings, closed in the end."""
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
-        texts = amqp.settings(**overrides) if texts is None else texts
-        given = options.read(Target.Settings, texts)
-        assert Target.check(given) == []
-        made.append(Target(given))
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
+    with made_targets(Target, amqp.settings) as make:
+        yield make
 
 
 def reasons(target: Target, kind: type[Exception], count: int = 3) -> set[str]:

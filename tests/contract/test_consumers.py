@@ -1,18 +1,15 @@
 """The consumers in examples/ print what reaches them."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
+from tests.contract.consumers import Consumer, consumer, failure, words
 from tests.servers.machine import ports
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "consumers"
 EVENT = {
     "EventName": "s3:ObjectCreated:Put",
     "Key": "uploads/a b.jpg",
@@ -37,23 +34,13 @@ def port(tmp_path: Path) -> int:
 
 
 @pytest.fixture
-def consumer(port: int) -> Iterator[subprocess.Popen[str]]:
-    program = subprocess.Popen(
-        [sys.executable, EXAMPLES / "webhook.py", "--port", str(port)],
-        env={**os.environ, "AUTH_TOKEN": "t0ken", "PYTHONIOENCODING": "utf-8"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-    with program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == f"waiting for events at http://127.0.0.1:{port}\n"
+def webhook(port: int) -> Iterator[Consumer]:
+    with consumer("webhook", "--port", str(port), AUTH_TOKEN="t0ken") as program:
+        assert words(program)[-2:] == ["at", f"http://127.0.0.1:{port}"]
         yield program
-        program.terminate()
 
 
-def test_the_webhook_consumer_prints_events(consumer: subprocess.Popen[str], port: int) -> None:
+def test_the_webhook_consumer_prints_events(webhook: Consumer, port: int) -> None:
     connection = HTTPConnection("127.0.0.1", port, timeout=5)
     statuses = []
     for body, token in [(EVENT, "t0ken"), (EVENT, "other"), ([], "t0ken")]:
@@ -63,8 +50,8 @@ def test_the_webhook_consumer_prints_events(consumer: subprocess.Popen[str], por
         response.read()
         statuses.append(response.status)
     connection.close()
-    consumer.terminate()
-    printed, complaints = consumer.communicate()
+    webhook.terminate()
+    printed, complaints = webhook.communicate()
     assert statuses == [204, 401, 400]
     assert [each.split() for each in printed.splitlines()] == [
         ["2026-01-02T03:04:05.678Z", "s3:ObjectCreated:Put", "uploads/a", "b.jpg", "42"],
@@ -73,13 +60,7 @@ def test_the_webhook_consumer_prints_events(consumer: subprocess.Popen[str], por
     assert complaints.startswith("not an event: ")
 
 
-def test_a_busy_port_is_reported(consumer: subprocess.Popen[str], port: int) -> None:
-    second = subprocess.run(
-        [sys.executable, EXAMPLES / "webhook.py", "--port", str(port)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert consumer.poll() is None
-    assert second.returncode == 1
-    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in second.stderr
+def test_a_busy_port_is_reported(webhook: Consumer, port: int) -> None:
+    with consumer("webhook", "--port", str(port)) as second:
+        assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in failure(second)
+    assert webhook.poll() is None

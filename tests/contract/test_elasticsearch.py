@@ -1,6 +1,6 @@
 """What is particular to Elasticsearch and OpenSearch."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +11,6 @@ import pytest
 from bucketcast.delivery.retention import TOMBSTONE_DAYS
 from bucketcast.errors import Foreign, NotAuthorized, NotConnected, Rejected, Retryable, Throttled
 from bucketcast.event import AGENT, Event
-from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.sources.minio import parse
 from bucketcast.targets.elasticsearch import Target, state
@@ -20,6 +19,8 @@ from bucketcast.targets.elasticsearch.ids import document_id, version_id
 from bucketcast.targets.elasticsearch.index import Names
 from tests import servers
 from tests.contract.diagnoses import fault, findings
+from tests.contract.made_targets import made_targets
+from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
 from tests.contract.trial import DELETE, event, events, recorded
 from tests.servers import Server
@@ -39,36 +40,11 @@ def search(server: Callable[[str], Server], request: pytest.FixtureRequest) -> S
 
 @pytest.fixture
 def make(search: SearchServer) -> Iterator[Callable[..., Target]]:
-    """Targets with these settings, closed in the end."""
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
-        texts = search.settings(**overrides) if texts is None else {**texts, **overrides}
-        made.append(Target(options.read(Target.Settings, texts)))
-        assert Target.check(made[-1].settings) == []
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
+    with made_targets(Target, search.settings) as make:
+        yield make
 
 
 Make = Callable[..., Target]
-
-
-def rows_by_key(search: SearchServer) -> dict[str, Row]:
-    """What the index shows, as the oracle says it."""
-    rows = {}
-    for arrival in search.received():
-        record = recorded(arrival.body)
-        item = record["s3"]["object"]
-        rows[arrival.key] = Row(
-            record["eventName"],
-            item.get("size", 0),
-            item.get("eTag", ""),
-            item["sequencer"],
-        )
-    return rows
 
 
 def tagged(key: str, at: int, **more: Any) -> Event:
@@ -132,9 +108,9 @@ def test_json_of_others_is_not_mistaken_for_an_empty_index(
 ) -> None:
     target = make(url=f"http://{search.address}/json")
     with closing(es_client.Client(target.settings, timeout=5.0)) as client:
-        rows = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
+        found = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
         with pytest.raises(Retryable, match=r"to _search is not Elasticsearch's .*: see url"):
-            list(rows)
+            list(found)
 
 
 # Documents
@@ -353,9 +329,9 @@ def test_deletes_are_remembered_longer_than_by_the_server(search: SearchServer, 
     forgotten(search, "/events/_doc/uploads%2Fwitness")
     assert target.send([event("a", 6)]) == {}
     assert make().send([event("b", 6), event("a", 4), event("a", 5, DELETE)]) == {}
-    assert set(rows_by_key(search)) == {"uploads/witness"}
+    assert set(rows(search.received())) == {"uploads/witness"}
     assert target.send([event("a", 8)]) == {}
-    assert set(rows_by_key(search)) == {"uploads/witness", "uploads/a"}
+    assert set(rows(search.received())) == {"uploads/witness", "uploads/a"}
 
 
 def forgotten(search: SearchServer, path: str) -> None:
@@ -394,7 +370,7 @@ def test_what_no_event_outlives_is_forgotten(
     assert make().send([event("other", 1)]) == {}
     assert guarded(search) == set()
     assert make().send([event("kept", 4), event("kept", 7, size=70)]) == {}
-    assert rows_by_key(search)["uploads/kept"].size == 70
+    assert rows(search.received())["uploads/kept"].size == 70
 
 
 def guarded(search: SearchServer) -> set[str]:
@@ -433,9 +409,9 @@ def test_a_version_has_its_own_document_in_the_guard(search: SearchServer, make:
         version_id("uploads/a", "v6"),
         version_id("uploads/a", "v7"),
     }
-    assert set(rows_by_key(search)) == {"uploads/b"}
+    assert set(rows(search.received())) == {"uploads/b"}
     assert target.send([event("a", 7, version_id="v7"), event("a", 6, version_id="v6")]) == {}
-    assert rows_by_key(search)["uploads/a"] == Row(TAGGED, 7, "e7", "7")
+    assert rows(search.received())["uploads/a"] == Row(TAGGED, 7, "e7", "7")
 
 
 def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, make: Make) -> None:
@@ -461,7 +437,7 @@ def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, m
     # What the guard took of them makes nobody else's event fail.
     assert target.send([event("tagged", 4), event("under", 3, DELETE)]) == {}
     assert target.send([event("tagged", 10, **fits), event("under", 10, **fits)]) == {}
-    assert {key: row.size for key, row in rows_by_key(search).items()} == {
+    assert {key: row.size for key, row in rows(search.received()).items()} == {
         "uploads/under": 10,
         "uploads/tagged": 10,
         "uploads/fine": 5,
@@ -480,7 +456,7 @@ def test_another_sources_bucket_of_that_name_waits(search: SearchServer, make: M
         assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
         for word in ("bucket uploads of Amazon S3", "MinIO's", f"in the index {GUARD}"):
             assert word in str(failures[0])
-    assert rows_by_key(search).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
+    assert rows(search.received()).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
     assert target.send([of_minio("made up", user_agent=AGENT)]) == {}
     search.ask("DELETE", f"/{GUARD}/_doc/uploads")
     assert other.send(batch[:1]) == {}, "with what the hint says"

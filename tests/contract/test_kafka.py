@@ -1,7 +1,7 @@
 """What is particular to Kafka."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,7 @@ from bucketcast.shapes import minio
 from bucketcast.targets import kafka as module
 from bucketcast.targets.kafka import Target
 from tests.contract.diagnoses import fault, findings
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import UNUSUAL_KEYS, bounded, event, events
 from tests.servers.kafka import USER, KafkaServer, start_making_topics
 from tests.servers.tls import Tls
@@ -46,19 +47,8 @@ def kafka(server: Callable[[str], Any]) -> KafkaServer:
 
 @pytest.fixture
 def make(kafka: KafkaServer) -> Iterator[Make]:
-    """Targets with these settings, closed in the end."""
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
-        texts = kafka.settings(**overrides) if texts is None else texts
-        settings = options.read(Target.Settings, texts)
-        assert Target.check(settings) == []
-        made.append(Target(settings))
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
+    with made_targets(Target, kafka.settings) as make:
+        yield make
 
 
 def refusal(target: Target, batch: Sequence[Event] = ()) -> DeliveryError:

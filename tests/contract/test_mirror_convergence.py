@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from bucketcast.errors import NotConnected, Retryable
 from bucketcast.event import Event
+from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
-from tests.contract.trial import DELETE, PUT, Sender, Trial, event, path_of, recorded
+from tests.contract.trial import DELETE, PUT, Sender, Trial, event, path_of
 from tests.servers import Arrival
 
 EXAMPLES = int(os.environ.get("MODEL_EXAMPLES", "60"))
@@ -30,16 +31,9 @@ KEYS = ("a/b", 'ü +%"},"source":{', "k" * 600)
 VERSIONS = (None, "null", "v1", "v2")
 
 
-def rows_by_key(arrivals: Iterable[Arrival], bucket: str) -> dict[str, Row]:
-    """What a mirror shows of a bucket, in the oracle's words; a document's id may be a hash."""
-    rows = {}
-    for arrival in arrivals:
-        record = recorded(arrival.body)
-        found = record["s3"]["object"]
-        if record["s3"]["bucket"]["name"] == bucket:
-            size, etag = found.get("size", 0), found.get("eTag", "")
-            rows[path_of(arrival)] = Row(record["eventName"], size, etag, found["sequencer"])
-    return rows
+def rows_of(arrivals: Iterable[Arrival], bucket: str) -> dict[str, Row]:
+    """Return what a mirror shows of a bucket; a document's id may be a hash."""
+    return rows((each for each in arrivals if path_of(each).startswith(f"{bucket}/")), path_of)
 
 
 @st.composite
@@ -86,7 +80,7 @@ def test_any_order_split_and_repetition_ends_in_the_same_rows(mirror: Trial) -> 
         for turn, batch in enumerate(batches):
             assert senders[turn % 2].send([within(bucket, each) for each in batch]) == {}
         expected = visible(within(bucket, each) for each in history)
-        assert rows_by_key(mirror.arrivals(), bucket) == expected
+        assert rows_of(mirror.arrivals(), bucket) == expected
 
     converges()
 
@@ -99,8 +93,8 @@ def test_puts_without_sequencers_are_ordered_below_an_overlay(mirror: Trial) -> 
     sender = mirror.sender()
     for one in (first, tagged, second, first):
         assert sender.send([one]) == {}
-        assert rows_by_key(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
-    assert rows_by_key(mirror.arrivals(), "uploads") == visible([first, second, tagged])
+        assert rows_of(mirror.arrivals(), "uploads").keys() == {"uploads/a"}
+    assert rows_of(mirror.arrivals(), "uploads") == visible([first, second, tagged])
 
 
 def test_a_hidden_newest_put_removes_an_older_row(mirror: Trial) -> None:
@@ -113,9 +107,7 @@ def test_a_hidden_newest_put_removes_an_older_row(mirror: Trial) -> None:
     sender = mirror.sender()
     for one in (removal, older, tagged, newest):
         assert sender.send([one]) == {}
-    assert (
-        rows_by_key(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
-    )
+    assert rows_of(mirror.arrivals(), "uploads") == visible([older, newest, removal, tagged]) == {}
 
 
 def within(bucket: str, each: Event) -> Event:
@@ -136,7 +128,7 @@ def test_writers_of_the_same_keys_at_once_agree(mirror: Trial) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(4)))
-    assert rows_by_key(mirror.arrivals(), "uploads") == visible(history)
+    assert rows_of(mirror.arrivals(), "uploads") == visible(history)
 
 
 def _unsent(sender: Sender, batch: list[Event]) -> list[Event]:

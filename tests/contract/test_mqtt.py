@@ -17,8 +17,9 @@ from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected, Retryab
 from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.mqtt import Target
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import bounded, event, events, path_of
-from tests.servers import Server, Settings, mqtt
+from tests.servers import Server, mqtt
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.mqtt import OBSERVER, OBSERVER_PASSWORD, PASSWORD, USER, MqttServer
 from tests.servers.process import Process
@@ -39,19 +40,9 @@ def mosquitto(server: Callable[[str], Server]) -> MqttServer:
 
 @pytest.fixture
 def make(mosquitto: MqttServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Targets with these settings, or Mosquitto's, closed in the end."""
     monkeypatch.setattr(Target, "timeout", 10.0)
-    made: list[Target] = []
-
-    def target(texts: Settings | None = None, **more: str) -> Target:
-        settings = read(Target.Settings, {**(texts or mosquitto.settings()), **more})
-        assert Target.check(settings) == []
-        made.append(Target(settings))
-        return made[-1]
-
-    yield target
-    for each in made:
-        each.close()
+    with made_targets(Target, mosquitto.settings) as make:
+        yield make
 
 
 @pytest.fixture

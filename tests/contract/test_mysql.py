@@ -4,12 +4,11 @@
 import json
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from typing import Any, cast
 
-import msgspec
 import pytest
 import trustme
 
@@ -22,17 +21,12 @@ from bucketcast.targets.base.tables import SWEPT
 from bucketcast.targets.mysql import Target
 from bucketcast.targets.mysql.settings import MysqlSettings
 from tests.contract.diagnoses import fault
+from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
+from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
 from tests.contract.trial import HANGS_AFTER, bounded
-from tests.contract.waiting import check_that_consumer_waits
-from tests.servers import Arrival, Server
+from tests.servers import Server
 from tests.servers.mysql import DATABASE, PASSWORD, USER, MysqlServer
-
-PUT = "s3:ObjectCreated:Put"
-DELETE = "s3:ObjectRemoved:Delete"
-MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
-TAGGING = "s3:ObjectCreated:PutTagging"
-HOLD = "s3:ObjectCreated:PutLegalHold"
 
 
 @pytest.fixture
@@ -44,18 +38,6 @@ def target(server: MysqlServer, **overrides: str) -> Target:
     return Target(read(MysqlSettings, server.settings(**overrides)))
 
 
-def event(name: str, key: str, at: int, *, sequencer: int | None = None, **more: Any) -> Event:
-    """An event `at` so many ms; with its time as sequencer unless that is 0 for none."""
-    stamp = f"2026-01-02T03:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
-    order = at if sequencer is None else sequencer
-    text = f"{order:X}" if order else ""
-    return Event(name, more.pop("bucket", "b"), key, stamp, text, msgspec.Raw(b"{}"), **more)
-
-
-def put(key: str, at: int, **more: Any) -> Event:
-    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **more})
-
-
 def refusal(target: Target, events: list[Event]) -> Exception:
     """The one reason why none of these arrived."""
     try:
@@ -65,22 +47,6 @@ def refusal(target: Target, events: list[Event]) -> Exception:
     assert failures.keys() == set(range(len(events)))
     (reason,) = set(failures.values())
     return reason
-
-
-def rows(server: Server, destination: str = "") -> dict[str, Row]:
-    """What the mirror shows, in the oracle's words."""
-    return rows_by_key(server.received(destination))
-
-
-def rows_by_key(arrivals: Iterable[Arrival]) -> dict[str, Row]:
-    seen = {}
-    for arrival in arrivals:
-        (record,) = json.loads(arrival.body)["Records"]
-        item = record["s3"]["object"]
-        seen[arrival.key] = Row(
-            record["eventName"], item.get("size", 0), item.get("eTag", ""), item["sequencer"]
-        )
-    return seen
 
 
 @contextmanager
@@ -100,10 +66,12 @@ def test_keys_are_compared_by_bytes(mysql: MysqlServer) -> None:
     keys = ["a", "A", "a ", "a  ", "ä", "a\u0308", "k" * 1024, "k" * 1023 + "K", "😀" * 256]
     with target(mysql) as mirror:
         assert mirror.send([put(key, at) for at, key in enumerate(keys, 1)]) == {}
-        assert len(rows(mysql)) == len(keys)
+        assert len(rows(mysql.received())) == len(keys)
         gone = [event(DELETE, key, 99) for key in ("A", "a ", "a\u0308")]
         assert mirror.send([*gone, put("a", 100)]) == {}
-    assert set(rows(mysql)) == {f"b/{key}" for key in keys} - {f"b/{each.key}" for each in gone}
+    assert set(rows(mysql.received())) == {f"b/{key}" for key in keys} - {
+        f"b/{each.key}" for each in gone
+    }
 
 
 def test_a_table_that_minio_filled_is_carried_on(mysql: MysqlServer) -> None:
@@ -112,22 +80,21 @@ def test_a_table_that_minio_filled_is_carried_on(mysql: MysqlServer) -> None:
         " AS (SHA2(key_name, 256)) STORED UNIQUE, value JSON)"
         " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT = Dynamic"
     )
-    old = {
-        "eventName": PUT,
-        "eventTime": "2016-10-12T21:18:20Z",
-        "s3": {"object": {"key": "a", "size": 1, "sequencer": "147CE57C70B31931"}},
-    }
     for key in ("a", "b", "c", "d"):
         mysql.rows(
             "INSERT INTO events (key_name, value) VALUES (%s, %s)",
-            [f"b/{key}", json.dumps({"Records": [old]})],
+            [f"b/{key}", json.dumps({"Records": [OF_MINIO]})],
         )
     with target(mysql) as mirror:
         assert mirror.send([put("d", 8, sequencer=0x147CE57C70B31930)]) == {}
         older = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
         newer = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
         assert mirror.send([older, newer, put("c", 7, sequencer=0x147CE57C70B31932)]) == {}
-    assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 1, "b/c": 7, "b/d": 1}
+    assert {key: row.size for key, row in rows(mysql.received()).items()} == {
+        "b/a": 1,
+        "b/c": 7,
+        "b/d": 1,
+    }
 
 
 def test_only_minios_columns_are_seen(mysql: MysqlServer) -> None:
@@ -244,7 +211,7 @@ def test_what_the_database_will_never_take_is_rejected_alone(mysql: MysqlServer)
         )
         assert "CONSTRAINT" in str(failures[7])
         assert "too long" in str(failures[30])
-        assert len(rows(mysql)) == 1 + 49 - 3
+        assert len(rows(mysql.received())) == 1 + 49 - 3
         assert type(refusal(mirror, [put("bad1", 9)])) is Rejected
 
 
@@ -257,13 +224,12 @@ def test_what_a_trigger_refuses_waits_alone(mysql: MysqlServer) -> None:
         )
         failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
     assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(mysql)) == {"b/first", "b/a", "b/c"}
+    assert set(rows(mysql.received())) == {"b/first", "b/a", "b/c"}
 
 
 def test_a_bad_time_is_rejected_alone_from_the_log(mysql: MysqlServer) -> None:
-    bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
     with target(mysql, format="access") as log:
-        failures = log.send([put("a", 1), bad, put("c", 3)])
+        failures = log.send([put("a", 1), bad_time("b"), put("c", 3)])
     assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
     assert len(mysql.received()) == 2
 
@@ -286,7 +252,7 @@ def test_the_dsn_may_allow_less_than_the_server(mysql: MysqlServer) -> None:
     with target(mysql, dsn_string=dsn) as mirror:
         failures = mirror.send([put("a", 1), put("b", 2, etag="e" * 5000)])
     assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(mysql)) == {"b/a"}
+    assert set(rows(mysql.received())) == {"b/a"}
 
 
 @contextmanager
@@ -325,7 +291,7 @@ def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
             assert removal.result() == late.result() == {}
     finally:
         mysql.rows("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    assert set(rows(mysql)) == {"b/b", "b/c"}
+    assert set(rows(mysql.received())) == {"b/b", "b/c"}
 
 
 def test_a_lock_that_stays_lets_the_batch_wait(mysql: MysqlServer) -> None:
@@ -354,7 +320,7 @@ def test_a_deadlock_lets_the_whole_batch_come_again(mysql: MysqlServer) -> None:
             reason = sending.result()
         assert type(reason) is Retryable
         assert "Deadlock" in str(reason)
-        assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 1}
+        assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 1}
         assert mirror.send([put("a", 2), put("b", 2)]) == {}
 
 
@@ -364,7 +330,7 @@ def test_targets_that_start_at_once_make_the_tables_once(mysql: MysqlServer) -> 
         assert list(pool.map(lambda each: each.send([put("a", 1)]), targets)) == [{}] * 8
     for each in targets:
         each.close()
-    assert set(rows(mysql)) == {"b/a"}
+    assert set(rows(mysql.received())) == {"b/a"}
 
 
 def test_a_dropped_table_is_created_again(mysql: MysqlServer) -> None:
@@ -373,7 +339,7 @@ def test_a_dropped_table_is_created_again(mysql: MysqlServer) -> None:
         mysql.rows("DROP TABLE events")
         assert type(refusal(mirror, [put("b", 2)])) is Retryable
         assert mirror.send([put("b", 2)]) == {}
-    assert set(rows(mysql)) == {"b/b"}
+    assert set(rows(mysql.received())) == {"b/b"}
 
 
 def test_an_emptied_guard_still_locks(mysql: MysqlServer) -> None:
@@ -398,7 +364,7 @@ def test_the_guard_of_an_earlier_release_is_migrated(mysql: MysqlServer) -> None
         assert list(pool.map(lambda each: each.send(late), targets)) == [{}] * 4
     for each in targets:
         each.close()
-    assert {key: row.name for key, row in rows(mysql).items()} == {"b/a": TAGGING}
+    assert {key: row.name for key, row in rows(mysql.received()).items()} == {"b/a": TAGGING}
     assert "emptied" not in {row[0] for row in mysql.rows("SHOW COLUMNS FROM events_guard")}
 
 
@@ -438,7 +404,7 @@ def test_probe_leaves_nothing(mysql: MysqlServer) -> None:
         assert mysql.rows("SHOW TABLES") == []
         mirror.send([put("a", 1)])
         mirror.probe()
-    assert set(rows(mysql)) == {"b/a"}
+    assert set(rows(mysql.received())) == {"b/a"}
 
 
 def test_where_names_no_secret(mysql: MysqlServer) -> None:
@@ -478,7 +444,7 @@ def test_minios_older_keys_make_a_login_with_a_warning(mysql: MysqlServer) -> No
     with Target(given) as mirror:
         assert mirror.where == f"127.0.0.1:{mysql.port}/bucketcast table events"
         assert mirror.send([put("a", 1)]) == {}
-    assert set(rows(mysql)) == {"b/a"}
+    assert set(rows(mysql.received())) == {"b/a"}
 
 
 def test_a_dsn_wins_over_the_older_keys(mysql: MysqlServer) -> None:
@@ -577,7 +543,7 @@ def test_the_servers_own_modes_change_nothing(mysql: MysqlServer) -> None:
     with globally(mysql, "sql_mode", modes), target(mysql) as mirror:
         assert mirror.send([put('it\'s \\ "so"', 1, etag="\\'")]) == {}
         assert type(refusal(mirror, [put("x" * 4000, 2)])) is Rejected
-    assert rows(mysql) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
+    assert rows(mysql.received()) == {'b/it\'s \\ "so"': Row(PUT, 1, "\\'", "1")}
 
 
 @pytest.fixture
@@ -694,9 +660,12 @@ def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(mysql: MysqlServe
             mysql.kill()
             assert isinstance(sending.result(), NotConnected)
         mysql.start_again()
-        assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 1, "b/c": 1}
+        assert {key: row.size for key, row in rows(mysql.received()).items()} == {
+            "b/a": 1,
+            "b/c": 1,
+        }
         assert mirror.send(batch) == {}
-    assert {key: row.size for key, row in rows(mysql).items()} == {"b/a": 2, "b/b": 2}
+    assert {key: row.size for key, row in rows(mysql.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
 def test_a_connection_that_the_server_ended_is_not_used_again(mysql: MysqlServer) -> None:
@@ -720,7 +689,7 @@ def test_the_guard_forgets_what_no_event_outlives(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         mirror.send([put("other", 1)])
         assert mirror.send([put("k1", 1)]) == {}
-    assert set(rows(mysql)) == {"b/other"}
+    assert set(rows(mysql.received())) == {"b/other"}
     kept = mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> '' ORDER BY 1")
     assert kept == [("b",), ("b/k1",)]
 
@@ -749,10 +718,3 @@ def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
         for at in range(1, 4):
             assert mirror.send([put("a", at)]) == {}
     assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == [("b",)]
-
-
-@pytest.mark.parametrize("format_", ["namespace", "access"])
-def test_the_consumer_waits_for_the_table(mysql: MysqlServer, format_: str) -> None:
-    login = {"MYSQL_USER": USER, "MYSQL_PWD": PASSWORD}
-    arguments = [mysql.address, DATABASE, mysql.destination]
-    check_that_consumer_waits("mysql", mysql, arguments, format_, login)

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -17,6 +17,7 @@ from bucketcast.event import Event
 from bucketcast.settings.options import read
 from bucketcast.targets.nats import Target
 from bucketcast.targets.nats import client as nats_client
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import HANGS_AFTER, bounded, event, events, path_of
 from tests.servers import Server
 from tests.servers import nats_stream as stream
@@ -42,19 +43,9 @@ def streaming(server: Callable[[str], Server]) -> StreamingServer:
 
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Targets with these settings, closed in the end."""
     monkeypatch.setattr(Target, "timeout", 5.0)
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str], **more: str) -> Target:
-        settings = read(Target.Settings, {**texts, **more})
-        assert Target.check(settings) == []
-        made.append(Target(settings))
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
+    with made_targets(Target, dict) as make:
+        yield make
 
 
 def reason(target: Target, batch: list[Event]) -> DeliveryError:

@@ -4,7 +4,7 @@ import base64
 import dataclasses
 import json
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import nkeys  # type: ignore[import-untyped]
@@ -15,6 +15,7 @@ from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retrya
 from bucketcast.event import Event
 from bucketcast.settings.options import Secret, read
 from bucketcast.targets.nats import Target
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import events
 from tests.servers import Server
 from tests.servers.nats import LOGIN, TOKEN, NatsServer
@@ -25,19 +26,9 @@ SERVERS = ("nats-core", "nats-jetstream", "nats-streaming")
 
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Targets with these settings, closed in the end."""
     monkeypatch.setattr(Target, "timeout", 5.0)
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str], **more: str) -> Target:
-        settings = read(Target.Settings, {**texts, **more})
-        assert Target.check(settings) == []
-        made.append(Target(settings))
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
+    with made_targets(Target, dict) as make:
+        yield make
 
 
 def reason(target: Target, batch: list[Event]) -> DeliveryError:

@@ -14,6 +14,7 @@ from bucketcast.settings.options import read
 from bucketcast.shapes import minio
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.client import UNCONFIRMED
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import HANGS_AFTER, event, events, path_of
 from tests.servers import Arrival, Server
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
@@ -31,16 +32,8 @@ def nsqd(server: Callable[[str], Server], monkeypatch: pytest.MonkeyPatch) -> Ns
 
 @pytest.fixture
 def make(nsqd: NsqServer) -> Iterator[Callable[..., Target]]:
-    made: list[Target] = []
-
-    def target(texts: dict[str, str] | None = None, **more: str) -> Target:
-        settings = read(Target.Settings, {**(texts or nsqd.settings()), **more})
-        made.append(Target(settings))
-        return made[-1]
-
-    yield target
-    for each in made:
-        each.close()
+    with made_targets(Target, nsqd.settings, checked=False) as make:
+        yield make
 
 
 def paths(arrivals: list[Arrival]) -> list[str]:

@@ -3,14 +3,13 @@
 import json
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import msgspec
 import psycopg
 import pytest
 import trustme
@@ -24,20 +23,16 @@ from bucketcast.targets.base import tables
 from bucketcast.targets.base.tables import SWEPT
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
+from tests.contract.consumers import check_that_consumer_waits
 from tests.contract.diagnoses import fault
+from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
+from tests.contract.tables import DELETE, OF_MINIO, PUT, TAGGING, bad_time, event, put
 from tests.contract.trial import HANGS_AFTER, bounded
-from tests.contract.waiting import check_that_consumer_waits
-from tests.servers import Arrival, Server
+from tests.servers import Server
 from tests.servers.postgres import DATABASE, PASSWORD, USER, PostgresServer
 
 Admin = psycopg.Connection[tuple[Any, ...]]
-
-PUT = "s3:ObjectCreated:Put"
-DELETE = "s3:ObjectRemoved:Delete"
-MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
-TAGGING = "s3:ObjectCreated:PutTagging"
-HOLD = "s3:ObjectCreated:PutLegalHold"
 
 
 @pytest.fixture
@@ -53,37 +48,6 @@ def admin(postgres: PostgresServer) -> Iterator[Admin]:
 
 def target(server: Server, **overrides: str) -> Target:
     return Target(read(PostgresSettings, server.settings(**overrides)))
-
-
-def event(name: str, key: str, at: int, *, sequencer: int | None = None, **more: Any) -> Event:
-    """An event `at` so many ms; with its time as sequencer unless that is 0 for none."""
-    stamp = f"2026-01-02T03:{at // 60_000:02d}:{at // 1000 % 60:02d}.{at % 1000:03d}Z"
-    order = at if sequencer is None else sequencer
-    text = f"{order:X}" if order else ""
-    return Event(name, more.pop("bucket", "b"), key, stamp, text, msgspec.Raw(b"{}"), **more)
-
-
-def put(key: str, at: int, **more: Any) -> Event:
-    return event(PUT, key, at, **{"size": at, "etag": f"e{at}", **more})
-
-
-def rows(server: Server, destination: str = "") -> dict[str, Row]:
-    """What the mirror shows, in the oracle's words."""
-    return rows_by_key(server.received(destination))
-
-
-def rows_by_key(arrivals: Iterable[Arrival]) -> dict[str, Row]:
-    seen = {}
-    for arrival in arrivals:
-        (record,) = json.loads(arrival.body)["Records"]
-        item = record["s3"]["object"]
-        seen[arrival.key] = Row(
-            record["eventName"],
-            item.get("size", 0),
-            item.get("eTag", ""),
-            item["sequencer"],
-        )
-    return seen
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
@@ -104,7 +68,7 @@ def test_a_put_that_waited_sees_the_newer_removal_it_waited_for(
             assert removal.result() == late.result() == {}
     finally:
         admin.execute(f"alter role {USER} reset default_transaction_isolation".encode())
-    assert set(rows(postgres)) == {"b/b", "b/c"}
+    assert set(rows(postgres.received())) == {"b/b", "b/c"}
 
 
 def wait_for_locks(admin: Admin, many: int) -> None:
@@ -126,28 +90,23 @@ def test_text_of_every_kind_arrives_as_it_is(postgres: PostgresServer) -> None:
     ]
     with target(postgres) as mirror:
         assert mirror.send([put(key, at, etag='"\\\t') for at, key in enumerate(keys, 1)]) == {}
-    assert rows(postgres) == {
+    assert rows(postgres.received()) == {
         f"b/{key}": Row(PUT, at, '"\\\t', f"{at:X}") for at, key in enumerate(keys, 1)
     }
 
 
 def test_a_table_that_minio_filled_is_carried_on(postgres: PostgresServer, admin: Admin) -> None:
     admin.execute("create table events (key varchar primary key, value jsonb)")
-    old = {
-        "eventName": PUT,
-        "eventTime": "2016-10-12T21:18:20Z",
-        "s3": {"object": {"key": "a", "size": 1, "sequencer": "147CE57C70B31931"}},
-    }
     for key in ("a", "b", "c"):
         admin.execute(
-            "insert into events values (%s, %s)", [f"b/{key}", json.dumps({"Records": [old]})]
+            "insert into events values (%s, %s)", [f"b/{key}", json.dumps({"Records": [OF_MINIO]})]
         )
     admin.execute("grant all on events to alice")
     with target(postgres) as mirror:
         older = event(DELETE, "a", 9, sequencer=0x147CE57C70B31930)
         newer = event(DELETE, "b", 9, sequencer=0x147CE57C70B31932)
         assert mirror.send([older, newer, put("c", 7, sequencer=0x147CE57C70B31932)]) == {}
-    assert {key: row.size for key, row in rows(postgres).items()} == {"b/a": 1, "b/c": 7}
+    assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 1, "b/c": 7}
 
 
 def test_only_minios_columns_are_seen(postgres: PostgresServer, admin: Admin) -> None:
@@ -222,7 +181,7 @@ def test_any_table_name_that_minio_accepts(postgres: PostgresServer, name: str) 
             for each in mirror.stored_rows(partition, "b")
         ] == ["b/a"]
     seen = name[1:-1] if name.startswith('"') else name.lower()
-    assert {key: row.name for key, row in rows(postgres, seen).items()} == {"b/a": TAGGING}
+    assert {key: row.name for key, row in rows(postgres.received(seen)).items()} == {"b/a": TAGGING}
 
 
 @pytest.mark.parametrize("name", ["a.b", "1a", 'x"y', '"a"b"', '""', "a b", "a-b", "a;", "a" * 58])
@@ -256,7 +215,7 @@ def test_what_the_database_will_never_take_is_rejected_alone(
             (7, 30, 31, 49), Rejected
         )
         assert "check constraint" in str(failures[7])
-        assert len(rows(postgres)) == 1 + 50 - 4
+        assert len(rows(postgres.received())) == 1 + 50 - 4
         assert mirror.send([put("bad1", 9)]).keys() == {0}
 
 
@@ -272,7 +231,7 @@ def test_what_a_trigger_refuses_waits_alone(postgres: PostgresServer, admin: Adm
         )
         failures = mirror.send([put("a", 1), put("bad", 2), put("c", 3)])
     assert {index: type(error) for index, error in failures.items()} == {1: Retryable}
-    assert set(rows(postgres)) == {"b/first", "b/a", "b/c"}
+    assert set(rows(postgres.received())) == {"b/first", "b/a", "b/c"}
 
 
 @pytest.fixture
@@ -326,9 +285,8 @@ def test_a_batch_that_is_split_for_too_long_ends_in_time(
 
 
 def test_a_bad_time_is_rejected_alone_from_the_log(postgres: PostgresServer) -> None:
-    bad = msgspec.structs.replace(put("b", 2), time="2026-99-99T00:00:00.000Z")
     with target(postgres, format="access") as log:
-        failures = log.send([put("a", 1), bad, put("c", 3)])
+        failures = log.send([put("a", 1), bad_time("b"), put("c", 3)])
     assert {index: type(error) for index, error in failures.items()} == {1: Rejected}
     assert len(postgres.received()) == 2
 
@@ -339,7 +297,7 @@ def test_targets_that_start_at_once_make_the_tables_once(postgres: PostgresServe
         assert list(pool.map(lambda each: each.send([put("a", 1)]), targets)) == [{}] * 8
     for each in targets:
         each.close()
-    assert set(rows(postgres)) == {"b/a"}
+    assert set(rows(postgres.received())) == {"b/a"}
 
 
 def test_a_dropped_table_is_created_again(postgres: PostgresServer, admin: Admin) -> None:
@@ -349,7 +307,7 @@ def test_a_dropped_table_is_created_again(postgres: PostgresServer, admin: Admin
         with pytest.raises(Retryable):
             mirror.send([put("b", 2)])
         assert mirror.send([put("b", 2)]) == {}
-    assert set(rows(postgres)) == {"b/b"}
+    assert set(rows(postgres.received())) == {"b/b"}
 
 
 def test_missing_rights_are_named(postgres: PostgresServer, admin: Admin) -> None:
@@ -395,7 +353,7 @@ def test_minios_older_keys_make_a_login(postgres: PostgresServer) -> None:
     with target(postgres, **older) as mirror:
         mirror.probe()
         assert mirror.send([put("a", 1)]) == {}
-    assert set(rows(postgres)) == {"b/a"}
+    assert set(rows(postgres.received())) == {"b/a"}
     for key in ("password", "username", "database", "port"):
         with target(postgres, **older | {key: "1"}) as astray, pytest.raises(Retryable):
             astray.send([put("b", 2)])
@@ -482,9 +440,9 @@ def test_a_server_killed_in_mid_batch_leaves_nothing_half_done(
         with pytest.raises(NotConnected):
             sending.result()
         postgres.start_again()
-        assert rows(postgres) == {"b/a": Row(PUT, 1, "e1", "1")}
+        assert rows(postgres.received()) == {"b/a": Row(PUT, 1, "e1", "1")}
         assert mirror.send([put("a", 2), put("b", 2)]) == {}
-    assert {key: row.size for key, row in rows(postgres).items()} == {"b/a": 2, "b/b": 2}
+    assert {key: row.size for key, row in rows(postgres.received()).items()} == {"b/a": 2, "b/b": 2}
 
 
 def test_a_connection_that_the_server_ended_is_not_used_again(
@@ -534,7 +492,7 @@ def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admi
     with target(postgres) as mirror:
         mirror.send([put("other", 1)])
         assert mirror.send([put("k1", 1)]) == {}
-    assert set(rows(postgres)) == {"b/other"}
+    assert set(rows(postgres.received())) == {"b/other"}
     left = admin.execute("select key from events_guard order by key").fetchall()
     assert left == [("b",), ("b/k1",)]
 
@@ -566,5 +524,5 @@ def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Ad
 
 @pytest.mark.parametrize("format_", ["namespace", "access"])
 def test_the_consumer_waits_for_the_table(postgres: PostgresServer, format_: str) -> None:
-    arguments = [postgres.settings()["connection_string"], postgres.destination]
-    check_that_consumer_waits("postgres", postgres, arguments, format_)
+    arguments = (postgres.settings()["connection_string"], postgres.destination)
+    check_that_consumer_waits("postgres", postgres, *arguments, format_=format_)

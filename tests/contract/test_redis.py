@@ -1,9 +1,8 @@
 """What is particular to Redis."""
 
-import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -20,9 +19,11 @@ from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import batch as redis_batch
 from bucketcast.targets.redis.errors import NEEDS
+from tests.contract.consumers import check_that_consumer_waits
 from tests.contract.diagnoses import fault
+from tests.contract.made_targets import made_targets
+from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
-from tests.contract.waiting import check_that_consumer_waits
 from tests.servers.redis import PASSWORD, RedisServer
 
 PUT, COPY = "s3:ObjectCreated:Put", "s3:ObjectCreated:Copy"
@@ -50,32 +51,8 @@ def redis(server: Callable[[str], Any]) -> RedisServer:
 
 @pytest.fixture
 def make(redis: RedisServer) -> Iterator[Callable[..., Target]]:
-    """Targets with these settings, closed in the end."""
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
-        texts = redis.settings(**overrides) if texts is None else texts
-        made.append(Target(options.read(Target.Settings, texts)))
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
-
-
-def rows_by_key(redis: RedisServer) -> dict[str, Row]:
-    """What the hash shows, as the oracle says it."""
-    rows = {}
-    for arrival in redis.received():
-        record = json.loads(arrival.body)["Records"][0]
-        item = record["s3"]["object"]
-        rows[arrival.key] = Row(
-            record["eventName"],
-            item.get("size", 0),
-            item.get("eTag", ""),
-            item["sequencer"],
-        )
-    return rows
+    with made_targets(Target, redis.settings, checked=False) as make:
+        yield make
 
 
 def test_the_newest_overlay_wins_in_any_order(
@@ -132,7 +109,7 @@ def test_a_field_that_minio_wrote_is_guarded_by_its_own_sequencer(
     assert target.send([put("old", 7000), put("kept", 3000), event(DELETE, "kept", 4000)]) == {}
     assert target.send([event(DELETE, "removed", 6000), event(TAGGED, "tagged", 6000)]) == {}
     assert target.send([event(TAGGED, "late", 4000)]) == {}
-    assert {key: (row.name, row.size) for key, row in rows_by_key(redis).items()} == {
+    assert {key: (row.name, row.size) for key, row in rows(redis.received()).items()} == {
         "uploads/old": (PUT, 7000),
         "uploads/kept": (PUT, 5000),
         "uploads/tagged": (TAGGED, 5000),
@@ -170,7 +147,7 @@ def test_a_field_that_is_no_record_gives_way(
         left = client.hgetall(redis.destination)
         assert left.keys() == {b"uploads/put", b"uploads/tagged", b"uploads/left"}
         client.hdel(redis.destination, "uploads/left")
-    assert {key: row.size for key, row in rows_by_key(redis).items()} == {
+    assert {key: row.size for key, row in rows(redis.received()).items()} == {
         "uploads/put": 1,
         "uploads/tagged": 1,
     }
@@ -202,9 +179,9 @@ def test_a_field_removed_by_hand_is_restored(
     with redis.connect() as client:
         client.delete(redis.destination)
     assert target.send([event(TAGGED, "a", 8)]) == {}
-    assert rows_by_key(redis) == {}
+    assert rows(redis.received()) == {}
     assert target.send([put("a", 7)]) == {}
-    assert rows_by_key(redis) == {"uploads/a": Row(TAGGED, 7, "e7", "7")}
+    assert rows(redis.received()) == {"uploads/a": Row(TAGGED, 7, "e7", "7")}
 
 
 def test_an_event_that_the_script_fails_at_is_rejected_alone(
@@ -225,7 +202,7 @@ def test_an_event_that_the_script_fails_at_is_rejected_alone(
     failures = make().send(batch)
     assert {index: type(error) for index, error in failures.items()} == dict.fromkeys(odd, Rejected)
     assert "met poison" in str(failures[300])
-    assert {key: row.etag for key, row in rows_by_key(redis).items()} == {
+    assert {key: row.etag for key, row in rows(redis.received()).items()} == {
         minio.path(one): one.etag for one in good
     }
 
@@ -249,7 +226,7 @@ def test_another_sources_bucket_of_that_name_waits(
             "hash ev:events:guard:sources",
         ):
             assert word in str(failures[0])
-    assert rows_by_key(redis).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
+    assert rows(redis.received()).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
     assert target.send([of("minio", "made up", user_agent=AGENT)]) == {}
     with redis.connect() as client:
         client.hdel(f"{redis.destination}:guard:sources", "uploads")
@@ -282,13 +259,13 @@ def test_what_no_event_outlives_is_forgotten(
         ]
         # What was forgotten is still seen, and still guards itself.
         assert target.send([put("tagged", 1), put("back", 2), event(TAGGED, "tagged", 2)]) == {}
-        assert rows_by_key(redis)["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
-        assert rows_by_key(redis).keys() == {"uploads/back", "uploads/tagged"}
+        assert rows(redis.received())["uploads/tagged"] == Row(TAGGED, 1, "e1", "1")
+        assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
         day[0] += TOMBSTONE_DAYS + 9
         assert target.send([put("back", 1)]) == {}
         assert client.exists(f"{redis.destination}:guard", f"{redis.destination}:guard:aged") == 0
         assert client.hgetall(f"{redis.destination}:guard:sources") == {b"uploads": b"aws:s3"}
-    assert rows_by_key(redis).keys() == {"uploads/back", "uploads/tagged"}
+    assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
 
 
 def test_a_guard_of_an_earlier_release_is_read(
@@ -307,13 +284,13 @@ def test_a_guard_of_an_earlier_release_is_read(
             client.hset(f"{redis.destination}:guard", f"-{len(path)} {path}", pack(removal))
     late = [put(key, 4, sequencer=seq and "4") for key, seq in named.items()]
     assert target.send(late) == {}
-    assert rows_by_key(redis) == {}
+    assert rows(redis.received()) == {}
     again = [event(DELETE, key, 6, sequencer=seq and "6") for key, seq in named.items()]
     tagged = [event(TAGGED, key, 9) for key in named]
     assert target.send([*again, *tagged]) == {}
-    assert rows_by_key(redis) == {}
+    assert rows(redis.received()) == {}
     assert target.send([put(key, 7, sequencer=seq and "7") for key, seq in named.items()]) == {}
-    assert {key: row.name for key, row in rows_by_key(redis).items()} == {
+    assert {key: row.name for key, row in rows(redis.received()).items()} == {
         f"uploads/{key}": TAGGED for key in named
     }
 
@@ -442,7 +419,7 @@ def test_a_server_without_memory_keeps_what_it_has(
             client.config_set("maxmemory", "0")
     assert {type(failure) for failure in failures.values()} == {Retryable}
     assert "OOM" in str(failures[0])
-    assert set(rows_by_key(redis)) == {"uploads/a"}
+    assert set(rows(redis.received())) == {"uploads/a"}
 
 
 def test_a_read_only_replica_is_retryable(redis: RedisServer, make: Callable[..., Target]) -> None:
@@ -541,5 +518,5 @@ def test_where_names_no_secret(address: str, where: str) -> None:
 
 @pytest.mark.parametrize("format_", ["namespace", "access"])
 def test_the_consumer_waits_for_the_key(redis: RedisServer, format_: str) -> None:
-    arguments = [f"redis://:{PASSWORD}@{redis.address}", redis.destination]
-    check_that_consumer_waits("redis", redis, arguments, format_)
+    arguments = (f"redis://:{PASSWORD}@{redis.address}", redis.destination)
+    check_that_consumer_waits("redis", redis, *arguments, format_=format_)

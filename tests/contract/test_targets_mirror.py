@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterable
 from itertools import permutations
 
 import msgspec
@@ -14,9 +13,9 @@ from bucketcast.event import AGENT, Event
 from bucketcast.shapes import minio
 from tests.contract.bucket import Bucket, What
 from tests.contract.bucket_records import body
+from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
-from tests.contract.trial import DELETE, UNUSUAL_KEYS, Trial, event, events, recorded
-from tests.servers import Arrival
+from tests.contract.trial import DELETE, UNUSUAL_KEYS, Trial, event, events
 
 TAGGED = "s3:ObjectCreated:PutTagging"
 OLDEST = "0" * 16
@@ -175,18 +174,3 @@ def test_made_up_events_of_a_backfill_lose_against_real_ones(mirror: Trial) -> N
     touched = {each.key for each in real}
     alone = [each for each in made_up if each.key not in touched]
     assert rows(mirror.arrivals()) == visible([*real, *alone])
-
-
-def rows(arrivals: Iterable[Arrival]) -> dict[str, Row]:
-    """What a mirror shows, in the oracle's words."""
-    seen = {}
-    for arrival in arrivals:
-        record = recorded(arrival.body)
-        item = record["s3"]["object"]
-        seen[arrival.key] = Row(
-            record["eventName"],
-            item.get("size", 0),
-            item.get("eTag", ""),
-            item["sequencer"],
-        )
-    return seen

@@ -15,8 +15,8 @@ from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.dispatch import Dead, Dispatcher, Message, Requeue
 from bucketcast.event import Event
 from bucketcast.shapes import minio
+from tests.contract.mirrors import rows
 from tests.contract.oracle import visible
-from tests.contract.test_targets_mirror import rows
 from tests.contract.trial import DELETE, Sender, Trial, bounded, event, recorded
 
 TAGGED = "s3:ObjectCreated:PutTagging"

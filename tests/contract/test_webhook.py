@@ -6,7 +6,7 @@ import ssl
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,6 +28,7 @@ from bucketcast.event import Event
 from bucketcast.settings import options
 from bucketcast.shapes import minio
 from bucketcast.targets.webhook import Target
+from tests.contract.made_targets import made_targets
 from tests.contract.trial import bounded
 from tests.servers.receiver import Answer
 from tests.servers.tls import Tls
@@ -53,17 +54,8 @@ def webhook(server: Callable[[str], Any]) -> WebhookServer:
 
 @pytest.fixture
 def make(webhook: WebhookServer) -> Iterator[Make]:
-    """Targets with these settings, closed in the end."""
-    made: list[Target] = []
-
-    def make(texts: Mapping[str, str] | None = None, **overrides: str) -> Target:
-        texts = webhook.settings(**overrides) if texts is None else texts
-        made.append(Target(options.read(Target.Settings, texts)))
-        return made[-1]
-
-    yield make
-    for target in made:
-        target.close()
+    with made_targets(Target, webhook.settings, checked=False) as make:
+        yield make
 
 
 def open_path(webhook: WebhookServer) -> str:
