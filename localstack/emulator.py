@@ -72,14 +72,13 @@ def restart() -> str:
 
 def stop() -> bool:
     """End the emulator and its functions; return whether it was running."""
-    record = _record()
-    ended = keeps() and background.end(NAME, kept.SAVING_SECONDS)
-    if ended:
+    record, running = _record(), background.pid(NAME) is not None
+    if keeps() and background.end(NAME, kept.SAVING_SECONDS):
         kept.save(record["port"], record["life"])
     RECORD.unlink(missing_ok=True)
-    stopped = background.stop(NAME) or ended
+    background.stop(NAME)
     shutil.rmtree(SCRATCH, ignore_errors=True)
-    return stopped
+    return running
 
 
 def keeps() -> bool:

@@ -113,6 +113,20 @@ def test_json_of_others_is_not_mistaken_for_an_empty_index(
             list(found)
 
 
+def test_an_index_that_cannot_be_searched_whole_is_not_read(
+    search: SearchServer, make: Make
+) -> None:
+    """The server answers for the shards that it has, with status 200."""
+    one_of_two = {"index.number_of_shards": 2, "index.routing.allocation.total_shards_per_node": 1}
+    search.ask("PUT", "/events?wait_for_active_shards=0", {"settings": one_of_two})
+    search.ask("GET", "/_cluster/health/events?wait_for_active_shards=1")
+    target = make()
+    with closing(es_client.Client(target.settings, timeout=5.0)) as client:
+        rows = state.rows(client.requests, Names(GUARD, "events"), '{"id":0,"max":1}', "", 5.0)
+        with pytest.raises(Retryable, match=r"^only 1 of 2 shards could be searched: see the "):
+            list(rows)
+
+
 # Documents
 
 

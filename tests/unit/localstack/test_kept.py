@@ -82,7 +82,7 @@ def test_state_that_was_not_written_whole_is_discarded(process: Process, how: st
         process.runs = False
     else:
         process.in_order = False
-        emulator.stop()
+        assert emulator.stop()
     old = kept.FOLDER / "state" / "sqs.json"
     old.touch()
     assert emulator.ensure() != life

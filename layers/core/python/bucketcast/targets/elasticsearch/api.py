@@ -134,33 +134,42 @@ class Hit(msgspec.Struct):
     source: msgspec.Raw = msgspec.field(name="_source", default=GONE)
 
 
-class _Hits(msgspec.Struct):
-    """What a search found; all servers count it, and nothing else is taken for an empty answer."""
-
-    total: msgspec.Raw
+class _Hits(msgspec.Struct, frozen=True):
     hits: list[Hit] = []
 
 
-class Page(msgspec.Struct):
-    """What a search found, and the id of its scroll, if it is one."""
+class _Shards(msgspec.Struct):
+    total: int
+    successful: int
 
-    hits: _Hits
+
+class Page(msgspec.Struct):
+    """What a search found, in how many shards, and the id of its scroll, if it is one."""
+
+    shards: _Shards = msgspec.field(name="_shards")
     scroll: str = msgspec.field(name="_scroll_id", default="")
+    hits: _Hits = _Hits()
 
 
 _decode_page = msgspec.json.Decoder(Page).decode
 
 
 def searched(requests: Requests, path: str, query: dict[str, Any], timeout: float = 0.0) -> Page:
-    """Return what a search finds.
+    """Return what a search finds in all shards.
 
     Raises:
-        DeliveryError: the server does not answer it.
+        DeliveryError: the server does not answer it, or not for every shard.
     """
     answer = requests.ask("POST", path, encode(query), timeout=timeout)
     try:
-        return _decode_page(answer.body)
+        page = _decode_page(answer.body)
     except msgspec.DecodeError as error:
         raise Retryable(
             f"the answer to _search is not Elasticsearch's ({error}): see url"
         ) from None
+    if page.shards.successful < page.shards.total:
+        raise Retryable(
+            f"only {page.shards.successful} of {page.shards.total} shards could be searched: see "
+            "the cluster's health"
+        )
+    return page

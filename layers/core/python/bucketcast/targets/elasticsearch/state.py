@@ -30,7 +30,7 @@ _KEPT = "5m"
 _BUCKET = "Records.s3.bucket.name"
 _OBJECT = ("key", "size", "eTag", "versionId", "sequencer")
 _PARTS = ["Records.eventTime", _BUCKET, *(f"Records.s3.object.{name}" for name in _OBJECT)]
-_FILTER = "filter_path=_scroll_id,hits.total,hits.hits._id,hits.hits._source"
+_FILTER = "filter_path=_scroll_id,_shards.total,_shards.successful,hits.hits._id,hits.hits._source"
 _FORBIDDEN, _NOT_FOUND = 403, 404
 _NO_INDEX = "index_not_found_exception"
 _NewRequests = Callable[[], Requests]
