@@ -31,11 +31,19 @@ def made_queue(
     return sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
 
 
-def fanout(sqs: "SQSClient", *, fifo: bool = False) -> Fanout:
+OPTIONS: dict[str, Any] = {"fifo": False, "deployed": {HOOK}.__contains__}
+
+
+def fanout(sqs: "SQSClient", **options: Any) -> Fanout:
+    """Make one with a dead-letter queue, whose prefix is that of the ingress queue."""
     url = sqs.create_queue(QueueName="Bucketcast-ingress")["QueueUrl"]
-    return Fanout(
-        url.removesuffix("ingress"), sqs, dead(sqs), fifo=fifo, deployed={HOOK}.__contains__
-    )
+    return Fanout(url.removesuffix("ingress"), sqs, dead(sqs), **OPTIONS | options)
+
+
+def fanout_by(client: Any, **options: Any) -> Fanout:
+    """Make one whose calls, also to the dead-letter queue, go to this client."""
+    queues = "https://sqs/123/Bucketcast-"
+    return Fanout(queues, client, Queue("dead", client), **OPTIONS | options)
 
 
 def dead(sqs: "SQSClient") -> Queue:
@@ -107,16 +115,9 @@ def test_event_that_fits_nowhere_is_buried_and_its_neighbours_go(sqs: "SQSClient
 
 def test_record_that_sqs_refuses_as_it_is_can_be_buried() -> None:
     """SNS hands such characters over as escapes, and the record inside has them as they are."""
-    client: Any = Noted()
-    sender = Fanout(
-        "https://sqs/123/Bucketcast-",
-        client,
-        Queue("dead", client),
-        fifo=False,
-        deployed={HOOK}.__contains__,
-    )
+    client = Noted()
     record = b'{"a":"\xef\xbf\xbe","x":' + noise(1_300_000) + b"}"
-    assert sender.send(HOOK, batch("large", record=record)) == []
+    assert fanout_by(client).send(HOOK, batch("large", record=record)) == []
     (letter,) = client.sent
     assert "\ufffe" not in letter["MessageBody"]
 
@@ -135,15 +136,7 @@ class Noted:
 def test_event_that_fits_nowhere_and_cannot_be_buried_stays(sqs: "SQSClient") -> None:
     box = batch("large")
     box.deliveries[0] = Delivery("rule", event("large", record=msgspec.Raw(noise(1_300_000))))
-    client: Any = Broken(sqs, refuse=None)
-    sender = Fanout(
-        "https://sqs/123/Bucketcast-",
-        client,
-        Queue("dead", client),
-        fifo=False,
-        deployed={HOOK}.__contains__,
-    )
-    (left,) = sender.send(HOOK, box)
+    (left,) = fanout_by(Broken(sqs, refuse=None)).send(HOOK, box)
     assert (left.body, left.origins) == ("", {"message of large"})
 
 
@@ -162,21 +155,14 @@ class Broken:
 
 
 def test_where_sqs_does_not_answer_all_is_left(sqs: "SQSClient") -> None:
-    client: Any = Broken(sqs, refuse=None)
-    sender = Fanout(
-        "https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False, deployed={HOOK}.__contains__
-    )
-    (left,) = sender.send(HOOK, batch("a", "b"))
+    (left,) = fanout_by(Broken(sqs, refuse=None)).send(HOOK, batch("a", "b"))
     assert left.origins == {"message of a", "message of b"}
     assert [each.event.key for each in unpack(left.body)[1]] == ["a", "b"]
     assert "Could not connect" in left.reason
 
 
 def test_only_a_refused_message_is_left(sqs: "SQSClient") -> None:
-    client: Any = Broken(sqs, refuse=1)
-    sender = Fanout(
-        "https://sqs/123/Bucketcast-", client, dead(sqs), fifo=False, deployed={HOOK}.__contains__
-    )
+    sender = fanout_by(Broken(sqs, refuse=1))
     box = batch(*(f"k{n}" for n in range(2_100)))
     (left,) = sender.send(HOOK, box)
     assert left.origins == {f"message of k{n}" for n in range(1_000, 2_000)}
@@ -205,22 +191,15 @@ GONE = [
 @pytest.mark.parametrize("code", GONE)
 def test_target_that_is_not_deployed_has_no_queue_however_sqs_says_so(code: str) -> None:
     """Ingest has no right to a queue that is not one of its own deployment."""
-    client: Any = Refusing(code)
-    sender = Fanout("https://sqs/123/B-", client, Queue("dead", client), fifo=False, deployed=bool)
-    other = Fanout(
-        "https://sqs/123/B-", client, Queue("dead", client), fifo=False, deployed=lambda _: False
-    )
-    assert other.send(HOOK, batch("a")) == []
-    (left,) = sender.send(HOOK, batch("a"))
+    client = Refusing(code)
+    assert fanout_by(client, deployed=set().__contains__).send(HOOK, batch("a")) == []
+    (left,) = fanout_by(client).send(HOOK, batch("a"))
     assert (left.origins, code in left.reason) == ({"message of a"}, True)
 
 
 def test_what_was_left_is_sent_as_it_is(sqs: "SQSClient") -> None:
-    client: Any = Broken(sqs, refuse=None)
     url = made_queue(sqs)
-    (left,) = Fanout("https://sqs/123/B-", client, dead(sqs), fifo=False, deployed=bool).send(
-        HOOK, batch("a", "b")
-    )
+    (left,) = fanout_by(Broken(sqs, refuse=None)).send(HOOK, batch("a", "b"))
     assert fanout(sqs).forward(HOOK, left.body) is None
     assert keys(received(sqs, url)) == [["a", "b"]]
 
@@ -279,14 +258,7 @@ def test_a_target_made_at_run_time_has_a_queue_of_another_name(
 ) -> None:
     name = f"Bucketcast-runtime-webhook-primary-0a1b2c{end}"
     url = made_queue(sqs, name, **attributes)
-    publisher = Fanout(
-        fanout(sqs)._prefix,
-        sqs,
-        dead(sqs),
-        fifo=False,
-        deployed=set().__contains__,
-        runtime_queue={HOOK: name}.get,
-    )
+    publisher = fanout(sqs, deployed=set().__contains__, runtime_queue={HOOK: name}.get)
     assert publisher.send(HOOK, batch("a", "b")) == []
     assert keys(received(sqs, url)) == arrived
 
@@ -294,14 +266,7 @@ def test_a_target_made_at_run_time_has_a_queue_of_another_name(
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
     """SQS may take a second to know a queue that was made; the next read of the table shows it."""
     made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
-    publisher = Fanout(
-        fanout(sqs)._prefix,
-        sqs,
-        dead(sqs),
-        fifo=False,
-        deployed=set().__contains__,
-        runtime_queue=made.get,
-    )
+    publisher = fanout(sqs, deployed=set().__contains__, runtime_queue=made.get)
     (left,) = publisher.send(HOOK, batch("a"))
     assert left.origins == {"message of a"}
 
@@ -310,14 +275,7 @@ def test_while_run_time_targets_cannot_be_read_their_events_are_left(sqs: "SQSCl
     def refuse(_: str) -> str:
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
-    publisher = Fanout(
-        fanout(sqs)._prefix,
-        sqs,
-        dead(sqs),
-        fifo=False,
-        deployed=set().__contains__,
-        runtime_queue=refuse,
-    )
+    publisher = fanout(sqs, deployed=set().__contains__, runtime_queue=refuse)
     (left,) = publisher.send(HOOK, batch("a"))
     assert (left.origins, left.reason) == ({"message of a"}, "its queue is not known now")
     again = publisher.forward(HOOK, left.body)
@@ -372,14 +330,7 @@ def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClie
         lookups.append(arn)
         return "Bucketcast-runtime-webhook-primary-0a1b2c"
 
-    publisher = Fanout(
-        fanout(sqs)._prefix,
-        sqs,
-        dead(sqs),
-        fifo=False,
-        deployed={HOOK}.__contains__,
-        runtime_queue=made,
-    )
+    publisher = fanout(sqs, deployed={HOOK}.__contains__, runtime_queue=made)
     assert publisher.send(HOOK, batch("a")) == []
     assert keys(received(sqs, url)) == [["a"]]
     assert lookups == [], "nor is the table asked for it"

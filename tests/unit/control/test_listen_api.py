@@ -109,11 +109,18 @@ async def answer(listen: Listen, client: Client, target: str = TARGET) -> None:
     await answers(admitted, client.send)
 
 
+async def begin(listen: Listen) -> tuple[Client, asyncio.Task[None]]:
+    """Start a stream and wait for its first bytes."""
+    client = Client()
+    running = asyncio.create_task(answer(listen, client))
+    await until(lambda: client.sent)
+    return client, running
+
+
 def test_a_stream_begins_at_once_and_ends_when_the_client_goes(deployment: Deployment) -> None:
     async def test() -> None:
-        client, listen = Client(), deployment.listen()
-        running = asyncio.create_task(answer(listen, client))
-        await until(lambda: client.sent)
+        listen = deployment.listen()
+        client, running = await begin(listen)
         assert client.sent[0]["status"] == 200
         assert (b"content-type", b"text/event-stream") in client.sent[0]["headers"]
         assert deployment.holders() == [True]
@@ -129,9 +136,8 @@ def test_a_stream_begins_at_once_and_ends_when_the_client_goes(deployment: Deplo
 
 def test_the_gateway_ends_all_streams_when_it_ends(deployment: Deployment) -> None:
     async def test() -> None:
-        client, listen = Client(), deployment.listen()
-        running = asyncio.create_task(answer(listen, client))
-        await until(lambda: client.sent)
+        listen = deployment.listen()
+        client, running = await begin(listen)
         listen.close()
         await running
         assert client.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
@@ -147,9 +153,8 @@ def test_a_removed_user_gets_no_more_events(
     monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)
 
     async def test() -> None:
-        client, listen = Client(), deployment.listen()
-        running = asyncio.create_task(answer(listen, client))
-        await until(lambda: client.sent)
+        listen = deployment.listen()
+        _, running = await begin(listen)
         deployment.account = None
         await running
         assert deployment.holders() == [False]
@@ -163,14 +168,11 @@ def test_a_client_that_reads_too_slowly_is_cut_off_and_gets_one_note(
     async def test() -> None:
         client, listen = Client(), deployment.listen()
         deployment.shelf.put("a", age=1e9)
-        running = asyncio.create_task(answer(listen, client))
-        await running
+        await answer(listen, client)
         assert client.aborted
         with pytest.raises(S3Error, match="EventsLost: events were not read for 10 minutes"):
             await answer(listen, Client())
-        again = Client()
-        running = asyncio.create_task(answer(listen, again))
-        await until(lambda: again.sent)
+        again, running = await begin(listen)
         again.gone.set()
         await running
 
@@ -183,9 +185,8 @@ def test_a_listener_kept_too_briefly_gets_a_note_of_lost_events(
     monkeypatch.setattr(api, "RENEWED_SECONDS", 0.01)
 
     async def test() -> None:
-        client, listen = Client(), deployment.listen()
-        running = asyncio.create_task(answer(listen, client))
-        await until(lambda: client.sent)
+        listen = deployment.listen()
+        client, running = await begin(listen)
         deployment.late += LEASE_SECONDS + KEPT_SECONDS + 1
         await running
         assert client.aborted
