@@ -25,6 +25,7 @@ FOLDERS = (
     "functions",
     "glue_jobs",
     "layers",
+    "localstack",
     "requirements",
     "bucketcast_cdk",
     "tests",
