@@ -143,10 +143,10 @@ def page(template: Mapping[str, Any]) -> str:
         used = reason(right.owner, right.action) or CALLED
         rows[right.owner, right.action, used][right.resource, right.condition] = None
     grouped: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for (owner, action, used), places in rows.items():
+    for (owner, action, used), used_by in rows.items():
         where = "<br>".join(
             f"`{resource}`{f' ({condition})' if condition else ''}"
-            for resource, condition in places
+            for resource, condition in used_by
         )
         grouped[owner, where, used].append(f"`{action}`")
     lines = [

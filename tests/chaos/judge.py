@@ -26,7 +26,7 @@ from tests.servers import Arrival
 HERE = f"{BUCKET}/"
 
 
-class Told(NamedTuple):
+class LoggedEvent(NamedTuple):
     """An event of the real bucket as a log has it; no two have the same sequencer."""
 
     name: str
@@ -124,8 +124,8 @@ class Judge:
 
     def log(self, kind: str, found: list[Arrival]) -> None:
         verdict, name = self.verdict, f"{kind}.{ID}"
-        events: Counter[Identity | Told] = Counter()
-        trace_ids: dict[Identity | Told, str] = {}
+        events: Counter[Identity | LoggedEvent] = Counter()
+        trace_ids: dict[Identity | LoggedEvent, str] = {}
         for arrival in found:
             document = json.loads(arrival.body)
             (record,) = document["Records"]
@@ -133,12 +133,12 @@ class Judge:
                 events[one] += 1
                 trace_ids[one] = _mark(document["Key"], record["eventTime"])
         sent_counts = self.plan.made.sent_counts
-        sent: dict[Identity | Told, int] = dict(sent_counts.items())
+        sent: dict[Identity | LoggedEvent, int] = dict(sent_counts.items())
         refused = self.plan.made.dead.get(name, set())
         injected = {one for one in events if isinstance(one, Identity)}
         verdict.note(verdict.lost, name, sent_counts.keys() - refused - injected)
         verdict.note(verdict.wrong, name, injected - (sent_counts.keys() - refused))
-        happened = Counter((one.name, one.path) for one in events if isinstance(one, Told))
+        happened = Counter((one.name, one.path) for one in events if isinstance(one, LoggedEvent))
         verdict.note(verdict.lost, name, (self.load.happened - happened).elements())
         verdict.note(verdict.wrong, name, (happened - self.load.happened).elements())
         verdict.arrived[name] = len(events)
@@ -150,12 +150,12 @@ class Judge:
             for cause in self.traces.causes(arn, trace_ids[one], copies, sent.get(one, 1))
         )
 
-    def _event(self, path: str, record: Any) -> Identity | Told | None:
+    def _event(self, path: str, record: Any) -> Identity | LoggedEvent | None:
         """Which event a log's record is; None where it is of another run."""
         if path.startswith(HERE):
             return Identity(path, record["responseElements"]["x-amz-request-id"])
         if path.startswith("/".join(self.real)):
-            return Told(record["eventName"], path, record["s3"]["object"]["sequencer"])
+            return LoggedEvent(record["eventName"], path, record["s3"]["object"]["sequencer"])
         return None
 
     def _dead(self, target: str) -> None:

@@ -22,7 +22,7 @@ from tests.servers.webhook import WebhookServer
 
 _EVENTS = ["s3:ObjectCreated:*", "s3:ObjectRemoved:*", "s3:ObjectTransition:*"]
 _READS = ["s3:ObjectAccessed:*"]
-SAID_EVERY = 60.0
+REPORTED_EVERY = 60.0
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _report_tenths(progress: Progress, faults: Faults, say: Callable[[str], None
 
 def _report_waiting(over: threading.Event, system: Deployed, say: Callable[[str], None]) -> None:
     """Say now and then what is still on its way."""
-    while not over.wait(SAID_EVERY):
+    while not over.wait(REPORTED_EVERY):
         say(f"still waiting: {system.depths()}")
 
 

@@ -70,7 +70,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    of_no_kind = [item for item in items if _asks_for_none(item)]
+    of_no_kind = [item for item in items if _has_no_layout(item)]
     config.hook.pytest_deselected(items=of_no_kind)
     items[:] = [item for item in items if item not in of_no_kind]
     for item in items:
@@ -80,7 +80,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     _waive(item, value)
 
 
-def _asks_for_none(item: pytest.Item) -> bool:
+def _has_no_layout(item: pytest.Item) -> bool:
     """Whether a test is about layouts that none of the chosen kinds has."""
     skip = item.get_closest_marker("skip")
     return skip is not None and "empty parameter set" in str(skip.kwargs.get("reason"))

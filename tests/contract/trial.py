@@ -149,7 +149,7 @@ class Sender:
 
     def __init__(self, target: Target, printed: list[str]) -> None:
         self.target = target
-        self._said = printed
+        self._printed = printed
 
     def send(self, events: Sequence[Event]) -> dict[int, DeliveryError]:
         """Return the failures by index; an error that was raised counts for each."""
@@ -189,7 +189,7 @@ class Sender:
         bounded(self.target.close)
 
     def _keep(self, error: DeliveryError) -> None:
-        self._said += [repr(error), *traceback.format_exception(error)]
+        self._printed += [repr(error), *traceback.format_exception(error)]
 
 
 class Trial:

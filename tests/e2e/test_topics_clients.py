@@ -69,9 +69,9 @@ def commands(block: str) -> list[tuple[str, str]]:
     return found
 
 
-def fits(shown: str, printed: str) -> bool:
+def fits(example: str, printed: str) -> bool:
     """Whether it was printed so; `…` stands for anything."""
-    pattern = ".*".join(re.escape(part.strip("\n")) for part in shown.split("…"))
+    pattern = ".*".join(re.escape(part.strip("\n")) for part in example.split("…"))
     return bool(re.fullmatch(rf"\s*{pattern}.*", printed, re.DOTALL))
 
 
@@ -81,12 +81,12 @@ def test_each_line_of_the_page_does_what_it_shows(system: System) -> None:
     blocks = [block for block in _BLOCK.findall(page) if "aws" in block or "curl" in block]
     assert len(blocks) == 2
     before = ""
-    for command, shown in [each for block in blocks for each in commands(block)]:
+    for command, example in [each for block in blocks for each in commands(block)]:
         if command.startswith("set -a"):
             continue  # done by the fixture, from the file of its own folder
         changes = re.match(r"export |topics\(\)", command)
         printed = shell(system, f"{before}{command}")
-        assert fits(shown, printed), f"{command}\nprinted {printed}\nthe page shows {shown}"
+        assert fits(example, printed), f"{command}\nprinted {printed}\nthe page shows {example}"
         before += f"{command}\n" if changes else ""
     system.bucketcast("notification", "rm", "--bucket", "uploads", "--notification-id", "mine")
 

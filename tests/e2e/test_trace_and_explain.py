@@ -129,17 +129,17 @@ def test_explain_shows_the_body_that_then_arrives(
 ) -> None:
     key = f"{prefix}a b+c%2F😀.jpg"
     rule("webhook.primary", suffix=".jpg")
-    asked = ("explain", f"s3://uploads/{key}", "--event", "put", "--size", "1", "--json")
-    ran = system.bucketcast(*asked)
+    command = ("explain", f"s3://uploads/{key}", "--event", "put", "--size", "1", "--json")
+    ran = system.bucketcast(*command)
     assert ran.code == 0, ran.err
-    (told,) = (each for each in ran.document["deliveries"] if each["target"] == PRIMARY)
+    (delivery,) = (each for each in ran.document["deliveries"] if each["target"] == PRIMARY)
     system.put("uploads", key)
     (arrived,) = system.until(
         "the event at the webhook",
         lambda: posted(system.consumers.webhook, f"uploads/{key}"),
         lambda found: len(found) == 1,
     )
-    assert json.loads(told["body"])["Key"] == arrived.key
+    assert json.loads(delivery["body"])["Key"] == arrived.key
     refused = system.bucketcast("explain", f"s3://uploads/{key}.txt", "--event", "put", "--json")
     reasons = [each["because"] for each in refused.document["rules"] if not each["matched"]]
     assert any("does not end with '.jpg'" in reason for reason in reasons)

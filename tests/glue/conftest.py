@@ -30,9 +30,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def emulator(servers_folder: Path) -> Iterator[Emulator]:
     """The local AWS, not started: ask for `aws`, which starts it."""
-    place = Emulator(servers_folder / "glue")
-    yield place
-    place.stop()
+    running = Emulator(servers_folder / "glue")
+    yield running
+    running.stop()
 
 
 @pytest.fixture(scope="session")

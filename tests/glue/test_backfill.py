@@ -32,7 +32,7 @@ MODIFIED = datetime(2026, 3, 14, 9, 26, 53, 589_999, UTC)
 MS = 1_773_480_413_589
 
 
-class Place:
+class Backfills:
     """A deployment and a bucket, as far as the job sees them."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Place:
             "Messages"
         ):
             for each in got:
-                found += [(held.rule, held.event) for held in unpack(each["Body"])[1]]
+                found += [(packed.rule, packed.event) for packed in unpack(each["Body"])[1]]
         return sorted(found, key=lambda pair: pair[1].key)
 
     def _read(self, spark: SparkSession, bucket: str, source: str, *, prefix: str) -> Listing:
@@ -106,27 +106,29 @@ class Place:
 
 
 @pytest.fixture
-def place(aws: Emulator, rules: Rules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    return Place(aws, rules, tmp_path, monkeypatch)
+def deployment(
+    aws: Emulator, rules: Rules, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Backfills:
+    return Backfills(aws, rules, tmp_path, monkeypatch)
 
 
-def test_a_target_gets_what_the_bucket_shows_and_its_rules_take(
-    spark: SparkSession, place: Place
+def test_a_target_gets_the_current_objects_that_its_rules_match(
+    spark: SparkSession, deployment: Backfills
 ) -> None:
-    photos = place.rule(prefix="photos/", suffix=".jpg")
-    place.rule(arn="arn:minio:sqs::other:webhook")
-    place.holds("photos/cat.jpg", version_id="v2", size=2**40, etag="d41d8-3")
-    place.holds("photos/cat.jpg", version_id="v1", is_latest=False)
-    place.holds("photos/gone.jpg", version_id="v4", is_delete_marker=True)
-    place.holds("photos/\0\ufffe\U0001f408+%2F .jpg", last_modified=None, size=None, etag=None)
-    place.holds("notes.txt")
-    told = place.backfills(spark)
+    photos = deployment.rule(prefix="photos/", suffix=".jpg")
+    deployment.rule(arn="arn:minio:sqs::other:webhook")
+    deployment.holds("photos/cat.jpg", version_id="v2", size=2**40, etag="d41d8-3")
+    deployment.holds("photos/cat.jpg", version_id="v1", is_latest=False)
+    deployment.holds("photos/gone.jpg", version_id="v4", is_delete_marker=True)
+    deployment.holds("photos/\0\ufffe\U0001f408+%2F .jpg", last_modified=None, size=None, etag=None)
+    deployment.holds("notes.txt")
+    result = deployment.backfills(spark)
     wanted = [
         Object(BUCKET, "photos/\0\ufffe\U0001f408+%2F .jpg", storage_class="STANDARD"),
         Object(BUCKET, "photos/cat.jpg", "v2", 2**40, "d41d8-3", MS, "STANDARD"),
     ]
-    assert place.sent() == [(photos.id, created(each)) for each in wanted]
-    assert told == {
+    assert deployment.sent() == [(photos.id, created(each)) for each in wanted]
+    assert result == {
         "status": "success",
         "bucket": BUCKET,
         "source": "listing",
@@ -140,17 +142,17 @@ def test_a_target_gets_what_the_bucket_shows_and_its_rules_take(
 
 
 def test_a_bucket_is_listed_as_it_is(
-    spark: SparkSession, aws: Emulator, place: Place, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, aws: Emulator, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("glue_jobs.listing.read", read)
-    s3, folder = aws.client("s3"), f"{place.name}/"
+    s3, folder = aws.client("s3"), f"{deployment.name}/"
     s3.create_bucket(Bucket=BUCKET)
     for key in ("a b+c.txt", "gone", "z"):
         s3.put_object(Bucket=BUCKET, Key=folder + key, Body=b"three")
     s3.delete_object(Bucket=BUCKET, Key=f"{folder}gone")
-    place.rule()
-    assert place.backfills(spark, prefix=folder)["objects"] == 2
-    events = [event for _, event in place.sent()]
+    deployment.rule()
+    assert deployment.backfills(spark, prefix=folder)["objects"] == 2
+    events = [event for _, event in deployment.sent()]
     assert [(each.key, each.size, each.version_id) for each in events] == [
         (f"{folder}a b+c.txt", 5, None),
         (f"{folder}z", 5, None),
@@ -159,46 +161,48 @@ def test_a_bucket_is_listed_as_it_is(
     assert all(each.time > "2026" for each in events)
 
 
-def test_an_interrupted_run_goes_on_where_it_stopped(
-    spark: SparkSession, place: Place, monkeypatch: pytest.MonkeyPatch
+def test_an_interrupted_run_resumes_where_it_stopped(
+    spark: SparkSession, deployment: Backfills, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends after listing, then for want of a queue; the bucket grows meanwhile."""
-    place.rule()
+    deployment.rule()
     for number in range(40):
-        place.holds(f"{number:02}")
+        deployment.holds(f"{number:02}")
     with monkeypatch.context() as patch:
         patch.setattr(outbox, "send", _interrupted)
         with pytest.raises(KeyboardInterrupt):
-            place.backfills(spark)
-    place.holds("new")
-    place.sqs.delete_queue(QueueUrl=place.url)
+            deployment.backfills(spark)
+    deployment.holds("new")
+    deployment.sqs.delete_queue(QueueUrl=deployment.url)
     with pytest.raises(OutboxError, match="40 events were not sent"):
-        place.backfills(spark)
-    place.sqs.create_queue(QueueName=f"{place.name}-postgres-mirror")
-    told = place.backfills(spark)
-    assert (told["objects"], told["events"], place.listings) == (40, 40, 1)
-    assert [event.key for _, event in place.sent()] == [f"{number:02}" for number in range(40)]
-    assert place.backfills(spark)["events"] == 40
-    assert not place.sent(), "a run that has ended sends nothing again"
+        deployment.backfills(spark)
+    deployment.sqs.create_queue(QueueName=f"{deployment.name}-postgres-mirror")
+    result = deployment.backfills(spark)
+    assert (result["objects"], result["events"], deployment.listings) == (40, 40, 1)
+    assert [event.key for _, event in deployment.sent()] == [f"{number:02}" for number in range(40)]
+    assert deployment.backfills(spark)["events"] == 40
+    assert not deployment.sent(), "a run that has ended sends nothing again"
     with pytest.raises(OtherRunError, match=r"holds the backfill of .*prefix ''.*of its own"):
-        place.backfills(spark, prefix="photos/")
+        deployment.backfills(spark, prefix="photos/")
 
 
 def _interrupted(*_: object, **__: object) -> int:
     raise KeyboardInterrupt
 
 
-def test_an_ordered_queue_gets_a_message_an_event(spark: SparkSession, place: Place) -> None:
-    place.rule()
-    place.holds("a")
-    place.holds("b")
+def test_an_ordered_queue_gets_one_message_per_event(
+    spark: SparkSession, deployment: Backfills
+) -> None:
+    deployment.rule()
+    deployment.holds("a")
+    deployment.holds("b")
     attributes = {"FifoQueue": "true"}
-    name = f"{place.name}-postgres-mirror.fifo"
-    place.url = place.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
-    queues = place.url.removesuffix("postgres-mirror.fifo")
-    assert place.backfills(spark, fifo="on", queues=queues)["events"] == 2
-    answer = place.sqs.receive_message(
-        QueueUrl=place.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
+    name = f"{deployment.name}-postgres-mirror.fifo"
+    deployment.url = deployment.sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
+    queues = deployment.url.removesuffix("postgres-mirror.fifo")
+    assert deployment.backfills(spark, fifo="on", queues=queues)["events"] == 2
+    answer = deployment.sqs.receive_message(
+        QueueUrl=deployment.url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
     )
     about = [each["Attributes"] for each in answer["Messages"]]
     assert {each["MessageGroupId"] for each in about} == {MIRROR}
@@ -207,32 +211,32 @@ def test_an_ordered_queue_gets_a_message_an_event(spark: SparkSession, place: Pl
     }
 
 
-def test_what_the_counts_do_not_say_is_noted(spark: SparkSession, place: Place) -> None:
-    place.rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put")
-    place.holds("whole")
-    place.holds("in parts", etag="d41d8-2")
-    place.taken -= timedelta(days=3)
-    told = place.backfills(spark, source="s3://inventories/uploads")
-    assert told["events"] == 1
-    unasked, late = told["notes"]
+def test_notes_say_what_the_counts_do_not(spark: SparkSession, deployment: Backfills) -> None:
+    deployment.rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put")
+    deployment.holds("whole")
+    deployment.holds("in parts", etag="d41d8-2")
+    deployment.taken -= timedelta(days=3)
+    result = deployment.backfills(spark, source="s3://inventories/uploads")
+    assert result["events"] == 1
+    unasked, late = result["notes"]
     assert unasked.startswith("1 objects were left out")
-    assert f"those of {place.taken:%Y-%m-%d %H:%M} UTC" in late
+    assert f"those of {deployment.taken:%Y-%m-%d %H:%M} UTC" in late
     assert f"bucketcast reconcile {BUCKET} --target {MIRROR} --repair" in late
 
 
 @pytest.mark.parametrize(
-    ("asks", "found"),
+    ("events", "found"),
     [((), "has no rule in uploads"), (("s3:ObjectRemoved:*",), "only rules for s3:ObjectRemoved")],
 )
 def test_without_a_rule_nothing_is_listed(
-    spark: SparkSession, place: Place, asks: tuple[str, ...], found: str
+    spark: SparkSession, deployment: Backfills, events: tuple[str, ...], found: str
 ) -> None:
-    place.rule(arn="arn:minio:sqs::other:webhook")
-    if asks:
-        place.rule(*asks)
+    deployment.rule(arn="arn:minio:sqs::other:webhook")
+    if events:
+        deployment.rule(*events)
     with pytest.raises(NoRuleError, match=rf"{found}.*bucketcast event add uploads {MIRROR}"):
-        place.backfills(spark)
-    assert not place.listings
+        deployment.backfills(spark)
+    assert not deployment.listings
 
 
 @pytest.mark.parametrize(
@@ -243,22 +247,22 @@ def test_without_a_rule_nothing_is_listed(
         ({"rules": "no-such-table"}, "--rules: no-such-table: "),
     ],
 )
-def test_what_cannot_be_is_named(
-    spark: SparkSession, place: Place, more: dict[str, str], text: str
+def test_impossible_options_are_named(
+    spark: SparkSession, deployment: Backfills, more: dict[str, str], text: str
 ) -> None:
     with pytest.raises(BucketcastError, match=text):
-        place.backfills(spark, **more)
+        deployment.backfills(spark, **more)
 
 
 def test_what_would_bring_removed_objects_back_is_refused(
-    spark: SparkSession, place: Place
+    spark: SparkSession, deployment: Backfills
 ) -> None:
-    place.rule()
+    deployment.rule()
     for number in range(20):
-        place.holds(str(number))
-    place.taken -= timedelta(days=15)
+        deployment.holds(str(number))
+    deployment.taken -= timedelta(days=15)
     with pytest.raises(TooOldError, match=r"listing is of .* for 14 days.*a newer report"):
-        place.backfills(spark)
-    place.taken = datetime.now(UTC) - timedelta(days=14) + timedelta(seconds=10)
+        deployment.backfills(spark)
+    deployment.taken = datetime.now(UTC) - timedelta(days=14) + timedelta(seconds=10)
     with pytest.raises(TooOldError, match=r"all is sent in 0\.0 days.*raise --rate"):
-        place.backfills(spark, rate="1")
+        deployment.backfills(spark, rate="1")

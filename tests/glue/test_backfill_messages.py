@@ -55,15 +55,15 @@ def sent(
     deliveries = matched(objects, destination.rules, counts or Counts())
     found: list[Delivery] = []
     for message in packed(deliveries, destination, SINCE, 7):
-        envelope, held = unpack(message.body)
+        envelope, entries = unpack(message.body)
         assert (message.queue, envelope.since) == (QUEUE, SINCE)
-        assert 1 <= message.events == len(held) <= 7
-        found += held
+        assert 1 <= message.events == len(entries) <= 7
+        found += entries
     return found
 
 
 @given(OBJECTS)
-def test_messages_hold_exactly_the_objects_that_a_rule_takes(objects: list[Object]) -> None:
+def test_messages_have_exactly_the_objects_that_a_rule_matches(objects: list[Object]) -> None:
     counts, photos = Counts(), rule(prefix="photos/")
     wanted = [each for each in objects if each.key.startswith("photos/")]
     found = sent(objects, to(photos, rule(suffix=".never")), counts)
@@ -82,18 +82,18 @@ def test_no_key_makes_a_message_that_sqs_refuses(
 
 
 @given(OBJECTS)
-def test_an_ordered_queue_gets_a_message_an_event(objects: list[Object]) -> None:
+def test_an_ordered_queue_gets_one_message_per_event(objects: list[Object]) -> None:
     destination = to(rule(), fifo=True)
     messages = list(packed(matched(objects, destination.rules, Counts()), destination, SINCE))
     assert [(each.events, each.group) for each in messages] == [(1, MIRROR)] * len(objects)
     assert [each.token for each in messages] == [created(each).id for each in objects]
 
 
-def test_objects_that_came_in_a_way_that_is_not_asked_for_are_counted() -> None:
+def test_objects_created_by_other_events_than_the_rules_are_counted() -> None:
     objects = [Object("uploads", "a", None, 1, etag) for etag in ("x", "x-2", "y", "y-3")]
     counts = Counts()
-    asked = to(rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put"), rule(prefix="none/"))
-    assert len(sent(objects, asked, counts)) == 2
+    messages = to(rule("s3:ObjectCreated:Copy", "s3:ObjectCreated:Put"), rule(prefix="none/"))
+    assert len(sent(objects, messages, counts)) == 2
     assert counts == Counts(4, 2, 2)
 
 
@@ -104,7 +104,7 @@ def test_a_rule_with_a_name_sends_a_copy_of_its_own() -> None:
     assert counts == Counts(1, 1, 0)
 
 
-def test_conditions_are_asked_as_far_as_the_listing_goes() -> None:
+def test_conditions_are_checked_as_far_as_the_listing_allows() -> None:
     cold = Condition(on="storage_class", values=("GLACIER",))
     large = Condition(on="size", how="range", values=("1KiB-",))
     tagged = Condition(on="tag:class", values=("public",))
@@ -118,7 +118,7 @@ def test_conditions_are_asked_as_far_as_the_listing_goes() -> None:
     assert [each.event.key for each in found] == ["cold", "unknown"]
 
 
-def test_what_no_listing_says_is_told() -> None:
+def test_conditions_on_facts_that_no_listing_has_are_noted() -> None:
     about = ("tag:class", "metadata:x-amz-meta-owner", "content_type", "principal", "size")
     rules = tuple(rule(conditions=(Condition(on=on, values=("1-",)),)) for on in about)
     assert list(unknown(rules)) == [
@@ -131,5 +131,5 @@ def test_what_no_listing_says_is_told() -> None:
 @pytest.mark.parametrize(
     ("rate", "most"), [(0, MOST), (1, 1), (100, 10), (1_000, 100), (1_000_000, MOST)]
 )
-def test_a_call_holds_no_more_than_a_second_lets_go(rate: int, most: int) -> None:
+def test_a_call_has_no_more_than_the_rate_of_a_second(rate: int, most: int) -> None:
     assert at_once(rate) == most

@@ -24,14 +24,14 @@ PUT = "s3:ObjectCreated:Put"
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 
 
-def test_an_object_is_told_as_minio_tells_of_a_put() -> None:
-    (told,) = json.loads(log(created(CAT)))["Records"]
-    assert told["eventSource"] == "minio:s3"
-    assert told["eventName"] == PUT
-    assert told["eventTime"] == "2026-03-14T09:26:53.589Z"
-    assert told["source"]["userAgent"] == "Bucketcast backfill"
-    assert told["responseElements"]["x-amz-request-id"] == ""
-    assert told["s3"]["object"] == {
+def test_an_object_becomes_minios_event_of_a_put() -> None:
+    (parsed,) = json.loads(log(created(CAT)))["Records"]
+    assert parsed["eventSource"] == "minio:s3"
+    assert parsed["eventName"] == PUT
+    assert parsed["eventTime"] == "2026-03-14T09:26:53.589Z"
+    assert parsed["source"]["userAgent"] == "Bucketcast backfill"
+    assert parsed["responseElements"]["x-amz-request-id"] == ""
+    assert parsed["s3"]["object"] == {
         "key": "photos%2Fcat.jpg",
         "size": 1024,
         "eTag": "d41d8",
@@ -40,14 +40,14 @@ def test_an_object_is_told_as_minio_tells_of_a_put() -> None:
     }
 
 
-def test_what_its_record_says_is_what_a_target_reads() -> None:
+def test_a_target_reads_the_fields_of_the_record() -> None:
     made = created(CAT)
     (read,) = sources.events(log(made).decode())
     assert msgspec.structs.replace(read, storage_class="GLACIER") == made
 
 
 @given(KEYS, st.none() | st.integers(0, 2**62), st.none() | st.sampled_from(["", "ab-12", "ab"]))
-def test_any_object_can_be_told(key: str, size: int | None, etag: str | None) -> None:
+def test_any_object_becomes_an_event(key: str, size: int | None, etag: str | None) -> None:
     made = created(CAT._replace(key=key, size=size, etag=etag))
     assert (made.key, made.size, made.etag or "") == (key, size, etag or "")
 
@@ -65,7 +65,7 @@ def test_an_etag_of_parts_is_a_multipart_upload(etag: str | None, name: str) -> 
     assert created(CAT._replace(etag=etag)).name == name
 
 
-def test_what_no_listing_says_is_not_made_up() -> None:
+def test_fields_that_no_listing_has_are_left_out() -> None:
     made = created(Object("uploads", "a"))
     assert (made.size, made.etag, made.version_id, made.storage_class) == (None, None, None, None)
     assert made.time == EPOCH
@@ -139,35 +139,35 @@ class Bucket:
         self.versioned = versioned
         self.now = 0
         self.events: list[tuple[int, Event]] = []
-        self.shown: dict[str, Object] = {}
+        self.current: dict[str, Object] = {}
         self._older: dict[str, list[str]] = {}
 
     def take(self, step: Step) -> None:
         self.now += 1
-        held = self.shown.get(step.key)
+        visible_one = self.current.get(step.key)
         if step.what == "put":
             version = f"v{self.now}" if self.versioned else None
             found = Object("uploads", step.key, version, self.now, f"e{self.now}", self._modified)
-            self._says(step.key, PUT, version, size=found.size, etag=found.etag)
-            self._covers(held)
-            self.shown[step.key] = found._replace(version_id=version or "null")
-        elif step.what == "delete" and held:
+            self._record(step.key, PUT, version, size=found.size, etag=found.etag)
+            self._replaces(visible_one)
+            self.current[step.key] = found._replace(version_id=version or "null")
+        elif step.what == "delete" and visible_one:
             name, version = (MARKER, f"v{self.now}") if self.versioned else (DELETE, None)
-            self._says(step.key, name, version)
-            self._covers(held)
-            del self.shown[step.key]
+            self._record(step.key, name, version)
+            self._replaces(visible_one)
+            del self.current[step.key]
         elif older := self._older.get(step.key):
-            self._says(step.key, DELETE, older.pop())
+            self._record(step.key, DELETE, older.pop())
 
     @property
     def _modified(self) -> int:
         return MARCH + 700 * self.now
 
-    def _covers(self, held: Object | None) -> None:
-        if held and self.versioned:
-            self._older.setdefault(held.key, []).append(str(held.version_id))
+    def _replaces(self, visible_one: Object | None) -> None:
+        if visible_one and self.versioned:
+            self._older.setdefault(visible_one.key, []).append(str(visible_one.version_id))
 
-    def _says(self, key: str, name: str, version: str | None, **more: Any) -> None:
+    def _record(self, key: str, name: str, version: str | None, **more: Any) -> None:
         time = created(CAT._replace(modified=self._modified)).time
         about: Any = {"sequencer": f"{self.now:X}", "version_id": version, "time": time}
         self.events.append((self.now, event(key, name=name, **about, **more)))
@@ -196,19 +196,21 @@ def test_a_mirror_ends_as_its_bucket(
         bucket.take(step)
     rule = bucket.now
     for count in range(len(after) + 1):
-        for key, held in bucket.shown.items():
+        for key, visible_one in bucket.current.items():
             if min(listed_at.get(key, 0), len(after)) == count:
-                made_up.append(created(held))
+                made_up.append(created(visible_one))
         if count < len(after):
             bucket.take(after[count])
     mixed = made_up + [each for at, each in bucket.events if at > rule]
     mixed += mixed[::2]
     random.shuffle(mixed)
-    found = {path: row.etag for path, row in visible(told(mixed, random)).items()}
-    assert found == {f"uploads/{key}": held.etag for key, held in bucket.shown.items()}
+    found = {path: row.etag for path, row in visible(folded(mixed, random)).items()}
+    assert found == {
+        f"uploads/{key}": visible_one.etag for key, visible_one in bucket.current.items()
+    }
 
 
-def told(events: list[Event], random: Any) -> list[Event]:
+def folded(events: list[Event], random: Any) -> list[Event]:
     """What is left of the events when they come in two batches, each folded by itself."""
     cut = random.randint(0, len(events))
     return [entry.event for part in (events[:cut], events[cut:]) for entry in fold(part)]

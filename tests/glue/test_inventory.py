@@ -48,19 +48,19 @@ def _utc(row: Row) -> datetime | None:
 @every_format
 def test_any_bucket_is_read_as_it_is(spark: SparkSession, tmp_path: Path, form: Format) -> None:
     """Fifty random buckets in a job, under a folder each; hypothesis makes them, Spark is slow."""
-    held: list[Row] = []
+    rows_read: list[Row] = []
 
     @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
     @given(inventories("b"))
     def gather(rows: list[Row]) -> None:
-        nth = len(held)
-        held.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
+        nth = len(rows_read)
+        rows_read.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
 
     gather()
-    url = write(tmp_path, held, bucket="b", format=form, versions=True, files=3)
+    url = write(tmp_path, rows_read, bucket="b", format=form, versions=True, files=3)
     read = listing.read(spark, "b", url)
 
-    assert rows_of(read) == Counter(held)
+    assert rows_of(read) == Counter(rows_read)
     assert read.versions
 
 
@@ -80,7 +80,7 @@ def test_a_blank_may_be_a_plus(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @every_format
-def test_columns_are_known_by_their_names(
+def test_columns_are_found_by_their_names(
     spark: SparkSession, tmp_path: Path, form: Format
 ) -> None:
     names = [each.csv for each in reversed(FIELDS)]
@@ -162,7 +162,7 @@ def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("form", ["ORC", "Parquet"])
-def test_only_the_columns_asked_for_are_read(
+def test_only_the_requested_columns_are_read(
     spark: SparkSession, tmp_path: Path, form: Format
 ) -> None:
     url = write(tmp_path, ODD, bucket="b", format=form, versions=True)

@@ -47,7 +47,7 @@ def data_of(url: str) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("cut", "said"),
+    ("cut", "expected"),
     [
         (lambda text: text[: len(text) // 2], "truncated"),
         (lambda _: "", "truncated"),
@@ -56,14 +56,14 @@ def data_of(url: str) -> list[Path]:
     ],
 )
 def test_a_manifest_that_is_no_manifest(
-    spark: SparkSession, tmp_path: Path, cut: Callable[[str], str], said: str
+    spark: SparkSession, tmp_path: Path, cut: Callable[[str], str], expected: str
 ) -> None:
     url = write(tmp_path, ROWS, bucket="b")
     sign(manifest_of(url), cut(manifest_of(url).read_text()))
     message = refusal(spark, url)
 
     assert message.startswith(f"{url}: ")
-    assert said in message
+    assert expected in message
     assert "wanted is the manifest.json of an S3 Inventory report" in message
 
 
@@ -103,7 +103,7 @@ def test_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (lambda m: m.update(fileFormat="Avro"), "Invalid enum value 'Avro' - at `$.fileFormat`"),
         (lambda m: m.update(version="2030-01-01"), "'2030-01-01' - at `$.version`"),
@@ -122,13 +122,13 @@ def test_another_bucket(spark: SparkSession, tmp_path: Path) -> None:
     ],
 )
 def test_a_field_that_cannot_be(
-    spark: SparkSession, tmp_path: Path, change: Change, said: str
+    spark: SparkSession, tmp_path: Path, change: Change, expected: str
 ) -> None:
     url = changed(write(tmp_path, ROWS, bucket="b", format="CSV"), change)
     message = refusal(spark, url)
 
     assert message.startswith(f"{url}: ")
-    assert said in message
+    assert expected in message
 
 
 def test_a_data_file_that_is_missing_cut_or_changed(spark: SparkSession, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "expected"),
     [
         ('"b","a"\n', "a row has 2 columns, fileSchema names 3"),
         ('"b","a","1","x"\n', "a row has 4 columns, fileSchema names 3"),
@@ -184,16 +184,16 @@ def rewritten(url: str, rows: str | None = None, **columns: Any) -> str:
     ],
 )
 def test_a_csv_that_is_not_as_its_schema_says(
-    spark: SparkSession, tmp_path: Path, rows: str, said: str
+    spark: SparkSession, tmp_path: Path, rows: str, expected: str
 ) -> None:
     url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=["Bucket", "Key", "Size"])
     file = data_of(url)[0]
 
-    assert f"{file.as_uri()}: {said}" in refusal(spark, rewritten(url, rows))
+    assert f"{file.as_uri()}: {expected}" in refusal(spark, rewritten(url, rows))
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "expected"),
     [
         ('"b","x"', 'found "b","x", wanted 5 columns, in the row of x'),
         ('"b","x","1","true","","1"', "wanted 5 columns, in the row of x"),
@@ -206,7 +206,7 @@ def test_a_csv_that_is_not_as_its_schema_says(
     ],
 )
 def test_a_bad_value_further_down_ends_the_job(
-    spark: SparkSession, tmp_path: Path, row: str, said: str
+    spark: SparkSession, tmp_path: Path, row: str, expected: str
 ) -> None:
     fields = ["Bucket", "Key", "Size", "IsLatest", "LastModifiedDate"]
     url = write(tmp_path, ROWS, bucket="b", format="CSV", fields=fields, versions=True)
@@ -216,7 +216,7 @@ def test_a_bad_value_further_down_ends_the_job(
     with pytest.raises(Exception, match="/b/daily/data/") as error:
         objects.collect()
     assert reason(error.value).startswith(data_of(url)[0].as_uri())
-    assert said in reason(error.value)
+    assert expected in reason(error.value)
     assert "SQLSTATE" not in reason(error.value)
 
 

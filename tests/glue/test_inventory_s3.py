@@ -55,9 +55,7 @@ def test_the_newest_report_of_a_folder(spark: SparkSession, s3: Any, tmp_path: P
     assert all(report.data_url(file).startswith(f"{HOME}/data/") for file in report.files)
 
 
-def test_a_file_is_read_if_its_etag_does_not_tell(
-    spark: SparkSession, s3: Any, tmp_path: Path
-) -> None:
+def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_path: Path) -> None:
     report = read(upload(s3, tmp_path, format="CSV"), "b")
     key = report.files[0].key
     body = s3.get_object(Bucket=DESTINATION, Key=key)["Body"].read()

@@ -50,8 +50,8 @@ def make(s3: Any) -> Callable[..., str]:
         if versions:
             configuration = {"Status": versions}
             s3.put_bucket_versioning(Bucket=name, VersioningConfiguration=configuration)
-        for key, there in history:
-            if there:
+        for key, last in history:
+            if last:
                 s3.put_object(Bucket=name, Key=key, Body=key.encode())
             else:
                 s3.delete_object(Bucket=name, Key=key)

@@ -35,7 +35,7 @@ class Keys:
     def upto(self, marker: str) -> int:
         return bisect_right(range(self.count), marker, key=self.key)
 
-    def held(self, ranges: Sequence[Range]) -> list[int]:
+    def counts(self, ranges: Sequence[Range]) -> list[int]:
         """How many each range holds."""
         ends = [self.count if each.upto is None else self.upto(each.upto) for each in ranges]
         return [end - start for start, end in pairwise([0, *ends])]
@@ -94,14 +94,14 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_ranges_are_about_as_large_and_few_looks_are_taken(shape: str) -> None:
+def test_the_ranges_are_about_equal_and_few_calls_are_made(shape: str) -> None:
     keys = SHAPES[shape]
     keys.looks = 0
     ranges = plan(keys.look, PARTS)
     assert_gapless(ranges)
-    held = keys.held(ranges)
-    assert sum(held) == keys.count
-    assert max(held) <= 4.5 * keys.count / PARTS
+    counts = keys.counts(ranges)
+    assert sum(counts) == keys.count
+    assert max(counts) <= 4.5 * keys.count / PARTS
     assert keys.looks <= 20 * PARTS
 
 
@@ -109,7 +109,7 @@ def test_an_empty_bucket_is_one_range() -> None:
     assert plan(bucket([]).look, PARTS) == [Range()]
 
 
-def test_a_page_full_is_one_range_and_one_look() -> None:
+def test_a_page_of_keys_is_one_range_and_one_call() -> None:
     few = bucket([f"{nth}" for nth in range(KEYS_OF_A_PAGE)])
     assert plan(few.look, PARTS) == [Range()]
     assert few.looks == 1
@@ -118,7 +118,7 @@ def test_a_page_full_is_one_range_and_one_look() -> None:
 def test_the_versions_of_one_key_stay_together() -> None:
     many = Keys(5_000_000, lambda _: "the key")
     ranges = plan(many.look, PARTS)
-    assert max(many.held(ranges)) == 5_000_000
+    assert max(many.counts(ranges)) == 5_000_000
     assert many.looks < 10
 
 
@@ -127,12 +127,12 @@ def test_neighbours_of_a_key_with_many_versions_are_found() -> None:
         return f"a{nth:07d}" if nth < 1_000_000 else "b" if nth < 6_000_000 else f"b/{nth}"
 
     keys = Keys(7_000_000, key)
-    held = keys.held(plan(keys.look, PARTS))
-    assert sum(1 for each in held if each > 50_000) > PARTS // 2
-    assert sorted(held)[-2] < 500_000
+    counts = keys.counts(plan(keys.look, PARTS))
+    assert sum(1 for each in counts if each > 50_000) > PARTS // 2
+    assert sorted(counts)[-2] < 500_000
 
 
-def test_pieces_can_be_looked_at_in_any_order() -> None:
+def test_pieces_can_be_read_in_any_order() -> None:
     hashes = SHAPES["hashes"]
     backwards = plan(hashes.look, PARTS, lambda cut, some: [*map(cut, some[::-1])][::-1])
     assert backwards == plan(hashes.look, PARTS)

@@ -62,19 +62,19 @@ def rows_of(read: Listing) -> Counter[Row]:
 
 def test_any_bucket_is_read_as_it_is(spark: SparkSession, table: str) -> None:
     """Fifty random buckets in a table, under a folder each."""
-    held: list[Row] = []
+    rows_read: list[Row] = []
 
     @settings(max_examples=50, suppress_health_check=list(HealthCheck), database=None)
     @given(inventories("my-bucket.org"))
     def gather(rows: list[Row]) -> None:
-        nth = len(held)
-        held.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
+        nth = len(rows_read)
+        rows_read.extend(row._replace(key=f"{nth}/{row.key}") for row in rows)
 
     gather()
-    fill(spark, table, held)
+    fill(spark, table, rows_read)
     read = listing.read(spark, "my-bucket.org", "metadata")
 
-    assert rows_of(read) == Counter(held)
+    assert rows_of(read) == Counter(rows_read)
     assert read.versions
 
 
@@ -91,7 +91,7 @@ def test_a_table_is_of_the_hour_before_its_newest_snapshot(spark: SparkSession, 
     assert sorted(row.key for row in rows_of(again)) == ["a/b", "a/late"]
 
 
-def test_a_job_that_asks_for_no_latest_sorts_nothing(spark: SparkSession, table: str) -> None:
+def test_a_job_that_needs_no_latest_versions_sorts_nothing(spark: SparkSession, table: str) -> None:
     fill(spark, table, [Row("my-bucket.org", "a", "null")])
     objects = listing.read(spark, "my-bucket.org", "metadata").objects
     plan = objects.select("key", "size")._jdf.queryExecution().executedPlan().toString()

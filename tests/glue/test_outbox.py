@@ -59,11 +59,13 @@ def test_everything_arrives_once(spark: SparkSession, aws: Emulator, folder: str
     url = queue(aws, "outbox-all")
     wanted = [f"message {n}" for n in range(95)]
     assert outbox.spool(messages(spark, url, wanted), folder) == 95 * EVENTS
-    told: list[tuple[int, int]] = []
-    sent = outbox.send(spark, folder, rate=100_000, on_progress=lambda *so_far: told.append(so_far))
+    reported: list[tuple[int, int]] = []
+    sent = outbox.send(
+        spark, folder, rate=100_000, on_progress=lambda *so_far: reported.append(so_far)
+    )
     assert sent == 95 * EVENTS
     assert bodies(aws, url) == Counter(wanted)
-    assert told[-1] == (95 * EVENTS, 95 * EVENTS)
+    assert reported[-1] == (95 * EVENTS, 95 * EVENTS)
     assert outbox.send(spark, folder) == 0
     assert not bodies(aws, url)
 
@@ -125,7 +127,7 @@ class Dying:
             raise KeyboardInterrupt
 
 
-def test_what_sqs_refuses_is_told_after_the_rest_was_sent(
+def test_messages_that_sqs_refuses_are_reported_after_the_rest_was_sent(
     spark: SparkSession, aws: Emulator, folder: str
 ) -> None:
     """A body of more than 1 MiB, beside good ones."""

@@ -29,13 +29,13 @@ def bytes_of(chunk: Chunk) -> int:
 
 
 @given(MESSAGES)
-def test_chunks_hold_all_messages_in_their_order(messages: list[Message]) -> None:
-    held = [
+def test_chunks_have_all_messages_in_their_order(messages: list[Message]) -> None:
+    contents = [
         Message(chunk.queue, body, count, chunk.group, token)
         for chunk in chunked(7, messages)
         for body, count, token in zip(chunk.bodies, chunk.counts, chunk.tokens, strict=True)
     ]
-    assert held == messages
+    assert contents == messages
 
 
 @given(MESSAGES)
@@ -57,7 +57,7 @@ def test_no_chunk_ends_while_the_next_message_would_fit(messages: list[Message])
         assert full or heavy or (one.queue, one.group) != (other.queue, other.group)
 
 
-def test_a_message_that_no_call_takes_is_alone() -> None:
+def test_a_message_too_large_for_a_call_is_alone() -> None:
     bodies = ["a", "b" * (MAX_BYTES + 1), "c"]
     chunks = chunked(0, [Message("https://sqs/a", body, 1, "", "") for body in bodies])
     assert [chunk.bodies for chunk in chunks] == [[body] for body in bodies]
@@ -87,7 +87,7 @@ def test_what_goes_between_two_moments_is_at_most_the_rate(
             assert sent <= rate * (starts[last].at - one.at) + 1e-6 * sent
 
 
-def test_nobody_waits_longer_than_needed() -> None:
+def test_no_call_waits_longer_than_needed() -> None:
     rate_limit = RateLimit(100)
     assert rate_limit.wait(50, now=10) == 0, "the first goes at once"
     assert rate_limit.wait(50, now=10.25) == 0.25

@@ -15,17 +15,17 @@ class Heard(Run):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder.as_uri())
-        self.said: list[tuple[str, int, int, str]] = []
+        self.reported: list[tuple[str, int, int, str]] = []
         self._open = folder / "open"
 
     def report(self, stage: str, done: int = 0, total: int = 0, unit: str = "") -> None:
         super().report(stage, done, total, unit)
-        self.said.append((stage, done, total, unit))
+        self.reported.append((stage, done, total, unit))
         if total:
             self._open.touch()
 
 
-def test_a_stage_tells_of_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stage_reports_its_tasks(spark: SparkSession, tmp_path: Path) -> None:
     run = Heard(tmp_path)
     gate = tmp_path / "open"
 
@@ -36,7 +36,7 @@ def test_a_stage_tells_of_its_tasks(spark: SparkSession, tmp_path: Path) -> None
 
     with progress.reported(spark, run, "counting"):
         assert spark.sparkContext.parallelize(range(2), 2).mapPartitions(waits).sum() == 2
-    assert run.said[:2] == [("counting", 0, 0, ""), ("counting", 0, 2, "tasks")]
-    before = len(run.said)
+    assert run.reported[:2] == [("counting", 0, 0, ""), ("counting", 0, 2, "tasks")]
+    before = len(run.reported)
     spark.range(1).count()
-    assert len(run.said) == before
+    assert len(run.reported) == before

@@ -17,15 +17,15 @@ from tests.glue.conftest import PACKAGES, ROOT
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (BadListingError("s3://a/b: found no bucket, allowed is one"),) * 2,
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
     ],
 )
 @pytest.mark.parametrize("rows", [False, True])
-def test_an_error_of_a_worker_is_told_without_its_traceback(
-    spark: SparkSession, error: Exception, told: object, *, rows: bool
+def test_an_error_of_a_worker_is_reported_without_its_traceback(
+    spark: SparkSession, error: Exception, expected: object, *, rows: bool
 ) -> None:
     def fails(_: Iterable[int]) -> Iterator[tuple[str]]:
         raise error
@@ -33,21 +33,21 @@ def test_an_error_of_a_worker_is_told_without_its_traceback(
     failing = spark.sparkContext.parallelize([0], 1).mapPartitions(fails)
     with pytest.raises(Exception, match="Traceback") as raised:
         spark.createDataFrame(failing, "a string").collect() if rows else failing.collect()
-    assert reason(raised.value) == str(told)
+    assert reason(raised.value) == str(expected)
 
 
-def test_a_spark_that_ended_is_told_in_words(tmp_path: Path) -> None:
+def test_a_dead_spark_is_reported_in_words(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PACKAGES))}
     command = [sys.executable, "-m", "tests.glue.dies", tmp_path.as_uri()]
     ended = subprocess.run(command, cwd=ROOT, env=environment, check=False, capture_output=True)
     assert ended.returncode
-    told = json.loads((tmp_path / "result.json").read_text())
-    assert told["status"] == "error"
-    assert told["error"].startswith("Spark's Java process ended while the job worked")
-    assert "memory" in told["error"]
+    document = json.loads((tmp_path / "result.json").read_text())
+    assert document["status"] == "error"
+    assert document["error"].startswith("Spark's Java process ended while the job worked")
+    assert "memory" in document["error"]
 
 
-def test_memory_that_ran_out_is_told_in_words(spark: SparkSession) -> None:
+def test_memory_that_ran_out_is_reported_in_words(spark: SparkSession) -> None:
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     cause = jvm.java.lang.OutOfMemoryError("Java heap space")

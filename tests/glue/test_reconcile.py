@@ -36,7 +36,7 @@ MARK_OF_SECRETS = b"s3cret"
 MISSING, STALE, EXTRA = KEYS[:34], KEYS[34:67], [f"photos/extra-{n}" for n in range(33)]
 
 
-class Place(NamedTuple):
+class Job(NamedTuple):
     """The settings of a job, and what stands around it."""
 
     arguments: dict[str, str]
@@ -46,8 +46,8 @@ class Place(NamedTuple):
 
     def apply(self, batch: list[Event]) -> None:
         """Deliver as dispatch does, by the real target."""
-        place = mirror.find(ARN, self.arguments["targets"])
-        with mirror.opened(place) as target:
+        found_mirror = mirror.find(ARN, self.arguments["targets"])
+        with mirror.opened(found_mirror) as target:
             assert target.send(batch) == {}
 
     def drained(self) -> list[Event]:
@@ -61,10 +61,10 @@ class Place(NamedTuple):
                 sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=each["ReceiptHandle"])
         return found
 
-    def run(self, spark: SparkSession, name: str, **asked: str) -> dict[str, Any]:
+    def run(self, spark: SparkSession, name: str, **options: str) -> dict[str, Any]:
         """What a run ends with."""
         folder = f"{self.arguments['run']}/{name}"
-        texts = {**self.arguments, "run": folder, **asked}
+        texts = {**self.arguments, "run": folder, **options}
         settings = parse(
             Reconcile, [word for key, text in texts.items() for word in (f"--{key}", text)]
         )
@@ -75,9 +75,9 @@ class Place(NamedTuple):
 
 
 @pytest.fixture
-def place(
+def job(
     aws: Emulator, rules: Rules, server: Callable[[str], Server], tmp_path: Path
-) -> Iterator[Place]:
+) -> Iterator[Job]:
     """A bucket with objects, all of them mirrored, and an Inventory report of it."""
     postgres = server("postgres")
     assert isinstance(postgres, PostgresServer)
@@ -105,7 +105,7 @@ def place(
         "queues": queue.removesuffix("postgres-mirror"),
         "targets": json.dumps({ARN: {"kind": "postgres", "settings": settings}}),
     }
-    found = Place(arguments, queue, aws, postgres)
+    found = Job(arguments, queue, aws, postgres)
     listed = aws.client("s3").list_objects_v2(Bucket=BUCKET)["Contents"]
     found.apply([_put(each, at) for at, each in enumerate(listed, 1)])
     yield found
@@ -138,10 +138,10 @@ def _put(listed: dict[str, Any], at: int) -> Event:
     return events.created(found, sequencer=f"{at:016X}")
 
 
-def _damaged(place: Place) -> None:
+def _damaged(job: Job) -> None:
     """A hundred rows deleted, altered and added by hand; two deleted by events that came."""
     later = "2099-01-01T00:00:00.000Z"
-    place.apply(
+    job.apply(
         [
             events.removed(BUCKET, MISSING[0], sequencer="F" * 16, time=later),
             events.removed(BUCKET, MISSING[1], sequencer="", time=later),
@@ -149,7 +149,7 @@ def _damaged(place: Place) -> None:
     )
     other = b"jsonb_set(value, '{Records,0,s3,object,eTag}', '\"other\"')"
     of_one = b"(select value from public.events limit 1)"
-    with place.server.connect() as connection:
+    with job.server.connect() as connection:
         for statement, keys in (
             (b"delete from public.events where key = any(%s)", MISSING),
             (b"update public.events set value = " + other + b" where key = any(%s)", STALE[:20]),
@@ -159,14 +159,14 @@ def _damaged(place: Place) -> None:
             connection.execute(statement, [[f"{BUCKET}/{key}" for key in keys]])
 
 
-def test_damage_is_named_and_healed(spark: SparkSession, place: Place, tmp_path: Path) -> None:
-    _damaged(place)
+def test_damage_is_named_and_repaired(spark: SparkSession, job: Job, tmp_path: Path) -> None:
+    _damaged(job)
     time.sleep(1)  # S3's times are whole seconds: what is of this one counts as changing
     # What changed since the report, row and object alike, is no difference.
-    place.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])
-    place.apply([events.removed(BUCKET, KEYS[200], sequencer="E" * 16, time=events.EPOCH)])
-    place.aws.client("sqs").send_message(QueueUrl=place.queue, MessageBody=WAITING)
-    found = place.run(spark, "1")
+    job.aws.client("s3").delete_object(Bucket=BUCKET, Key=KEYS[200])
+    job.apply([events.removed(BUCKET, KEYS[200], sequencer="E" * 16, time=events.EPOCH)])
+    job.aws.client("sqs").send_message(QueueUrl=job.queue, MessageBody=WAITING)
+    found = job.run(spark, "1")
     assert (found["missing"], found["stale"], found["extra"]) == (34, 33, 33)
     assert (found["drift"], found["uncovered"], found["changing"], found["sent"]) == (True, 0, 0, 0)
     assert found["waiting"] == 1
@@ -182,25 +182,25 @@ def test_damage_is_named_and_healed(spark: SparkSession, place: Place, tmp_path:
     assert stale["object"]["etag"] != "other"
     assert by_path[f"{BUCKET}/{MISSING[0]}"]["row"] is None
     assert by_path[f"{BUCKET}/{EXTRA[0]}"]["object"] is None
-    assert place.drained() == []
+    assert job.drained() == []
 
-    assert place.run(spark, "2", mode="repair")["sent"] == 100
-    repairs = place.drained()
+    assert job.run(spark, "2", mode="repair")["sent"] == 100
+    repairs = job.drained()
     assert len(repairs) == 100
-    place.apply(repairs)
-    healed = place.run(spark, "3", source="listing")
+    job.apply(repairs)
+    healed = job.run(spark, "3", source="listing")
     assert (healed["differences"], healed["drift"]) == ([], False)
     assert healed["rows"] == 300  # one was deleted, and one has no rule
 
     left = [each.read_bytes() for each in (tmp_path / "runs").rglob("*") if each.is_file()]
     assert not any(MARK_OF_SECRETS in each for each in left)
-    assert MARK_OF_SECRETS not in json.dumps(place.arguments).encode()
+    assert MARK_OF_SECRETS not in json.dumps(job.arguments).encode()
 
     # What really happens next wins over the repair.
     gone = events.removed(BUCKET, STALE[0], sequencer="D" * 16, time=events.EPOCH)
-    place.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
-    place.apply([gone, *repairs])
-    assert f"{BUCKET}/{STALE[0]}" not in [each.key for each in place.server.received()]
+    job.aws.client("s3").delete_object(Bucket=BUCKET, Key=STALE[0])
+    job.apply([gone, *repairs])
+    assert f"{BUCKET}/{STALE[0]}" not in [each.key for each in job.server.received()]
 
 
 def configured(arn: str, kind: str, **settings: str) -> str:
@@ -208,7 +208,7 @@ def configured(arn: str, kind: str, **settings: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("target", "targets", "said"),
+    ("target", "targets", "expected"),
     [
         (ARN, "{}", "not configured; those that mirror a bucket are none: configure one"),
         (
@@ -229,14 +229,14 @@ def configured(arn: str, kind: str, **settings: str) -> str:
         ("mirror", "{}", "invalid ARN 'mirror'"),
     ],
 )
-def test_what_is_no_mirror_is_refused(target: str, targets: str, said: str) -> None:
-    with pytest.raises(NoMirrorError, match=said):
+def test_what_is_no_mirror_is_refused(target: str, targets: str, expected: str) -> None:
+    with pytest.raises(NoMirrorError, match=expected):
         mirror.find(target, targets)
 
 
-def test_a_server_that_went_away_is_said(spark: SparkSession, place: Place) -> None:
-    rows = mirror.rows(spark, mirror.find(ARN, place.arguments["targets"]), BUCKET, "")
-    place.server.stop()
+def test_a_server_that_went_away_is_reported(spark: SparkSession, job: Job) -> None:
+    rows = mirror.rows(spark, mirror.find(ARN, job.arguments["targets"]), BUCKET, "")
+    job.server.stop()
     with pytest.raises(Exception, match="connection failed") as raised:
         rows.collect()
     assert reason(raised.value).startswith("connection failed")

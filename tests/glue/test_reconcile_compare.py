@@ -59,7 +59,7 @@ def suspects(spark: SparkSession, objects: list[Object], rows: list[StoredRow]) 
     return dict(found)
 
 
-def test_every_pair_is_told_alike(spark: SparkSession) -> None:
+def test_every_pair_is_classified_alike(spark: SparkSession) -> None:
     objects = [
         Object("uploads", "", version, size, etag)
         for version, size, etag in product(VERSIONS, (None, 0, 1), ETAGS)
@@ -95,12 +95,12 @@ def test_a_row_that_was_read_twice_is_one(
     spark: SparkSession, objects: list[Object], rows: list[StoredRow]
 ) -> None:
     by_key = {each.key: each for each in objects}
-    held: dict[str, list[StoredRow | None]] = {}
+    stored: dict[str, list[StoredRow | None]] = {}
     for row in rows:
-        held.setdefault(row.path, []).append(row)
+        stored.setdefault(row.path, []).append(row)
     expected = {
-        key: {compare.of(by_key.get(key), row) for row in held.get(key, [None])} - {None}
-        for key in {*by_key, *held}
+        key: {compare.of(by_key.get(key), row) for row in stored.get(key, [None])} - {None}
+        for key in {*by_key, *stored}
     }
     found = suspects(spark, objects, rows)
     assert found.keys() == {key for key, whats in expected.items() if whats}

@@ -38,7 +38,9 @@ def by_none(_key: str, _found: Object | None) -> str:
         (None, StoredRow("uploads/a", "", "2026-02-30T00:00:00.000Z"), "extra"),
     ],
 )
-def test_what_is_left_is_told(found: Object | None, row: StoredRow | None, what: str) -> None:
+def test_remaining_differences_are_reported(
+    found: Object | None, row: StoredRow | None, what: str
+) -> None:
     difference = recheck.difference(
         "a", found, MergedState(row, padded("7"), LATER), BEGAN, by_rule
     )
@@ -53,7 +55,7 @@ def test_what_is_left_is_told(found: Object | None, row: StoredRow | None, what:
     )
 
 
-def test_what_agrees_by_now_is_not_told() -> None:
+def test_differences_that_are_gone_are_not_reported() -> None:
     row = StoredRow("uploads/a", padded("5"), EARLIER, "one", 5)
     assert recheck.difference("a", OBJECT, MergedState(row), BEGAN, by_rule) is None
     assert (
@@ -62,7 +64,7 @@ def test_what_agrees_by_now_is_not_told() -> None:
     )
 
 
-def test_a_row_that_no_rule_speaks_of_is_told_apart() -> None:
+def test_a_row_that_no_rule_matches_is_reported_apart() -> None:
     stale = recheck.difference("a", OBJECT, MergedState(ROW), BEGAN, by_none)
     extra = recheck.difference("a", None, MergedState(ROW), BEGAN, by_none)
     assert stale
@@ -104,7 +106,7 @@ def test_a_date_that_there_is_not_counts_as_none() -> None:
     assert repair.corrective("uploads", extra).order == (padded("5"), EPOCH)
 
 
-def test_an_object_is_looked_at_live(aws: Emulator) -> None:
+def test_an_object_is_read_live(aws: Emulator) -> None:
     s3 = aws.client("s3")
     s3.create_bucket(Bucket="looked-at")
     s3.put_object(Bucket="looked-at", Key="a b/ü+", Body=b"12345")
@@ -120,7 +122,7 @@ def test_an_object_is_looked_at_live(aws: Emulator) -> None:
     assert recheck._listed("looked-at", "a b/ü") is None
 
 
-def test_an_object_that_cannot_be_looked_at_is_said(
+def test_an_object_that_cannot_be_read_is_reported(
     aws: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: object) -> None:

@@ -21,11 +21,11 @@ def today(spark: SparkSession, **counts: int) -> DataFrame:
 
 def before(spark: SparkSession, *rows: tuple[str, int, timedelta, bool]) -> DataFrame:
     """What is remembered: key, the count that was told, how long ago, and whether it is open."""
-    held = [
-        ("ManyVersions", key, None, None, None, None, told, NOW - ago, is_open)
-        for key, told, ago, is_open in rows
+    remembered = [
+        ("ManyVersions", key, None, None, None, None, count, NOW - ago, is_open)
+        for key, count, ago, is_open in rows
     ]
-    return spark.createDataFrame(held, ALERT_STATES)
+    return spark.createDataFrame(remembered, ALERT_STATES)
 
 
 def states(rows: DataFrame) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def judge(
     return spark.createDataFrame(judged.collect(), ALERT_STATES)
 
 
-def test_each_finding_is_judged_by_what_was_told_of_it(spark: SparkSession) -> None:
+def test_each_finding_is_compared_with_its_last_alert(spark: SparkSession) -> None:
     most = 2**63 - 1  # times a hundred, it would not fit
     now = today(
         spark, first=5, as_before=100, less=90, by_9_9=1_099, by_10=1_100, again=7, huge=most
@@ -85,7 +85,7 @@ def test_each_finding_is_judged_by_what_was_told_of_it(spark: SparkSession) -> N
     assert {key for key, row in rows.items() if not row.open} == {"gone"}
 
 
-def test_within_the_cooldown_nothing_is_told_again(spark: SparkSession) -> None:
+def test_within_the_cooldown_no_alert_is_repeated(spark: SparkSession) -> None:
     past = before(spark, ("lately", 100, HOUR, True), ("long_ago", 100, 3 * HOUR, True))
 
     judged = judge(spark, today(spark, lately=900, long_ago=900), past, cooldown=2 * 3_600)

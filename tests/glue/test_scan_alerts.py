@@ -29,9 +29,9 @@ def bodies(spark: SparkSession, *findings: Row) -> list[Row]:
     return messages(alerts, len(findings), bucket="vers", at=AT, queue=QUEUE).collect()
 
 
-def read(told: dict[str, Any]) -> Event:
+def read(document: dict[str, Any]) -> Event:
     """The event of an alert, as it is read from a message of its own."""
-    body = {"EventName": told["eventName"], "Key": "", "Records": [told]}
+    body = {"EventName": document["eventName"], "Key": "", "Records": [document]}
     (event,) = sources.events(json.dumps(body))
     return event
 
@@ -48,11 +48,11 @@ def test_the_body_is_minios_but_for_what_bucketcast_adds(spark: SparkSession) ->
     }
     wanted["s3"]["object"]["size"] = 1_001
     wanted["source"]["host"] = ""
-    told = json.loads(message.body)
-    wanted["s3"]["object"]["sequencer"] = told["Records"][0]["s3"]["object"]["sequencer"]
-    assert told == golden
-    assert list(told["Records"][0]) == list(wanted)
-    sequencer = int(told["Records"][0]["s3"]["object"]["sequencer"], 16)
+    document = json.loads(message.body)
+    wanted["s3"]["object"]["sequencer"] = document["Records"][0]["s3"]["object"]["sequencer"]
+    assert document == golden
+    assert list(document["Records"][0]) == list(wanted)
+    sequencer = int(document["Records"][0]["s3"]["object"]["sequencer"], 16)
     assert sequencer == int(AT.timestamp() * 1_000) * 1_000_000
     assert (message.queue, message.events, message.group, message.token) == (QUEUE, 1, "", "")
 
@@ -82,12 +82,12 @@ def test_a_rule_finds_it(kind: str, prefix: str, suffix: str, *, matches: bool) 
     assert bool(RuleIndex([rule]).match(event)) is matches
 
 
-def test_a_prefix_is_told_as_a_key_of_its_bucket() -> None:
-    told = record("vers", finding("BigPrefix", "logs/2026/", 50_001), AT)
+def test_a_prefix_is_sent_as_a_key_of_its_bucket() -> None:
+    document = record("vers", finding("BigPrefix", "logs/2026/", 50_001), AT)
 
-    event = read(told)
+    event = read(document)
     assert (event.bucket, event.key, event.size) == ("vers", "logs/2026/", 50_001)
-    assert told["s3"]["object"]["key"] == "logs%2F2026%2F"
+    assert document["s3"]["object"]["key"] == "logs%2F2026%2F"
 
 
 def test_the_same_alert_has_the_same_id_and_a_later_one_another() -> None:
@@ -109,8 +109,8 @@ def test_a_storm_shares_messages(spark: SparkSession) -> None:
 
     assert len(sent) <= 24
     assert sum(message.events for message in sent) == 1_200
-    told = [event for message in sent for event in sources.events(message.body)]
-    assert {event.key for event in told} == keys
+    received = [event for message in sent for event in sources.events(message.body)]
+    assert {event.key for event in received} == keys
 
 
 def test_what_sqs_refuses_is_escaped(spark: SparkSession) -> None:

@@ -59,7 +59,7 @@ def test_a_live_owner_is_named_at_once(dynamodb: Any) -> None:
         assert owner(dynamodb) == "run-2"
 
 
-def test_what_a_killed_run_left_is_taken_at_once(dynamodb: Any) -> None:
+def test_the_lease_of_a_killed_run_is_taken_at_once(dynamodb: Any) -> None:
     left = {"holder": {"S": "a token"}, "run": {"S": "killed"}, "expires": {"N": "1"}}
     dynamodb.put_item(TableName=TABLE, Item={**KEY, **left})
     with acquired(BUCKET, TABLE, "run-2"):

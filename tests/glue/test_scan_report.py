@@ -73,7 +73,7 @@ def rows() -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def told(
+def written(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Mapping[str, Any], str]:
     """The report of the bucket above: what the result says of it, and the folder that it is in."""
@@ -96,8 +96,8 @@ def told(
     return report.write(judged, listing, scanned, folder), folder
 
 
-def test_the_result_has_the_findings_with_their_price(told: tuple[Any, str]) -> None:
-    result, folder = told
+def test_the_result_has_the_findings_with_their_price(written: tuple[Any, str]) -> None:
+    result, folder = written
 
     plan = {"key": "docs/plan.txt", "state": "new", "bytes": 15 * GIB}
     price = round(3 * 0.023 + 4 * 0.0036 + 8 * 0.00099, 4)
@@ -144,8 +144,10 @@ def test_the_result_has_the_findings_with_their_price(told: tuple[Any, str]) -> 
     assert result["report"] == f"{folder}/index.html"
 
 
-def test_the_tables_have_ages_folders_and_costs(spark: SparkSession, told: tuple[Any, str]) -> None:
-    _, folder = told
+def test_the_tables_have_ages_folders_and_costs(
+    spark: SparkSession, written: tuple[Any, str]
+) -> None:
+    _, folder = written
 
     ages = spark.read.parquet(f"{folder}/ages").where("kind = 'ManyVersions'").orderBy("place")
     plan = [(r.name, r.versions, r.bytes) for r in ages.where("key = 'docs/plan.txt'").collect()]
@@ -198,8 +200,8 @@ class Elements(HTMLParser):
         self.text += data
 
 
-def test_the_page_is_safe_to_open_and_needs_nothing_else(told: tuple[Any, str]) -> None:
-    page = files.read(told[0]["report"]).decode()
+def test_the_page_is_safe_to_open_and_needs_nothing_else(written: tuple[Any, str]) -> None:
+    page = files.read(written[0]["report"]).decode()
     found = Elements(page)
 
     assert not {"script", "link", "img", "iframe", "a"} & set(found.names)
@@ -238,13 +240,13 @@ def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
     top = [finding("ManyVersions", breakdown), finding("BigPrefix", breakdown)]
     made = Page("uploads", "", "listing", TAKEN, TAKEN, thresholds, numbers, top, (), ())
 
-    told = Elements(html(replace(made, sizes=False))).text
+    text = Elements(html(replace(made, sizes=False))).text
 
-    assert "0 bytes" not in told
-    assert "$" not in told
-    assert told.count("unknown") == 6
-    assert "8 of them are noncurrent" in told
-    assert "Versions by age" in told
+    assert "0 bytes" not in text
+    assert "$" not in text
+    assert text.count("unknown") == 6
+    assert "8 of them are noncurrent" in text
+    assert "Versions by age" in text
     assert "0 bytes" in Elements(html(made)).text
 
 

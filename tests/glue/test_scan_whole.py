@@ -142,7 +142,7 @@ def test_an_alert_comes_once_whatever_becomes_of_the_scan(stage: Stage) -> None:
 
 
 @pytest.mark.one_spark
-def test_a_scan_tells_what_it_sees_and_leaves_the_rest_as_it_is(stage: Stage) -> None:
+def test_a_scan_alerts_on_what_it_sees_and_leaves_the_rest(stage: Stage) -> None:
     stage.add_rule()
     stage.keys = {"a/many": 3, "b/many": 3, "c/1": 1}
     stage.scan()
@@ -189,7 +189,7 @@ def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.one_spark
-def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage) -> None:
+def test_a_finding_without_a_rule_is_sent_once_there_is_one(stage: Stage) -> None:
     large = {"alert_versions_size": "4"}
     stage.keys = {"in/large": 4, "out/many": 3}
     nobody = stage.scan(**large)
@@ -212,7 +212,7 @@ def test_a_finding_that_no_rule_takes_is_told_once_there_is_one(stage: Stage) ->
 
 
 @pytest.mark.one_spark
-def test_without_sizes_what_was_told_of_them_stays(stage: Stage) -> None:
+def test_without_sizes_their_last_alerts_stay(stage: Stage) -> None:
     large = {"alert_versions_size": "4"}
     stage.add_rule()
     stage.keys = {"large": 4}

@@ -31,7 +31,7 @@ def test_an_inventory_alone_is_counted_as_the_oracle_counts_it(
     assert _counted(spark, rows, many, large) == _known(rows, many, large)
 
 
-def test_names_that_all_share_one_hash_bucket_are_told_apart(
+def test_names_with_the_same_hash_are_counted_apart(
     spark: SparkSession, two_hundred: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alike = candidates.bucket

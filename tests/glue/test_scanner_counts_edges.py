@@ -30,7 +30,7 @@ def test_an_object_that_is_both_is_found_as_both(spark: SparkSession) -> None:
     assert _objects(listing, many=1, large=30) == both
 
 
-def test_delete_markers_and_sizes_nobody_knows_are_versions_of_no_bytes(
+def test_delete_markers_and_unknown_sizes_count_as_no_bytes(
     spark: SparkSession,
 ) -> None:
     listing = _listing(spark, [("a", None), ("a", 0), ("b", None)])

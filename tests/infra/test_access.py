@@ -88,8 +88,8 @@ def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
 
 def test_a_change_of_the_trail_updates_its_selectors_for_each_bucket(make: Make) -> None:
     """CloudFormation writes all selectors of a trail anew, and ours for the buckets are gone."""
-    told = make(ON + '[trail]\nbucket_events = "on"\n')
-    attachment = told.properties("Custom::BucketNotification", Bucket="uploads")
+    made = make(ON + '[trail]\nbucket_events = "on"\n')
+    attachment = made.properties("Custom::BucketNotification", Bucket="uploads")
     assert attachment["BucketEvents"] == "on"
     before = make(ON).properties("Custom::BucketNotification", Bucket="uploads")
     assert before["BucketEvents"] == "off"
@@ -135,8 +135,8 @@ def test_the_wiring_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synth
 def test_the_command_line_learns_the_trail(found: Synthesised) -> None:
     outputs: dict[str, Any] = found.json["Outputs"]
     assert "AccessTrail" in outputs
-    told = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
-    assert {each["bucket"]: each["access_events"] for each in told} == {
+    made = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
+    assert {each["bucket"]: each["access_events"] for each in made} == {
         "uploads": "on",
         "other": "off",
     }

@@ -111,8 +111,8 @@ def test_spark_workers_unpack_it_too(here: Path, tmp_path: Path) -> None:
     )
     assert not done.returncode, done.stderr[-3_000:]
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("FOUND")]
-    for places in json.loads(line.removeprefix("FOUND")):
-        assert all(str(scratch) in place for place in places), places
+    for paths in json.loads(line.removeprefix("FOUND")):
+        assert all(str(scratch) in path for path in paths), paths
 
 
 def _start(archive: Path, scratch: Path, code: str) -> "subprocess.Popen[str]":

@@ -42,12 +42,12 @@ class Session:
 
         await client.subscribe(heartbeats, cb=beat)
         request = packed({1: name, 2: heartbeats})
-        answer = await _asked(client, f"_STAN.discover.{cluster}", request, error=5)
+        answer = await _request(client, f"_STAN.discover.{cluster}", request, error=5)
         return cls(client, name, *(answer[at].decode() for at in (1, 2, 4)))
 
     async def publish(self, channel: str, body: bytes) -> None:
         message = packed({1: self.id, 2: uuid.uuid4().hex, 3: channel, 5: body})
-        await _asked(self.client, f"{self.publishes}.{channel}", message, error=2)
+        await _request(self.client, f"{self.publishes}.{channel}", message, error=2)
 
     async def read(self, channel: str, count: int) -> list[bytes]:
         """The first `count` bodies of a channel."""
@@ -68,13 +68,13 @@ class Session:
             6: ACK_WAIT,
             10: FROM_THE_FIRST,
         }
-        await _asked(self.client, self.subscribes, packed(fields), error=3)
+        await _request(self.client, self.subscribes, packed(fields), error=3)
         async with asyncio.timeout(10):
             await all_there.wait()
         return bodies
 
     async def close(self) -> None:
-        await _asked(self.client, self.closes, packed({1: self.id}), error=1)
+        await _request(self.client, self.closes, packed({1: self.id}), error=1)
 
 
 def status(port: int, path: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def status(port: int, path: str) -> dict[str, Any]:
         return found
 
 
-async def _asked(client: Client, subject: str, message: bytes, *, error: int) -> dict[int, Any]:
+async def _request(client: Client, subject: str, message: bytes, *, error: int) -> dict[int, Any]:
     """The answer; what stands in its field `error` is raised."""
     answer = unpacked((await client.request(subject, message, timeout=SECONDS)).data)
     if error in answer:

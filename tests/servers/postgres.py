@@ -63,8 +63,8 @@ class PostgresServer(Server):
 
     def version(self) -> str:
         with self.connect() as connection:
-            (said,) = connection.execute("show server_version").fetchone() or ("",)
-        return f"PostgreSQL {said}"
+            (text,) = connection.execute("show server_version").fetchone() or ("",)
+        return f"PostgreSQL {text}"
 
     def connect(self, database: str = DATABASE) -> psycopg.Connection:
         """A superuser's connection that commits each statement; the caller closes it."""
@@ -212,8 +212,8 @@ def _copy(file: Path, home: Path) -> str:
 def _make_users(server: PostgresServer) -> None:
     """Make what is not there yet, the database last, so that it tells whether all is."""
     with server.connect(ADMIN) as connection:
-        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
-        if known.fetchone() is not None:
+        existing = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+        if existing.fetchone() is not None:
             return
         for statement in _USERS:
             connection.execute(statement.encode())

@@ -162,13 +162,13 @@ def test_poison_is_no_loss_where_it_is_to_be_buried_and_wrong_where_it_arrived(
 
 
 def test_a_repeat_is_put_down_to_its_cause(tmp_path: Path) -> None:
-    said = [
+    printed = [
         {"trace": "dispatched", "target": "arn", "delivered": "a@1 b@1"},
         {"trace": "dispatched", "target": "arn", "delivered": "b@1"},
         {"trace": "dispatched", "target": "arn", "retried": {"reset by 127.0.0.1:9 at 7": "a@1"}},
     ]
     file = tmp_path / "log"
-    lines = [json.dumps(each, separators=(",", ":")) for each in said]
+    lines = [json.dumps(each, separators=(",", ":")) for each in printed]
     file.write_text("\n".join(["INFO output:", *lines, "INFO"]))
     traces = Traces(file)
     assert list(traces.causes("arn", "a@1", 2, 2)) == [SENT_TWICE]

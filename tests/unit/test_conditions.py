@@ -25,10 +25,10 @@ def rule(*conditions: Condition, arn: str = HOOK, **more: Any) -> Rule:
 
 
 def enriched(**more: Any) -> Event:
-    told = {"metadata": {"x-amz-meta-team": "red"}, "tags": [("class", "a"), ("class", "b")]}
+    facts = {"metadata": {"x-amz-meta-team": "red"}, "tags": [("class", "a"), ("class", "b")]}
     return event(
         "photos/2026/cat.jpg",
-        **{"size": 2048, "source_ip": "10.1.2.3", "principal": "AWS:anna", **told, **more},
+        **{"size": 2048, "source_ip": "10.1.2.3", "principal": "AWS:anna", **facts, **more},
     )
 
 

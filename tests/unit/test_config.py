@@ -654,12 +654,12 @@ def test_what_is_no_account_and_no_topic_is_refused(
 
 
 def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
-    gone, there = "arn:minio:sqs::old:webhook", "arn:minio:sqs::primary:webhook"
+    gone, kept = "arn:minio:sqs::old:webhook", "arn:minio:sqs::primary:webhook"
     assert folder.load(HOOK).removed.discard == ()
     assert folder.load(f"{HOOK}[removed]\ndiscard = ['{gone}']").removed.discard == (gone,)
-    (problem,) = folder.problems(f"{HOOK}[removed]\ndiscard = ['{there}']")
+    (problem,) = folder.problems(f"{HOOK}[removed]\ndiscard = ['{kept}']")
     assert problem == (
-        f"removed.discard: found '{there}', which is configured; only removed targets"
+        f"removed.discard: found '{kept}', which is configured; only removed targets"
     )
     (problem,) = folder.problems("[removed]\ndiscard = 'webhook'")
     assert problem.startswith("removed.discard: found 'webhook'; the ARN of a target: ")

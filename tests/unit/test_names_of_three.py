@@ -79,7 +79,7 @@ s3:BucketRemoved:*                              s3:BucketRemoved:*              
 """  # noqa: E501 - a table
 
 
-class Told(NamedTuple):
+class NamedEvent(NamedTuple):
     """Of an event, what its names depend on."""
 
     name: str
@@ -110,8 +110,8 @@ def rows() -> list[Row]:
 ROWS = rows()
 
 
-def event(row: Row) -> Told:
-    return Told(*translated(row.source_name), row.version)
+def event(row: Row) -> NamedEvent:
+    return NamedEvent(*translated(row.source_name), row.version)
 
 
 @pytest.mark.parametrize(

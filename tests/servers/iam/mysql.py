@@ -35,7 +35,7 @@ class MysqlGate(Gate):
         }
 
     def admit(self, client: socket.socket, until: ExitStack) -> tuple[socket.socket, socket.socket]:
-        _say(client, 0, _greeting())
+        _send(client, 0, _greeting())
         number, _ = _packet(client)
         if number != 1:
             raise self.refusal("not over TLS")
@@ -43,17 +43,17 @@ class MysqlGate(Gate):
         number, response = _packet(line)
         if f"{IAM_USER}\0".encode() != response[32 : 33 + len(IAM_USER)]:
             raise self.refusal("another user")
-        _say(line, number + 1, b"\xfemysql_clear_password\0")
+        _send(line, number + 1, b"\xfemysql_clear_password\0")
         number, answer = _packet(line)
         try:
             token = answer.rstrip(b"\0").decode()
             self.check_token(token, {"Action": "connect", "DBUser": IAM_USER}, self.address)
         except RefusedError:
             text = f"#28000Access denied for user '{IAM_USER}'@'127.0.0.1'".encode()
-            _say(line, number + 1, b"\xff" + struct.pack("<H", 1045) + text)
+            _send(line, number + 1, b"\xff" + struct.pack("<H", 1045) + text)
             raise
         server = until.enter_context(self._logged_in())
-        _say(line, number + 1, _OK)
+        _send(line, number + 1, _OK)
         return line, server
 
     def _logged_in(self) -> socket.socket:
@@ -90,7 +90,7 @@ def _greeting() -> bytes:
     )
 
 
-def _say(line: socket.socket, number: int, text: bytes) -> None:
+def _send(line: socket.socket, number: int, text: bytes) -> None:
     line.sendall(struct.pack("<I", len(text))[:3] + bytes([number]) + text)
 
 

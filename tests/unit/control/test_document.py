@@ -232,10 +232,10 @@ def test_what_xml_cannot_say_stays_as_it_is_when_a_client_adds_to_it() -> None:
         prefix="in/",
         conditions=(Condition("size", ("1-",), "range"),),
     )
-    shown = conversion.configuration(large)
-    assert shown.id == f"bucketcast:{large.id}"
+    written = conversion.configuration(large)
+    assert written.id == f"bucketcast:{large.id}"
     more = Queue(REDIS, (PUT,))
-    assert conversion.rules("uploads", [shown, more], [large])[0] == large
-    changed = Queue(shown.arn, (REMOVED,), shown.filters, shown.id)
+    assert conversion.rules("uploads", [written, more], [large])[0] == large
+    changed = Queue(written.arn, (REMOVED,), written.filters, written.id)
     (made,) = conversion.rules("uploads", [changed], [large])
     assert (made.events, made.conditions) == ((REMOVED,), large.conditions)

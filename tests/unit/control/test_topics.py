@@ -142,8 +142,8 @@ def after(
     before: list[Rule], queues: list[Queue], given: list[Notification], *, whole: bool = False
 ) -> tuple[list[str], list[Notification]]:
     made = conversion.exchanged("b", Document(queues, given), before, whole=whole)
-    shown = [notification.notification(rule) for rule in made if notification.is_notification(rule)]
-    return [rule.arn for rule in made if not notification.is_notification(rule)], shown
+    back = [notification.notification(rule) for rule in made if notification.is_notification(rule)]
+    return [rule.arn for rule in made if not notification.is_notification(rule)], back
 
 
 def test_a_notification_is_a_rule_and_back() -> None:
