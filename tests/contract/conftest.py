@@ -1,4 +1,4 @@
-"""How a test asks for every kind there is a server for.
+"""Fixtures that run a test for every kind that has a server.
 
 ===========  ======================================================================================
 server_name  once for each server, its name: a kind, or one of its products

@@ -1,4 +1,4 @@
-"""What the registers of a mirror come to, said as plainly as possible, for events of any kind.
+"""What a mirror must show after any events, computed as simply as possible.
 
 It knows nothing of batches, folding or rows: it looks at all events of a key at once. Whether these
 registers are the right ones it cannot tell; that is for `bucket.py`, whose events are those of a

@@ -1,4 +1,4 @@
-"""MQTT in its particulars, against a real Mosquitto, and NATS where one of 3.1.1 is needed."""
+"""What is particular to MQTT: a real Mosquitto, and NATS as a broker of 3.1.1 only."""
 
 import queue
 import re

@@ -1,4 +1,4 @@
-"""NSQ in its particulars, against a real nsqd."""
+"""What is particular to NSQ."""
 
 import socket
 import threading

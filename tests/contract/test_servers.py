@@ -1,4 +1,4 @@
-"""The servers take and refuse what they should, so that a target's passing test means it."""
+"""The test servers accept and refuse what they should, so that tests of targets prove something."""
 
 import json
 import os

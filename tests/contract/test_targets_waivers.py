@@ -1,4 +1,4 @@
-"""The suite itself: its waivers are about something, its search for secrets finds some."""
+"""The suite itself: each waiver is used, and its search for secrets finds them."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server of every kind behind one deployed stack, and what each holds of a bucket's events.
+"""A server of every kind behind one deployed stack, and what each has of a bucket's events.
 
 Before each stands a relay, by which a test breaks connections.
 """

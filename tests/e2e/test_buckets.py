@@ -1,4 +1,4 @@
-"""Buckets that were there before: their events come, and their own notifications stay."""
+"""Existing buckets: their events arrive, and their own notifications stay."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Poison among many: its neighbours arrive, `dlq` says why it did not, and redrives it."""
+"""One bad event among many: the others arrive, `dlq` shows its reason and redrives it."""
 
 import json
 from collections import Counter

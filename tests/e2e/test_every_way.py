@@ -1,4 +1,4 @@
-"""Each operation once under its name, by both wirings; and what the local AWS itself cannot say.
+"""Each operation once under its name, by both transports; and what the local AWS cannot send.
 
 It tells nobody of tagging, logs no data events and lets nobody put events of `aws.s3` on its bus:
 those come from recorded bodies, written to the ingress queue as S3 and EventBridge would.

@@ -1,4 +1,4 @@
-"""What a stranger may send: refused, and the gateway goes on."""
+"""Hostile requests are refused, and the gateway keeps running."""
 
 import http.client
 import socket

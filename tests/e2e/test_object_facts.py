@@ -1,4 +1,4 @@
-"""Rules that turn on what only the object knows, which ingest asks of S3."""
+"""Rules on object facts, which ingest reads from S3."""
 
 from collections import Counter
 from functools import partial

@@ -1,4 +1,4 @@
-"""`examples/cdk`: the built wheel in an empty environment, and an app that uses its construct."""
+"""`examples/cdk`: the built wheel in a new environment, and an app that uses its construct."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What will never be taken is buried alone, with its reason; its neighbours go on."""
+"""A rejected event is dead-lettered alone, with its reason; the others are delivered."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What functions and jobs call, their roles let them: the local AWS would let them do all."""
+"""The roles of functions and jobs allow their calls: the local AWS would allow everything."""
 
 from collections.abc import Callable
 

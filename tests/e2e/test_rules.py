@@ -1,4 +1,4 @@
-"""Rules are in force when the command that changed them returns, however many there are."""
+"""Rules are active when the command that changed them returns, however many there are."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""`make up` on what is there already, and on a machine that it cannot work on."""
+"""`make up` with a running stack, and on a machine that lacks something."""
 
 import os
 import subprocess

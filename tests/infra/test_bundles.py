@@ -1,4 +1,4 @@
-"""Bundles, built for real: each layer holds what it says and nothing of its neighbours."""
+"""Bundles, built for real: each layer has its own files and none of another."""
 
 import subprocess
 import sys

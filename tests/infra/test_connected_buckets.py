@@ -1,4 +1,4 @@
-"""Buckets that are made, buckets that are found, and the two ways from them to the queue."""
+"""Created and existing buckets, and the two transports of their events."""
 
 import json
 

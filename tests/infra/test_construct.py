@@ -1,4 +1,4 @@
-"""`Bucketcast` in somebody's own app: beside what is there, without context, or refused."""
+"""`Bucketcast` in a user's own app: beside other resources, without context, or refused."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The control plane behind a URL: there where it is asked for, with no more rights than it uses."""
+"""The control plane behind a URL: opt-in, with no more rights than it uses."""
 
 import json
 

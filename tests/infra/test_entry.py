@@ -1,4 +1,4 @@
-"""The HTTP entry: there where it is configured, open to the net, and with few rights."""
+"""The HTTP entry: opt-in, public, and with few rights."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A first deploy that fails leaves nothing behind that would be in the way of the next."""
+"""A first deploy that fails leaves nothing behind that would block the next."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What AWS's own services call in a stack, the policies of queues, buckets and functions let them.
+"""The policies of queues, buckets and functions allow the calls of AWS's own services.
 
 The local AWS looks at none of these policies. Requests have the context that AWS documents for
 each service; the template is that of a configuration with every option that adds rights.

@@ -1,4 +1,4 @@
-"""S3 heeds a change of a bucket's notifications late: no event of these minutes may be lost.
+"""S3 applies a change of a bucket's notifications late: no event of these minutes may be lost.
 
 The S3 here is the worst that its documentation allows: what is taken away is gone at once, and
 what is added is heeded 300 s after the call. The time is made up; an event is put at every second.

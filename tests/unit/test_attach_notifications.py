@@ -1,4 +1,4 @@
-"""Our entry comes and goes; what others wrote into the bucket's notifications stays."""
+"""Our entry is added and removed; the other notifications of the bucket stay."""
 
 import copy
 import json

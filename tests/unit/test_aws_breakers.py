@@ -1,4 +1,4 @@
-"""The breakers in DynamoDB: what one function saw of a target, all others know."""
+"""The breakers in DynamoDB: all functions share what one saw of a target."""
 
 import time
 

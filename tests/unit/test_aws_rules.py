@@ -1,4 +1,4 @@
-"""Rules in DynamoDB: in force when the command that made them returns."""
+"""Rules in DynamoDB: active when the command that added them returns."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""References get their text from Secrets Manager, which is asked as seldom as may be."""
+"""References are resolved by Secrets Manager, with as few calls as possible."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""A trail's selectors are one document: of two who write it at once, neither loses anything."""
+"""A trail's selectors are one document: concurrent writers lose nothing."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Users: one of a name and of a key, with the secret where secrets lie and nowhere else."""
+"""Users: unique names and keys, with the secret only in Secrets Manager."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `make chaos` rests on: a plan that a seed fixes, and a judge that sees what is amiss."""
+"""The parts of `make chaos`: a plan that depends on a seed only, and a judge that finds errors."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What a rule may ask beyond name, prefix and suffix, and how it says why not."""
+"""Conditions of a rule beyond name, prefix and suffix, and how a failed one is explained."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reasons hold nothing of an event, however the server wrote it, and are short."""
+"""Reasons have nothing of an event, however the server wrote it, and are short."""
 
 import pytest
 

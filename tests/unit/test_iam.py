@@ -1,4 +1,4 @@
-"""The judge of the end-to-end run's calls is awake: it lets through what IAM would, and no more."""
+"""The check of the end-to-end run's calls allows what IAM would, and no more."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Loops: a target that writes into the bucket whose events it is sent."""
+"""Loops: a target that writes into the bucket whose events it gets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Options: what each type takes, and what is said of what it does not take."""
+"""Options: what each type accepts, and how it refuses the rest."""
 
 from dataclasses import dataclass
 from types import UnionType

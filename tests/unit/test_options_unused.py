@@ -1,4 +1,4 @@
-"""Options of MinIO's that do nothing here say so when they are given, and where it differs."""
+"""MinIO's options without an effect here give a note when they are set."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sending in batches, burying with a reason, and what SQS takes or does not."""
+"""Sending in batches, dead-lettering with a reason, and SQS's limits."""
 
 import json
 from base64 import b64decode, b64encode

@@ -1,4 +1,4 @@
-"""The queue out of dispatch: what leaves a batch other than by being delivered."""
+"""Dispatch's queue: how events leave a batch other than by delivery."""
 
 import json
 from typing import TYPE_CHECKING, Any

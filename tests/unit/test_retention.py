@@ -1,4 +1,4 @@
-"""What must outlive what; the figures themselves are said nowhere else."""
+"""How the retention periods depend on each other."""
 
 from bucketcast.delivery import retention
 

@@ -1,4 +1,4 @@
-"""Which rules an event matches, and that the others cost nothing."""
+"""Which rules an event matches, without comparing the others."""
 
 import json
 from collections.abc import Iterable

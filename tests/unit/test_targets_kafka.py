@@ -1,4 +1,4 @@
-"""When to give Kafka's brokers up, from what librdkafka says while it goes on trying."""
+"""When to abandon Kafka's brokers, by the errors that librdkafka reports while it retries."""
 
 import time
 

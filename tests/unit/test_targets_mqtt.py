@@ -1,4 +1,4 @@
-"""MQTT's packets and frames, byte for byte, and a broker that says what no real one can be had to.
+"""MQTT's packets and frames, byte for byte, and a scripted broker for answers no real one gives.
 
 The expected bytes are those of the OASIS standards and of RFC 6455.
 """

@@ -1,4 +1,4 @@
-"""Addresses as people see them."""
+"""Addresses as they are shown."""
 
 import pytest
 

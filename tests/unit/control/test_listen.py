@@ -1,4 +1,4 @@
-"""What a listen call may ask, and in whose words it is refused."""
+"""What a listen call may request, and how it is refused."""
 
 import pytest
 

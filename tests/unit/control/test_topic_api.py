@@ -1,4 +1,4 @@
-"""How the APIs about topics fail: each in its own format, with nothing of what only we may know."""
+"""How the APIs about topics fail: each in its own format, without internal details."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Programs in the background: found again, ended with their children, never taken for others."""
+"""Background programs: found again, ended with their children, not confused with others."""
 
 import os
 import signal

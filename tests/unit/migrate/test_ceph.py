@@ -1,4 +1,4 @@
-"""What radosgw-admin prints, read."""
+"""Reading what radosgw-admin prints."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whose bucket a mirror shows: the first source's, and what others say of it waits."""
+"""A mirror shows a bucket of its first source; events of other sources wait."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What moves make of what is stored of a key, without a server."""
+"""How register updates change the stored state of a key, without a server."""
 
 from itertools import permutations
 

@@ -1,4 +1,4 @@
-"""Weeks go by in seconds, and nobody reads what is logged in them."""
+"""Weeks are simulated in seconds, without their logs."""
 
 from collections.abc import Iterator
 

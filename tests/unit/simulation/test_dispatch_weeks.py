@@ -1,4 +1,4 @@
-"""A target that is away, slow or ill for weeks: what becomes of its events."""
+"""A target that is down, slow or failing for weeks: what becomes of its events."""
 
 import os
 from collections.abc import Callable
