@@ -31,7 +31,7 @@ class Consumer(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if not (self._known() and signed(self.headers, body)):
+        if not (self._is_authorized() and signed(self.headers, body)):
             self._answer(HTTPStatus.UNAUTHORIZED)
             return
         try:
@@ -43,7 +43,7 @@ class Consumer(BaseHTTPRequestHandler):
         print("\n".join(lines), flush=True)
         self._answer(HTTPStatus.NO_CONTENT)
 
-    def _known(self) -> bool:
+    def _is_authorized(self) -> bool:
         token = os.environ.get("AUTH_TOKEN", "")
         # A token of two words is sent as it is ("Basic abc"), a single word as "Bearer <word>".
         expected = token if " " in token else f"Bearer {token}"

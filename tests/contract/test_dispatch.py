@@ -177,7 +177,7 @@ def function(
     for handler in telemetry.logger.handlers:
         monkeypatch.setattr(handler, "stream", logged)
     caplog.set_level(logging.INFO, logger="botocore")  # below it logs what Secrets Manager says
-    texts = one.texts(one.where_known(SOON))
+    texts = one.texts(one.supported(SOON))
     made = Function(one, with_references(one, texts))
     yield made
     for target in made.targets:

@@ -171,7 +171,7 @@ def test_another_mechanism_than_the_users_is_refused(
     assert "see sasl_username, sasl_password and sasl_mechanism" in str(error)
 
 
-def test_an_unknown_mechanism_is_refused_with_the_known_ones(kafka: KafkaServer) -> None:
+def test_an_unknown_mechanism_is_refused_with_those_allowed(kafka: KafkaServer) -> None:
     with pytest.raises(ConfigErrors) as refused:
         options.read(Target.Settings, kafka.settings(sasl_mechanism="SCRAM-SHA512"))
     (error,) = refused.value.errors

@@ -274,7 +274,7 @@ def test_a_login_in_the_url_counts(mosquitto: MqttServer, make: Make) -> None:
 @pytest.mark.parametrize(
     ("version", "number"), [("auto", "5"), ("5", "5"), ("3.1.1", "2"), ("3.1", "1")]
 )
-def test_the_version_is_the_one_asked_for(
+def test_the_version_is_the_configured_one(
     mosquitto: MqttServer, make: Make, version: str, number: str
 ) -> None:
     assert make(version=version).send(events(1)) == {}

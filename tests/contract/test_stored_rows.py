@@ -93,7 +93,7 @@ def test_a_prefix_is_taken_literally(mirror: Trial, prefix: str) -> None:
     assert found == sorted(UPLOADS + key for key in keys if key.startswith(prefix))
 
 
-def test_where_nothing_ever_came_nothing_is_held(mirror: Trial) -> None:
+def test_an_unused_mirror_has_no_rows(mirror: Trial) -> None:
     sender = mirror.sender()
     assert stored(sender) == []
     assert states_of(sender, "a") == {}

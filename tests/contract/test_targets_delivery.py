@@ -64,7 +64,7 @@ def test_access_has_the_time_beside_it(log: Trial) -> None:
 
 def test_ten_arrive_in_their_order(log: Trial) -> None:
     batch = [event(f"{7 * at % 10}", at) for at in range(1, 11)]
-    sender = log.sender(log.where_known(ONE_BY_ONE))
+    sender = log.sender(log.supported(ONE_BY_ONE))
     assert sender.send(batch) == {}
     assert sender.send([event("last", 11)]) == {}
     assert log.paths() == [*map(minio.path, batch), "uploads/last"]

@@ -78,7 +78,7 @@ def test_the_signature_of_another_key_is_refused(
     assert "iam_resource" in str(refused.value)
 
 
-def test_without_credentials_nothing_is_asked(
+def test_without_credentials_no_login_is_tried(
     signed: Trial, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):

@@ -110,7 +110,7 @@ def test_a_silent_server_is_given_up_and_later_used_again(
     one: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(one.kind, "timeout", 2.0)
-    soon = one.where_known(SOON)
+    soon = one.supported(SOON)
     connected, new = one.sender(soon), one.sender(soon)
     assert connected.send(events(1, "before")) == {}
     one.server.pause()
@@ -125,7 +125,7 @@ def test_a_silent_server_is_given_up_and_later_used_again(
 
 def test_a_probe_sees_a_silent_server(one: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one.kind, "timeout", 2.0)
-    sender = one.sender(one.where_known(SOON))
+    sender = one.sender(one.supported(SOON))
     one.server.pause()
     assert isinstance(sender.probe(), Retryable)
     one.server.resume()

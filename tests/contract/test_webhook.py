@@ -438,7 +438,7 @@ def test_any_certificate_is_accepted_if_so_configured(webhook: WebhookServer, ma
     assert len(webhook.requests()) == 2
 
 
-def test_without_cert_authority_the_machine_is_asked(
+def test_without_cert_authority_the_systems_authorities_count(
     webhook: WebhookServer, make: Make, tls: Tls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tls.ca))

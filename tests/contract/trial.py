@@ -219,7 +219,7 @@ class Trial:
         self.printed += [repr(made), repr(sender.target), sender.target.where]
         return sender
 
-    def where_known(self, wanted: Mapping[str, str]) -> Settings:
+    def supported(self, wanted: Mapping[str, str]) -> Settings:
         """The server's plain settings, and those wanted for which the kind has an option."""
         settings = {key: text for key, text in wanted.items() if key in self.options}
         return {**self.server.settings(), **settings}

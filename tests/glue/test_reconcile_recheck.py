@@ -73,7 +73,7 @@ def test_a_row_that_no_rule_matches_is_reported_apart() -> None:
     assert recheck.difference("a", OBJECT, MergedState(), BEGAN, by_none) is None
 
 
-def test_a_repair_has_the_newest_order_that_is_known_and_a_later_time() -> None:
+def test_a_repair_has_the_newest_order_key_and_a_later_time() -> None:
     missing = Difference(
         "a b",
         "missing",

@@ -20,7 +20,7 @@ Prefixes = set[tuple[str, str, int]]
 def test_two_hundred_inventories_are_counted_as_the_oracle_counts_them(
     spark: SparkSession, two_hundred: list[Row], many: int, large: int
 ) -> None:
-    assert _counted(spark, two_hundred, many, large) == _known(two_hundred, many, large)
+    assert _counted(spark, two_hundred, many, large) == _expected(two_hundred, many, large)
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
@@ -28,7 +28,7 @@ def test_two_hundred_inventories_are_counted_as_the_oracle_counts_them(
 def test_an_inventory_alone_is_counted_as_the_oracle_counts_it(
     spark: SparkSession, rows: list[Row], many: int, large: int
 ) -> None:
-    assert _counted(spark, rows, many, large) == _known(rows, many, large)
+    assert _counted(spark, rows, many, large) == _expected(rows, many, large)
 
 
 def test_names_with_the_same_hash_are_counted_apart(
@@ -36,7 +36,7 @@ def test_names_with_the_same_hash_are_counted_apart(
 ) -> None:
     alike = candidates.bucket
     monkeypatch.setattr(candidates, "bucket", lambda name, _buckets: alike(name, 1))
-    assert _counted(spark, two_hundred, 2, 1 << 43) == _known(two_hundred, 2, 1 << 43)
+    assert _counted(spark, two_hundred, 2, 1 << 43) == _expected(two_hundred, 2, 1 << 43)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def _counted(
     return found
 
 
-def _known(rows: Sequence[Row], many: int, large: int) -> tuple[Objects, Prefixes]:
+def _expected(rows: Sequence[Row], many: int, large: int) -> tuple[Objects, Prefixes]:
     counted = oracle.versions(rows)
     objects = {("ManyVersions", key, *has) for key, has in counted.items() if has.number > many}
     objects |= {("LargeVersions", key, *has) for key, has in counted.items() if has.bytes >= large}

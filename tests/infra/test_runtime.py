@@ -155,7 +155,7 @@ def test_the_output_has_what_creating_targets_needs(two: Synthesised) -> None:
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
 
 
-def test_who_manages_them_is_held_to_this_stacks_names(tmp_path: Path) -> None:
+def test_managing_them_is_limited_to_this_stacks_names(tmp_path: Path) -> None:
     made = _managed(tmp_path)
     by_action = {
         action: statement

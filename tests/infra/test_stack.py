@@ -250,7 +250,7 @@ def test_dispatch_carries_the_client_of_its_kind_and_no_other(
     )
 
 
-def test_dispatch_is_told_its_target_and_its_queues(typical: Synthesised) -> None:
+def test_dispatch_gets_its_target_and_its_queues(typical: Synthesised) -> None:
     variables = typical.function("Bucketcast-webhook-primary")["Environment"]["Variables"]
     assert variables["BUCKETCAST_KIND"] == "webhook"
     assert variables["BUCKETCAST_ID"] == "primary"

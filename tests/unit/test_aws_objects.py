@@ -79,7 +79,7 @@ def test_head_and_tags_become_fields_of_the_event(bucket: "S3Client") -> None:
     assert enriched.record == made.record
 
 
-def test_only_what_is_asked_is_fetched_and_once_an_object(bucket: "S3Client") -> None:
+def test_only_requested_facts_are_read_once_per_object(bucket: "S3Client") -> None:
     first, second = put(bucket, "a", **CREATED), put(bucket, "b", **CREATED)
     asking = [(first, Fact.TAGS), (second, Fact.HEAD), (first, Fact.TAGS), (second, Fact.HEAD)]
     with counted(bucket) as calls:

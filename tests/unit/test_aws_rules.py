@@ -98,7 +98,7 @@ def test_rules_of_a_bucket_are_ordered_by_id(rules: Rules) -> None:
     assert rules.of("uploads") == sorted(made, key=lambda each: each.id)
 
 
-def test_more_buckets_than_one_read_holds_are_asked(rules: Rules) -> None:
+def test_more_buckets_than_one_call_reads_are_all_read(rules: Rules) -> None:
     for number in (0, 99, 100, 249):
         rules.add(rule(bucket=f"b{number:03}"))
     buckets = [f"b{number:03}" for number in range(250)]

@@ -125,7 +125,7 @@ def test_missing_facts_are_requested_and_until_then_match(condition: Condition, 
     assert [hit.arn for hit in index.match(bare)] == [HOOK]
 
 
-def test_nothing_is_asked_for_a_rule_that_fails_anyway() -> None:
+def test_no_facts_are_requested_for_a_rule_that_fails_anyway() -> None:
     tag = when("tag:a", "equals", "x")
     requested: set[Fact] = set()
     for one in (

@@ -248,7 +248,7 @@ def test_what_is_encrypted_and_checked_is_not_noted(folder: Folder) -> None:
     assert not [note for note in folder.load(text).notes if "on the way" in note]
 
 
-def test_to_check_no_certificate_has_to_be_said_twice(folder: Folder) -> None:
+def test_skipping_verification_has_to_be_set_twice(folder: Folder) -> None:
     (problem,) = folder.problems(SKIPPING)
     assert problem.startswith("notify_nsq.f.tls_skip_verify: found 'on'; set cert_authority")
     assert folder.load(SKIPPING, local=True).targets

@@ -226,7 +226,7 @@ def everything(arn: str, **more: Any) -> Rule:
     return Rule(bucket="uploads", arn=arn, events=both, **more)
 
 
-def told_of(batch: TargetBatch) -> list[tuple[str, str | None, str]]:
+def contents_of(batch: TargetBatch) -> list[tuple[str, str | None, str]]:
     """Name, version and message of all that goes to a target."""
     return [
         (each.event.name.rpartition(":")[2], each.event.version_id, origin)
@@ -242,8 +242,8 @@ def test_only_mirrors_get_the_version_that_surfaces_after_a_removal() -> None:
         Rulebook(everything(TABLE), everything(HOOK)),
         facts,
     )
-    assert told_of(routed.batches[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
-    assert told_of(routed.batches[TABLE]) == [
+    assert contents_of(routed.batches[HOOK]) == [("Delete", "v2", "1"), ("Delete", "v2", "2")]
+    assert contents_of(routed.batches[TABLE]) == [
         ("Delete", "v2", "1"),
         ("Delete", "v2", "2"),
         ("Put", "v1", "1"),
@@ -266,7 +266,7 @@ def test_no_key_is_looked_at_without_a_mirror_that_gets_the_removal() -> None:
     rulebook = Rulebook(everything(HOOK), everything(TABLE, prefix="in/"))
     routed = route([("1", message(removed("out", "v2"), removed("in/c", None)))], rulebook, facts)
     assert facts.looked == []
-    assert told_of(routed.batches[TABLE]) == [("Delete", "", "1")]
+    assert contents_of(routed.batches[TABLE]) == [("Delete", "", "1")]
 
 
 def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
@@ -278,6 +278,6 @@ def test_what_shows_goes_to_mirrors_whose_rules_ask_for_it() -> None:
     routed = route([("1", message(removed("in/a", "v2")))], rulebook, facts)
     assert facts.looked == [("in/a", "v2", Fact.HEAD | Fact.TAGS)]
     # An unknown tag counts as a match, as of any event.
-    assert told_of(routed.batches[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
+    assert contents_of(routed.batches[TABLE]) == [("Delete", "v2", "1"), ("Put", "v1", "1")]
     routed = route([("1", message(removed("in/a", "v2")))], Rulebook(removals), facts)
-    assert told_of(routed.batches[TABLE]) == [("Delete", "v2", "1")]
+    assert contents_of(routed.batches[TABLE]) == [("Delete", "v2", "1")]

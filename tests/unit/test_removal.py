@@ -60,7 +60,7 @@ def account(sqs: Any) -> Account:
     return Account(sqs)
 
 
-def test_what_stays_is_not_asked(account: Account) -> None:
+def test_the_queues_of_kept_targets_are_not_checked(account: Account) -> None:
     account.put(HOOK)
     account.put(TABLE)
     account.demand(HOOK, TABLE)
@@ -135,7 +135,7 @@ def test_what_its_function_still_sends_off_need_not_be_refused(account: Account)
     assert account.now >= 30 + SETTLE
 
 
-def test_before_ingest_is_told_one_empty_moment_is_enough(account: Account) -> None:
+def test_before_ingest_is_updated_one_empty_count_is_enough(account: Account) -> None:
     account.demand(TABLE, settle=0)
     assert account.now == 0
     account.put(HOOK)

@@ -25,7 +25,7 @@ COPIES = 100
 PUTS = 1_000
 BEFORE = 300
 """Puts that have begun when the killing begins."""
-HELD_BACK = 400
+DELAYED = 400
 """Puts that wait until all servers are dead."""
 AT_ONCE = 8
 AWS_SECONDS = 120.0
@@ -86,7 +86,7 @@ class Uploads:
     def _upload(self, number: int) -> None:
         if number == BEFORE:
             self._enough.set()
-        if number >= PUTS - HELD_BACK:
+        if number >= PUTS - DELAYED:
             self._may_go_on.wait(UPLOAD_SECONDS)
         key = self.keys[number]
         self._deployed.put(BUCKET, key, b"x" * number)

@@ -160,7 +160,7 @@ def test_a_rule_for_unavailable_events_has_the_hint(run: Run, trails: Mock) -> N
     assert not trails.called
 
 
-def test_reads_that_cost_money_are_asked_for_by_name(run: Run, aws: MotoAws) -> None:
+def test_reads_that_cost_money_are_selected_by_name(run: Run, aws: MotoAws) -> None:
     """The default asks for reads too, which S3 notifies nobody of."""
     run(*ON)
     ran = run("event", "add", "uploads", WEBHOOK)
@@ -178,7 +178,7 @@ def test_a_trail_is_named_for_access_events_only(run: Run, trails: Mock) -> None
     assert not trails.called
 
 
-def test_the_owner_of_an_organizations_trail_is_asked_for_what_rules_need(
+def test_the_owner_of_an_organizations_trail_gets_the_selectors_to_add(
     run: Run, aws: MotoAws, trails: Mock
 ) -> None:
     aws.outputs |= {"AccessTrail": "all", "TrailSelectors": "off"}

@@ -59,7 +59,7 @@ def rules(aws: MotoAws) -> list[Rule]:
         ),
     ],
 )
-def test_what_is_asked_for_is_stored_shown_and_removed_by_the_same_words(
+def test_conditions_are_stored_shown_and_removed_by_the_same_options(
     run: Run, aws: MotoAws, words: str, conditions: list[Condition]
 ) -> None:
     assert run(*ADD).code == 0

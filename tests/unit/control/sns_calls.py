@@ -19,7 +19,7 @@ from bucketcast.control.authentication import Authenticator
 from bucketcast.control.secure import SecureCalls, secure
 from bucketcast.control.sns.api import Sns
 from bucketcast.control.user_topics import UserTopics
-from bucketcast.users import Account as Known
+from bucketcast.users import Account as UserAccount
 from bucketcast.users import User
 from tests.unit.control.requests import REGION, Wire
 from tests.unit.runtime_targets import RUNTIME, Account
@@ -47,9 +47,9 @@ class Server:
     """The application with a few users, whose secret keys are their access keys twice."""
 
     def __init__(self, account: Account, secure_calls: SecureCalls = "never") -> None:
-        async def find(access_key: str) -> Known | None:
+        async def find(access_key: str) -> UserAccount | None:
             user = USERS.get(access_key)
-            return Known(user, access_key * 2) if user else None
+            return UserAccount(user, access_key * 2) if user else None
 
         table = account.table._name
         self.account = account

@@ -299,7 +299,7 @@ def test_a_host_may_name_the_bucket() -> None:
     assert (call.bucket, call.key, call.rest) == ("images", "a//b", "/a//b")
 
 
-def test_where_a_bucket_is_may_be_asked_from_anywhere() -> None:
+def test_a_buckets_location_may_be_read_from_any_region() -> None:
     async def find(_: str) -> None: ...
 
     elsewhere = Authenticator(find, "eu-central-1")

@@ -35,11 +35,11 @@ class Client:
         self.sent: list[MutableMapping[str, Any]] = []
         self.gone = asyncio.Event()
         self.aborted = False
-        self._asked = False
+        self._received = False
 
     async def receive(self) -> MutableMapping[str, Any]:
-        if not self._asked:
-            self._asked = True
+        if not self._received:
+            self._received = True
             return {"type": "http.request", "body": b"", "more_body": False}
         await self.gone.wait()
         return {"type": "http.disconnect"}

@@ -18,7 +18,7 @@ from bucketcast.control.pubsub.api import Pubsub
 from bucketcast.control.secure import secure
 from bucketcast.control.user_topics import UserTopics
 from bucketcast.topics.subscription import MOST_OF_A_TOPIC
-from bucketcast.users import Account as Known
+from bucketcast.users import Account as UserAccount
 from tests.unit.control.requests import REGION
 from tests.unit.control.sns_calls import URL, USERS, Server, _nothing
 from tests.unit.runtime_targets import Account
@@ -35,9 +35,9 @@ class Calls(Server):
         self.is_on = True
         self.most = 0
 
-        async def find(access_key: str) -> Known | None:
+        async def find(access_key: str) -> UserAccount | None:
             user = USERS.get(access_key)
-            return Known(user, access_key * 2) if user else None
+            return UserAccount(user, access_key * 2) if user else None
 
         self.events = StoredEvents(make_events_table(account.dynamodb), account.dynamodb, 7)
         self.subscriptions = Subscriptions(account.table_name, account.dynamodb)

@@ -202,7 +202,7 @@ def test_a_topic_with_a_login_is_not_returned_over_http(account: Account) -> Non
         ("never", "https", False),
     ],
 )
-def test_what_a_proxy_says_is_believed_only_where_told_so(
+def test_a_proxys_headers_are_trusted_only_if_so_configured(
     account: Account, secure_calls: Any, header: str, *, accepted: bool
 ) -> None:
     ann = Server(account, secure_calls).client("ANN", x_forwarded_proto=header)
