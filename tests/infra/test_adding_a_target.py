@@ -68,6 +68,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
     for name in ("cdk.json", "pyproject.toml"):
         shutil.copy(ROOT / name, root)
+    (ROOT / ".local/bundles").mkdir(exist_ok=True)
     for name in (".venv", ".local/lambda-venv", ".local/bundles"):
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).symlink_to(ROOT / name)

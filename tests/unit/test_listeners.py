@@ -13,8 +13,8 @@ from bucketcast.listeners import (
     IN_ALL,
     KEPT_SECONDS,
     LEASE_SECONDS,
+    LOST_SECONDS,
     PARTITION,
-    TOLD_SECONDS,
     EventsLostError,
     ListenFilter,
     Seen,
@@ -203,7 +203,7 @@ def test_a_stream_that_lost_events_gets_one_note(gateway: Gateway) -> None:
         process.take(FILTER)
     assert process.take(FILTER).id != one.id
     process.lose(process.take(replace(FILTER, prefix="b")), "nobody read")
-    gateway.clock.now += TOLD_SECONDS + 1
+    gateway.clock.now += LOST_SECONDS + 1
     assert process.sweep() == 0
 
 

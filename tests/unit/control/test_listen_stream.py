@@ -10,7 +10,7 @@ import pytest
 
 from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import Message, Queue, QueueGoneError, QueueTimeoutError
-from bucketcast.control.listen.stream import MAX_HELD_BYTES, PING, Pulse, Stream
+from bucketcast.control.listen.stream import MAX_BUFFERED_BYTES, PING, Pulse, Stream
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.listeners import EventsLostError
 from tests.unit.made import event
@@ -208,7 +208,7 @@ def test_for_a_client_that_does_not_read_a_buffer_is_filled_and_no_more() -> Non
             shelf.put(*keys[start : start + 20])
         stream = made(shelf, one)
         running = asyncio.create_task(stream.run())
-        await until(lambda: stream._bytes >= MAX_HELD_BYTES)
+        await until(lambda: stream._bytes >= MAX_BUFFERED_BYTES)
         await asyncio.sleep(0.2)
         assert shelf.fetched <= 40  # what fills it, and a call or two that were in progress
         assert len(shelf.waiting) > 50

@@ -15,17 +15,17 @@ from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 
 PARTITION: Final = "#listeners"
-"""Where listeners are in the rules' table: no bucket can be called so."""
+"""Where listeners are in the rules table: no bucket can have this name."""
 KEPT_SECONDS: Final = 60
-"""So long a listener is kept for a client that went away."""
+"""How long a listener is kept after its client disconnected."""
 LEASE_SECONDS: Final = 6.0
 RENEWED_SECONDS: Final = 2.0
 BOUND_SECONDS: Final = 600
-"""Events that a listener has not read after so long are lost, and its client is told."""
+"""Events that a listener has not read by then are lost, and its client gets an error."""
 RETENTION_SECONDS: Final = 900
-"""SQS itself drops what is older without a word: later than the bound."""
-TOLD_SECONDS: Final = 3_600
-"""So long a listener that lost events is kept, so that its client can be told."""
+"""SQS drops older messages silently, so this is longer than the bound."""
+LOST_SECONDS: Final = 3_600
+"""How long a listener that lost events is kept, so that its client gets the error."""
 A_USER: Final = 150
 IN_ALL: Final = 500
 _ARN: Final = "arn:bucketcast:listen:::"

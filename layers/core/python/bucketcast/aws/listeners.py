@@ -19,9 +19,9 @@ from bucketcast.aws.partition import Part, Partition, refusals
 from bucketcast.listeners import (
     KEPT_SECONDS,
     LEASE_SECONDS,
+    LOST_SECONDS,
     PARTITION,
     RETENTION_SECONDS,
-    TOLD_SECONDS,
     EventsLostError,
     Listener,
     ListenFilter,
@@ -270,7 +270,7 @@ class Listeners:
 
     def _is_over(self, one: Listener, seen: Seen, now: int) -> bool:
         if one.state == "lost":
-            return one.since + TOLD_SECONDS * 1_000 < now
+            return one.since + LOST_SECONDS * 1_000 < now
         return seen.ends(one) <= now
 
     def _make_queue(self, one: Listener) -> None:

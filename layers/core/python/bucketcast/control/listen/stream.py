@@ -27,7 +27,7 @@ from bucketcast.shapes import minio
 from bucketcast.telemetry import logger
 
 Write = Callable[[bytes], Awaitable[None]]
-MAX_HELD_BYTES: Final = 262_144
+MAX_BUFFERED_BYTES: Final = 262_144
 SPACE_SECONDS: Final = 0.5
 SETTLED_SECONDS: Final = 1.0
 PING: Final = b'{"Records":null}\n'
@@ -261,7 +261,7 @@ class Stream:
 
     def _count(self, size: int) -> None:
         self._bytes += size
-        if self._bytes < MAX_HELD_BYTES:
+        if self._bytes < MAX_BUFFERED_BYTES:
             self._room.set()
         else:
             self._room.clear()
