@@ -1,7 +1,7 @@
 """A reader of a subscription, as a process that can be killed: it writes down what it saw.
 
 `python pull_reader.py URL SUBSCRIPTION LOG PAUSE`: with PAUSE it stops for good between the second
-page and its acknowledgement. Each line of LOG is an object: when a page was asked for and what was
+page and its acknowledgement. Each line of LOG is an object: when a page was requested and what was
 in it, or when an acknowledgement was answered.
 """
 

@@ -7,11 +7,11 @@ Topics are made on request only, so that a missing one is missing, unless the br
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -34,6 +34,7 @@ from tests.servers.machine import MissingProgramError, find_program, ports
 from tests.servers.process import Process, StartError
 from tests.servers.tls import Tls
 
+T = TypeVar("T")
 USER = "alice"
 PASSWORD = "alice-s3cret"
 SCRAM_USERS = {"bob": ScramMechanism.SCRAM_SHA_256, "dora": ScramMechanism.SCRAM_SHA_512}
@@ -210,7 +211,8 @@ class KafkaServer(Server):
             found: list[Message] = []
             for partition in consumer.list_topics(topic, timeout=_SETTLED).topics[topic].partitions:
                 topic_partition = TopicPartition(topic, partition, 0)
-                _, end = consumer.get_watermark_offsets(topic_partition, timeout=_SETTLED)
+                offsets = partial(consumer.get_watermark_offsets, topic_partition, timeout=_SETTLED)
+                _, end = _settled(offsets)  # a new topic has no leader yet
                 consumer.assign([topic_partition])
                 wanted = len(found) + end
                 while len(found) < wanted:
@@ -234,7 +236,7 @@ class KafkaServer(Server):
         administrator = AdminClient(self.client)
         made = administrator.create_topics([NewTopic(topic, partitions, config=named)])
         made[topic].result(_SETTLED)
-        self._until_led()
+        _settled(partial(_ready, self.client))
 
     def batches(self, topic: str) -> list[Batch]:
         """What is in a topic's first partition, as it lies on the disk."""
@@ -247,15 +249,8 @@ class KafkaServer(Server):
         return found
 
     def clear(self) -> None:
-        deadline = time.monotonic() + _CLEARED
-        while True:
-            try:
-                self._remove_all()
-                break
-            except KafkaException:
-                # A broker that stood still forgets requests until its controller has it again.
-                if time.monotonic() > deadline:
-                    raise
+        # A broker that stood still forgets requests until its controller has it again.
+        _settled(self._remove_all, _CLEARED)
         self.make(self.destination)
 
     def _remove_all(self) -> None:
@@ -268,15 +263,17 @@ class KafkaServer(Server):
             for gone in removed.values():
                 gone.result()
 
-    def _until_led(self) -> None:
-        deadline = time.monotonic() + _SETTLED
-        while True:
-            try:
-                return _ready(self.client)
-            except KafkaException:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
+
+def _settled(call: Callable[[], T], seconds: float = _SETTLED) -> T:
+    """Return what a call returns; repeat it for so many seconds while Kafka refuses it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def start(folder: Path, tls: Tls, *, outlives: bool = False) -> KafkaServer:

@@ -131,9 +131,10 @@ class RedisServer(Server):
     def received(self, destination: str = "") -> list[Arrival]:
         key = destination or self.destination
         with self.connect() as client:
-            if client.type(key) == b"list":
+            kind = client.type(key)  # one that does not exist may be created as either meanwhile
+            if kind == b"list":
                 return [Arrival(body=entry) for entry in client.lrange(key, 0, -1)]
-            fields = client.hgetall(key)
+            fields = client.hgetall(key) if kind == b"hash" else {}
         return [Arrival(key=name.decode(), body=fields[name]) for name in sorted(fields)]
 
     def clear(self) -> None:
