@@ -113,7 +113,7 @@ def add(
             f"{why}: check the name, or add --ahead for a bucket to be created or one of MinIO or "
             "Ceph"
         )
-    _refuse_unasked_costs(rule, deployment, aws)
+    _refuse_implicit_costs(rule, deployment, aws)
     with aws_errors():
         _refuse_large(rule, Rules(deployment.rules_table, aws.dynamodb))
         try:
@@ -290,7 +290,7 @@ def _is_meant(rule: Rule, events: Sequence[str] | None, fields: Mapping[str, Any
     )
 
 
-def _refuse_unasked_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -> None:
+def _refuse_implicit_costs(rule: Rule, deployment: deployed.Deployed, aws: Aws) -> None:
     """Refuse the default events where its reads would make CloudTrail log, for money."""
     source = click.get_current_context().get_parameter_source("events")
     if source is click.core.ParameterSource.DEFAULT and AccessEvents(deployment, aws).are_on(
