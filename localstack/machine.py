@@ -41,7 +41,8 @@ def newest(name: str, *folders: str) -> str | None:
 def interpreter(version: str) -> str:
     """Return a Python of a version such as `3.13`, from PATH or pyenv, or else the running one."""
     name = f"python{version}"
-    of_pyenv = Path.home().glob(f".pyenv/versions/{version}.*/bin/{name}")
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    of_pyenv = pyenv.glob(f"versions/{version}.*/bin/{name}")
     for found in [shutil.which(name), *map(str, of_pyenv)]:
         # pyenv leaves stubs on PATH for versions that are not switched on.
         if (

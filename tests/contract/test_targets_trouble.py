@@ -124,12 +124,14 @@ def test_a_silent_server_is_given_up_and_later_used_again(
 
 
 def test_a_probe_sees_a_silent_server(one: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(one.kind, "timeout", 2.0)
     sender = one.sender(one.supported(SOON))
-    one.server.pause()
-    assert isinstance(sender.probe(), Retryable)
+    with monkeypatch.context() as patched:
+        patched.setattr(one.kind, "timeout", 2.0)
+        one.server.pause()
+        assert isinstance(sender.probe(), Retryable)
     one.server.resume()
-    assert sender.probe() is None
+    # Its first answers may be late on a busy machine.
+    assert None in (sender.probe() for _ in range(10))
 
 
 def test_a_wrong_password_is_reported_and_nothing_arrives(one: Trial) -> None:

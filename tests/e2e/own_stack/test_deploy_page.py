@@ -79,6 +79,8 @@ def test_each_command_does_what_the_page_promises(
             timeout=SECONDS,
         )
         assert ran.returncode == 0, f"{command}\n{ran.stdout[-3_000:]}{ran.stderr[-3_000:]}"
+        if command == "make setup":
+            assert not ran.stdout, "it would replace the environments that other tests run in"
         if command.startswith("cp "):
             _edit(checkout, settings["endpoint"])
         if command.startswith("bucketcast test"):

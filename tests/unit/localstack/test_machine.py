@@ -1,5 +1,6 @@
 """What is missing on the machine is named, all of it, with its hint."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,15 @@ def test_old_node_is_a_gap_that_names_what_was_found(
     program(tmp_path, "git", "2")
     (gap,) = machine.gaps()
     assert f"{tmp_path}/node is {output}" in gap
+
+
+def test_pythons_of_pyenv_are_found_in_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "versions" / "3.99.1" / "bin" / "python3.99"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert machine.interpreter("3.99") == str(python)
+    assert machine.interpreter("3.98") == sys.executable
