@@ -42,12 +42,12 @@ def ensure() -> str:
     if background.pid(NAME) is not None:
         record = _record()
         if record.get("port") == port() and answers():
-            if kept.wanted() and not keeps():
+            if kept.wanted() and not record.get("keeps"):
                 raise Failure("the running emulator keeps nothing: `make stop`, then try again")
-            if keeps():
+            if record.get("keeps"):
                 kept.in_use()
             return str(record["life"])
-        if keeps():
+        if record.get("keeps"):
             raise Failure(
                 "the running emulator has another port or does not answer: `make stop`, which keeps"
                 " its state, then try again"
@@ -73,7 +73,7 @@ def restart() -> str:
 def stop() -> bool:
     """End the emulator and its functions; return whether it was running."""
     record, running = _record(), background.pid(NAME) is not None
-    if keeps() and background.end(NAME, kept.SAVING_SECONDS):
+    if record.get("keeps") and background.end(NAME, kept.SAVING_SECONDS):
         kept.save(record["port"], record["life"])
     RECORD.unlink(missing_ok=True)
     background.stop(NAME)

@@ -183,7 +183,7 @@ def _rows(run: Trial) -> Iterator[tuple[str, str, str, str]]:
 
 def _story(run: Trial, event: str) -> list[Step]:
     """Return an event's steps by stage, then time: a quick target may log before ingest does."""
-    return sorted(run.steps.get(event, ()), key=lambda step: (steps.stage(step), step.at))
+    return sorted(run.steps.get(event, ()), key=lambda step: (steps.stage(step.what), step.at))
 
 
 def _document(run: Trial, event: str) -> Mapping[str, Any]:

@@ -10,12 +10,11 @@ from bucketcast.aws import logs
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.delivery import steps, tracing
-from bucketcast.delivery.steps import Step
+from bucketcast.delivery.steps import QUEUED, Step
 from bucketcast.topics.model import is_topic
 
 _COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
 _NOT_DEPLOYED = "not deployed"
-_STAGES = {"received": 0, "queued": 1, _NOT_DEPLOYED: 1}
 _NOTHING = (
     "no log entries found: no event was received, or the logs are not available yet "
     "(CloudWatch takes a few seconds)"
@@ -53,20 +52,22 @@ def command(out: Output, *, uri: str, since: float) -> None:
 
 def _checked(step: Step, known: Collection[str]) -> Step:
     """Return the step, or that its target is not deployed and the event was dropped."""
-    if step.what != "queued" or step.target in known or is_topic(step.target):
+    if step.what != QUEUED or step.target in known or is_topic(step.target):
         return step
     return step._replace(what=_NOT_DEPLOYED, why=f"{step.why}; the event was dropped")
 
 
-def _sorted(steps: Iterable[Step]) -> list[Step]:
+def _sorted(story: Iterable[Step]) -> list[Step]:
     """Sort steps by event and stage: a quick target may log before ingest does."""
-    known = list(steps)
+    known = list(story)
     began: dict[str, int] = {}
     for step in known:
         began[step.event] = min(step.at, began.get(step.event, step.at))
-    return sorted(
-        known, key=lambda step: (began[step.event], step.event, _STAGES.get(step.what, 2), step)
-    )
+    return sorted(known, key=lambda step: (began[step.event], step.event, _stage(step), step))
+
+
+def _stage(step: Step) -> int:
+    return steps.stage(QUEUED if step.what == _NOT_DEPLOYED else step.what)
 
 
 def _time(step: Step) -> str:

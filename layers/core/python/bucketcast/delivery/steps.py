@@ -109,9 +109,9 @@ class Stream:
 
 def order(step: Step) -> tuple[int, int]:
     """Return what steps are ordered by: time, then stage."""
-    return step.at, stage(step)
+    return step.at, stage(step.what)
 
 
-def stage(step: Step) -> int:
-    """Return how far an event is after a step."""
-    return {RECEIVED: 0, QUEUED: 1}.get(step.what, 2)
+def stage(what: str) -> int:
+    """Return how far an event is after such a step."""
+    return {RECEIVED: 0, QUEUED: 1}.get(what, 2)
