@@ -8,7 +8,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from bucketcast.aws import counters
-from bucketcast.aws.breakers import EXPIRES
+from bucketcast.aws.partition import EXPIRES
 from bucketcast.config import Deployment
 from bucketcast.cost.estimate import INGEST_MEMORY
 from bucketcast.listeners import queue_prefix

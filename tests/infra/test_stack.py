@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.breakers import EXPIRES
+from bucketcast.aws.partition import EXPIRES
 from bucketcast.settings.environment import DeployedTargets
 from tests.infra.conftest import Make, Synthesised
 

@@ -6,8 +6,9 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.aws.breakers import EXPIRES, PARTITION, REASON_LENGTH, Breakers
+from bucketcast.aws.breakers import PARTITION, REASON_LENGTH, Breakers
 from bucketcast.aws.optional_items import OptionalItems
+from bucketcast.aws.partition import EXPIRES
 from bucketcast.dispatch.breaker import Outage
 
 HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"

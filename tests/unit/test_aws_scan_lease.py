@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.breakers import EXPIRES
+from bucketcast.aws.partition import EXPIRES
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.scan_lease import LEASE_SECONDS, PARTITION, RENEWAL_SECONDS, ScanLease
 

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import ClientError
 
 from bucketcast.aws.optional_items import OptionalItems
-from bucketcast.aws.partition import is_refusal
+from bucketcast.aws.partition import EXPIRES, is_refusal
 from bucketcast.dispatch.breaker import LocalStore, Outage
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 PARTITION: Final = "#breakers"
-EXPIRES: Final = "expires"
-"""The attribute by which DynamoDB removes items of the table."""
 KEPT_DAYS: Final = 7
 """How long an item outlives the last try; one that waits for events is tried every five minutes."""
 REASON_LENGTH: Final = 1_000

@@ -12,6 +12,8 @@ from botocore.exceptions import ClientError
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+EXPIRES: Final = "expires"
+"""The attribute by which DynamoDB removes items of the table, in seconds since 1970."""
 _CONDITION: Final = "ConditionalCheckFailedException"
 
 Part = dict[str, Any]

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from bucketcast.aws.breakers import EXPIRES
-from bucketcast.aws.partition import Partition
+from bucketcast.aws.partition import EXPIRES, Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
