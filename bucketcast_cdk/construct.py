@@ -23,7 +23,6 @@ from bucketcast_cdk.context import Context
 from bucketcast_cdk.control import Control
 from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
-from bucketcast_cdk.entry import HttpEntry
 from bucketcast_cdk.failures import Failures
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.nested_stacks import Nesting
@@ -108,9 +107,6 @@ class Bucketcast(Construct):
         if config.pipeline:
             self._add_pipeline(context, config.pipeline, ingest, queues)
         Tags.of(self).add("application", "bucketcast")
-        if config.entry:
-            entry = HttpEntry(self, "Entry", context, config=config.entry, ingest=ingest)
-            CfnOutput(self, "EntryUrl", value=entry.url)
         if config.control:
             control = Control(self, "Control", context, ingest=ingest)
             runtime.allow_managing(control.role)

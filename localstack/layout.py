@@ -53,12 +53,6 @@ def endpoint() -> str:
     return os.environ.get("LOCALSTACK_ENDPOINT") or f"http://127.0.0.1:{port()}"
 
 
-def function_url(url: str) -> str:
-    """Return where the emulator answers for a function URL, whose own name resolves nowhere."""
-    host, _, path = url.removeprefix("https://").partition("/")
-    return f"{endpoint()}/_aws/lambda-url/{host.partition('.')[0]}/{path}"
-
-
 def aws_variables() -> dict[str, str]:
     """Return the variables that point any AWS client at the local AWS."""
     return {

@@ -19,7 +19,6 @@ from localstack.layout import (
     Failure,
     aws_variables,
     endpoint,
-    function_url,
 )
 from localstack.program import run
 
@@ -59,8 +58,6 @@ def write_env() -> None:
         raise Failure("the stack is deployed but has no output IngressQueueUrl: a fault of app.py")
     variables = aws_variables() | {"BUCKETCAST_INGRESS_QUEUE_URL": queue}
     variables["BUCKETCAST_SPARK_SUBMIT"] = shlex.quote(str(SPARK_SUBMIT))
-    if "EntryUrl" in outputs:
-        variables["BUCKETCAST_ENTRY_URL"] = function_url(outputs["EntryUrl"])
     variables |= gateway.ensure()
     lines = [f"{name}={shlex.quote(value)}\n" for name, value in variables.items()]
     unfinished = ENV_FILE.with_suffix(".new")

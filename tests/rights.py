@@ -19,7 +19,6 @@ TARGETS, RUNTIME = "targets", "run-time targets"
 CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
     "control": "control plane",
-    "entry": "HTTP ingest",
     "runtime-pull": "subscriptions",
     "wiring": "custom resources",
     "start": "scans by report",
@@ -253,7 +252,6 @@ EXAMPLE: Final[dict[str, Any]] = {
         "uploads": {"access_events": True},
         "archive": {"create": False, "via": "eventbridge"},
     },
-    "entry": {"minio": {"token": "secret:entry", "dialect": "minio", "buckets": "uploads"}},
     "runtime": {"kinds": "webhook"},
     "topics": {"pull": "on"},
     "pipeline": {"metadata": "on"},

@@ -57,10 +57,6 @@ BUCKETS = {
 }
 SNS_TOPIC = "arn:aws:sns:us-east-1:000000000000:uploads"
 PROFILES = {"webhook.bulk": "throughput"}
-ENTRY = {
-    "minio": {"token": "minio-s3cret", "dialect": "minio", "buckets": "premises,team-*"},
-    "rgw": {"token": "rgw-s3cret", "dialect": "ceph", "buckets": "premises"},
-}
 FEW = "2"
 """Batches at once for a target: each is a process of the emulator, and they start all together."""
 
@@ -77,8 +73,6 @@ def write_configuration(
         deploy = {"max_concurrency": FEW, "profile": PROFILES.get(name, "latency")}
         lines += [f"[notify_{name}]", *_keys(settings)]
         lines += [f"[notify_{name}.deploy]", *_keys(deploy)]
-    for name, source in ENTRY.items():
-        lines += [f"[entry.{name}]", *_keys(source)]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

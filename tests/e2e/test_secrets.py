@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.arrivals import posted
-from tests.e2e.deployment import ENTRY, STACK
+from tests.e2e.deployment import STACK
 from tests.e2e.system import System
 from tests.servers import postgres, redis, webhook
 from tests.servers.receiver import Answer
@@ -13,8 +13,7 @@ from tests.servers.webhook import WebhookServer
 
 ROTATED = "r0tated-s3cret"
 NAME = "bucketcast/webhook-flaky/auth_token"
-TOKENS = tuple(source["token"] for source in ENTRY.values())
-SECRETS = (*TOKENS, webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
+SECRETS = (webhook.TOKEN, postgres.PASSWORD, redis.LIMITED_PASSWORD, ROTATED)
 
 
 def test_a_rotated_token_is_fetched_again_without_a_deploy(
@@ -112,7 +111,7 @@ def test_no_secret_is_in_a_template(system: System) -> None:
 
 
 def test_no_secret_is_in_a_functions_configuration(system: System) -> None:
-    names = ["Bucketcast-ingest", "Bucketcast-wiring", "Bucketcast-entry"]
+    names = ["Bucketcast-ingest", "Bucketcast-wiring"]
     names += [target["function"] for target in system.targets.values()]
     functions = system.client("lambda")
     texts = {

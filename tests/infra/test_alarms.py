@@ -228,9 +228,8 @@ def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:
 def test_a_function_without_a_queue_has_alarms_for_errors_and_throttles(
     make: Make,
 ) -> None:
-    source = '[entry.a]\ntoken = "secret:t"\ndialect = "minio"\nbuckets = ["photos"]\n'
-    found = alarms(make('control = "on"\n' + HOOK + PIPELINE + source))
-    for name in ("start", "entry", "control"):
+    found = alarms(make('control = "on"\n' + HOOK + PIPELINE))
+    for name in ("start", "control"):
         failing = found[f"Bucketcast-{name}-failing"]
         throttled = found[f"Bucketcast-{name}-throttled"]
         assert (failing["MetricName"], throttled["MetricName"]) == ("Errors", "Throttles")

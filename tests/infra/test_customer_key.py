@@ -14,7 +14,6 @@ from bucketcast_cdk import Bucketcast
 from tests.infra.conftest import CONTEXT, TYPICAL, Make, Synthesised
 from tests.infra.resolved import ACCOUNT, REGION
 from tests.infra.resource_policies import Request, allows
-from tests.infra.test_entry import ENTRY
 from tests.infra.test_pipeline import PIPELINE
 
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -27,9 +26,7 @@ def stacks(make: Make, request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     """The resources of a stack with all that keeps something, and of those nested in it."""
     head = f'kms_key = "{KEY}"\nnested = "{request.param}"\n{MORE}'
     access = '[bucket.uploads]\ncreate = true\naccess_events = "on"\n'
-    found = make(
-        head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + ENTRY + PIPELINE
-    )
+    found = make(head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + PIPELINE)
     inner = [
         each for each in found.stack.node.find_all() if isinstance(each, Stack) and each.nested
     ]

@@ -3,7 +3,6 @@
 from typing import Any
 
 from tests.infra.conftest import TYPICAL, Make, Synthesised
-from tests.infra.test_entry import ENTRY
 from tests.infra.test_pipeline import PIPELINE
 
 KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -27,12 +26,12 @@ def through(statement: Any) -> str:
 
 
 def test_without_keys_nobody_decrypts(make: Make) -> None:
-    assert decrypting(make(TYPICAL + ENTRY + PIPELINE)) == []
+    assert decrypting(make(TYPICAL + PIPELINE)) == []
 
 
 def test_who_reads_secrets_or_reports_may_decrypt_by_the_keys(make: Make) -> None:
     keys = f'kms_keys = ["{KEY}", "{OTHER}"]\n'
-    found = decrypting(make(keys + TYPICAL + PLAIN + ENTRY + PIPELINE))
+    found = decrypting(make(keys + TYPICAL + PLAIN + PIPELINE))
     by: dict[str, set[str]] = {}
     for policy, statement in found:
         assert statement["Resource"] == [KEY, OTHER]
@@ -45,7 +44,6 @@ def test_who_reads_secrets_or_reports_may_decrypt_by_the_keys(make: Make) -> Non
 NAMES = {
     "Targetwebhookprimary": {"secretsmanager"},
     "Targetpostgresab": {"secretsmanager"},
-    "EntryTake": {"secretsmanager"},
     "Pipelinescan": {"s3"},
     "Pipelinebackfill": {"s3"},
     "Pipelinereconcile": {"s3", "secretsmanager"},

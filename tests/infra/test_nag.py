@@ -33,10 +33,6 @@ pull = "on"
 email = "ops@example.org"
 [bucket.reads]
 access_events = "on"
-[entry.berlin]
-token = "secret:entry"
-dialect = "minio"
-buckets = ["photos"]
 [pipeline]
 metadata = "on"
 subnet = "subnet-0123456789abcdef0"
@@ -55,7 +51,7 @@ EXPLAINED = {
     "W3010": "Glue wants the zone of the subnet that the configuration names, beside the subnet",
 }
 NO_FUNCTION_URLS = "E3006 Resource type 'AWS::Lambda::Url' does not exist in 'us-gov-west-1'"
-"""There `[entry]` and `control` cannot be deployed, as docs/deploy.md says."""
+"""There `control` cannot be deployed, as docs/deploy.md says."""
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,6 @@ tracing = "on"
 
 [bucket.uploads]
 
-[entry.minio]
-token = "secret:entry"
-dialect = "minio"
-buckets = "uploads"
-
 [runtime]
 kinds = "all"
 
@@ -43,7 +38,6 @@ endpoint = "https://example.org/hook"
 """
 NAMES = [
     "control",
-    "entry",
     "ingest",
     "start",
     "wiring",

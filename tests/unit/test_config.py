@@ -17,12 +17,6 @@ HIDDEN = "hunter2"
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n"
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
-ENTRY = """
-[entry.a]
-token = 'secret:x'
-dialect = 'minio'
-buckets = 'photos'
-"""
 TABLE = (
     '[notify_postgres.db]\nconnection_string = "secret:db"\ntable = "events"\n'
     "format = 'namespace'\n"
@@ -45,10 +39,6 @@ class Folder:
             self.load(text, local=local, **environ)
         assert str(refused.value) == "\n".join(map(str, refused.value.errors))
         return [str(error) for error in refused.value.errors]
-
-
-def without(table: str, key: str) -> str:
-    return "".join(line for line in table.splitlines(keepends=True) if not line.startswith(key))
 
 
 @pytest.fixture
@@ -160,20 +150,6 @@ def test_a_trail_that_may_not_take_all_prefixes_is_reported(
     assert bool(notes) == expected
 
 
-def test_sources_of_the_entry_have_a_token_each(folder: Folder) -> None:
-    text = ENTRY + "[entry.b]\ntoken = 'hunter2'\ndialect = 'ceph'\nbuckets = ['up*', 'logs']\n"
-    read = folder.load("[bucket.uploads]\n" + text, local=True)
-    assert read.entry is not None
-    assert [(each.name, each.token, each.buckets) for each in read.entry.sources] == [
-        ("a", "secret:x", ("photos",)),
-        ("b", "secret:bucketcast/entry-b/token", ("up*", "logs")),
-    ]
-    assert read.entry.plain_secrets == {"bucketcast/entry-b/token": "hunter2"}
-    assert "hunter2" not in repr(read.entry)
-    (note,) = read.notes
-    assert note.startswith("entry.b.buckets: includes uploads, which the deploy also connects")
-
-
 CLEAR = """
 [notify_webhook.a]
 endpoint = "http://example.org/"
@@ -260,7 +236,7 @@ def test_nothing_is_a_configuration_too(folder: Folder) -> None:
     nothing = folder.load("")
     assert nothing == load({}, {}, local=False)
     assert (nothing.sync_events, nothing.buckets, nothing.targets) == (False, {}, ())
-    assert (nothing.alarms, nothing.pipeline, nothing.entry) == (None, None, None)
+    assert (nothing.alarms, nothing.pipeline) == (None, None)
 
 
 def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
@@ -306,29 +282,6 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         (
             f"{HOOK}[notify_webhook.primary.deploy]\ntls_skip_verify = 'secret:x'",
             "notify_webhook.primary.deploy.tls_skip_verify: found 'secret:x'; no reference",
-        ),
-        ("[entry]", "entry: found no source; a table [entry.NAME] for each source"),
-        ("[entry]\ntoken = 'secret:x'", "entry.token: found one token for all sources; a table"),
-        ("entry = 'secret:x'", "entry: found 'secret:x'; a table [entry.NAME]"),
-        (
-            without(ENTRY, "token"),
-            "entry.a.token: missing; a secret is needed, for example secret:",
-        ),
-        (without(ENTRY, "dialect"), "entry.a.dialect: missing; a "),
-        (without(ENTRY, "buckets"), "entry.a.buckets: missing; "),
-        (ENTRY + "tokn = 1", "entry.a.tokn: unknown key; did you mean 'token'?"),
-        (ENTRY.replace("secret:x", "plain"), "entry.a.token: found plain text; secret:NAME of a"),
-        (ENTRY.replace("minio", "mini"), "entry.a.dialect: found 'mini'; allowed is one of minio"),
-        (ENTRY.replace("photos", "ph[o]tos"), "entry.a.buckets: found 'ph[o]tos'; allowed is a"),
-        (ENTRY + ENTRY.replace(".a]", ".b]"), "entry.b.token: found the token of entry.a; each"),
-        (ENTRY.replace(".a]", ".'a b']"), "entry.a b: found the name 'a b'; 1 to 32 of"),
-        (
-            "[entry]\nreserved_concurrency = 2000\n" + ENTRY,
-            "entry.reserved_concurrency: found '2000'; allowed is 0 to 1000",
-        ),
-        (
-            ENTRY.replace("photos", ",".join(f"bucket-{n}" for n in range(500))),
-            "bytes of sources; allowed are 3,000",
         ),
         ("notify_webhook = 1", "notify_webhook: found 1; a table such as [notify_webhook.NAME]"),
         (

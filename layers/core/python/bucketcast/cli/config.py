@@ -17,11 +17,8 @@ from bucketcast.config import (
     Bucket,
     Deploy,
     Deployment,
-    EntryConfig,
-    EntryOptions,
     ScanConfig,
     ScanOptions,
-    Source,
     StackOptions,
     TargetConfig,
     load,
@@ -57,8 +54,6 @@ def _sections() -> Iterator[tuple[str, Any, str]]:
     yield "[bucket.NAME]", Bucket, ""
     for name, declared in SOURCE_TABLES.items():
         yield f"[source.{name}]", declared, ""
-    yield "[entry]", EntryOptions, ""
-    yield "[entry.NAME]", Source, ""
     for kind in targets.kinds():
         settings = targets.load(kind).Settings
         yield f"[notify_{kind}.ID]", settings, f" MINIO_NOTIFY_{kind.upper()}_{{}}_ID"
@@ -113,7 +108,6 @@ def _document(path: Path, config: Deployment, chosen: tuple[TargetConfig, ...]) 
         "kms_key": config.kms_key or None,
         "buckets": {name: vars(bucket) for name, bucket in config.buckets.items()},
         "source": {name: vars(table) for name, table in vars(config.source).items()},
-        "entry": _entry(config.entry) if config.entry else None,
         **{name: vars(table) if table else None for name, table in tables.items()},
         "ingest": {**vars(config.ingest), "window": config.ingest_window},
         "alarms": _given(vars(config.alarms)) if config.alarms else None,
@@ -140,14 +134,10 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     """Yield table, key and value of everything but targets, as far as it is set."""
-    entry = dict(document["entry"] or {})
-    sources = entry.pop("sources", {})
     tables = {
         "": {key: document[key] for key in options_of(StackOptions)},
         **{f"bucket.{name}": table for name, table in document["buckets"].items()},
         **{f"source.{name}": table for name, table in document["source"].items()},
-        **{f"entry.{name}": table for name, table in sources.items()},
-        "entry": entry,
         **{name: document[name] or {} for name in TABLES},
         **{f"scan.{name}": table for name, table in document["scans"].items()},
     }
@@ -186,20 +176,6 @@ def _settings(target: TargetConfig) -> Iterator[tuple[str, str, str]]:
             yield key, "***", ""
         else:
             yield key, text, ""
-
-
-def _entry(entry: EntryConfig) -> dict[str, Any]:
-    """Return the settings of the HTTP entry; plain-text tokens are not shown."""
-    hidden = {REFERENCE + name for name in entry.plain_secrets}
-    sources = {
-        each.name: {
-            "token": "***" if each.token in hidden else each.token,
-            "dialect": each.dialect,
-            "buckets": each.buckets,
-        }
-        for each in entry.sources
-    }
-    return {"reserved_concurrency": entry.reserved_concurrency, "sources": sources}
 
 
 def _short(text: str) -> str:

@@ -1,9 +1,9 @@
 """The configuration: `bucketcast.toml`, overridden by MinIO's own environment variables.
 
-Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[entry]` and
-`[entry.NAME]`, `[alarms]`, `[removed]`, `[runtime]` for targets made at run time, `[topics]`,
-`[pipeline]` and `[scan.BUCKET]` for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and
-`[….deploy]` for what the function needs.
+Tables are `[bucket.NAME]`, `[trail]`, `[source.s3]` and `[source.sns]`, `[ingest]`, `[alarms]`,
+`[removed]`, `[runtime]` for targets made at run time, `[topics]`, `[pipeline]` and `[scan.BUCKET]`
+for Spark jobs, `[notify_<kind>.<id>]` with MinIO's keys, and `[….deploy]` for what the function
+needs.
 Variables are `MINIO_NOTIFY_<KIND>_<KEY>[_<ID>]` and `MINIO_API_SYNC_EVENTS`. A target that only the
 environment knows needs `MINIO_NOTIFY_<KIND>_ENABLE[_<ID>]=on`, as in MinIO. An empty variable
 counts as unset.
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.entry import EntryConfig, EntryOptions, Source
 from bucketcast.config.function import Deploy
 from bucketcast.config.model import (
     NOT_FOR_THE_FUNCTION,
@@ -36,12 +35,9 @@ __all__ = [
     "ConfigErrors",
     "Deploy",
     "Deployment",
-    "EntryConfig",
-    "EntryOptions",
     "PipelineOptions",
     "ScanConfig",
     "ScanOptions",
-    "Source",
     "StackOptions",
     "TargetConfig",
     "load",

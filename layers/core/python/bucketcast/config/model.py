@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.entry import EntryConfig
 from bucketcast.config.function import WINDOW_SECONDS, Deploy, RuntimeOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.patterns import KMS_KEY
@@ -150,7 +149,6 @@ class Deployment(StackOptions):
     scans: Mapping[str, ScanConfig]
     notes: tuple[str, ...]
     source: SourceConfig
-    entry: EntryConfig | None
     trail: TrailOptions
     ingest: IngestOptions
     runtime: RuntimeOptions
@@ -162,8 +160,7 @@ class Deployment(StackOptions):
     @property
     def plain_secrets(self) -> list[Mapping[str, str]]:
         """What a local deploy was given in plain text, by the names of the secrets."""
-        own = [self.entry.plain_secrets] if self.entry else []
-        return [*own, *(each.plain_secrets for each in self.targets)]
+        return [each.plain_secrets for each in self.targets]
 
     @property
     def ingest_window(self) -> int:

@@ -8,9 +8,8 @@ from typing import Any, Final, get_type_hints
 
 from bucketcast import targets
 from bucketcast.arn import Arn
-from bucketcast.config import alarms, entry, ingest, pipeline, trail
+from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
-from bucketcast.config.entry import EntryConfig
 from bucketcast.config.function import ALL, RuntimeOptions
 from bucketcast.config.ingest import IngestOptions
 from bucketcast.config.model import Bucket, Deployment, RemovedOptions, StackOptions
@@ -64,7 +63,6 @@ class Reader:
             logged = [name for name, bucket in buckets.items() if bucket.access_events]
             tables.notes += trail.notes(alone["trail"], logged)
         source = self._source()
-        posted = self._entry()
         reader = TargetReader(tables, self._folder, stack.object_facts)
         found = tuple(reader.read(self._document, self._environ))
         if alone["removed"]:
@@ -83,7 +81,6 @@ class Reader:
             targets=found,
             scans=scans,
             source=source,
-            entry=posted,
             notes=tuple(dict.fromkeys(tables.notes)),
         )
 
@@ -99,7 +96,7 @@ class Reader:
 
     def _stack(self) -> StackOptions:
         keys = options_of(StackOptions)
-        tables = ("bucket", "entry", "scan", "source", *(f"notify_{k}" for k in targets.kinds()))
+        tables = ("bucket", "scan", "source", *(f"notify_{k}" for k in targets.kinds()))
         known = sorted((*keys, *TABLES, *tables))
         table = {key: value for key, value in self._document.items() if key in keys}
         if sync := self._environ.get("MINIO_API_SYNC_EVENTS"):
@@ -139,15 +136,6 @@ class Reader:
             for name, declared in SOURCE_TABLES.items()
         }
         return SourceConfig(**found)
-
-    def _entry(self) -> EntryConfig | None:
-        if "entry" not in self._document:
-            return None
-        found = entry.read_entry(self._document["entry"], self._tables)
-        if found is not None:
-            buckets = self._tables.inner(self._document, "bucket")
-            self._tables.notes += entry.notes(found.sources, buckets)
-        return found
 
     def _check_removed(self, arns: Iterable[str], configured: set[str]) -> None:
         where = "removed.discard"

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from bucketcast import targets
 from bucketcast.config import encryption, variables
-from bucketcast.config.entry import PLAIN
 from bucketcast.config.function import Deploy, timeout_errors, url_errors
 from bucketcast.config.model import NOT_FOR_THE_FUNCTION, TargetConfig
 from bucketcast.config.tables import Tables
@@ -19,6 +18,9 @@ from bucketcast.settings.options import REFERENCE, Option, options_of, validatio
 
 TARGET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,32}")
 TARGET_ID_RULE: Final = "1 to 32 of A-Z, a-z, 0-9, '_' and '-'"
+_PLAIN: Final = (
+    f"{REFERENCE}NAME of a secret in Secrets Manager; plain text is for a local deploy only"
+)
 _ENABLED: Final = {"on": "on", "1": "on", "t": "on", "true": "on", "enabled": "on"}
 _DISABLED: Final = {"off": "off", "0": "off", "f": "off", "false": "off", "disabled": "off"}
 
@@ -159,7 +161,7 @@ class TargetReader:
                 plain[name] = text
                 values[key] = REFERENCE + name
             else:
-                self._tables.error(f"{where}.{key}", "found plain text", PLAIN)
+                self._tables.error(f"{where}.{key}", "found plain text", _PLAIN)
         return plain
 
     def _deploy(self, table: Any, target: str, connections: int) -> Deploy | None:

@@ -167,7 +167,7 @@ def runs_a_month(scan: ScanConfig) -> float:
 def _fixed(config: Deployment) -> Iterator[Line]:
     """Yield the costs that arise without any event, whatever the targets are."""
     kinds = config.runtime.kinds
-    watched = ALARMS["ingest"] + len(kinds) + (2 if config.entry else 0) + 2 * config.control
+    watched = ALARMS["ingest"] + len(kinds) + 2 * config.control
     idle = calls.empty_receives(DAYS_A_MONTH)
     shared = len(_TOPIC_KINDS & set(kinds)) + config.topics.pull
     yield Line("SQS", "polls of the ingress queue when idle", "", idle, "sqs", fixed=True)

@@ -141,31 +141,6 @@ class IngestSettings(_Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class EntrySource:
-    """A sender: its dialect and buckets (`*` and `?` are wildcards).
-
-    `token` is a reference to the secret that it must present.
-    """
-
-    name: str
-    token: str
-    dialect: str
-    buckets: tuple[str, ...]
-
-    @staticmethod
-    def to_text(sources: Iterable["EntrySource"]) -> str:
-        return msgspec.json.encode(list(sources)).decode()
-
-
-@dataclass(frozen=True, slots=True)
-class EntrySettings(_Settings):
-    """Settings of the HTTP entry: its queue and senders."""
-
-    queue_url: str
-    sources: tuple[EntrySource, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ControlSettings(_Settings):
     """Settings of the control plane: its deployment."""
 
