@@ -26,7 +26,6 @@ from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker
 from bucketcast.dispatch.topic_limits import LimitedDispatcher, Limits
 from bucketcast.queues import Queue, heartbeat
-from bucketcast.queues.measured import MeasuredQueue, measure
 from bucketcast.queues.target import TargetQueue
 from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings.environment import RuntimeSettings
@@ -45,7 +44,6 @@ class Served(NamedTuple):
     """A target with its connection, for one version of its settings."""
 
     number: int
-    own: MeasuredQueue
     dispatcher: Dispatcher
     limited: LimitedDispatcher
     breaker: Breaker
@@ -99,11 +97,7 @@ class Kind:
             return postpone(arn, self._queue(queue), event, context)
         served.limited.limits = limits
         dispatcher = served.limited if limits.any else served.dispatcher
-        answer = deliver(arn, dispatcher, event, context, self._counters)
-        stay = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
-        gone = (each["body"] for each in event["Records"] if each["messageId"] not in stay)
-        self._counters.add(queue, served.own.take_sent().plus(measure(gone), times=-1))
-        return answer
+        return deliver(arn, dispatcher, event, context, self._counters)
 
     def _limits(self, event: Mapping[str, Any]) -> Limits:
         """Return the limits of the topic that the events of a batch belong to, if any."""
@@ -125,18 +119,14 @@ class Kind:
             oldest.close()
         return found
 
-    def _connected(
-        self, target: RuntimeTarget
-    ) -> tuple[MeasuredQueue, Dispatcher, LimitedDispatcher, Breaker]:
+    def _connected(self, target: RuntimeTarget) -> tuple[Dispatcher, LimitedDispatcher, Breaker]:
         fifo = target.queue.endswith(".fifo")
-        queue = MeasuredQueue(f"{self._settings.queues}/{target.queue}", self._sqs)
-        dead = self._queue(target.dead)
+        queue, dead = self._queue(target.queue), self._queue(target.dead)
         heartbeats = Queue(queue.url, self._heartbeat_client)
         actions = TargetQueue(target.arn, queue, dead, fifo=fifo, heartbeats=heartbeats)
         size, connect = self._kind.batch_size, self._connector(target)
         breaker = Breaker(self._breakers.of(target.arn))
         return (
-            queue,
             Dispatcher(connect, actions, batch_size=size, in_order=fifo, breaker=breaker),
             LimitedDispatcher(connect, actions, batch_size=size, limits=Limits()),
             breaker,

@@ -23,7 +23,6 @@ from bucketcast.queues import Queue, heartbeat
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.rules import loops
-from bucketcast.runtime.model import ONCE
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.topics.model import is_topic
 from functions.ingest.balance import check, messages, report_overflow
@@ -91,9 +90,6 @@ def build(environ: Mapping[str, str]) -> Handler:
         report_overflow(counters, fanout)
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
-        for queue, queued in fanout.take_queued().items():
-            if not queue.endswith(f"-{ONCE}"):  # what is tried once does not wait
-                counters.add(queue, queued)
         telemetry.oldest(_NAME, taken.oldest)
         telemetry.count(
             _NAME,

@@ -7,12 +7,12 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.aws.counters import Counters, Counts, HourCounts, Last
-from bucketcast.queues.measured import Queued
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 HOOK = "arn:minio:sqs::primary:webhook"
+OTHER = "arn:minio:sqs::other:webhook"
 
 
 def test_counts_add_up_by_target(dynamodb: "DynamoDBClient", rules_table: str) -> None:
@@ -67,19 +67,13 @@ def test_counts_that_could_not_be_written_are_written_later(
     reader = Counters(rules_table, lambda: dynamodb)
     for _ in range(3):
         counters.add(HOOK, Counts(sent=1))
-        counters.add("queue", Queued(10, 100))
-        counters.add("other", Queued(1, 1))
-        counters.add("other", Queued(-1, -1))
+        counters.add(OTHER, Counts(sent=10))
     assert table.calls == 1, "it is left alone for a while"
     now[0] += 61
     table.down = False
     counters.add(HOOK, Counts(failed=2))
-    assert table.calls == 3, "each item is written once, and nothing where nothing changed"
-    assert reader.read() == {HOOK: Counts(sent=3, failed=2)}
-    assert reader.queued("queue") == Queued(30, 300)
-    counters.add("queue", Queued(-30, -300))
-    assert table.calls == 4
-    assert reader.queued("queue") == Queued()
+    assert table.calls == 3, "each item is written once"
+    assert reader.read() == {HOOK: Counts(sent=3, failed=2), OTHER: Counts(sent=30)}
 
 
 def test_a_batch_of_one_hour_is_one_call(dynamodb: "DynamoDBClient", rules_table: str) -> None:

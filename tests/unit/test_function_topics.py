@@ -17,7 +17,6 @@ from bucketcast.errors import NotConnected, Rejected, Retryable
 from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
-from bucketcast.queues.measured import Queued, measure
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.aws import REGION
@@ -276,53 +275,3 @@ def test_a_paused_topic_waits_and_no_try_is_counted(stack: Stack, limits: dict[s
     assert bool(again) is bool(limits), "with limits it stays as it is"
     assert Fake.sent == []
     breakers.resume(topic.target_arn)
-
-
-def queued(stack: Stack, queue: str) -> Queued:
-    return Counters(stack.account.table_name, lambda: stack.account.dynamodb).queued(queue)
-
-
-@pytest.mark.parametrize("limits", [{}, {"retry_sleep_duration": "0"}])
-def test_what_waits_for_a_topic_is_counted_in_and_out(stack: Stack, limits: dict[str, str]) -> None:
-    topic, queue = with_queue(stack, limits)
-    came = body(topic.arn, "x", "y", "z")
-    counters = Counters(stack.account.table_name, lambda: stack.account.dynamodb)
-    counters.add(queue, measure([came]))
-    assert queued(stack, queue) == Queued(3, len(came))
-    Fake.answers = {"x": Retryable("busy"), "y": Rejected("never")}
-    assert stack(came, queue=queue) == []
-    url = RUNTIME.url(queue)
-    (left,) = stack.account.sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10)["Messages"]
-    assert queued(stack, queue) == Queued(1, len(left["Body"])), "one came, one is dead"
-    Fake.answers = {}
-    assert stack(left["Body"], queue=queue) == []
-    assert queued(stack, queue) == Queued()
-    assert stack(body("", "x"), queue=queue) == []
-    assert queued(stack, queue) == Queued(), "what was taken out of its grave was not seen to go in"
-    assert set(stack.counts()) == {topic.target_arn}
-
-
-def test_ingest_tells_how_much_it_put_in_the_queues_of_topics(stack: Stack) -> None:
-    kept, once = stack.put("kept", persistent="true"), stack.put("once")
-    fanout = Fanout(
-        f"{RUNTIME.queues}/Bucketcast-",
-        stack.account.sqs,
-        Queue("", stack.account.sqs),
-        fifo=False,
-        deployed=lambda _: False,
-        runtime_queue=stack.account.book().queue,
-    )
-    queue = stack.account.book().queue(kept.arn)
-    assert queue
-    stack.account.fill(queue)  # moto calls no function for it from now on
-    box = TargetBatch([Delivery("one", event(key), named=True) for key in "ab"], ["m", "m"])
-    for arn in (kept.arn, kept.arn, once.arn):
-        assert fanout.send(arn, box) == []
-    taken_queued = fanout.take_queued()
-    assert {name: each.queued_events for name, each in taken_queued.items()} == {
-        queue: 4,
-        SHARED: 2,
-    }
-    size = len(received(stack.account.sqs, RUNTIME.url(SHARED))[0]["Body"])
-    assert taken_queued[SHARED].queued_bytes == size
-    assert fanout.take_queued() == {}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from botocore.config import Config
 
 from bucketcast.aws.optional_items import OptionalItems
-from bucketcast.queues.measured import Queued
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -95,11 +94,8 @@ class Counters:
         self._items = OptionalItems(table, PARTITION, client, "counts are written later")
         self._unwritten: dict[str, Counter[str]] = {}
 
-    def add(self, arn: str, counts: Counts | Triggered | Queued) -> None:
-        """Add to a target's counts, those of `TOPICS`, or those of a queue by its name.
-
-        Zeros alone make no call.
-        """
+    def add(self, arn: str, counts: Counts | Triggered) -> None:
+        """Add to a target's counts, or to those of `TOPICS`; zeros alone make no call."""
         self._add(arn, counts._asdict())
 
     def add_hours(
@@ -199,15 +195,6 @@ class Counters:
         except items.client.exceptions.TransactionCanceledException:
             return False
         return True
-
-    def queued(self, queue: str) -> Queued:
-        """Return about how much this queue holds: what was added less what was removed."""
-        item = self._items.partition.get(queue)
-        return Queued(*(int(item.get(name, {"N": "0"})["N"]) for name in Queued._fields))
-
-    def forget(self, queue: str) -> None:
-        """Delete the counts of a removed queue."""
-        self._items.partition.delete(queue)
 
     def triggered(self) -> int:
         """Return how many events topics' notifications matched since the stack was created."""

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -58,19 +57,6 @@ class Output:
                 click.echo(line)
             else:
                 self.line(line)
-
-    def stream(self, name: str, entries: Iterable[Any], rest: Mapping[str, Any]) -> None:
-        """Print the document with a list of `entries` in it, each as it comes."""
-        click.echo(f'{{\n  "status": "success",\n  {json.dumps(name)}: [', nl=False)
-        begin = "\n"
-        for each in entries:
-            text = json.dumps(each, indent=2, ensure_ascii=False)
-            click.echo(f"{begin}{indent(text, '    ')}", nl=False)
-            begin = ",\n"
-        click.echo("\n  ]", nl=False)
-        for key, value in rest.items():
-            click.echo(f",\n  {json.dumps(key)}: {json.dumps(value)}", nl=False)
-        click.echo("\n}")
 
     def line(self, text: str) -> None:
         """Print one line."""

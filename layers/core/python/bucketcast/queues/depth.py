@@ -24,11 +24,6 @@ class Depth(NamedTuple):
     def all(self) -> int:
         return sum(self)
 
-    @property
-    def hidden(self) -> int:
-        """Those that are in flight, or wait for their next attempt."""
-        return self.in_flight + self.delayed
-
 
 def depth(url: str, client: "SQSClient") -> Depth:
     """Return how many messages a queue has.

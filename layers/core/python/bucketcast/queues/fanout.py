@@ -14,7 +14,6 @@ from bucketcast.ingest import TargetBatch, Unsent
 from bucketcast.listeners import is_listener
 from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
-from bucketcast.queues.measured import Queued, measure
 from bucketcast.queues.overflow import Limits, Overflow
 from bucketcast.telemetry import logger
 from bucketcast.topics.model import is_pull, is_topic, pull_arn, topic_of_pull
@@ -58,7 +57,6 @@ class Fanout:
         self._listener_queue = listener_queue
         self.overflow = Overflow(limits)
         self._skipped: Counter[str] = Counter()
-        self._queued: dict[str, Queued] = {}
 
     def send(self, arn: str, batch: TargetBatch) -> list[Unsent]:
         """Send a batch; return what the target's queue did not take.
@@ -122,11 +120,6 @@ class Fanout:
         skipped, self._skipped = self._skipped, Counter()
         return skipped
 
-    def take_queued(self) -> Mapping[str, Queued]:
-        """Return what was sent to queues of topics since the last call, by the queues' names."""
-        queued, self._queued = self._queued, {}
-        return queued
-
     def _send(self, where: "_Destination", messages: Sequence[Outgoing]) -> dict[int, str]:
         """Return what SQS did not take, by index; nothing if the queue does not exist."""
         arn = where.arn
@@ -134,7 +127,6 @@ class Fanout:
         try:
             if where.queue:
                 refused = where.queue.send(messages)
-                self._measure(where, messages, refused)
             elif where.certain:
                 refused = dict.fromkeys(range(len(messages)), "its queue is not known now")
         except ClientError as error:
@@ -152,15 +144,6 @@ class Fanout:
         for index, reason in refused.items():
             logger.error("SQS did not take a message", target=arn, reason=reason, index=index)
         return refused
-
-    def _measure(
-        self, where: "_Destination", messages: Sequence[Outgoing], refused: Mapping[int, str]
-    ) -> None:
-        if not is_topic(where.arn) or where.queue is None:
-            return
-        name = where.queue.url.rpartition("/")[2]
-        taken = (each.body for index, each in enumerate(messages) if index not in refused)
-        self._queued[name] = self._queued.get(name, Queued()).plus(measure(taken))
 
     def _without(self, arn: str, batch: TargetBatch, index: int, error: Exception) -> list[Unsent]:
         """Dead-letter one event alone, and send the others."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from bucketcast.aws.counters import Counters
 from bucketcast.aws.partition import Part, Partition, refusals
 from bucketcast.aws.runtime.items import PARTITION, Items, Lease, Leases
 from bucketcast.errors import BucketcastError
@@ -69,10 +68,6 @@ class Table:
         """Return the number that grows with every change of any target."""
         item = self._items.get(_VERSION)
         return int(item["version"]["N"]) if item else 0
-
-    def forget_counts(self, queue: str) -> None:
-        """Delete the counts of a removed queue."""
-        Counters(self._name, lambda: self._client).forget(queue)
 
     def target(self, arn: str) -> RuntimeTarget | None:
         return self._targets.get(arn)

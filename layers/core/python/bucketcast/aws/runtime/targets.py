@@ -330,7 +330,6 @@ class RuntimeTargets:
                     self._resources.remove_secret(each.name)
                 else:
                     self._resources.remove_queues(each.name, _dead(each.name))
-                    self._table.forget_counts(each.name)
         except UnsettledError:
             self._table.tasks.begin(replace(task, due=self._now(GRACE_SECONDS)), task)
             return False

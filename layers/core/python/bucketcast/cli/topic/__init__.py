@@ -2,8 +2,8 @@
 
 import click
 
-from bucketcast.cli.topic.backlog import dump, stats
 from bucketcast.cli.topic.records import get, ls, rm
+from bucketcast.cli.topic.stats import stats
 
 
 @click.group()
@@ -14,5 +14,5 @@ def command() -> None:
     """
 
 
-for each in (ls, get, rm, stats, dump):
+for each in (ls, get, rm, stats):
     command.add_command(each)

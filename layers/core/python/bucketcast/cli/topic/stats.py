@@ -1,0 +1,55 @@
+"""`bucketcast topic stats`: what waits in a topic's queue."""
+
+import click
+
+from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.counters import Counters, Counts
+from bucketcast.aws.runtime.table import Table
+from bucketcast.cli.output import Output, counted, shared
+from bucketcast.cli.topic_lookup import find_topic, tenant_option, without_queue
+from bucketcast.queues.depth import depth
+
+
+@click.command()
+@click.argument("name", metavar="NAME|ARN")
+@tenant_option
+@shared
+def stats(out: Output, name: str, *, tenant: str) -> None:
+    """Show the backlog of a persistent topic, and how many events were pushed and failed.
+
+    The backlog is what SQS counts: messages, each of one or many events, that can be received, are
+    in flight, or are delayed until their next attempt; and those in the dead-letter queue. Failed
+    counts attempts; dead counts events that were given up.
+
+    \b
+    Example:
+      bucketcast topic stats mytopic
+    """  # noqa: D301 - click reads the character
+    deployment, aws = out.deployed()
+    topic = find_topic(name, tenant, deployment, aws)
+    with aws_errors():
+        table = Table(deployment.rules_table, aws.dynamodb)
+        target = table.target(topic.target_arn) if topic.target_arn else None
+        if target is None or deployment.runtime is None:
+            raise without_queue(topic)
+        waiting = depth(deployment.runtime.url(target.queue), aws.sqs)
+        letters = depth(deployment.runtime.url(target.dead), aws.sqs).all
+        totals = Counters(deployment.rules_table, lambda: aws.dynamodb).read()
+    counts = totals.get(topic.target_arn, Counts())
+    document = {
+        "Topic Stats": {"Entries": waiting.all},
+        "messages": waiting.all,
+        **waiting._asdict(),
+        "dead_letters": letters,
+        "pushed": counts.sent,
+        "failed": counts.failed,
+        "dead": counts.dead,
+    }
+    out.answer(
+        document,
+        f"{counted(waiting.all, 'message')} waiting: {waiting.visible:,} visible, "
+        f"{waiting.in_flight:,} in flight, {waiting.delayed:,} delayed",
+        f"{counted(letters, 'message')} in the dead-letter queue",
+        f"{counted(counts.sent, 'event')} pushed, {counted(counts.failed, 'failed attempt')}, "
+        f"{counts.dead:,} dead",
+    )
