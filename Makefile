@@ -12,7 +12,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test chaos upgrade synth lock bench large clean
+.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test chaos upgrade synth lock bench clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,15 +86,10 @@ lock: setup ## resolve all requirements and write the pinned files
 	$(RUN) requirements/lock.py
 	npm install --package-lock-only --loglevel=error
 
-bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's
+bench: setup servers ## measure the figures in benchmarks/README.md, except the gateway's and the scanner's
 	$(RUN) -m benchmarks.dispatch
 	$(RUN) -m benchmarks.ingest
 	$(RUN) -m benchmarks.coldstart
-	$(RUN) -m benchmarks.requests
-	$(RUN) -m benchmarks.tracing
-
-large: setup servers ## synthesise and deploy locally: 100 buckets by EventBridge, 50 targets, 60 scans
-	$(RUN) -m benchmarks.large
 
 clean: stop ## stop, and remove everything installed or built here
 	rm -rf .venv .local node_modules cdk.out build dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -25,8 +25,8 @@ import psutil
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 
-from benchmarks.gateway_client import client, sign
 from localstack import ports
 
 PUTS = 1_000
@@ -117,7 +117,7 @@ def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
     size = blocks * len(BLOCK)
     headers = {"X-Amz-Content-SHA256": body}
     request = AWSRequest(method, url + path, headers)
-    sign(request, SigV4Auth)
+    sign(request)
     connection = http.client.HTTPConnection(urlsplit(url).netloc)
     connection.putrequest(method, path)
     for name, value in request.headers.items():
@@ -129,6 +129,32 @@ def sent(url: str, method: str, path: str, body: str, blocks: int = 0) -> Any:
     answer = connection.getresponse()
     same(answer.status, 200)
     return answer
+
+
+def variable(name: str) -> str:
+    """Return a variable of `.local/env`, or end with how to set it."""
+    try:
+        return os.environ[name]
+    except KeyError:
+        raise SystemExit(f"{name} is not set: run `make up` and `set -a; . .local/env`") from None
+
+
+def client() -> Any:
+    """Return a client of the gateway that `make up` started, which makes each call once."""
+    return boto3.client(
+        "s3",
+        endpoint_url=variable("BUCKETCAST_URL"),
+        region_name=variable("AWS_REGION"),
+        aws_access_key_id=variable("BUCKETCAST_ACCESS_KEY"),
+        aws_secret_access_key=variable("BUCKETCAST_SECRET_KEY"),
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
+
+def sign(request: AWSRequest) -> None:
+    """Sign a request with the local user's keys."""
+    keys = Credentials(variable("BUCKETCAST_ACCESS_KEY"), variable("BUCKETCAST_SECRET_KEY"))
+    SigV4Auth(keys, "s3", variable("AWS_REGION")).add_auth(request)
 
 
 def same(found: object, wanted: object) -> None:

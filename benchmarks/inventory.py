@@ -1,4 +1,4 @@
-"""S3 Inventory reports of any size for the benchmarks, in Parquet with all versions.
+"""S3 Inventory reports of any size for the scanner's benchmark, in Parquet with all versions.
 
 Both shapes have about two versions of a key and a hundred rows in a folder, three
 folders deep. The skewed one also has, of each hundred rows: one in a few hot keys, two that are
@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Final, Literal
 
-import duckdb
+from pyspark.sql import SparkSession
 
 BUCKET: Final = "uploads"
 Shape = Literal["even", "skewed"]
@@ -23,63 +23,61 @@ _SCHEMA: Final = (
     "optional binary storage_class (UTF8); }"
 )
 _EVEN: Final = (
-    "'data/team-' || (id // 200000) || '/run-' || ((id // 50) % 4000) || '/part-' || id || '.csv'"
+    "concat('data/team-', key div 200000, '/run-', (key div 50) % 4000, '/part-', key, '.csv')"
 )
 _KEYS: Final = {
     "even": _EVEN,
     "skewed": f"""case
-        when lot = 0 then 'data/hot/key-' || (hash(row) % (1 + {{rows}} // 1000000))
-        when lot in (1, 2) then 'data/wide/child-' || row || '/object'
-        when lot = 3 then repeat('level/', 40) || (row % 5000)
+        when lot = 0 then concat('data/hot/key-', pmod(mark, 1 + {{rows}} div 1000000))
+        when lot in (1, 2) then concat('data/wide/child-', row, '/object')
+        when lot = 3 then concat(repeat('level/', 40), row % 5000)
         else {_EVEN} end""",
 }
-_FILE: Final = """
-copy (
+_ROWS: Final = """
     select '{bucket}' as bucket, {key} as key,
-        md5((row * 3)::varchar) as version_id,
+        md5(string(row * 3)) as version_id,
         mark % 2 = 0 as is_latest, mark % 100 = 0 as is_delete_marker,
-        (case when mark % 100 = 0 then 0 else mark % 10000000 end)::bigint as size,
-        (timestamp '2020-01-01' + to_seconds((mark % 150000000)::bigint))::timestamp_ms
-            as last_modified_date,
-        md5((row * 3 + 1)::varchar) as e_tag,
-        case when mark % 5 = 0 then 'GLACIER' else 'STANDARD' end as storage_class
+        if(mark % 100 = 0, 0, mark % 10000000) as size,
+        timestamp_seconds(1577836800 + mark % 150000000) as last_modified_date,
+        md5(string(row * 3 + 1)) as e_tag,
+        if(mark % 5 = 0, 'GLACIER', 'STANDARD') as storage_class
     from (
-        select range as row, hash(range + 7) % 100 as lot, hash(range + 13) as mark,
-            (hash(range + 29) % {ids})::bigint as id
-        from range({first}, {last})
+        select id as row, pmod(xxhash64(id, 7), 100) as lot,
+            pmod(xxhash64(id, 13), 1000000000) as mark, pmod(xxhash64(id, 29), {keys}) as key
+        from range(0, {rows}, 1, {files})
     )
-) to '{path}' (format parquet, compression snappy, row_group_size 250000)
 """
 
 
-def write(folder: Path, rows: int, shape: Shape) -> Path:
-    """Write a report of so many rows below a folder, file by file; returns its manifest.json.
-
-    One that is there already is kept.
-    """
-    manifest = folder / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
-    if manifest.exists():
-        return manifest
+def write(folder: Path, rows: int, shape: Shape) -> None:
+    """Write a report of so many rows below a folder."""
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MILLIS")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
     data = folder / BUCKET / "all" / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    files = []
-    with duckdb.connect(config={"threads": 2, "memory_limit": "2GB"}) as made:
-        for first in range(0, rows, _A_FILE):
-            path = data / f"{first // _A_FILE:05d}.parquet"
-            last = min(rows, first + _A_FILE)
-            key = _KEYS[shape].format(rows=rows)
-            ids = max(1, rows // 2)
-            made.execute(
-                _FILE.format(bucket=BUCKET, key=key, ids=ids, first=first, last=last, path=path)
-            )
-            files.append(path)
-    manifest.parent.mkdir(exist_ok=True)
-    content = json.dumps(_manifest(folder, files)).encode()
-    manifest.write_bytes(content)
-    manifest.with_name("manifest.checksum").write_text(
+    key = _KEYS[shape].format(rows=rows)
+    count = -(-rows // _A_FILE)
+    question = _ROWS.format(bucket=BUCKET, key=key, rows=rows, keys=max(1, rows // 2), files=count)
+    spark.sql(question).write.parquet(data.as_uri())
+    spark.stop()
+    path = manifest(folder)
+    path.parent.mkdir()
+    content = json.dumps(_manifest(folder, sorted(data.glob("*.parquet")))).encode()
+    path.with_name("manifest.checksum").write_text(
         hashlib.md5(content, usedforsecurity=False).hexdigest()
     )
-    return manifest
+    path.write_bytes(content)
+
+
+def manifest(folder: Path) -> Path:
+    """Return where a folder's report has its manifest."""
+    return folder / BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
 
 
 def _manifest(folder: Path, files: list[Path]) -> dict[str, object]:

@@ -173,7 +173,6 @@ def test_who_comes_back_within_a_minute_has_missed_nothing(
 def test_many_listeners_get_their_events_in_order(
     system: System, listen: Listen, prefix: str
 ) -> None:
-    """A hundred and a thousand: benchmarks/listen.py."""
     heard = {suffix: listen("uploads", prefix=prefix, suffix=suffix) for suffix in "0123456789"}
     everything = listen("uploads", prefix=prefix)
     same = listen("uploads", prefix=prefix)

@@ -1,15 +1,12 @@
-"""What a deployment costs: the arithmetic by hand, and the calls against the real handler."""
+"""What a deployment costs: the arithmetic by hand."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from benchmarks import requests
 from bucketcast.config import Deployment, load
-from bucketcast.cost import calls, estimate
+from bucketcast.cost import estimate
 from bucketcast.cost.alternatives import alternatives
 from bucketcast.cost.bill import Bill
 from bucketcast.cost.estimate import Load
@@ -116,19 +113,3 @@ def test_a_share_costs_its_share(deployment: object) -> None:
         assert dollars(fifth, service, what, ARN) == pytest.approx(
             dollars(whole, service, what, ARN) / 5
         )
-
-
-@pytest.mark.parametrize("at_once", [1, 5, 10, 100, 1_000])
-def test_ingest_sends_as_often_as_configured(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "EVENTS", 200 if at_once <= 100 else 1_000)
-    with mock_aws():
-        for name, text in requests.ENVIRON.items():
-            monkeypatch.setenv(name, text)
-        for name in ("BUCKETCAST_QUEUE_PREFIX", "BUCKETCAST_INGRESS_DEAD_QUEUE_URL"):
-            monkeypatch.setenv(name, "")
-        monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session())
-        requests.deploy()
-        sends, messages = requests.sent(at_once)
-    cost = calls.on_target_queue(at_once, 1.0, 1.0)
-    assert sends == pytest.approx(cost.send * requests.EVENTS)
-    assert messages == sends, "each call brings one message"

@@ -1,8 +1,4 @@
-"""How often AWS is called for events, by how many of them ingest gets at once.
-
-`benchmarks/requests.py` counts the sends of the real ingest handler, prints the rest from here, and
-a test compares the two.
-"""
+"""How often AWS is called for events, by how many of them ingest gets at once."""
 
 import math
 from typing import Final, NamedTuple

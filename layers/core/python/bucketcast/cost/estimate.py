@@ -28,7 +28,7 @@ RULE_READS: Final = 3
 LOG_BYTES: Final = {"ingest": 800, "dispatch": 860}
 """Of one call: Lambda's three lines, one of metrics, 26 bytes that are billed for each line."""
 TRACE_BYTES: Final = (170, 50)
-"""Of a batch and of each event, in lines for `bucketcast trace` (see `benchmarks.tracing`)."""
+"""Of a batch and of each event, in lines for `bucketcast trace`."""
 METRICS: Final = {"ingest": 3, "dispatch": 5}
 _QUEUE_ALARMS: Final = len((*alarms.of_queue("", "", "", "", {}), alarms.of_function("", "")))
 ALARMS: Final = {"ingest": _QUEUE_ALARMS + 2, "dispatch": _QUEUE_ALARMS}
