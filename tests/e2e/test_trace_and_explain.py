@@ -1,14 +1,10 @@
 """`bucketcast trace`, `tail`, `test` and `explain` on the deployed stack."""
 
 import json
-import signal
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from bucketcast.delivery import tracing
 from tests.e2e.arrivals import posted, table
-from tests.e2e.commands import COMMAND
 from tests.e2e.system import System
 from tests.servers.receiver import Answer
 
@@ -56,33 +52,6 @@ def test_trace_finds_an_event_that_was_retried_and_then_delivered(
     own = [step for step in steps if step["target"] == FLAKY and step["what"] != "queued"]
     assert [step["what"] for step in own] == ["retried"] * (len(own) - 1) + ["delivered"]
     assert "503" in own[0]["why"]
-
-
-def test_tail_shows_each_step_once_until_interrupted(
-    system: System, prefix: str, rule: Callable[..., None]
-) -> None:
-    rule("webhook.primary")
-    command = [str(COMMAND), "tail", "uploads", "--target", PRIMARY, "--since", "1m", "--json"]
-    keys = [f"{prefix}{number}.jpg" for number in range(3)]
-    wanted = {tracing.of_object("uploads", key) for key in keys}
-    with subprocess.Popen(
-        command, cwd=system.elsewhere, env=system.environment, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        for key in keys:
-            system.put("uploads", key)
-        found: list[tuple[str, str]] = []
-        try:
-            while sum(what == "delivered" for what, _ in found) < len(keys):
-                step = json.loads(process.stdout.readline())
-                if step["event"].partition("@")[0] in wanted:
-                    assert (step["bucket"], step["target"]) == ("uploads", PRIMARY)
-                    found.append((step["what"], step["event"]))
-        finally:
-            process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
-    assert sorted(what for what, _ in found) == ["delivered"] * 3 + ["queued"] * 3
-    assert len(set(found)) == len(found)
 
 
 def test_a_test_event_arrives_only_at_its_target(

@@ -42,7 +42,6 @@ _COMMANDS: Final = {
     "scan": "Find objects with too many versions and prefixes with too many folders.",
     "stats": "Show how many events were sent to each target and how many failed.",
     "status": "Show which buckets are connected and their other notifications.",
-    "tail": "Show what happens to events as it happens.",
     "test": "Send a synthetic event to one target, and show its way.",
     "trace": "Show where an object's events went.",
     "target": "List targets and their health; pause them; add and remove run-time targets.",

@@ -1,7 +1,7 @@
 """`bucketcast test`: send synthetic events through the whole deployment to one target."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -67,14 +67,11 @@ def command(  # noqa: PLR0913 - its options
     target = deployment.target(arn)
     _require_reachable(target, deployment, aws)
     name = _name(target, name, key, aws)
-    follower = logs.Follower(
-        filter(None, (deployment.ingest_function, target.function)),
-        int(time.time() * 1000) - _SKEW_MS,
-        aws,
-    )
+    functions = [each for each in (deployment.ingest_function, target.function) if each]
+    since = int(time.time() * 1000) - _SKEW_MS
     run = Trial()
     _send(trial.events(name, bucket, key, count), target, deployment, run, aws)
-    _wait(out, follower, run, time.monotonic() + timeout)
+    _wait(out, lambda: logs.lines(logs.ANY, functions, since, aws), run, time.monotonic() + timeout)
     return _report(out, target, run, timeout)
 
 
@@ -130,13 +127,13 @@ def _send(
         list(pool.map(send, range(0, len(events), _BATCH)))
 
 
-def _wait(out: Output, follower: logs.Follower, run: Trial, end: float) -> None:
+def _wait(out: Output, lines: Callable[[], Iterable[logs.Found]], run: Trial, end: float) -> None:
     """Read the logs until each event has ended, or the time is over."""
     shown = time.monotonic()
     more = _MORE
     while True:
         try:
-            for at, line in follower.poll():
+            for at, line in lines():
                 run.take(steps.of(at, line))
         except AwsError as error:
             if not error.silent:

@@ -41,7 +41,7 @@ def command(out: Output, *, uri: str, since: float) -> None:
     made = (target.function for target in (*deployment.targets, *deployment.resting))
     functions = dict.fromkeys([deployment.ingest_function, *filter(None, made)])
     start = int((time.time() - since) * 1000)
-    found = logs.about(trace_id, functions, start, aws)
+    found = logs.lines(trace_id, functions, start, aws)
     known = {target.arn for target in (*deployment.targets, *deployment.resting)}
     read = (step for each in found for step in steps.of(each.at, each.line, trace_id))
     story = _sorted(_checked(step, known) for step in read)

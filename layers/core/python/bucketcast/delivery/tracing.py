@@ -3,19 +3,16 @@
 One JSON line per batch and stage. A trace id is ten hex digits of a hash of the object and the
 event's time of day, so a line holds thousands of events and reveals no key::
 
-    {"trace": "received", "ids": "a1b2c3d4e5@03:04:05.678 …", "to": {"ARN RULE": [0, 2], …},
-     "buckets": {"9f8e7d6c": []}}
+    {"trace": "received", "ids": "a1b2c3d4e5@03:04:05.678 …", "to": {"ARN RULE": [0, 2], …}}
     {"trace": "dispatched", "target": "ARN", "delivered": "id …", "retried": {"reason": "id …"},
      "dead": {"reason": "id …"}}
 
-`to` lists the indexes of the ids that a rule matched; an id in no list matched nothing. `buckets`
-lists them by a hash of the bucket, or no index if all are of that one.
+`to` lists the indexes of the ids that a rule matched; an id in no list matched nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
 
 import msgspec
@@ -33,7 +30,6 @@ class Received(msgspec.Struct, tag_field="trace", tag="received", omit_defaults=
 
     ids: str
     to: dict[str, list[int]] = {}
-    buckets: dict[str, list[int]] = {}
 
 
 class Dispatched(msgspec.Struct, tag_field="trace", tag="dispatched", omit_defaults=True):
@@ -62,12 +58,6 @@ def of_object(bucket: str, key: str) -> str:
     return blake2b(f"{bucket}\0{key}".encode(errors="surrogatepass"), digest_size=5).hexdigest()
 
 
-@lru_cache(maxsize=1_000)
-def of_bucket(bucket: str) -> str:
-    """Return what stands for a bucket in the logs."""
-    return blake2b(bucket.encode(errors="surrogatepass"), digest_size=4).hexdigest()
-
-
 def trace_id(event: Event) -> str:
     """Return the trace id of an event."""
     return f"{of_object(event.bucket, event.key)}@{event.time[11:23]}"
@@ -78,14 +68,10 @@ def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
     for start in range(0, len(matches), TRACE_IDS_A_LINE):
         part = matches[start : start + TRACE_IDS_A_LINE]
         to: dict[str, list[int]] = {}
-        buckets: dict[str, list[int]] = {}
-        for index, (event, hits) in enumerate(part):
-            buckets.setdefault(of_bucket(event.bucket), []).append(index)
+        for index, (_, hits) in enumerate(part):
             for arn, rule, _ in hits:
                 to.setdefault(f"{arn} {rule}", []).append(index)
-        if len(buckets) == 1:
-            buckets = {bucket: [] for bucket in buckets}
-        yield _written(Received(_trace_ids(event for event, _ in part), to, buckets))
+        yield _written(Received(_trace_ids(event for event, _ in part), to))
 
 
 @dataclass(slots=True)

@@ -56,17 +56,17 @@ class Trial:
     """The steps of sent events; `sent` is when each was sent, in Unix ms by trace id."""
 
     sent: dict[str, int] = field(default_factory=dict)
-    steps: dict[str, list[Step]] = field(default_factory=dict)
+    steps: dict[str, set[Step]] = field(default_factory=dict)
 
     def send(self, events: Iterable[Event], at: int) -> None:
         """Remember when events were sent."""
         self.sent |= {tracing.trace_id(event): at for event in events}
 
     def take(self, steps: Iterable[Step]) -> None:
-        """Add the steps that belong to these events."""
+        """Add the steps that belong to these events; a known one is not added again."""
         for step in steps:
             if step.event in self.sent:
-                self.steps.setdefault(step.event, []).append(step)
+                self.steps.setdefault(step.event, set()).add(step)
 
     @property
     def open(self) -> list[str]:
