@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from bucketcast import targets
 from bucketcast.arn import Arn
+from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, unpack
 from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
@@ -336,10 +337,15 @@ def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClie
     assert lookups == [], "nor is the table asked for it"
 
 
-def test_events_that_go_nowhere_are_counted(sqs: "SQSClient") -> None:
+def test_events_that_go_nowhere_are_counted_and_traced(
+    sqs: "SQSClient", capsys: pytest.CaptureFixture[str]
+) -> None:
     publisher = fanout(sqs)
     gone = "arn:minio:sqs::gone:webhook"
     assert publisher.send(gone, batch("a", "b")) == []
     assert publisher.forward(gone, "no envelope") is None
     assert publisher.take_skipped() == {gone: 3}
+    lines = list(filter(None, map(tracing.read, capsys.readouterr().out.splitlines())))
+    ids = " ".join(tracing.trace_id(each.event) for each in batch("a", "b").deliveries)
+    assert lines == [tracing.Dropped(gone, ids)]
     assert publisher.take_skipped() == {}

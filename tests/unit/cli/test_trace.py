@@ -67,12 +67,21 @@ def test_an_event_that_no_rule_asks_for_is_reported(run: Run) -> None:
     assert (step["what"], step["why"]) == ("received", "no rule matches")
 
 
-def test_a_target_that_is_not_deployed_is_not_queued_for(run: Run) -> None:
-    gone = "arn:minio:sqs::gone:webhook"
-    log("Bucketcast-ingest", received((CAT, (Hit(gone, "r1"),))))
-    _, step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+@pytest.mark.parametrize("gone", ["arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"])
+def test_an_event_for_a_missing_target_or_topic_is_not_queued(run: Run, gone: str) -> None:
+    hits = (Hit(gone, "r1"), Hit(WEBHOOK, "r2"))
+    log("Bucketcast-ingest", received((CAT, hits), (DOG, hits)), ago=30)
+    assert whats(run) == ["received", "queued", "queued"]
+    log("Bucketcast-ingest", tracing.dropped(gone, [CAT]), ago=29)
+    assert whats(run) == ["received", "not deployed", "queued"]
+    step = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"][1]
     assert (step["what"], step["target"]) == ("not deployed", gone)
     assert step["why"] == "by rule r1; the event was dropped"
+
+
+def whats(run: Run) -> list[str]:
+    steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    return [step["what"] for step in steps]
 
 
 def test_what_is_too_long_ago_is_left_out(run: Run) -> None:

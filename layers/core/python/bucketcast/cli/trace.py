@@ -1,7 +1,7 @@
 """`bucketcast trace`: show where an object's events went."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import click
@@ -10,11 +10,9 @@ from bucketcast.aws import logs
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.delivery import steps, tracing
-from bucketcast.delivery.steps import QUEUED, Step
-from bucketcast.topics.model import is_topic
+from bucketcast.delivery.steps import NOT_DEPLOYED, QUEUED, Step, stage
 
 _COLUMNS = ("TIME", "EVENT OF", "WHAT", "TARGET", "WHY")
-_NOT_DEPLOYED = "not deployed"
 _NOTHING = (
     "no log entries found: no event was received, or the logs are not available yet "
     "(CloudWatch takes a few seconds)"
@@ -28,6 +26,7 @@ _NOTHING = (
 def command(out: Output, *, uri: str, since: float) -> None:
     """Show where an object's events went: received, queued, retried, delivered or dead.
 
+    An event for a target or topic that does not exist is "not deployed": it was dropped.
     The steps are read from the functions' logs. EVENT OF is the event's time, which identifies it;
     WHY is the target's own error.
 
@@ -42,32 +41,31 @@ def command(out: Output, *, uri: str, since: float) -> None:
     functions = dict.fromkeys([deployment.ingest_function, *filter(None, made)])
     start = int((time.time() - since) * 1000)
     found = logs.lines(trace_id, functions, start, aws)
-    known = {target.arn for target in (*deployment.targets, *deployment.resting)}
-    read = (step for each in found for step in steps.of(each.at, each.line, trace_id))
-    story = _sorted(_checked(step, known) for step in read)
+    story = _story(step for each in found for step in steps.of(each.at, each.line, trace_id))
     document = {"bucket": bucket, "key": key, "steps": [_document(step) for step in story]}
     rows = [(steps.clock(step.at), _time(step), step.what, step.target, step.why) for step in story]
     out.table(document, _COLUMNS, rows, _NOTHING)
 
 
-def _checked(step: Step, known: Collection[str]) -> Step:
-    """Return the step, or that its target is not deployed and the event was dropped."""
-    if step.what != QUEUED or step.target in known or is_topic(step.target):
-        return step
-    return step._replace(what=_NOT_DEPLOYED, why=f"{step.why}; the event was dropped")
-
-
-def _sorted(story: Iterable[Step]) -> list[Step]:
+def _story(read: Iterable[Step]) -> list[Step]:
     """Sort steps by event and stage: a quick target may log before ingest does."""
-    known = list(story)
+    known = _without_dropped(list(read))
     began: dict[str, int] = {}
     for step in known:
         began[step.event] = min(step.at, began.get(step.event, step.at))
-    return sorted(known, key=lambda step: (began[step.event], step.event, _stage(step), step))
+    return sorted(known, key=lambda step: (began[step.event], step.event, stage(step.what), step))
 
 
-def _stage(step: Step) -> int:
-    return steps.stage(QUEUED if step.what == _NOT_DEPLOYED else step.what)
+def _without_dropped(known: Sequence[Step]) -> list[Step]:
+    """Replace queued steps of events that ingest then dropped, since there is no such target."""
+    dropped = {(step.event, step.target) for step in known if step.what == NOT_DEPLOYED}
+    return [
+        step._replace(what=NOT_DEPLOYED, why=f"{step.why}; the event was dropped")
+        if step.what == QUEUED and (step.event, step.target) in dropped
+        else step
+        for step in known
+        if step.what != NOT_DEPLOYED
+    ]
 
 
 def _time(step: Step) -> str:

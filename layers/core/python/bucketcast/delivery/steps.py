@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from bucketcast.delivery.tracing import Line, Received
+from bucketcast.delivery.tracing import Dropped, Line, Received
 
 RECEIVED: Final = "received"
 QUEUED: Final = "queued"
+NOT_DEPLOYED: Final = "not deployed"
 
 
 class Step(NamedTuple):
@@ -30,6 +31,9 @@ def of(at: int, line: Line, begins: str = "") -> Iterator[Step]:
     """Yield the steps of a line, of trace ids that begin so."""
     if isinstance(line, Received):
         yield from _received(at, line, begins)
+        return
+    if isinstance(line, Dropped):
+        yield from (Step(at, event, NOT_DEPLOYED, line.target) for event in _ids(line.ids, begins))
         return
     for event in _ids(line.delivered, begins):
         yield Step(at, event, "delivered", line.target)
@@ -60,4 +64,4 @@ def _ids(ids: str, begins: str) -> Iterator[str]:
 
 def stage(what: str) -> int:
     """Return how far an event is after such a step."""
-    return {RECEIVED: 0, QUEUED: 1}.get(what, 2)
+    return {RECEIVED: 0, QUEUED: 1, NOT_DEPLOYED: 1}.get(what, 2)

@@ -6,8 +6,10 @@ event's time of day, so a line holds thousands of events and reveals no key::
     {"trace": "received", "ids": "a1b2c3d4e5@03:04:05.678 …", "to": {"ARN RULE": [0, 2], …}}
     {"trace": "dispatched", "target": "ARN", "delivered": "id …", "retried": {"reason": "id …"},
      "dead": {"reason": "id …"}}
+    {"trace": "dropped", "target": "ARN", "ids": "id …"}
 
 `to` lists the indexes of the ids that a rule matched; an id in no list matched nothing.
+Ingest drops events for a target that does not exist.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -41,6 +43,13 @@ class Dispatched(msgspec.Struct, tag_field="trace", tag="dispatched", omit_defau
     dead: dict[str, str] = {}
 
 
+class Dropped(msgspec.Struct, tag_field="trace", tag="dropped"):
+    """Events of an ingest batch for a target that does not exist."""
+
+    target: str
+    ids: str
+
+
 class _FormerReceived(msgspec.Struct, tag_field="trace", tag="received"):
     """`Received` as the logs of earlier releases have it."""
 
@@ -48,7 +57,7 @@ class _FormerReceived(msgspec.Struct, tag_field="trace", tag="received"):
     to: dict[str, list[int]] = {}
 
 
-Line = Received | Dispatched
+Line = Received | Dispatched | Dropped
 _line: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 _former = msgspec.json.Decoder(_FormerReceived)
 
@@ -91,6 +100,11 @@ def dispatched(target: str, outcomes: Outcomes) -> Iterator[str]:
         yield from (_written(Dispatched(target, retried={reason: m})) for m in _parts(events))
     for reason, events in outcomes.dead.items():
         yield from (_written(Dispatched(target, dead={reason: m})) for m in _parts(events))
+
+
+def dropped(target: str, events: Sequence[Event]) -> Iterator[str]:
+    """Return the log lines of events that ingest drops."""
+    yield from (_written(Dropped(target, ids)) for ids in _parts(events))
 
 
 def read(text: str) -> Line | None:

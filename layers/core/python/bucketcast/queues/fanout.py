@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.arn import Arn
+from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import MAX_EVENTS, Envelope, Packed, TooLarge, pack, unpack
+from bucketcast.event import Event
 from bucketcast.ingest import TargetBatch, Unsent
 from bucketcast.listeners import is_listener
 from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.queues.overflow import Limits, Overflow
-from bucketcast.telemetry import logger
+from bucketcast.telemetry import logger, trace
 from bucketcast.topics.model import is_pull, is_topic, pull_arn, topic_of_pull
 
 if TYPE_CHECKING:
@@ -62,8 +64,8 @@ class Fanout:
         """Send a batch; return what the target's queue did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
-        and logged. What is sent to a topic goes to its subscriptions, too. What a full queue does
-        not take is discarded, if the target is configured so.
+        and logged with their trace ids. What is sent to a topic goes to its subscriptions, too.
+        What a full queue does not take is discarded, if the target is configured so.
         """
         left = self._send_to(arn, batch)
         return [*left, *self._send_to(pull_arn(arn), batch)] if is_topic(arn) else left
@@ -139,7 +141,10 @@ class Fanout:
             return {}  # its client went away
         if refused is None:
             logger.warning("a rule names a target that is not deployed", target=arn)
-            self._skipped[arn] += sum(_events(each.body) for each in messages)
+            for each in messages:
+                dropped = _events(each.body)
+                self._skipped[arn] += len(dropped) or 1
+                trace(tracing.dropped(arn, dropped))
             return {}
         for index, reason in refused.items():
             logger.error("SQS did not take a message", target=arn, reason=reason, index=index)
@@ -211,9 +216,9 @@ def _message(where: _Destination, batch: TargetBatch, one: Packed) -> Outgoing:
     return Outgoing(one.body, group=where.arn, token=token)
 
 
-def _events(body: str) -> int:
-    """Return how many events a message holds; an invalid one counts as one."""
+def _events(body: str) -> list[Event]:
+    """Return the events of a message, none if it is invalid."""
     try:
-        return len(unpack(body)[1])
+        return [each.event for each in unpack(body)[1]]
     except ValueError:
-        return 1
+        return []
