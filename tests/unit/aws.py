@@ -176,10 +176,9 @@ def logged_calls(trail: str) -> list[str]:
 class MotoAws(Aws):
     """A stack with these targets, each a kind, a type and an id.
 
-    Three calls are answered here, since moto runs functions in Docker, simulates no policies, and
-    asks for packages of many services to describe a stack. The stack has `outputs`, functions that
-    are invoked return their `answers` (or raise them), and (role, action) in `denied` is what a
-    role may not do.
+    Two calls are answered here, since moto runs functions in Docker, and asks for packages of many
+    services to describe a stack. The stack has `outputs`, and functions that are invoked return
+    their `answers` (or raise them).
     """
 
     def __init__(
@@ -196,10 +195,8 @@ class MotoAws(Aws):
         }
         self.answers: dict[str, Any] = {}
         self.pause_answers: dict[str, Any] = {}
-        self.denied: set[tuple[str, str]] = set()
         patch.setattr(self.cloudformation, "describe_stacks", self._describe_stacks)
         patch.setattr(self.functions, "invoke", self._invoke)
-        patch.setattr(self.iam, "simulate_principal_policy", self._simulate)
         make_rules_table(self.dynamodb)
         make_function(f"{self.stack}-ingest")
         for number, (kind, type_, id_) in enumerate(targets):
@@ -248,16 +245,3 @@ class MotoAws(Aws):
             raise answer
         failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
         return {"Payload": BytesIO(json.dumps(answer).encode()), **failed}
-
-    def _simulate(self, PolicySourceArn: str, ActionNames: list[str], ResourceArns: Any) -> Any:  # noqa: N803
-        assert len(ResourceArns) == 1
-        role = PolicySourceArn.rpartition("/")[2]
-        return {
-            "EvaluationResults": [
-                {
-                    "EvalActionName": action,
-                    "EvalDecision": "implicitDeny" if (role, action) in self.denied else "allowed",
-                }
-                for action in ActionNames
-            ]
-        }

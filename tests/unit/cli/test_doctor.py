@@ -1,6 +1,7 @@
 """`bucketcast doctor` on a deployment in which one thing at a time is wrong."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from unittest.mock import Mock
 import pytest
 
 from bucketcast.aws.breakers import Breakers
+from bucketcast.aws.rules import Rules
 from bucketcast.doctor.clock import clock
+from bucketcast.rules import Rule
 from tests.unit.aws import (
-    ACCOUNT,
     ENTRY,
     INGRESS_ARN,
-    REGION,
     TABLE,
     MotoAws,
     configure,
@@ -36,30 +37,18 @@ def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     """A deployment in which all is well."""
     monkeypatch.chdir(tmp_path)
     aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
-    base = "arn:aws:sqs:us-east-1:123456789012:"
     names = ["Bucketcast-ingress", FUNCTION, "Bucketcast-postgres-main"]
     for name in names:
         aws.sqs.create_queue(QueueName=f"{name}-dead")
         aws.sqs.create_queue(QueueName=name)
-        redrive = {"deadLetterTargetArn": f"{base}{name}-dead", "maxReceiveCount": "1000"}
-        attributes: Any = {"RedrivePolicy": json.dumps(redrive)}
-        aws.sqs.set_queue_attributes(QueueUrl=aws.queue(name), Attributes=attributes)
     admit(aws, POLICY)
     make_bucket("archive")
     make_bucket("other")
-    map_queue(aws, "Bucketcast-ingest", "Bucketcast-ingress")
     for name in names[1:]:
-        map_queue(aws, name, name)
         steps = ("settings", "dns", "tcp", "tls", "login", "access")
         fine = {"status": "ok", "found": "fine", "hint": "", "command": ""}
         aws.answers[name] = {"findings": [{"check": step, **fine} for step in steps]}
     return aws
-
-
-def map_queue(aws: MotoAws, function: str, queue: str, **changed: Any) -> None:
-    settings: Any = {"FunctionResponseTypes": ["ReportBatchItemFailures"], **changed}
-    arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}"
-    aws.mappings.create_event_source_mapping(FunctionName=function, EventSourceArn=arn, **settings)
 
 
 def problems(run: Run, *words: str) -> tuple[int, list[dict[str, str]]]:
@@ -75,7 +64,7 @@ def test_nothing_is_wrong(run: Run, deployment: MotoAws) -> None:
     code, everything = problems(run, "--all")
     assert (code, {each["status"] for each in everything}) == (0, {"ok"})
     checks = {each["check"] for each in everything}
-    assert checks >= {"clock", "queue", "queue-policy", "function", "mapping", "role", "bucket"}
+    assert checks >= {"clock", "queue", "queue-policy", "bucket"}
     assert checks >= {"settings", "dns", "tcp", "tls", "login", "access"}
 
 
@@ -96,33 +85,8 @@ def delete(queue: str) -> Plant:
     return lambda aws: aws.sqs.delete_queue(QueueUrl=aws.queue(queue))
 
 
-def unmap(aws: MotoAws) -> None:
-    found = aws.mappings.list_event_source_mappings(FunctionName=FUNCTION)
-    (mapping,) = found["EventSourceMappings"]
-    aws.mappings.delete_event_source_mapping(UUID=mapping["UUID"])
-
-
-def mapped(**changed: Any) -> Plant:
-    def plant(aws: MotoAws) -> None:
-        unmap(aws)
-        map_queue(aws, FUNCTION, FUNCTION, **changed)
-
-    return plant
-
-
 def settings(**wanted: str) -> Plant:
     return lambda _: configure(FUNCTION, **wanted)
-
-
-def undo_redrive(aws: MotoAws) -> None:
-    url = aws.queue(FUNCTION)
-    aws.sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
-
-
-def delete_secret(aws: MotoAws) -> None:
-    settings(auth_token="secret:token")(aws)
-    aws.secretsmanager.create_secret(Name="token", SecretString="x")
-    aws.secretsmanager.delete_secret(SecretId="token")
 
 
 def eventbridge(rule_state: str) -> Plant:
@@ -140,9 +104,8 @@ def eventbridge(rule_state: str) -> Plant:
 @pytest.mark.parametrize(
     ("plant", "check", "found", "hint"),
     [
-        (delete(FUNCTION), "queue", "does not exist", "aws sqs create-queue"),
-        (delete(f"{FUNCTION}-dead"), "queue", "does not exist", "aws sqs create-queue"),
-        (undo_redrive, "queue", "has no redrive", "--attributes"),
+        (delete(FUNCTION), "queue", "does not exist", "detect-stack-drift"),
+        (delete(f"{FUNCTION}-dead"), "queue", "does not exist", "detect-stack-drift"),
         (
             lambda aws: admit(aws, POLICY[1:]),
             "queue-policy",
@@ -154,42 +117,6 @@ def eventbridge(rule_state: str) -> Plant:
             "queue-policy",
             "does not let events.amazonaws.com write",
             "aws sqs set-queue-attributes",
-        ),
-        (
-            unmap,
-            "mapping",
-            "no event source mapping",
-            "aws lambda create-event-source-mapping --function-name Bucketcast-webhook-primary",
-        ),
-        (
-            mapped(Enabled=False),
-            "mapping",
-            "is disabled",
-            "aws lambda update-event-source-mapping --uuid ",
-        ),
-        (
-            mapped(FunctionResponseTypes=[]),
-            "mapping",
-            "SQS deletes those that were not delivered",
-            "--function-response-types ReportBatchItemFailures",
-        ),
-        (
-            lambda aws: aws.denied.add((FUNCTION, "sqs:DeleteMessage")),
-            "role",
-            f"the role {FUNCTION} may not do sqs:DeleteMessage on {FUNCTION}",
-            "detect-stack-drift",
-        ),
-        (
-            settings(auth_token="secret:nowhere"),
-            "secret",
-            "the secret 'nowhere' does not exist",
-            "aws secretsmanager create-secret --name nowhere --secret-string file://",
-        ),
-        (
-            delete_secret,
-            "secret",
-            "is deleted",
-            "aws secretsmanager restore-secret --secret-id token",
         ),
         (
             lambda _: notify("uploads"),
@@ -289,28 +216,6 @@ def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(run: Run) -> N
     assert "[bucket.uploads] in bucketcast.toml" in run("attach", "uploads").err
 
 
-def test_the_file_is_compared_without_a_word_of_its_values(
-    run: Run, deployment: MotoAws, tmp_path: Path
-) -> None:
-    settings(endpoint="https://example.org/old", auth_token="secret:token")(deployment)
-    deployment.secretsmanager.create_secret(Name="token", SecretString="x")
-    file = tmp_path / "bucketcast.toml"
-    file.write_text(
-        '[notify_webhook.primary]\nendpoint = "https://example.org/new"\n'
-        'auth_token = "secret:token"\n[notify_webhook.more]\nendpoint = "https://example.org/"\n'
-    )
-    code, findings = problems(run)
-    assert code == 0
-    assert {each["subject"]: each["found"] for each in findings} == {
-        WEBHOOK: "the file has another value than the deployment: endpoint",
-        "arn:minio:sqs::more:webhook": "is in the file, but not deployed",
-        POSTGRES: "is deployed, but not in the file",
-        "bucket uploads": "is deployed, but not in the file",
-    }
-    assert "example.org" not in json.dumps(findings)
-    assert run("doctor", "--file", "nowhere.toml").code == 2
-
-
 @pytest.mark.parametrize(
     ("answer", "found", "hint"),
     [
@@ -336,6 +241,22 @@ def test_a_function_that_cannot_check_explains_why(
     assert hint in one["hint"] + one["command"]
 
 
+def test_a_function_that_does_not_exist_is_found(run: Run, deployment: MotoAws) -> None:
+    deployment.answers[FUNCTION] = refusal("ResourceNotFoundException", "Invoke")
+    code, (one,) = problems(run)
+    assert (code, one["check"], one["subject"]) == (1, "probe", WEBHOOK)
+    assert f"the function {FUNCTION} does not exist" in one["found"]
+
+
+def test_a_secret_that_does_not_exist_is_created(run: Run, deployment: MotoAws) -> None:
+    settings(auth_token="secret:token")(deployment)
+    found = "the secret 'token' cannot be read: An error occurred (ResourceNotFoundException)"
+    missing = {"check": "settings", "status": "error", "found": found, "hint": "correct it"}
+    deployment.answers[FUNCTION] = {"findings": [missing]}
+    _, (one,) = problems(run)
+    assert "create-secret --name token --secret-string file://" in one["command"]
+
+
 def test_a_login_that_is_refused_is_cured_by_a_new_secret(run: Run, deployment: MotoAws) -> None:
     deployment.secretsmanager.create_secret(Name="token", SecretString="x")
     settings(auth_token="secret:token")(deployment)
@@ -359,20 +280,49 @@ def test_a_secret_of_several_values_is_not_replaced_by_one(run: Run, deployment:
 def test_what_must_not_be_read_is_a_warning_and_ends_nothing(
     run: Run, deployment: MotoAws, watch: Watch
 ) -> None:
-    simulate = watch(deployment.iam, "simulate_principal_policy")
-    simulate.side_effect = refusal("AccessDenied", "SimulatePrincipalPolicy")
-    notify("uploads")
+    tables = watch(deployment.dynamodb, "scan")
+    tables.side_effect = refusal("AccessDenied", "Scan")
+    admit(deployment, POLICY[1:])
     code, findings = problems(run)
     assert code == 1
-    unread = [each["found"] for each in findings if each["check"] == "role"]
-    assert len(unread) == 3
-    assert all("not allowed: SimulatePrincipalPolicy" in each for each in unread)
-    assert findings[0]["check"] == "bucket"
+    unread = {each["check"]: each["found"] for each in findings if each["status"] == "warn"}
+    assert unread.keys() == {"buckets", "rules"}
+    assert all("not allowed: Scan" in found for found in unread.values())
+    assert findings[0]["check"] == "queue-policy"
+
+
+def test_rules_whose_target_or_topic_does_not_exist_are_found(
+    run: Run, deployment: MotoAws
+) -> None:
+    target, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"
+    put = ("s3:ObjectCreated:Put",)
+    removed = Rule(bucket="uploads", arn=target, events=put)
+    table = Rules(TABLE, deployment.dynamodb)
+    table.add(removed)
+    table.add(Rule(bucket="uploads", arn=WEBHOOK, events=put))
+    table.add(Rule(bucket="uploads", arn=topic, events=put, name="my notification"))
+    code, findings = problems(run)
+    assert code == 1
+    assert {(each["check"], each["subject"], each["status"]) for each in findings} == {
+        ("rule", "uploads", "error")
+    }
+    said = {each["found"]: each["command"] for each in findings}
+    assert said == {
+        f"rule {removed.id} names {target}, which does not exist: its events are dropped": (
+            f"bucketcast event rm uploads --id {removed.id}"
+        ),
+        f"notification my notification names {topic}, which does not exist: its events are "
+        "dropped": (
+            "bucketcast notification rm --bucket uploads --notification-id 'my notification'"
+        ),
+    }
+    for command in said.values():
+        assert run(*shlex.split(command)[1:]).code == 0
+    assert problems(run) == (0, [])
 
 
 def test_a_disabled_target_is_not_checked(run: Run, deployment: MotoAws) -> None:
     deployment.change(WEBHOOK, enabled=False)
-    mapped(Enabled=False)(deployment)
     deployment.answers[FUNCTION] = {"errorMessage": "must not be asked"}
     assert problems(run) == (0, [])
 

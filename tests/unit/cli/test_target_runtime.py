@@ -16,7 +16,7 @@ HOOK = "arn:minio:sqs::audit:webhook"
 @pytest.fixture(autouse=True)
 def with_runtime(aws: MotoAws) -> None:
     aws.outputs["RuntimeOutput"] = json.dumps({**asdict(RUNTIME), "later": "unknown"})
-    make_functions(aws.iam, aws.mappings)
+    make_functions(aws.client("iam"), aws.mappings)
     online = {"online": True, "why": "", "where": "http://h"}
     aws.answers["Bucketcast-runtime-webhook"] = online
 

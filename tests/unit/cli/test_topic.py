@@ -26,7 +26,7 @@ LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true", "Opaque
 @pytest.fixture(autouse=True)
 def with_runtime(aws: MotoAws) -> None:
     aws.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
-    make_functions(aws.iam, aws.mappings)
+    make_functions(aws.client("iam"), aws.mappings)
 
 
 def make(aws: MotoAws, name: str, tenant: str = "", owner: str = "ann", **given: str) -> Topic:

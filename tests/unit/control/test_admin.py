@@ -76,7 +76,7 @@ def path_of(scope: MutableMapping[str, Any]) -> str:
 def aws(deploy: Deploy) -> MotoAws:
     made = deploy(("webhook", "webhook", "primary"))
     made.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
-    make_functions(made.iam, made.mappings)
+    make_functions(made.client("iam"), made.mappings)
     configure("Bucketcast-webhook-primary", endpoint="http://h")
     made.answers["Bucketcast-runtime-redis"] = {"online": False, "why": "x", "where": ""}
     return made

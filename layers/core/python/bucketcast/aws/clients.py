@@ -86,7 +86,6 @@ class Aws:
     # A probe that is not answered in time is an answer; asking again would only take longer.
     functions: "cached_property[LambdaClient]" = _client("lambda", attempts=1)
     glue: "cached_property[GlueClient]" = _client("glue")
-    iam: cached_property[Any] = _client("iam", attempts=10)
     kms: cached_property[Any] = _client("kms")
     logs: "cached_property[CloudWatchLogsClient]" = _client("logs")
     # Lambda takes 15 such calls a second from an account, and asks for a pause beyond that.

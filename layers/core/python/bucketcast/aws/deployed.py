@@ -235,12 +235,7 @@ def settings(target: DeployedTarget, aws: Aws) -> Mapping[str, str]:
         return target.made.settings
     with aws_errors():
         found = aws.functions.get_function_configuration(FunctionName=target.function)
-    return settings_in(found)
-
-
-def settings_in(function: Mapping[str, Any]) -> Mapping[str, str]:
-    """Return a target's settings from Lambda's configuration of its function."""
-    text = function.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
+    text = found.get("Environment", {}).get("Variables", {}).get("BUCKETCAST_SETTINGS", "{}")
     loaded: Mapping[str, str] = json.loads(text)
     return loaded
 

@@ -1,55 +1,44 @@
 """`bucketcast doctor`: what is wrong with the deployment, and what to do."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import click
 
 from bucketcast.aws.clients import Aws, AwsError
 from bucketcast.aws.deployed import Deployed
-from bucketcast.aws.doctor import buckets, configuration, functions, queues, targets
+from bucketcast.aws.doctor import buckets, queues, rules, targets
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
-from bucketcast.config import load
 from bucketcast.doctor import Finding, not_checked
 
 WAIT_SECONDS = 60.0
-_CONFIG = "bucketcast.toml"
 _COLUMNS = ("", "STATUS", "CHECK", "SUBJECT", "FOUND")
 _ORDER = ("error", "warn", "ok")
 _Check = Callable[[Deployed, Aws], Iterable[Finding]]
 _AREAS: Final[Mapping[str, _Check]] = {
     "clock": queues.clock,
     "queues": queues.findings,
-    "functions": functions.findings,
     "buckets": buckets.findings,
+    "rules": rules.findings,
     "targets": targets.findings,
 }
 
 
 @click.command()
-@click.option(
-    "--file",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help=f"The configuration file. [default: {_CONFIG}, if there is one]",
-)
 @click.option("--all", "everything", is_flag=True, help="Also show what is in order.")
 @params.wait("Time that a target's function has to look at its target.", WAIT_SECONDS)
 @shared
-def command(out: Output, *, path: Path | None, everything: bool, wait: float) -> int:
+def command(out: Output, *, everything: bool, wait: float) -> int:
     """Find what is wrong with the deployment, and say what to do.
 
-    Compares the configuration file with the deployment, and checks the clock, queues and their
-    policy, functions, event source mappings, the functions' rights, secrets and buckets. Each
-    target's own function then looks at its target in steps: settings with their secrets, DNS, TCP,
-    TLS with the certificate's expiry, login, and access to the table, topic, index or exchange. It
-    writes nothing, and changes nothing. Exit code 1 if there is an error, 0 if there are warnings
-    only.
+    Checks the clock, dead letters, who may write to the ingress queue, how buckets are connected,
+    and rules whose target does not exist. Each target's own function then looks at its target in
+    steps: settings with their secrets, DNS, TCP, TLS with the certificate's expiry, login, and
+    access to the table, topic, index or exchange. It writes nothing, and changes nothing. Exit code
+    1 if there is an error, 0 if there are warnings only.
 
     \b
     Example:
@@ -58,7 +47,7 @@ def command(out: Output, *, path: Path | None, everything: bool, wait: float) ->
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed(read_seconds=wait)
     found: list[Finding] = []
-    for area, check in {**_compared(out, path), **_AREAS}.items():
+    for area, check in _AREAS.items():
         out.note(f"checking {area} …")
         found += _findings(area, partial(check, deployment, aws))
     found.sort(key=lambda each: _ORDER.index(each.status))
@@ -66,17 +55,6 @@ def command(out: Output, *, path: Path | None, everything: bool, wait: float) ->
     shown = [each for each in found if everything or each.status != "ok"]
     _show(out, deployment.stack, shown, len(found))
     return int(failed)
-
-
-def _compared(out: Output, path: Path | None) -> dict[str, _Check]:
-    """Return the comparison with the file, by its area; none if there is no file."""
-    file = path or Path(_CONFIG)
-    if not file.exists():
-        out.note(f"no {_CONFIG} here: name the file with --file to compare it")
-        return {}
-    # Both kinds of deploy store secrets alike: only a local one may have them in the file.
-    config = load(file, os.environ, local=True)
-    return {"configuration": partial(configuration.findings, config)}
 
 
 def _findings(area: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:

@@ -14,8 +14,8 @@ from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.object_permission import missing_permission
+from bucketcast.aws.rule_targets import existing_targets
 from bucketcast.aws.rules import RuleExistsError, Rules
-from bucketcast.aws.topics.table import TopicTable
 from bucketcast.cli import filters, params
 from bucketcast.cli.event_apply import apply
 from bucketcast.cli.output import Output, shared
@@ -25,7 +25,6 @@ from bucketcast.rules import Rule, patterns
 from bucketcast.rules.access_events import PRICE
 from bucketcast.rules.listing import document
 from bucketcast.rules.regexes import check_total
-from bucketcast.topics.model import TopicArn, is_topic
 
 _COLUMNS = ("BUCKET", "ARN", "EVENTS", "PREFIX", "SUFFIX", "CONDITIONS", "NAME", "ID")
 _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
@@ -151,7 +150,7 @@ def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
     with aws_errors():
         names = [bucket] if bucket else Rules(deployment.rules_table, aws.dynamodb).buckets()
     rules = [rule for name in names for rule in _of(deployment, name, arn, aws)]
-    known = {target.arn for target in deployment.targets} | _topics(rules, deployment, aws)
+    known = existing_targets(rules, deployment, aws)
     rows = [
         (
             rule.bucket,
@@ -261,14 +260,6 @@ def rm(
     follow(out, bucket, deployment, aws)
     answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
     out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
-
-
-def _topics(rules: Sequence[Rule], deployment: deployed.Deployed, aws: Aws) -> set[str]:
-    """Return the ARNs of the existing topics that rules name."""
-    items = TopicTable(deployment.rules_table, aws.dynamodb)
-    named = {rule.arn for rule in rules if is_topic(rule.arn)}
-    with aws_errors():
-        return {arn for arn in named if items.topic(TopicArn.parse(arn))}
 
 
 def _of(deployment: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:

@@ -1,14 +1,18 @@
 """`bucketcast doctor`: what is wrong with a deployment, and what to do.
 
 A check returns findings. The checks here are pure: they get what `aws/doctor` and the functions
-read. A module has the checks of one area.
+read. A module has the checks of one area. What CloudFormation made is not compared with the
+template: drift detection does that.
 """
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
 Status = Literal["ok", "warn", "error"]
-BY_HAND: Final = "CloudFormation does not create again what was deleted by hand"
+BY_HAND: Final = (
+    "CloudFormation does not create again what was deleted by hand; "
+    "`aws cloudformation detect-stack-drift` lists it"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from bucketcast.aws.clients import AwsError, aws_errors
+from bucketcast.aws.clients import AwsError
 from bucketcast.doctor import Finding, not_checked
 
 T = TypeVar("T")
@@ -25,19 +25,3 @@ def unless_unread(check: str, subject: str, findings: Iterable[Finding]) -> Iter
         yield from findings
     except AwsError as error:
         yield not_checked(check, subject, str(error))
-
-
-def unless_missing(call: Callable[[], T], *codes: str) -> T | None:
-    """Return AWS's answer, None where it does not know the resource: it says so by these codes."""
-    try:
-        with aws_errors():
-            return call()
-    except AwsError as error:
-        if error.code in codes:
-            return None
-        raise
-
-
-def arn_beside(arn: str, queue_url: str) -> str:
-    """Return the ARN of a queue, from that of another one of the same account and region."""
-    return f"{arn.rpartition(':')[0]}:{queue_url.rstrip('/').rpartition('/')[2]}"

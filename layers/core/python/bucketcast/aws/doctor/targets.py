@@ -11,22 +11,37 @@ from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.doctor import at_once, unless_unread
 from bucketcast.aws.invocation import FunctionFailedError, invoke
 from bucketcast.config.model import is_member, secret_names
-from bucketcast.doctor import Finding
+from bucketcast.doctor import BY_HAND, Finding
 
 CHECK = "probe"
 _ABOUT_SECRETS = ("settings", "login")
+_MISSING = "ResourceNotFoundException"
 
 
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
-    """Return what the functions found, for each target that is switched on."""
+    """Return what the functions found, for each target that is switched on.
+
+    A target without a function is a finding.
+    """
     _ = aws.functions  # making a client is not safe among threads, using one is
     on = [target for target in deployment.targets if target.enabled and target.function]
     found = at_once(lambda each: unless_unread(CHECK, each.arn, _ask(each, aws)), on)
-    return [*found, *unless_unread("pause", "targets", _paused(deployment, aws))]
+    orphans = [_orphan(target) for target in deployment.targets if not target.function]
+    return [*orphans, *found, *unless_unread("pause", "targets", _paused(deployment, aws))]
 
 
-def _new_secret(target: DeployedTarget, aws: Aws) -> str:
-    """Return the command that replaces the secret of a target that has one alone, else ""."""
+def _orphan(target: DeployedTarget) -> Finding:
+    return Finding(
+        "function",
+        target.arn,
+        "error",
+        f"the stack has no function for run-time targets of kind {target.kind}: its events wait",
+        f'add "{target.kind}" to [runtime] kinds in bucketcast.toml, and deploy',
+    )
+
+
+def _new_secret(target: DeployedTarget, found: str, aws: Aws) -> str:
+    """Return the command that sets the secret of a target that has one alone, else ""."""
     try:
         settings = deployed.settings(target, aws).values()
     except AwsError:
@@ -37,7 +52,8 @@ def _new_secret(target: DeployedTarget, aws: Aws) -> str:
     if several or len(names) != 1:
         return ""
     (name,) = names
-    return f"aws secretsmanager put-secret-value --secret-id {name} --secret-string file://SECRET"
+    verb = "create-secret --name" if _MISSING in found else "put-secret-value --secret-id"
+    return f"aws secretsmanager {verb} {name} --secret-string file://SECRET"
 
 
 def _paused(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
@@ -63,8 +79,10 @@ def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
         command = f"aws logs tail /aws/lambda/{target.function} --since 10m"
         yield Finding(CHECK, target.arn, "error", str(error), "its log has more", command)
     except AwsError as error:
-        if error.code == "ResourceNotFoundException":
-            return  # another check says so
+        if error.code == _MISSING:
+            found = f"the function {target.function} does not exist: its events wait"
+            yield Finding(CHECK, target.arn, "error", found, BY_HAND)
+            return
         if not error.silent:
             raise
         hint = "wait longer with --wait; if it has a VPC, see that its subnets lead to the target"
@@ -86,5 +104,5 @@ def _answered(answer: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> It
 def _of_step(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:
     check, status, found, hint = (step[key] for key in ("check", "status", "found", "hint"))
     about_a_secret = status == "error" and check in _ABOUT_SECRETS
-    command = _new_secret(target, aws) if about_a_secret else ""
+    command = _new_secret(target, found, aws) if about_a_secret else ""
     return Finding(check, target.arn, status, found, hint, command)

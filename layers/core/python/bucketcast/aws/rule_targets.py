@@ -1,0 +1,18 @@
+"""Which of the targets and topics that rules name exist."""
+
+from collections.abc import Iterable
+
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.topics.table import TopicTable
+from bucketcast.rules import Rule
+from bucketcast.topics.model import TopicArn, is_topic
+
+
+def existing_targets(rules: Iterable[Rule], deployment: Deployed, aws: Aws) -> set[str]:
+    """Return the ARNs of the deployment's targets, and of the existing topics that rules name."""
+    topics = TopicTable(deployment.rules_table, aws.dynamodb)
+    named = {rule.arn for rule in rules if is_topic(rule.arn)}
+    with aws_errors():
+        existing = {arn for arn in named if topics.topic(TopicArn.parse(arn))}
+    return existing | {target.arn for target in deployment.targets}

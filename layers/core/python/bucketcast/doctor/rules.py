@@ -1,0 +1,36 @@
+"""Rules and notifications: whether what they name exists."""
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator
+
+from bucketcast.doctor import Finding
+from bucketcast.rules import Rule
+from bucketcast.topics.notification import is_notification
+
+CHECK = "rule"
+
+
+def missing_targets(rules: Iterable[Rule], existing: Collection[str]) -> Iterator[Finding]:
+    """Yield the rules that name none of the existing targets and topics, by ARN."""
+    for rule in rules:
+        if rule.arn not in existing:
+            yield _missing(rule)
+
+
+def _missing(rule: Rule) -> Finding:
+    what, id_, target = "rule", rule.id, "target"
+    command = f"bucketcast event rm {rule.bucket} --id {rule.id}"
+    if is_notification(rule):
+        what, id_, target = "notification", rule.name, "topic"
+        command = (
+            f"bucketcast notification rm --bucket {rule.bucket} "
+            f"--notification-id {shlex.quote(rule.name)}"
+        )
+    return Finding(
+        CHECK,
+        rule.bucket,
+        "error",
+        f"{what} {id_} names {rule.arn}, which does not exist: its events are dropped",
+        f"create the {target} again, or remove the {what}",
+        command,
+    )
