@@ -11,7 +11,6 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.aws.runtime.orphans import PULL
 from bucketcast.config import Deployment, PipelineOptions, load
 from bucketcast.config.loopback import unreachable
 from bucketcast.errors import ConfigError, ConfigErrors
@@ -102,8 +101,9 @@ class Bucketcast(Construct):
             labels={bucket.bucket_name: name for name, bucket in constructs.items()},
         )
         waiting = {each.arn: each.queues for each in deliveries}
-        served = (*config.runtime.kinds, *([PULL] if config.topics.pull else []))
-        attachments.protect_waiting_events(waiting, config.removed.discard, served, runtime)
+        attachments.protect_waiting_events(
+            waiting, config.removed.discard, config.runtime.kinds, runtime
+        )
         if config.pipeline:
             self._add_pipeline(context, config.pipeline, ingest, queues)
         Tags.of(self).add("application", "bucketcast")
@@ -115,7 +115,7 @@ class Bucketcast(Construct):
                 allow(control.role, SELECTORS, [trail])
             CfnOutput(self, "ControlUrl", value=control.url)
         self._outputs(ingest, config, attachments)
-        watched = [ingest.watched, *runtime.watched, *(each.watched for each in deliveries)]
+        watched = [ingest.watched, *(each.watched for each in deliveries)]
         customer_key.encrypt(self, config.kms_key)
         page(self, config.alarms, local=local)
         if config.dashboard:

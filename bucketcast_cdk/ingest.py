@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from aws_cdk import Duration, Fn, Stack
+from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -13,7 +14,7 @@ from bucketcast.config import Deployment
 from bucketcast.cost.estimate import INGEST_MEMORY
 from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
-from bucketcast_cdk import balance, nag, sns, tables
+from bucketcast_cdk import balance, nag, sns
 from bucketcast_cdk.alarms import Watched, watch, watch_balance, watch_throttled
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
@@ -48,9 +49,7 @@ class Ingest(Construct):
         self.queue, self.dead = queues.queue, queues.dead
         self._allow_s3(config.source.s3.accounts)
         sns.subscribe(self, self.queue, config.source.sns.topics)
-        self.rules = tables.make(
-            self, "Rules", context, key="bucket", sort_key="rule", expires=EXPIRES
-        )
+        self.rules = self._table(context)
         made = self.writer = Function(
             self,
             "Ingest",
@@ -125,6 +124,27 @@ class Ingest(Construct):
         """
         allow(self._role, ["sqs:SendMessage", *actions], [queues])
         nag.accept_wildcards(self._role, [queues], nag.MADE_LATER)
+
+    def _table(self, context: Context) -> dynamodb.Table:
+        """Make the rules' table.
+
+        It is not protected from deletion, or its creation could not be rolled back. If it is
+        deleted by hand, DynamoDB keeps a backup for 35 days, as it does with recovery on.
+        """
+        text = dynamodb.AttributeType.STRING
+        return dynamodb.Table(
+            self,
+            "Rules",
+            partition_key=dynamodb.Attribute(name="bucket", type=text),
+            sort_key=dynamodb.Attribute(name="rule", type=text),
+            time_to_live_attribute=EXPIRES,
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            encryption=dynamodb.TableEncryption.AWS_MANAGED,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            removal_policy=context.removal_policy,
+        )
 
     def _allow_object_facts(self, buckets: Sequence[str]) -> None:
         """Allow to read metadata and tags; to list is what makes S3 say that an object is gone."""

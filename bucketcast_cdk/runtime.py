@@ -17,7 +17,7 @@ from bucketcast.queues import target_name, visibility
 from bucketcast.runtime.model import ONCE
 from bucketcast.settings.egress import Egress
 from bucketcast_cdk import nag
-from bucketcast_cdk.alarms import Watched, watch_function
+from bucketcast_cdk.alarms import watch_function
 from bucketcast_cdk.arns import arn, arn_prefix
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.delivery import Delivery
@@ -26,7 +26,6 @@ from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.network import Network, egress
 from bucketcast_cdk.nonpersistent import TOPIC_KINDS, NonPersistentQueue
 from bucketcast_cdk.permissions import allow, allow_dispatch_state, leading_keys
-from bucketcast_cdk.pull import Pull
 
 _RECEIVE: Final = (
     "sqs:ChangeMessageVisibility",
@@ -73,17 +72,7 @@ class Runtime(Construct):
         self._functions = {kind: self._function(kind) for kind in config.runtime.kinds}
         if self._functions:
             ingest.allow_writing(self._queue_arn("*"), "sqs:GetQueueAttributes")
-        self._pull = (
-            Pull(self, "Pull", context, prefix=self._prefix, ingest=ingest)
-            if config.topics.pull
-            else None
-        )
         CfnOutput(self, "Output", value=self._summary())
-
-    @property
-    def watched(self) -> list[Watched]:
-        """What is deployed for run-time targets and has alarms of its own."""
-        return [self._pull.watched] if self._pull else []
 
     @property
     def queues(self) -> str:
@@ -101,9 +90,7 @@ class Runtime(Construct):
             made.function.node.add_dependency(other)
 
     def allow_managing(self, role: iam.Role) -> None:
-        """Allow to make, change, remove and probe run-time targets, and to read subscriptions."""
-        if self._pull:
-            self._pull.allow_reading(role)
+        """Allow to make, change, remove and probe run-time targets."""
         if not self._functions:
             return
         by_name = {
@@ -186,8 +173,6 @@ class Runtime(Construct):
                 "local": self._context.local,
                 "tls_skip_verify": runtime.tls_skip_verify,
                 "allow_private": list(runtime.allow_private),
-                "pull": self._pull.table.table_name if self._pull else "",
-                "events_retention_days": self._config.topics.events_retention_days,
                 "topics_per_user": self._config.topics.topics_per_user,
             }
         )

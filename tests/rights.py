@@ -19,7 +19,6 @@ TARGETS, RUNTIME = "targets", "run-time targets"
 CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
     "control": "control plane",
-    "runtime-pull": "subscriptions",
     "wiring": "custom resources",
     "start": "scans by report",
     "ScansRole": "scans by schedule",
@@ -39,7 +38,7 @@ REASONS: Final = (
     ("*", "cloudtrail:*", "the local AWS has no CloudTrail; only with `access_events`"),
     *(
         (name, f"sqs:{action}", _POLLER)
-        for name in ("ingest", "subscriptions", TARGETS, RUNTIME)
+        for name in ("ingest", TARGETS, RUNTIME)
         for action in (
             "ReceiveMessage",
             "DeleteMessage",
@@ -79,7 +78,6 @@ REASONS: Final = (
     ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),
     ("ingest", "s3:GetObjectRetention", "without it HeadObject leaves the retention out"),
     ("ingest", "s3:GetObjectVersion*", "facts of an object in a bucket with versions"),
-    ("subscriptions", "sqs:SendMessage", "what the table does not take goes back, or to the DLQ"),
     ("scans by report", "*", "the function runs on AWS only: the local AWS has no Glue"),
     ("scans by schedule", "*", "EventBridge Scheduler starts the job; its failures go to a queue"),
 )
@@ -212,7 +210,6 @@ def _named(logical_id: str, resources: Mapping[str, Any]) -> str:
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _WORDS: Final = {
     "IngestRules": "RULES-TABLE",
-    "RuntimePullEvents": "EVENTS-TABLE",
     "PipelineBucket": "PIPELINE-BUCKET",
 }
 
@@ -253,7 +250,6 @@ EXAMPLE: Final[dict[str, Any]] = {
         "archive": {"create": False, "via": "eventbridge"},
     },
     "runtime": {"kinds": "webhook"},
-    "topics": {"pull": "on"},
     "pipeline": {"metadata": "on"},
     "scan": {
         "uploads": {"schedule": "rate(1 day)"},

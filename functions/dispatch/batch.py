@@ -50,13 +50,8 @@ def deliver(
     event: Mapping[str, Any],
     context: Any,
     counters: Counters | None = None,
-    *,
-    aged: str = "",
 ) -> dict[str, Any]:
-    """Deliver the messages; return those to retry as Lambda's partial batch response.
-
-    `aged` is the `target` dimension of ages and latencies if that is not the ARN.
-    """
+    """Deliver the messages; return those to retry as Lambda's partial batch response."""
 
     def remaining() -> float:
         return float(context.get_remaining_time_in_millis()) / 1000
@@ -83,10 +78,8 @@ def deliver(
             waiting=outcome.waiting,
         )
     if not outcome.paused or outcome.oldest > LATE_SECONDS:
-        telemetry.oldest(aged or arn, outcome.oldest)
-    telemetry.latency(aged or arn, taken)
-    if aged:
-        telemetry.flush()  # the counts have another dimension
+        telemetry.oldest(arn, outcome.oldest)
+    telemetry.latency(arn, taken)
     telemetry.count(
         arn,
         EventsDelivered=outcome.delivered,

@@ -77,7 +77,6 @@ def fits(example: str, printed: str) -> bool:
 
 def test_each_line_of_the_page_does_what_it_shows(system: System) -> None:
     page = Path(ROOT / "docs" / "topics.md").read_text(encoding="utf-8")
-    page = page.partition("\n## Pull")[0]  # those lines are test_pull.py's
     blocks = [block for block in _BLOCK.findall(page) if "aws" in block or "curl" in block]
     assert len(blocks) == 2
     before = ""

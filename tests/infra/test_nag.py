@@ -27,8 +27,6 @@ url = "https://search-events.us-east-1.es.amazonaws.com"
 index = "events"
 auth = "iam"
 iam_resource = "arn:aws:es:us-east-1:111122223333:domain/events"
-[topics]
-pull = "on"
 [alarms]
 email = "ops@example.org"
 [bucket.reads]

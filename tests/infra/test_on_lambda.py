@@ -24,9 +24,6 @@ tracing = "on"
 [runtime]
 kinds = "all"
 
-[topics]
-pull = "on"
-
 [pipeline]
 
 [scan.uploads]
@@ -41,7 +38,6 @@ NAMES = [
     "ingest",
     "start",
     "wiring",
-    "runtime-pull",
     "webhook-primary",
     *(f"runtime-{kind}" for kind in targets.kinds()),
 ]

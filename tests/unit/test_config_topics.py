@@ -1,4 +1,4 @@
-"""The table `[topics]`: subscriptions and limits."""
+"""The table `[topics]`: limits of topics and of their events."""
 
 from pathlib import Path
 
@@ -9,20 +9,18 @@ from bucketcast.errors import ConfigErrors
 from bucketcast.topics.model import TopicDefaults
 
 
-def test_subscriptions_are_off_and_keep_events_for_seven_days(tmp_path: Path) -> None:
+def test_topics_have_no_limits_unless_they_are_configured(tmp_path: Path) -> None:
     file = tmp_path / "bucketcast.toml"
     file.write_text("")
     unset = vars(load(file, {}, local=False).topics)
     assert TopicDefaults(**unset) == TopicDefaults()
-    text = '[topics]\npull = "on"\nevents_retention_days = 365\ntopics_per_user = 5\n'
-    file.write_text(text)
+    file.write_text("[topics]\nmax_retries = 3\ntopics_per_user = 5\n")
     found = load(file, {}, local=False).topics
-    assert (found.pull, found.events_retention_days, found.topics_per_user) == (True, 365, 5)
+    assert (found.max_retries, found.topics_per_user) == (3, 5)
 
 
-@pytest.mark.parametrize("days", ["0", "366"])
-def test_days_have_bounds(tmp_path: Path, days: str) -> None:
+def test_limits_are_not_negative(tmp_path: Path) -> None:
     file = tmp_path / "bucketcast.toml"
-    file.write_text(f"[topics]\nevents_retention_days = {days}\n")
-    with pytest.raises(ConfigErrors, match=r"topics\.events_retention_days.*1 to 365"):
+    file.write_text("[topics]\ntopics_per_user = -1\n")
+    with pytest.raises(ConfigErrors, match=r"topics\.topics_per_user"):
         load(file, {}, local=False)

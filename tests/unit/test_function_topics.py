@@ -95,9 +95,9 @@ def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     assert (book.queue(kept.arn) or "").startswith(f"Bucketcast-runtime-webhook-{kept.id}-")
     assert book.queue(once.arn.replace(REGION, "default")) == SHARED
     assert book.queue(f"arn:aws:sns:{REGION}:acme:never") is None
-    stack.topics.put(TopicArn(REGION, "acme", "pulled"), lambda *_: Wanted("ann", checked({})))
+    stack.topics.put(TopicArn(REGION, "acme", "silent"), lambda *_: Wanted("ann", checked({})))
     book.begin()
-    assert book.queue(f"arn:aws:sns:{REGION}:acme:pulled") is None
+    assert book.queue(f"arn:aws:sns:{REGION}:acme:silent") is None
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
     book.begin()
     assert book.queue(once.arn) is None

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from msgspec.structs import replace
 
 from bucketcast.aws.dlq import reader, redrive
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
@@ -19,7 +17,6 @@ from bucketcast.queues import Outgoing, Queue, dead_letter
 from tests.unit.aws import MotoAws, configure
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.made import event, message, received, record
-from tests.unit.runtime_targets import RUNTIME
 
 ARN = "arn:minio:sqs::primary:webhook"
 OTHER = "arn:minio:sqs::main:postgresql"
@@ -257,22 +254,6 @@ def test_limit_is_not_used_up_by_what_cannot_be_sent(run: Run, aws: MotoAws) -> 
     document = run("dlq", "redrive", ARN, "--limit", "1", "--json").document
     assert document["events"] == 1
     assert sum(document["unusable"].values()) == 3
-
-
-def test_what_subscriptions_could_not_store_is_listed_and_redriven(run: Run, aws: MotoAws) -> None:
-    name = "Bucketcast-runtime-pull"
-    for each in (name, f"{name}-dead"):
-        aws.sqs.create_queue(QueueName=each)
-    aws.outputs["RuntimeOutput"] = msgspec.json.encode(replace(RUNTIME, pull="events")).decode()
-    topic = "arn:aws:sns:us-east-1::t1"
-    (packed,) = pack([Delivery("r1", event("a"))], 5, history=Envelope(5, topic=topic))
-    put(aws, f"{name}-dead", dead_letter(packed.body, "throttled", target="arn:bucketcast:pull:x"))
-    assert cells(run("dlq", "ls").out)[1][:2] == ["pull", "1"]
-    assert run("dlq", "show", "pull").code == 0
-    ran = run("dlq", "redrive", "pull")
-    assert (ran.code, ran.out) == (0, "1 event sent to pull\n")
-    (found,) = received(aws.sqs, aws.queue(name))
-    assert unpack(found["Body"])[0].topic == topic
 
 
 def test_a_rate_is_kept_by_waiting(run: Run, aws: MotoAws, monkeypatch: pytest.MonkeyPatch) -> None:

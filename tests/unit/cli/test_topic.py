@@ -48,8 +48,8 @@ def test_topics_are_listed_with_whose_they_are_and_who_names_them(run: Run, aws:
     Rules(TABLE, aws.dynamodb).add(Rule(bucket="uploads", arn=hook.arn, events=("put",)))
     rows = cells(run("topic", "ls").out)
     assert rows[1:] == [
-        ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-", "-"],
-        ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads", "-"],
+        ["arn:aws:sns:r::a", "ann", "http://h/", "no", "-"],
+        ["arn:aws:sns:r:acme:b", "acme$bob", "https://h/x", "yes", "uploads"],
     ]
     listed = run("topic", "ls", "--tenant", "acme", "--json").document["topics"]
     found = run("topic", "get", "b", "--tenant", "acme", "--json").document

@@ -46,21 +46,27 @@ class Raw(io.BytesIO):
 class Server:
     """The application with a few users, whose secret keys are their access keys twice."""
 
-    def __init__(self, account: Account, secure_calls: SecureCalls = "never") -> None:
+    def __init__(
+        self, account: Account, secure_calls: SecureCalls = "never", topics_per_user: int = 0
+    ) -> None:
         async def find(access_key: str) -> UserAccount | None:
             user = USERS.get(access_key)
             return UserAccount(user, access_key * 2) if user else None
 
         table = account.table._name
         self.account = account
+        self.runtime = replace(HERE, topics_per_user=topics_per_user)
         self.items = TopicTable(table, account.dynamodb)
         topics = UserTopics(self.items, self.topics, REGION)
         self.app = build(Sns(Authenticator(find, REGION), secure(secure_calls), _nothing, topics))
 
     def topics(self) -> Topics:
         account = self.account
-        resources = Resources(HERE, account.sqs, account.functions, account.secrets, timeout=0)
-        return Topics(self.items, HERE, account.targets(HERE), resources, lambda: account.now)
+        resources = Resources(
+            self.runtime, account.sqs, account.functions, account.secrets, timeout=0
+        )
+        targets = account.targets(self.runtime)
+        return Topics(self.items, self.runtime, targets, resources, lambda: account.now)
 
     def call(
         self, method: str, target: str, headers: Any, body: bytes

@@ -230,3 +230,16 @@ def test_an_action_that_ceph_does_not_have_is_refused(ann: Any) -> None:
     with pytest.raises(ClientError) as caught:
         ann.publish(TopicArn=T1, Message="x")
     assert code(caught) == ("MethodNotAllowed", 405)
+
+
+def test_user_has_no_more_topics_than_allowed(rules_table: str) -> None:
+    server = Server(Account(rules_table), topics_per_user=2)
+    ann = server.client("ANN")
+    for name in ("t1", "t2", "t2"):
+        ann.create_topic(Name=name)
+    with pytest.raises(ClientError) as refused:
+        ann.create_topic(Name="t3")
+    assert code(refused) == ("TopicLimitExceeded", 403)
+    server.client("ALF").create_topic(Name="t3")
+    ann.delete_topic(TopicArn=T1)
+    ann.create_topic(Name="t4")

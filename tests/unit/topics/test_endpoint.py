@@ -25,7 +25,7 @@ def pushed(**given: str) -> Pushed:
     return made
 
 
-def test_a_topic_without_an_endpoint_is_pulled_only() -> None:
+def test_topic_without_an_endpoint_is_not_pushed() -> None:
     topic = Topic(tenant="", owner="a", name="t", region="r", attributes={"persistent": "true"})
     assert target(topic, {}) is None
     assert topic.kind == ""

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from bucketcast.settings.options import Limits, OnOff, option
+from bucketcast.settings.options import Limits, option
 
 _COUNT = Limits("0", str(2**31 - 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicOptions:
-    """Ceph's `rgw_topic_persistency_…` options, and those of subscriptions."""
+    """Ceph's `rgw_topic_persistency_…` options, and a limit of topics."""
 
     time_to_live: int = option(
         "seconds after which an event of a persistent topic is given up; 0 is never",
@@ -25,16 +25,6 @@ class TopicOptions:
         "seconds between two tries; 0 lets the pause grow from 1 s to 20 minutes",
         default="0",
         limits=_COUNT,
-    )
-    pull: OnOff = option(
-        "whether topics have subscriptions, whose events are stored and pulled; buckets cannot be "
-        "called topics, subscriptions or notifications then",
-        default="off",
-    )
-    events_retention_days: int = option(
-        "days for which the events of subscriptions are kept",
-        default="7",
-        limits=Limits("1", "365"),
     )
     topics_per_user: int = option(
         "how many topics a user may have; 0 is any number",

@@ -5,7 +5,6 @@ from functools import cache
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.types import ASGIApp
 
 from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents
@@ -13,9 +12,7 @@ from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.credentials import CredentialsProvider
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.listeners import Listeners, Table
-from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
-from bucketcast.aws.topics.subscriptions import Subscriptions
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.users import Users
 from bucketcast.control.account_cache import AccountCache
@@ -27,15 +24,11 @@ from bucketcast.control.listen.bucket_events import BucketEvents
 from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import Queue, Sqs
 from bucketcast.control.proxy import Proxy
-from bucketcast.control.pubsub.api import Pubsub
-from bucketcast.control.pubsub.deployed_options import DeployedOptions
-from bucketcast.control.pubsub.notifications import BucketTopics
 from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler
 from bucketcast.control.s3.notification import Notifications
 from bucketcast.control.secure import SecureCalls, secure
 from bucketcast.control.sns.api import Sns
-from bucketcast.control.topic_api import IsSecure
 from bucketcast.control.user_topics import UserTopics
 from bucketcast.users import Account
 
@@ -100,38 +93,10 @@ def create_app(
     )
     forward = BucketEvents(Proxy(endpoint, region, logins), notify, region)
     s3 = S3(gate, answers, forward, objects="" if objects else endpoint)
-    is_secure = secure(secure_calls)
-    topics = _topic_apis(
-        stack, table, aws, gate=gate, notifications=notifications, is_secure=is_secure, others=s3
+    topics = UserTopics(
+        TopicTable(table, aws.dynamodb), lambda: topics_of(stack, table, aws), region
     )
-    app = build(topics, Admin(gate, accounts, stack, aws).routes())
+    sns = Sns(gate, secure(secure_calls), s3, topics)
+    app = build(sns, Admin(gate, accounts, stack, aws).routes())
     app.state.listen = listen
     return app
-
-
-def _topic_apis(  # noqa: PLR0913 - what they are made of
-    stack: str,
-    table: str,
-    aws: Aws,
-    *,
-    gate: Authenticator,
-    notifications: Notifications,
-    is_secure: IsSecure,
-    others: ASGIApp,
-) -> ASGIApp:
-    """Return the APIs about topics, with all other calls behind them."""
-    items = TopicTable(table, aws.dynamodb)
-    options = DeployedOptions(stack, aws)
-    topics = UserTopics(
-        items, lambda: topics_of(stack, table, aws), gate.region, options.topics_per_user
-    )
-    pubsub = Pubsub(
-        gate,
-        is_secure,
-        others,
-        topics=topics,
-        subscriptions=Subscriptions(table, aws.dynamodb),
-        buckets=BucketTopics(notifications, Rules(table, aws.dynamodb), items),
-        options=options,
-    )
-    return Sns(gate, is_secure, pubsub, topics)

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, get_args
 
 SecureCalls = Literal["never", "forwarded", "always"]
+IsSecure = Callable[[Mapping[str, Any], Mapping[str, str]], bool]
+"""Returns whether an ASGI scope with these headers is secure."""
 CHOICES: Final[tuple[str, ...]] = get_args(SecureCalls)
 
 
-def secure(setting: SecureCalls) -> Callable[[Mapping[str, Any], Mapping[str, str]], bool]:
-    """Return whether an ASGI scope with these headers is secure.
+def secure(setting: SecureCalls) -> IsSecure:
+    """Return the decision for a setting.
 
     `never` trusts the connection alone, `forwarded` also a proxy's `X-Forwarded-Proto: https`, and
     `always` is for a gateway that is reachable over HTTPS only.

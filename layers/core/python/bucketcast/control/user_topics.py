@@ -1,4 +1,4 @@
-"""Topics as users create, change and read them, by whichever API."""
+"""Topics as users create, change and read them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Final
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
 from bucketcast.control.certificate import certificate
-from bucketcast.control.topic_api import TopicCall
+from bucketcast.control.sns.call import TopicCall
 from bucketcast.errors import did_you_mean
 from bucketcast.topics import permissions, policy
 from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
@@ -21,25 +21,13 @@ _INSECURE: Final = "a user and a password are only taken over HTTPS"
 class UserTopics:
     """The topics of one deployment; `change` is called only for changes.
 
-    `most` returns how many topics a user may have, 0 for any number. All raise a `TopicError` for
-    what is impossible or forbidden.
+    All raise a `TopicError` for what is impossible or forbidden.
     """
 
-    def __init__(
-        self,
-        items: TopicTable,
-        change: Callable[[], Topics],
-        region: str,
-        most: Callable[[], int] = lambda: 0,
-    ) -> None:
+    def __init__(self, items: TopicTable, change: Callable[[], Topics], region: str) -> None:
         self._items = items
-        self._most = most
         self._change = change
         self._region = region
-
-    def arn(self, user: User, name: str) -> TopicArn:
-        """Return the ARN of a topic of the user's tenant."""
-        return TopicArn(self._region, user.tenant, name)
 
     def create(self, call: TopicCall, name: str, attributes: Mapping[str, str]) -> Topic:
         """Create a topic, or change it to these attributes."""
@@ -48,15 +36,16 @@ class UserTopics:
         if not call.secure and has_login(attributes):
             raise TopicError("InvalidArgument", _INSECURE)
         given = checked(attributes, certificate)
+        topics = self._change()
 
         def change(existing: Topic | None, _: Mapping[str, str]) -> Wanted:
             if existing is None:
-                self._check_quota(user)
+                self._check_quota(user, topics.per_user)
                 return Wanted(user.name, given)
             permissions.require(user, policy.CREATE, existing)
             return Wanted(existing.owner, given)
 
-        return self._change().put(self.arn(user, name), change)
+        return topics.put(TopicArn(self._region, user.tenant, name), change)
 
     def set(self, call: TopicCall, arn: TopicArn, key: str, text: str) -> None:
         """Change one attribute of a topic; an empty text removes it."""
@@ -87,10 +76,6 @@ class UserTopics:
             arn, lambda existing: permissions.require(user, policy.DELETE, existing)
         )
 
-    def find(self, arn: TopicArn) -> Topic | None:
-        """Return a topic, without checking who may read it."""
-        return self._items.topic(arn)
-
     def get(self, call: TopicCall, arn: TopicArn) -> Topic:
         """Return a topic that the user may read, and over this connection."""
         topic = self._items.topic(arn)
@@ -113,9 +98,8 @@ class UserTopics:
             _require_https(call, topic)
         return found, after
 
-    def _check_quota(self, user: User) -> None:
-        """Raise a TopicError when a user has as many topics as one may have."""
-        most = self._most()
+    def _check_quota(self, user: User, most: int) -> None:
+        """Raise a TopicError when a user has `most` topics; 0 is any number."""
         if most and not user.admin:
             owned, _ = self._items.page(
                 user.tenant, most, "", lambda topic: topic.owner == user.name

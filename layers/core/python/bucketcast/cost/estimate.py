@@ -169,7 +169,7 @@ def _fixed(config: Deployment) -> Iterator[Line]:
     kinds = config.runtime.kinds
     watched = ALARMS["ingest"] + len(kinds) + 2 * config.control
     idle = calls.empty_receives(DAYS_A_MONTH)
-    shared = len(_TOPIC_KINDS & set(kinds)) + config.topics.pull
+    shared = len(_TOPIC_KINDS & set(kinds))
     yield Line("SQS", "polls of the ingress queue when idle", "", idle, "sqs", fixed=True)
     yield Line("SQS", "polls of run-time queues", "", idle * shared, "sqs", fixed=True)
     yield Line("CloudWatch", "alarms", "", watched, "alarms", fixed=True)

@@ -18,7 +18,7 @@ from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.queues.overflow import Limits, Overflow
 from bucketcast.telemetry import logger, trace
-from bucketcast.topics.model import is_pull, is_topic, pull_arn, topic_of_pull
+from bucketcast.topics.model import is_topic
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -64,13 +64,9 @@ class Fanout:
         """Send a batch; return what the target's queue did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
-        and logged with their trace ids. What is sent to a topic goes to its subscriptions, too.
-        What a full queue does not take is discarded, if the target is configured so.
+        and logged with their trace ids. What a full queue does not take is discarded, if the target
+        is configured so.
         """
-        left = self._send_to(arn, batch)
-        return [*left, *self._send_to(pull_arn(arn), batch)] if is_topic(arn) else left
-
-    def _send_to(self, arn: str, batch: TargetBatch) -> list[Unsent]:
         if not batch.deliveries:
             return []
         where = self._destination(arn)
@@ -85,7 +81,7 @@ class Fanout:
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             logger.exception("an event cannot be packed", target=arn)
             if len(batch.deliveries) > 1:
-                halves = (self._send_to(arn, batch.part(half)) for half in range(2))
+                halves = (self.send(arn, batch.part(half)) for half in range(2))
                 return list(chain.from_iterable(halves))
             return self._without(arn, batch, 0, error)
         refused = self._send(where, [_message(where, batch, one) for one in packed])
@@ -104,7 +100,7 @@ class Fanout:
         where = self._destination(arn)
         if where.fifo:
             _, deliveries = unpack(body)
-            left = self._send_to(arn, TargetBatch(deliveries, [""] * len(deliveries)))
+            left = self.send(arn, TargetBatch(deliveries, [""] * len(deliveries)))
             return Unsent(body, (), left[0].reason) if left else None
         refused = self._send(where, [Outgoing(body)])
         if not refused and self.overflow.counts(arn):
@@ -137,7 +133,7 @@ class Fanout:
             refused = None if gone else dict.fromkeys(range(len(messages)), str(error))
         except BotoCoreError as error:
             refused = dict.fromkeys(range(len(messages)), str(error))
-        if refused is None and (is_listener(arn) or is_pull(arn)):
+        if refused is None and is_listener(arn):
             return {}  # its client went away
         if refused is None:
             logger.warning("a rule names a target that is not deployed", target=arn)
@@ -160,7 +156,7 @@ class Fanout:
         except (BotoCoreError, ClientError) as refusal:
             logger.error("an event that cannot be sent stays", reason=str(refusal))
             taken = False
-        left = self._send_to(arn, batch.without(index))
+        left = self.send(arn, batch.without(index))
         return left if taken else [*left, Unsent("", {batch.origins[index]}, str(error))]
 
     def _destination(self, arn: str) -> "_Destination":
@@ -170,7 +166,7 @@ class Fanout:
         except Exception:  # noqa: BLE001 - only this target waits for it
             logger.exception("run-time targets or listeners cannot be read", target=arn)
             return _Destination(arn, None, fifo=self._fifo and not listens, certain=True)
-        if (listens or is_pull(arn)) and not name:
+        if listens and not name:
             return _Destination(arn, None, fifo=False, certain=False)
         if name:
             queue = Queue(f"{self._prefix.rpartition('/')[0]}/{name}", self._client)
@@ -204,8 +200,7 @@ class _Destination(NamedTuple):
 
 def _packed(arn: str, batch: TargetBatch, most: int, *, counted: bool) -> Iterator[Packed]:
     now = round(time.time() * 1000)
-    whose = topic_of_pull(arn)
-    about = Envelope(now, topic=whose if is_topic(whose) else "", counted=counted)
+    about = Envelope(now, topic=arn if is_topic(arn) else "", counted=counted)
     return pack(batch.deliveries, now, history=about, most=most)
 
 

@@ -48,11 +48,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     the secrets. `timeout` and `visibility` are seconds; `max_concurrency` is None where the
     mappings have no limit of their own. `topic` is the ARN of whom the alarms tell, "" for nobody.
     `local` is whether it is one laptop's, `tls_skip_verify` whether whoever deployed it lets
-    targets skip the check of certificates elsewhere too. `pull` is the table of the events of
-    subscriptions, "" where topics have none, and `events_retention_days` how long they are kept.
-    `topics_per_user` is how many topics a user may have, 0 for any number. `allow_private` is what
-    webhooks may connect to beyond public addresses. `kms_key` is the ARN of the key that queues are
-    encrypted with, "" for SQS's own.
+    targets skip the check of certificates elsewhere too. `topics_per_user` is how many topics a
+    user may have, 0 for any number. `allow_private` is what webhooks may connect to beyond public
+    addresses. `kms_key` is the ARN of the key that queues are encrypted with, "" for SQS's own.
     """
 
     functions: Mapping[str, str]
@@ -67,8 +65,6 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     topic: str = ""
     local: bool = False
     tls_skip_verify: bool = False
-    pull: str = ""
-    events_retention_days: int = 7
     topics_per_user: int = 0
     allow_private: tuple[str, ...] = ()
     kms_key: str = ""
@@ -92,11 +88,6 @@ ONCE = "once"
 def once_queue(prefix: str, kind: str) -> str:
     """Return the name of that queue; `prefix` begins the names of all run-time targets' queues."""
     return f"{prefix}{kind}-{ONCE}"
-
-
-def pull_queue(prefix: str) -> str:
-    """Return the name of the queue of the events that all subscriptions have stored."""
-    return f"{prefix}pull"
 
 
 def id_of(queue: str, prefix: str) -> str:

@@ -175,16 +175,5 @@ class RuntimeSettings(_Settings):
     topics: TopicDefaults = field(default_factory=TopicDefaults)
 
 
-@dataclass(frozen=True, slots=True)
-class PullSettings(_Settings):
-    """Settings of the function that stores events; `events_table` is that of all subscriptions."""
-
-    rules_table: str
-    events_table: str
-    queue_url: str
-    dead_queue_url: str
-    topics: TopicDefaults
-
-
 def _digest(arn: str) -> str:
     return blake2b(arn.encode(), digest_size=4).hexdigest()

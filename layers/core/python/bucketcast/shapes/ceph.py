@@ -91,17 +91,6 @@ def record(event: Event, opaque_data: str = "") -> _Record | msgspec.Raw:
     )
 
 
-def with_id(event: Event, opaque_data: str) -> tuple[str, bytes]:
-    """Return the event's id and its record as JSON, whose `eventId` that is.
-
-    Ids are in the order of time. A record of RGW's own gets this one, too: RGW repeats ids.
-    """
-    id_, made = _id(event), record(event, opaque_data)
-    if isinstance(made, _Record):
-        return id_, _encode(made)
-    return id_, _encode({**msgspec.json.decode(made, type=dict), "eventId": id_})
-
-
 def attributes(event: Event) -> dict[str, str]:
     """Return the attributes of CloudEvents' adapter for S3, for headers.
 

@@ -7,7 +7,7 @@ AWS: `model` is a topic, `attributes` validates what users set, `endpoint` deriv
 From the ARN in a notification to a queue::
 
     topic = topic_table.topic(arn)     # None: it was deleted, and its events are dropped
-    topic.target_arn                   # "" if it is only pulled, or not persistent
+    topic.target_arn                   # "" if it is not pushed, or not persistent
     table.target(topic.target_arn)     # the run-time target, with its queue
 
 A persistent topic with an endpoint has a run-time target of the kind `topic.kind` and the id

@@ -31,7 +31,7 @@ class Pushed:
 
 
 def target(topic: Topic, hidden: Mapping[str, str]) -> Pushed | None:
-    """Return how a topic's events are pushed; None if they are only pulled.
+    """Return how a topic's events are pushed; None if they are not.
 
     `hidden` are the fields of its secret. Events are Ceph's records with the topic's `OpaqueData`,
     with the headers of CloudEvents beside them where `cloudevents` says so and HTTP is spoken.

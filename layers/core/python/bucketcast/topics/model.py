@@ -35,7 +35,6 @@ OWN: Final = frozenset(
 """The attributes that are the topic's own; all others are arguments of its endpoint."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
 _PREFIX: Final = "arn:aws:sns:"
-_PULL_PREFIX: Final = "arn:bucketcast:pull:"
 _FIELDS: Final = 6
 _TARGET: Final = re.compile(r"arn:minio:sqs:[^:]*:topic-[0-9a-f]{16}:[a-z]+")
 
@@ -71,7 +70,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `user-name` and `password` are not there. What was left out, the attributes `hidden`, are the
     fields of the secret `secret`, a JSON object; "" where there is no login. `authority` is the
     certificate that was at the path `ca-location` when that was given. `number` grows with every
-    change. `subscriptions` are the partitions of those that its events are stored for.
+    change.
     """
 
     tenant: str
@@ -83,7 +82,6 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hidden: tuple[str, ...] = ()
     authority: str = ""
     number: int = 1
-    subscriptions: tuple[str, ...] = ()
 
     @property
     def arn(self) -> str:
@@ -161,37 +159,17 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults of all topics, as Ceph's three global options; 0 is no limit.
-
-    `pull` says whether topics have subscriptions, whose events are kept `events_retention_days`.
-    """
+    """The defaults of all topics, as Ceph's three global options; 0 is no limit."""
 
     time_to_live: int = 0
     max_retries: int = 0
     retry_sleep_duration: int = 0
-    pull: bool = False
-    events_retention_days: int = 7
     topics_per_user: int = 0
 
 
 def is_topic(arn: str) -> bool:
     """Return whether an ARN is a topic's, not a target's."""
     return arn.startswith(_PREFIX)
-
-
-def pull_arn(arn: str) -> str:
-    """Return the ARN under which the events of a topic go to its subscriptions."""
-    return _PULL_PREFIX + arn.removeprefix(_PREFIX)
-
-
-def is_pull(arn: str) -> bool:
-    """Return whether an ARN is that of a topic's subscriptions."""
-    return arn.startswith(_PULL_PREFIX)
-
-
-def topic_of_pull(arn: str) -> str:
-    """Return the ARN of the topic whose subscriptions have this ARN; any other ARN as it is."""
-    return _PREFIX + arn.removeprefix(_PULL_PREFIX) if is_pull(arn) else arn
 
 
 def is_topics_target(arn: str) -> bool:
@@ -204,14 +182,14 @@ def topic_id(tenant: str, name: str) -> str:
     return "topic-" + hashlib.sha256(f"{tenant}:{name}".encode()).hexdigest()[:16]
 
 
-def require_name(name: str, field: str = "Name") -> None:
-    """Check the name of a new topic or subscription.
+def require_name(name: str) -> None:
+    """Check the name of a new topic.
 
     Raises:
-        TopicError: it is invalid; `field` is named in its text.
+        TopicError: it is invalid.
     """
     if not _NAME.fullmatch(name):
-        raise invalid(field, repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
+        raise invalid("Name", repr(name[:300]), "1 to 256 of A-Z, a-z, 0-9, '_' and '-'")
 
 
 def missing(arn: str) -> TopicError:

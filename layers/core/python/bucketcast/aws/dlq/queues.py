@@ -7,12 +7,10 @@ from bucketcast import targets
 from bucketcast.arn import Arn
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
-from bucketcast.aws.runtime.orphans import PULL
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.queues import queue_names
 from bucketcast.queues.depth import Depth
 from bucketcast.queues.depth import depth as queue_depth
-from bucketcast.runtime.model import pull_queue
 
 INGRESS = "ingress"
 _FIFO = ".fifo"
@@ -26,8 +24,8 @@ class NoSuchQueueError(BucketcastError):
 class DeadQueue(NamedTuple):
     """A dead-letter queue; `own` is the queue that its letters came from.
 
-    `name` is the target's ARN, `ingress`, `pull`, or the name of the queue of a target that was
-    removed. Only the first has a `target`. Where nothing reads `own`, it is not `live`.
+    `name` is the target's ARN, `ingress`, or the name of the queue of a target that was removed.
+    Only the first has a `target`. Where nothing reads `own`, it is not `live`.
     """
 
     name: str
@@ -88,9 +86,6 @@ def _listed(deployment: Deployed) -> Iterator[DeadQueue]:
     yield DeadQueue(INGRESS, f"{base}/{queue_names(name, fifo=fifo)[1]}", deployment.ingress_queue)
     for each in deployment.targets:
         yield DeadQueue(each.arn, each.dead, each.queue, each)
-    if deployment.runtime and deployment.runtime.pull:
-        own, dead = queue_names(pull_queue(deployment.runtime.prefix), fifo=False)
-        yield DeadQueue(PULL, f"{base}/{dead}", f"{base}/{own}")
     for each in deployment.resting:
         yield DeadQueue(_last(each.dead), each.dead, each.queue, live=False)
 

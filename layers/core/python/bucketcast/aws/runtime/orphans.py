@@ -9,8 +9,6 @@ from bucketcast.errors import BucketcastError
 from bucketcast.topics.model import is_topics_target
 
 _NAMED = 8
-PULL = "pull"
-"""Stands for the function of subscriptions, instead of a kind."""
 
 
 class OrphanedTargetsError(BucketcastError):
@@ -39,20 +37,9 @@ def require_functions(
         for target in table.targets()
         if target.state != "kept" and goes(target.kind) and not is_topics_target(target.arn)
     ]
-    pushed, _ = topics.page(
-        None,
-        sys.maxsize,
-        keep=lambda topic: goes(topic.kind) or bool(topic.subscriptions and goes(PULL)),
-    )
+    pushed, _ = topics.page(None, sys.maxsize, keep=lambda topic: goes(topic.kind))
     if not targets and not pushed:
         return
-    pulled = [topic for topic in pushed if topic.subscriptions and goes(PULL)]
-    if pulled:
-        named = ", ".join(topic.arn for topic in pulled[:_NAMED])
-        raise OrphanedTargetsError(
-            f'[topics] pull = "off" would take the events of the subscriptions of {named}. Delete '
-            'the subscriptions (DELETE /subscriptions/NAME), or leave it "on"'
-        )
     kinds = ", ".join(sorted({each.kind for each in targets} | {each.kind for each in pushed}))
     found = [
         *_said("run-time targets", "bucketcast target rm ARN", [each.arn for each in targets]),

@@ -3,8 +3,8 @@
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.queue_limit import limit_of
-from bucketcast.runtime.model import once_queue, pull_queue
-from bucketcast.topics.model import Topic, TopicArn, is_pull, is_topic, topic_of_pull
+from bucketcast.runtime.model import once_queue
+from bucketcast.topics.model import Topic, TopicArn, is_topic
 
 
 class UnsettledTopicError(LookupError):
@@ -33,9 +33,8 @@ class QueueCache:
     def queue(self, arn: str) -> str | None:
         """Return the name of the queue of the target or topic with this ARN; None if there is none.
 
-        Events of a disabled one wait in its queue. A topic that was deleted, or is neither pushed
-        nor pulled, has none. If a topic is both, the queue of its subscriptions is found by their
-        own ARN.
+        Events of a disabled one wait in its queue. A topic that was deleted, or is not pushed, has
+        none.
 
         Raises:
             UnsettledTopicError: a topic's queue is unknown now.
@@ -57,14 +56,7 @@ class QueueCache:
         return self._limits.get(arn)
 
     def _find(self, arn: str) -> str | None:
-        if is_pull(arn):
-            return self._of_subscriptions(topic_of_pull(arn))
         return self._of_topic(arn) if is_topic(arn) else self._of_target(arn)
-
-    def _of_subscriptions(self, arn: str) -> str | None:
-        """Return the queue of a topic's subscriptions, if the topic has another one, too."""
-        topic = self._topics.topic(TopicArn.parse(arn))
-        return pull_queue(self._prefix) if topic and topic.subscriptions and topic.kind else None
 
     def _of_target(self, arn: str) -> str | None:
         found = self._table.target(arn)
@@ -75,7 +67,7 @@ class QueueCache:
     def _of_topic(self, arn: str) -> str | None:
         topic: Topic | None = self._topics.topic(TopicArn.parse(arn))
         if topic is None or not topic.kind:
-            return pull_queue(self._prefix) if topic and topic.subscriptions else None
+            return None
         if not topic.persistent:
             return once_queue(self._prefix, topic.kind)
         queue = self._of_target(topic.target_arn)

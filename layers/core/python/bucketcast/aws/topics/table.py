@@ -83,7 +83,7 @@ class TopicTable:
 
     def commit(self, work: Work, before: Topic | None, after: Topic | None) -> bool:
         """Store a topic (None: delete it); return whether it and the work were as expected."""
-        changed = self.change(TopicArn("", work.tenant, work.name), before, after)
+        changed = self._change(TopicArn("", work.tenant, work.name), before, after)
         # No condition check, which would need another permission.
         mine = self.works.beginning(work, work)
         try:
@@ -92,7 +92,7 @@ class TopicTable:
             return False
         return True
 
-    def change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
+    def _change(self, arn: TopicArn, before: Topic | None, after: Topic | None) -> Part:
         """Return the part of a transaction that puts a topic, if it is still as it was read."""
         as_read = if_same("number", _number(before) if before else None)
         if after is None:

@@ -67,6 +67,11 @@ class Topics:
         self._resources = resources
         self._clock = clock
 
+    @property
+    def per_user(self) -> int:
+        """How many topics a user may have, 0 for any number."""
+        return self._runtime.topics_per_user
+
     def put(self, arn: TopicArn, change: Change) -> Topic:
         """Create or change a topic by `change`, which may be called again.
 
@@ -139,7 +144,6 @@ class Topics:
             authority=given.authority,
             # A topic that is created again after its deletion is another one.
             number=existing.number + 1 if existing else self._now(),
-            subscriptions=existing.subscriptions if existing else (),
         )
         if given.hidden:
             # Its name begins as those that the function of the kind may read.

@@ -13,9 +13,8 @@ from bucketcast.cli.output import Output, shared
 from bucketcast.cli.topic_lookup import find_topic, tenant_option, topic_arn
 from bucketcast.control.sns.responses import endpoint
 from bucketcast.topics.model import Topic
-from bucketcast.topics.subscription import name_of
 
-_COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS", "SUBSCRIPTIONS")
+_COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
 _ALL: Final = 1_000_000
 
 
@@ -28,7 +27,7 @@ _ALL: Final = 1_000_000
 @click.option("--marker", default="", help="Continue after this marker of the previous answer.")
 @shared
 def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, marker: str) -> None:
-    """List topics: ARN, owner, endpoint, whether persistent, their buckets and subscriptions.
+    """List topics: ARN, owner, endpoint, whether persistent, and their buckets.
 
     \b
     Example:
@@ -51,7 +50,6 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
             each.endpoint or "-",
             "yes" if each.persistent else "no",
             ", ".join(shown["subscribed_buckets"]) or "-",
-            ", ".join(map(name_of, each.subscriptions)) or "-",
         )
         for each, shown in zip(found, documents, strict=True)
     ]
@@ -105,7 +103,6 @@ def rm(out: Output, name: str, *, tenant: str) -> None:
 def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
     """Return a topic in radosgw-admin's fields."""
     shown = endpoint(topic)
-    names = list(map(name_of, topic.subscriptions))
     return {
         "owner": topic.user,
         "name": topic.name,
@@ -124,5 +121,4 @@ def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
         "opaqueData": topic.opaque_data,
         "policy": topic.policy,
         "subscribed_buckets": list(buckets),
-        **({"subscriptions": names} if names else {}),
     }

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from bucketcast.control import xml
-from bucketcast.control.topic_api import Refusal
+from bucketcast.control.sns.call import Refusal
 from bucketcast.topics.model import Topic
 
 _NAMESPACE: Final = "https://sns.amazonaws.com/doc/2010-03-31/"

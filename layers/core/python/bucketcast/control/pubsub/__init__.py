@@ -1,1 +1,0 @@
-"""The REST API of Ceph's PubSub sync module: topics, notifications, and events to pull."""
