@@ -80,12 +80,12 @@ def test_an_export_is_imported(system: System, prefix: str, mc: Mc, tmp_path: Pa
     system.bucketcast("target", "rm", f"arn:minio:sqs::{id_}:webhook", "--discard")
 
 
-def test_metrics_and_stats_count_what_was_sent(system: System, prefix: str, mc: Mc) -> None:
+def test_metrics_and_target_ls_count_what_was_sent(system: System, prefix: str, mc: Mc) -> None:
     arn = "arn:minio:sqs::primary:webhook"
 
     def sent() -> int:
-        found = system.bucketcast("stats", "--json").document["targets"]
-        return int(next(each["sent"] for each in found if each["arn"] == arn))
+        found = system.bucketcast("target", "ls", "--json").document["targets"]
+        return int(next(each["events"]["sent"] for each in found if each["arn"] == arn))
 
     before = sent()
     system.add_rule("uploads", "webhook.primary", "--prefix", prefix, event="put")

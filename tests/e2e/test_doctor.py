@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bucketcast.aws.rules import Rules
+from bucketcast.rules import Rule
 from tests.e2e.system import System
 from tests.ran import Ran
 
@@ -107,7 +109,7 @@ def test_nothing_is_wrong(system: System) -> None:
         ),
         (
             missing_secret,
-            "login",
+            "settings",
             ARN,
             "the secret 'bucketcast/webhook-flaky/auth_token' cannot be read",
             "aws secretsmanager create-secret --name bucketcast/webhook-flaky/auth_token",
@@ -141,22 +143,13 @@ def test_a_planted_fault(
     assert errors(system) == (0, [])
 
 
-def test_a_rule_whose_target_was_removed_is_found_and_its_events_are_traced_as_dropped(
+def test_a_notification_of_a_removed_topic_is_found_and_its_events_are_traced_as_dropped(
     system: System, prefix: str
 ) -> None:
-    gone = "arn:minio:sqs::gone:webhook"
-    for words in (
-        (
-            "target",
-            "add",
-            "webhook:gone",
-            f"endpoint=http://{system.consumers.webhook.address}/gone",
-        ),
-        ("event", "add", "uploads", gone, "--event", "put", "--prefix", prefix),
-        ("target", "rm", gone),
-    ):
-        ran = system.bucketcast(*words)
-        assert ran.code == 0, ran.err
+    gone = "arn:aws:sns:us-east-1::gone"
+    put = ("s3:ObjectCreated:Put",)
+    left = Rule(bucket="uploads", arn=gone, events=put, prefix=prefix, name="lost")
+    Rules(system.outputs["RulesTable"], system.client("dynamodb")).add(left)
     system.put("uploads", f"{prefix}a")
     steps = system.until(
         "the event in the logs",
@@ -166,6 +159,6 @@ def test_a_rule_whose_target_was_removed_is_found_and_its_events_are_traced_as_d
     assert [step["what"] for step in steps] == ["received", "not deployed"]
     _, (one,) = errors(system)
     assert (one["check"], one["subject"]) == ("rule", "uploads")
-    assert f"names {gone}, which does not exist: its events are dropped" in one["found"]
+    assert f"notification lost names {gone}, which does not exist" in one["found"]
     assert system.bucketcast(*one["command"].split()[1:]).code == 0
     assert errors(system) == (0, [])

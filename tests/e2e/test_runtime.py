@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from bucketcast.arn import Arn
-from bucketcast.aws import clients, deployed
+from bucketcast.aws import deployed
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.runtime.factory import run_time_targets
 from bucketcast.aws.runtime.table import Table
@@ -18,23 +18,12 @@ from bucketcast.aws.runtime.targets import RuntimeTargets
 from bucketcast.rules import Rule
 from bucketcast.runtime.model import RuntimeTarget
 from tests.e2e.arrivals import posted
-from tests.e2e.system import System
+from tests.e2e.system import Aws, System
 from tests.servers import webhook
 
 PUT = "s3:ObjectCreated:Put"
 MANY = 200
 AT_ONCE = 8
-
-
-class Aws(clients.Aws):
-    """The clients of the system's own environment."""
-
-    def __init__(self, system: System) -> None:
-        super().__init__()
-        self._system = system
-
-    def client(self, service: str, attempts: int) -> Any:  # noqa: ARG002
-        return self._system.client(service)
 
 
 @pytest.fixture

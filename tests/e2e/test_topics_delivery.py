@@ -233,8 +233,8 @@ def test_persistent_waits_and_the_other_is_lost(
     assert (keys(system, prefix, "once"), tried()[1]) == ([], 1)
 
     def lost() -> list[tuple[int, int]]:
-        ran = system.bucketcast("stats", "--json")
-        found = {each["arn"]: each for each in ran.document["targets"]}
+        ran = system.bucketcast("target", "ls", "--json")
+        found = {each["arn"]: each["events"] for each in ran.document["others"]}
         return [(each["sent"], each["dead"]) for arn, each in found.items() if arn == once]
 
     system.until_equal("it is counted", lost, [(0, 1)])

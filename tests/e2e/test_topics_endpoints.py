@@ -107,11 +107,12 @@ class Topics:
         return dict(ran.document)
 
     def lost(self, short: str) -> tuple[int, int]:
-        """Of one that is not persistent: events pushed and lost, as `bucketcast stats` says."""
-        ran = self._system.bucketcast("stats", "--json")
+        """Of one that is not persistent: events pushed and lost, as `target ls --json` says."""
+        ran = self._system.bucketcast("target", "ls", "--json")
         assert ran.code == 0, ran.err
-        found = [each for each in ran.document["targets"] if each["arn"] == self._made[short]]
-        return (found[0]["sent"], found[0]["dead"]) if found else (0, 0)
+        found = {each["arn"]: each["events"] for each in ran.document["others"]}
+        events = found.get(self._made[short], {"sent": 0, "dead": 0})
+        return (events["sent"], events["dead"])
 
     def until(self, what: str, look: Callable[[], object], wanted: object) -> None:
         self._system.until_equal(what, look, wanted, within=SECONDS)

@@ -4,7 +4,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from bucketcast.aws.breakers import Breakers
-from bucketcast.aws.counters import Counters, HourCounts, Last
+from bucketcast.aws.counters import Counters, Counts, HourCounts, Last
 from bucketcast.cli.times import moment
 from bucketcast.dispatch.breaker import Outage
 from bucketcast.dispatch.ledger import HOUR_MS
@@ -43,14 +43,45 @@ def test_ls_counts_messages_and_shows_which_targets_are_online(run: Run, aws: Mo
         "breaker": None,
         "last_success": None,
         "last_failure": None,
+        "events": {"sent": 0, "failed": 0, "dead": 0, "skipped": 0},
     }
-    columns = ["MESSAGES WAITING", "IN FLIGHT", "OLDEST", "MESSAGES DEAD", "LAST SUCCESS"]
-    main = ["arn:minio:sqs::main:postgresql", "postgres.example.org", "yes"]
+    assert document["others"] == []
     assert cells(run("target", "ls").out) == [
-        ["ARN", "WHERE", "ONLINE", *columns, "LAST ERROR"],
-        [*main, "0", "0", "-", "0", "-", "-"],
-        [WEBHOOK, "http://example.org/", "no: connection refused", "2", "0", "-", "1", "-", "-"],
+        ["ARN", "ONLINE", "WAITING", "OLDEST", "DEAD", "SENT", "FAILED", "LAST SUCCESS"],
+        ["arn:minio:sqs::main:postgresql", "yes", "0", "-", "0", "0", "0", "-"],
+        [WEBHOOK, "no", "2", "-", "1", "0", "0", "-"],
+        [f"{WEBHOOK}: connection refused"],
     ]
+
+
+def test_ls_shows_what_was_sent_and_what_was_dropped(run: Run, aws: MotoAws) -> None:
+    gone, topic = "arn:minio:sqs::gone:webhook", "arn:aws:sns:r::once"
+    counters = Counters(TABLE, lambda: aws.dynamodb)
+    counters.add(WEBHOOK, Counts(sent=5, failed=2, dead=1))
+    counters.add(gone, Counts(skipped=3))
+    counters.add(topic, Counts(sent=4, dead=2))
+    document = run("target", "ls", "--json").document
+    events = {each["arn"]: each["events"] for each in document["targets"]}
+    assert events[WEBHOOK] == {"sent": 5, "failed": 2, "dead": 1, "skipped": 0}
+    assert document["others"] == [
+        {"arn": topic, "events": {"sent": 4, "failed": 0, "dead": 2, "skipped": 0}},
+        {"arn": gone, "events": {"sent": 0, "failed": 0, "dead": 0, "skipped": 3}},
+    ]
+    ran = run("target", "ls")
+    assert cells(ran.out)[2] == [WEBHOOK, "yes", "0", "-", "0", "5", "2", "-"]
+    assert ran.err == (f"note: 3 events for {gone} dropped: there was no such target or topic\n")
+
+
+def test_the_table_fits_a_terminal_whatever_the_reasons_are(run: Run, aws: MotoAws) -> None:
+    counters = Counters(TABLE, lambda: aws.dynamodb)
+    counters.add(WEBHOOK, Counts(sent=123_456_789, failed=123_456))
+    for _ in range(3):
+        aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="x")
+    failed = {"online": False, "why": "no " * 100, "where": "http://example.org/"}
+    aws.answers["Bucketcast-webhook-primary"] = failed
+    *table, reasons = run("target", "ls").out.splitlines()
+    assert max(map(len, table)) <= 120
+    assert len(reasons) > 300
 
 
 def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> None:
@@ -63,15 +94,16 @@ def test_ls_shows_a_targets_last_success_and_error(run: Run, aws: MotoAws) -> No
     failure = {"at": moment(now - 7_200_000), "error": "Throttled", "reason": "too much"}
     assert listed["last_failure"] == failure
     aws.sqs.send_message(QueueUrl=aws.queue("Bucketcast-webhook-primary"), MessageBody="one")
-    row = cells(run("target", "ls").out)[2]
-    assert row[3:] == ["1", "0", "3m", "0", "1m ago", "2h ago: Throttled: too much"]
+    _, _, row, why = cells(run("target", "ls").out)
+    assert row[1:] == ["yes", "1", "3m", "0", "1", "0", "1m ago"]
+    assert why == [f"{WEBHOOK}: last error 2h ago: Throttled: too much"]
     # Another batch had older events, which wait.
     hour = (now - 86_400_000) // HOUR_MS
     counters.add_hours(WEBHOOK, {hour: HourCounts(received=3, sent=1)}, Last())
     waits = run("target", "ls", "--json").document["targets"][1]["oldest"]
     assert waits == moment((hour + 1) * HOUR_MS)
     counters.add_hours(WEBHOOK, {hour: HourCounts(sent=2)}, Last())
-    assert cells(run("target", "ls").out)[2][5] == "3m"
+    assert cells(run("target", "ls").out)[2][3] == "3m"
 
 
 @pytest.mark.parametrize(

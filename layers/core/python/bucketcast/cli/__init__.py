@@ -40,7 +40,6 @@ _COMMANDS: Final = {
     "notification": "List and remove notifications: which events go to which topic.",
     "reconcile": "Compare a mirror with its bucket and repair it.",
     "scan": "Find objects with too many versions and prefixes with too many folders.",
-    "stats": "Show how many events were sent to each target and how many failed.",
     "status": "Show which buckets are connected and their other notifications.",
     "test": "Send a synthetic event to one target, and show its way.",
     "trace": "Show where an object's events went.",

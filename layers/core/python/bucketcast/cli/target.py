@@ -1,6 +1,7 @@
 """`bucketcast target`: list targets and their health; add, remove, pause and resume them."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,13 +10,13 @@ from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.aws.counters import Counters, Last
+from bucketcast.aws.counters import Counters, Counts, Last
 from bucketcast.aws.health import health
 from bucketcast.aws.runtime.factory import run_time_targets
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.target_pause import pause, resume
-from bucketcast.cli.target_rows import COLUMNS, MADE, Listed, cells, document, made_how
+from bucketcast.cli.target_rows import COLUMNS, MADE, Listed, cells, document, made_how, why
 
 WAIT_SECONDS = 30.0
 
@@ -103,14 +104,15 @@ def rm(out: Output, arn: Arn, *, discard: bool) -> None:
 @params.wait("Timeout for a target's health check.", WAIT_SECONDS)
 @shared
 def ls(out: Output, *, wait: float) -> None:
-    """List targets: ARN, address, whether online, and messages waiting and dead.
+    """List targets: whether online, what waits, is dead, and was sent; then reasons and errors.
 
-    The health check runs in the target's own function, where its events are sent from. MESSAGES
-    WAITING is the length of its queue, including delayed and in-flight messages; MESSAGES DEAD is
-    the length of its dead-letter queue. A message may hold many events, and SQS's counts are
-    approximate. OLDEST is for how long at least the oldest event waits that the function
-    has received, to the hour; LAST SUCCESS is when an event was last delivered. Run-time targets
-    are listed and marked.
+    The health check runs in the target's own function, where its events are sent from. WAITING is
+    the length of its queue, including delayed and in-flight messages; DEAD is the length of its
+    dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
+    for how long at least the oldest event waits that the function has received, to the hour. SENT
+    counts events and FAILED failed attempts since the stack was created; LAST SUCCESS is when an
+    event was last delivered. Addresses and messages in flight are in --json. Run-time targets are
+    listed and marked.
 
     \b
     Example:
@@ -124,24 +126,47 @@ def ls(out: Output, *, wait: float) -> None:
     with aws_errors():
         outages = Breakers(deployment.rules_table, lambda: aws.dynamodb).read()
         counters = Counters(deployment.rules_table, lambda: aws.dynamodb)
-        lasts, hours = counters.last(), counters.hours()
+        lasts, hours, counts = counters.last(), counters.hours(), counters.read()
     found = [
         Listed(
             target,
             report,
             outages.get(target.arn),
             lasts.get(target.arn, Last()),
+            counts.get(target.arn, Counts()),
             hours.get(target.arn, {}),
         )
         for target, report in zip(everyone, reports, strict=True)
     ]
-    listed = {"stack": deployment.stack, "targets": [document(each) for each in found]}
+    listed = {
+        "stack": deployment.stack,
+        "targets": [document(each) for each in found],
+        "others": _others(found, counts),
+    }
     # The column is shown only where it distinguishes targets.
     made = (MADE,) if any(target.made for target in everyone) else ()
     now = round(time.time() * 1_000)
     rows = [(*cells(each, now), *((made_how(each.target),) if made else ())) for each in found]
     nothing = f"the stack {deployment.stack} has no targets: add one to bucketcast.toml and deploy"
     out.table(listed, (*COLUMNS, *made), rows, nothing)
+    if not out.json:
+        for each in found:
+            if reason := why(each, now):
+                out.line(f"{each.target.arn}: {reason}")
+    for arn, events in sorted(counts.items()):
+        if events.skipped:
+            dropped = counted(events.skipped, "event")
+            out.note(f"note: {dropped} for {arn} dropped: there was no such target or topic")
+
+
+def _others(found: Sequence[Listed], counts: Mapping[str, Counts]) -> list[dict[str, object]]:
+    """Return the counts of ARNs that are no target's: topics, and targets that are missing."""
+    listed = {each.target.arn for each in found}
+    return [
+        {"arn": arn, "events": events._asdict()}
+        for arn, events in sorted(counts.items())
+        if arn not in listed
+    ]
 
 
 def _read(path: str) -> str:

@@ -1,20 +1,17 @@
-"""A target as `bucketcast target ls` shows it: a line of the table, and a JSON object."""
+"""A target as `bucketcast target ls` shows it: a line of the table, reasons, and a JSON object."""
 
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bucketcast.aws import deployed
-from bucketcast.aws.counters import HourCounts, Last
+from bucketcast.aws.counters import Counts, HourCounts, Last
 from bucketcast.aws.health import Health
 from bucketcast.cli.times import age, moment, moment_or_none
 from bucketcast.dispatch.breaker import Outage
 from bucketcast.dispatch.ledger import HOUR_MS
 
-COLUMNS = (
-    *("ARN", "WHERE", "ONLINE", "MESSAGES WAITING", "IN FLIGHT", "OLDEST"),
-    *("MESSAGES DEAD", "LAST SUCCESS", "LAST ERROR"),
-)
+COLUMNS = ("ARN", "ONLINE", "WAITING", "OLDEST", "DEAD", "SENT", "FAILED", "LAST SUCCESS")
 _NEVER = "-"
 MADE = "MADE"
 _BY_DEPLOY, _AT_RUN_TIME = "by the deploy", "at run time"
@@ -27,6 +24,7 @@ class Listed(NamedTuple):
     health: Health
     outage: Outage | None
     last: Last
+    events: Counts = Counts()
     hours: Mapping[int, HourCounts] = {}
 
     @property
@@ -49,30 +47,42 @@ def made_how(target: deployed.DeployedTarget) -> str:
 def cells(each: Listed, now: int) -> tuple[str, ...]:
     """Return a target's line of the table, but for how it was made."""
     health, last = each.health, each.last
-    why = f"{age(last.failure, now)} ago: {last.error}: {last.reason}" if last.failure else _NEVER
     return (
         each.target.arn,
-        health.where or "?",
         _online(each),
         _count(health.waiting),
-        _count(health.in_flight),
         age(each.oldest, now) if each.oldest else _NEVER,
         _count(health.dead),
+        str(each.events.sent),
+        str(each.events.failed),
         f"{age(last.success, now)} ago" if last.success else _NEVER,
-        why,
     )
 
 
 def _online(each: Listed) -> str:
-    outage, health = each.outage, each.health
-    if outage and outage.paused:
-        return f"paused since {moment(outage.paused)}: events are queued"
+    if each.outage and each.outage.paused:
+        return "paused"
     if not each.target.enabled:
-        return "off: events are queued"
-    tried = f"; one event at a time since {moment(outage.since)}" if outage else ""
-    if health.online:
-        return f"yes ({health.why}){tried}" if health.why else f"yes{tried}"
-    return f"{'no' if health.online is False else 'unknown'}: {health.why}{tried}"
+        return "off"
+    return {True: "yes", False: "no", None: "unknown"}[each.health.online]
+
+
+def why(each: Listed, now: int) -> str:
+    """Return what the table does not say: why a target is not online, and its last error."""
+    outage, health, last = each.outage, each.health, each.last
+    reasons = []
+    if outage and outage.paused:
+        reasons.append(f"paused since {moment(outage.paused)}: events are queued")
+    elif not each.target.enabled:
+        reasons.append("off: events are queued")
+    elif health.why:
+        reasons.append(health.why)
+    if outage and outage.since:
+        reasons.append(f"one event at a time since {moment(outage.since)}")
+    if last.failure:
+        said = "" if last.reason in health.why else f": {last.error}: {last.reason}"
+        reasons.append(f"last error {age(last.failure, now)} ago{said}")
+    return "; ".join(reasons)
 
 
 def _count(messages: int | None) -> str:
@@ -98,6 +108,7 @@ def document(each: Listed) -> dict[str, Any]:
         "breaker": _breaker(outage) if outage and outage.since else None,
         "last_success": moment_or_none(last.success),
         "last_failure": _failure(last) if last.failure else None,
+        "events": each.events._asdict(),
     }
 
 
