@@ -1,4 +1,4 @@
-"""A bucket as Amazon S3, MinIO and Ceph keep it: what a mirror of it has to show is its listing.
+"""A bucket as Amazon S3 and MinIO keep it: what a mirror of it has to show is its listing.
 
 It knows nothing of registers, guards or rows. Operations change it as they would change a real
 bucket, whose versioning is off, on or suspended, and tell what happened; `bucket_records` has how
@@ -60,7 +60,7 @@ class Happened:
     """What happened to which version, and when.
 
     `named` is the version's id where S3 names one: not for what never had versions, nor for a
-    removal that asked for none and left no marker. `under` is the version that a new marker hides.
+    removal that asked for none and left no marker.
     """
 
     what: What
@@ -68,7 +68,6 @@ class Happened:
     at: int
     about: Version
     named: str | None
-    under: Version | None = None
 
 
 @dataclass
@@ -115,9 +114,8 @@ class Bucket:
             return Happened(what, key, self.now, versions.pop(), None)
         what = What.EXPIRED_MARKED if by_lifecycle else What.MARKED
         marker = Version(self._next_id(), self.now, what)
-        under = versions[-1] if versions else None
         self._put_on_top(key, marker)
-        return Happened(what, key, self.now, marker, marker.id, under)
+        return Happened(what, key, self.now, marker, marker.id)
 
     def remove(self, key: str, version: Version, *, by_lifecycle: bool = False) -> Happened:
         """Remove one version, or a marker, by its id."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tests.contract.bucket import NULL, Bucket, Happened, What
+from tests.contract.bucket import Bucket, Happened
 from tests.contract.bucket_records import Dialect, unreported
 
 
@@ -15,13 +15,10 @@ class VisibleObject(NamedTuple):
     size: int
 
 
-def listed(bucket: Bucket, dialect: Dialect) -> dict[str, VisibleObject]:
-    """Return what the listing has of each key; Ceph reports no version of copies."""
+def listed(bucket: Bucket) -> dict[str, VisibleObject]:
+    """Return what the listing has of each key."""
     return {
-        key: VisibleObject(
-            NULL if dialect == "ceph" and each.how is What.COPY else each.id, each.etag, each.size
-        )
-        for key, each in bucket.listing().items()
+        key: VisibleObject(each.id, each.etag, each.size) for key, each in bucket.listing().items()
     }
 
 
@@ -33,7 +30,7 @@ def wrong(
     What came to the surface when a version or a marker above it was removed by its id, no event
     tells: such a key has no row, or the right one. `unreported` has the few quirks beside that.
     """
-    listing, too_little = listed(bucket, dialect), unreported(dialect, history)
+    listing, too_little = listed(bucket), unreported(dialect, history)
     may_be_absent = bucket.surfaced | too_little.may_be_absent
     return {
         key: (rows.get(key), listing.get(key))

@@ -1,4 +1,4 @@
-"""How Amazon S3, MinIO and Ceph RGW report what happened in a bucket: bodies as they send them.
+"""How Amazon S3 and MinIO report what happened in a bucket: bodies as they send them.
 
 Each is a recorded body (`tests/events`) with other names, times and ids; what is left out, and
 which sequencer stands where, is as it was seen on running servers, or as Amazon documents it.
@@ -14,7 +14,7 @@ from urllib.parse import quote_plus
 
 from tests.contract.bucket import CREATIONS, Happened, What
 
-Dialect = Literal["s3", "minio", "ceph"]
+Dialect = Literal["s3", "minio"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 _RECORDED = Path(__file__).parent.parent / "events"
 _BEGAN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -67,15 +67,6 @@ _MINIO = {
 }
 _OLD_SEQUENCER = (What.TAGGED, What.UNTAGGED, What.MOVED, What.READ)
 """What leaves an object's modification time as it is, which MinIO's sequencer is."""
-_CEPH = {
-    **{what: name for what, name in _S3.items() if what in CREATIONS or "Removed" in name},
-    What.NOTHING: "ObjectRemoved:Delete",
-    What.EXPIRED: "ObjectLifecycle:Expiration:Current",
-    What.EXPIRED_MARKED: "ObjectLifecycle:Expiration:Current",
-    What.EXPIRED_OLDER: "ObjectLifecycle:Expiration:Noncurrent",
-    What.MOVED: "ObjectLifecycle:Transition:Current",
-}
-"""It says nothing of tags, retention and reads."""
 
 
 class Untold(NamedTuple):
@@ -92,9 +83,8 @@ class Untold(NamedTuple):
 def unreported(dialect: Dialect, history: Iterable[Happened]) -> Untold:
     """Return what a source does not report, beside versions that surface, which none reports.
 
-    * MinIO reports the removal of any marker as if one was made, and the marker that its lifecycle
-      leaves as if a version of that id was removed.
-    * Ceph does not name the version that a copy makes, so that its removal is another version's.
+    MinIO reports the removal of any marker as if one was made, and the marker that its lifecycle
+    leaves as if a version of that id was removed.
     """
     found = Untold(set(), set())
     for each in history:
@@ -104,14 +94,9 @@ def unreported(dialect: Dialect, history: Iterable[Happened]) -> Untold:
             found.may_be_absent.discard(each.key)
         elif dialect == "minio" and each.what is What.UNMARKED:
             found.may_be_absent.add(each.key)
-        misnamed = each.what is What.EXPIRED_MARKED if dialect == "minio" else _of_copy(each)
-        if misnamed and dialect != "s3":
+        elif dialect == "minio" and each.what is What.EXPIRED_MARKED:
             found.may_be_stale.add(each.key)
     return found
-
-
-def _of_copy(it: Happened) -> bool:
-    return it.about.how is What.COPY and it.what in (What.REMOVED, What.EXPIRED_OLDER)
 
 
 def body(
@@ -124,8 +109,6 @@ def body(
     """What the source sends of it, S3 partly by EventBridge; nothing where it says nothing."""
     if dialect == "minio":
         return _of_minio(bucket, it) if it.what in _MINIO else {}
-    if dialect == "ceph":
-        return _of_ceph(bucket, it) if it.what in _CEPH else {}
     if it.what in _CLOUDTRAIL:
         return _of_cloudtrail(bucket, it)
     if it.what in _EVENTBRIDGE and source.random() < by_eventbridge:
@@ -216,20 +199,4 @@ def _of_minio(bucket: str, it: Happened) -> dict[str, Any]:
     if it.named:
         found["versionId"] = it.named
     record["s3"]["object"] = found | {"sequencer": f"{nanoseconds:X}"}
-    return made
-
-
-def _of_ceph(bucket: str, it: Happened) -> dict[str, Any]:
-    made = _recorded("ceph/object-created-put")
-    record = _record(made, bucket, _CEPH[it.what], it)
-    at, about = _time(it.at), it.about
-    record["eventTime"] = f"{at:%Y-%m-%dT%H:%M:%S.%f}Z"
-    named = "" if it.what in (What.COPY, What.MARKED) else it.named or ""
-    if it.what is What.EXPIRED_MARKED and it.under:
-        about, named = it.under, it.under.id  # what expired, not the marker that is left
-    seconds = int(at.timestamp()).to_bytes(4, "little").hex()
-    nanoseconds = (at.microsecond * 1000).to_bytes(4, "little").hex()
-    found = record["s3"]["object"]
-    found |= {"key": it.key, "size": about.size, "eTag": about.etag, "versionId": named}
-    found["sequencer"] = f"{seconds}{nanoseconds}".upper()
     return made

@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from bucketcast.delivery.retention import TOMBSTONE_DAYS
-from bucketcast.errors import Foreign, NotAuthorized, NotConnected, Rejected, Retryable, Throttled
-from bucketcast.event import AGENT, Event
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable, Throttled
+from bucketcast.event import Event
 from bucketcast.shapes import minio
-from bucketcast.sources.minio import parse
 from bucketcast.targets.elasticsearch import Target, state
 from bucketcast.targets.elasticsearch import client as es_client
 from bucketcast.targets.elasticsearch.ids import document_id, version_id
@@ -388,10 +387,10 @@ def test_what_no_event_outlives_is_forgotten(
 
 
 def guarded(search: SearchServer) -> set[str]:
-    """Ids in the guard, but for the claims."""
+    """Ids in the guard."""
     search.ask("POST", f"/{GUARD}/_refresh")
     hits = search.ask("POST", f"/{GUARD}/_search", {"size": 1000})["hits"]["hits"]
-    return {each["_id"] for each in hits if "source" not in each["_source"]}
+    return {each["_id"] for each in hits}
 
 
 def test_an_object_that_was_only_put_has_no_row_in_the_guard(
@@ -456,22 +455,3 @@ def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, m
         "uploads/tagged": 10,
         "uploads/fine": 5,
     }
-
-
-def test_another_sources_bucket_of_that_name_waits(search: SearchServer, make: Make) -> None:
-    def of_minio(key: str, **more: Any) -> Event:
-        return parse(msgspec.Raw(minio.encode(minio.record(event(key, 5, **more)))))
-
-    target, other = make(), make()
-    assert target.send([event("a", 5)]) == {}
-    batch = [of_minio("b"), event("c", 5), of_minio("d", bucket="elsewhere")]
-    for each in (target, other, make()):
-        failures = each.send(batch)
-        assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
-        for word in ("bucket uploads of Amazon S3", "MinIO's", f"in the index {GUARD}"):
-            assert word in str(failures[0])
-    assert rows(search.received()).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
-    assert target.send([of_minio("made up", user_agent=AGENT)]) == {}
-    search.ask("DELETE", f"/{GUARD}/_doc/uploads")
-    assert other.send(batch[:1]) == {}, "with what the hint says"
-    assert target.send(batch[:1]) == {}

@@ -691,19 +691,7 @@ def test_the_guard_forgets_what_no_event_outlives(mysql: MysqlServer) -> None:
         assert mirror.send([put("k1", 1)]) == {}
     assert set(rows(mysql.received())) == {"b/other"}
     kept = mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> '' ORDER BY 1")
-    assert kept == [("b",), ("b/k1",)]
-
-
-def test_a_claim_is_given_up_by_hand(mysql: MysqlServer) -> None:
-    with target(mysql) as mirror:
-        assert mirror.send([put("a", 1, dialect="ceph")]) == {}
-        reason = refusal(mirror, [put("a", 2)])
-        assert "remove the row from `events_guard` whose key_name is the bucket's name" in str(
-            reason
-        )
-        mysql.rows("DELETE FROM events_guard WHERE key_name = 'b'")
-        assert mirror.send([put("a", 2)]) == {}
-        assert refusal(mirror, [put("a", 3, dialect="ceph")])
+    assert kept == [("b/k1",)]
 
 
 def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
@@ -717,4 +705,4 @@ def test_many_old_removals_are_all_forgotten(mysql: MysqlServer) -> None:
     with target(mysql) as mirror:
         for at in range(1, 4):
             assert mirror.send([put("a", at)]) == {}
-    assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == [("b",)]
+    assert mysql.rows("SELECT key_name FROM events_guard WHERE key_name <> ''") == []

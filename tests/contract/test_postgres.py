@@ -494,17 +494,7 @@ def test_the_guard_forgets_what_no_event_outlives(postgres: PostgresServer, admi
         assert mirror.send([put("k1", 1)]) == {}
     assert set(rows(postgres.received())) == {"b/other"}
     left = admin.execute("select key from events_guard order by key").fetchall()
-    assert left == [("b",), ("b/k1",)]
-
-
-def test_a_claim_is_given_up_by_hand(postgres: PostgresServer, admin: Admin) -> None:
-    with target(postgres) as mirror:
-        assert mirror.send([put("a", 1, dialect="ceph")]) == {}
-        (reason,) = mirror.send([put("a", 2)]).values()
-        assert "remove the row from events_guard whose key is the bucket's name" in str(reason)
-        admin.execute("delete from events_guard where key = 'b'")
-        assert mirror.send([put("a", 2)]) == {}
-        assert mirror.send([put("a", 3, dialect="ceph")]).keys() == {0}
+    assert left == [("b/k1",)]
 
 
 def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Admin) -> None:
@@ -519,7 +509,7 @@ def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Ad
     with target(postgres) as mirror:
         for at in range(1, 4):
             assert mirror.send([put("a", at)]) == {}
-    assert admin.execute("select key from events_guard").fetchall() == [("b",)]
+    assert admin.execute("select key from events_guard").fetchall() == []
 
 
 @pytest.mark.parametrize("format_", ["namespace", "access"])

@@ -9,12 +9,10 @@ import msgspec
 import pytest
 
 from bucketcast.delivery.retention import TOMBSTONE_DAYS
-from bucketcast.errors import Foreign, NotAuthorized, NotConnected, Rejected, Retryable
-from bucketcast.event import AGENT, Event
+from bucketcast.errors import NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.event import Event
 from bucketcast.settings import options
 from bucketcast.shapes import minio
-from bucketcast.shapes.minio import encode
-from bucketcast.sources.minio import parse
 from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import batch as redis_batch
@@ -207,33 +205,6 @@ def test_an_event_that_the_script_fails_at_is_rejected_alone(
     }
 
 
-def test_another_sources_bucket_of_that_name_waits(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
-    def of(source: str, key: str, **more: Any) -> Event:
-        made = msgspec.structs.replace(put(key, 5), **more)
-        return made if source == "s3" else parse(msgspec.Raw(encode(minio.record(made))))
-
-    target, other = make(), make()
-    assert target.send([of("s3", "a")]) == {}
-    batch = [of("minio", "b"), of("s3", "c"), of("minio", "d", bucket="elsewhere")]
-    for each in (target, other, make()):
-        failures = each.send(batch)
-        assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
-        for word in (
-            "bucket uploads of Amazon S3",
-            "MinIO's",
-            "hash ev:events:guard:sources",
-        ):
-            assert word in str(failures[0])
-    assert rows(redis.received()).keys() == {"uploads/a", "uploads/c", "elsewhere/d"}
-    assert target.send([of("minio", "made up", user_agent=AGENT)]) == {}
-    with redis.connect() as client:
-        client.hdel(f"{redis.destination}:guard:sources", "uploads")
-    assert other.send(batch[:1]) == {}, "with what the hint says"
-    assert target.send(batch[:1]) == {}
-
-
 def test_what_no_event_outlives_is_forgotten(
     redis: RedisServer, make: Callable[..., Target], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,7 +235,6 @@ def test_what_no_event_outlives_is_forgotten(
         day[0] += TOMBSTONE_DAYS + 9
         assert target.send([put("back", 1)]) == {}
         assert client.exists(f"{redis.destination}:guard", f"{redis.destination}:guard:aged") == 0
-        assert client.hgetall(f"{redis.destination}:guard:sources") == {b"uploads": b"aws:s3"}
     assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
 
 

@@ -1,18 +1,11 @@
 """What every target promises that keeps a row an object: it shows the bucket."""
 
-import json
 import random
 from itertools import permutations
 
-import msgspec
 import pytest
 
-from bucketcast import sources
-from bucketcast.errors import Foreign
-from bucketcast.event import AGENT, Event
 from bucketcast.shapes import minio
-from tests.contract.bucket import Bucket, What
-from tests.contract.bucket_records import body
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row, visible
 from tests.contract.trial import DELETE, UNUSUAL_KEYS, Trial, event, events
@@ -115,32 +108,6 @@ def test_a_put_without_a_sequencer_goes_by_its_time(mirror: Trial) -> None:
     assert rows(mirror.arrivals()) == visible(bare)
     assert sender.send([event("a", 2), event("a", 9, sequencer="")]) == {}
     assert rows(mirror.arrivals()) == visible([event("a", 2)])
-
-
-def test_a_bucket_belongs_to_the_first_source_that_writes_of_it(mirror: Trial) -> None:
-    """Sequencers of S3, MinIO and Ceph cannot be compared."""
-    sender = mirror.sender()
-    assert sender.send([event("a", 1)]) == {}
-    (foreign,), (elsewhere,) = (put_in_minio(bucket, "b") for bucket in ("uploads", "other"))
-    batch = [foreign, event("c", 2), elsewhere, event("d", 2, dialect="eventbridge")]
-    for each in (sender, mirror.sender()):
-        failures = each.send(batch)
-        assert {index: type(error) for index, error in failures.items()} == {0: Foreign}
-        words = ("bucket uploads", "Amazon S3", "MinIO", "guard")
-        assert [word for word in words if word not in str(failures[0])] == []
-    expected = ["other/b", "uploads/a", "uploads/c", "uploads/d"]
-    assert sorted(mirror.paths()) == expected
-    by_our_jobs = msgspec.structs.replace(foreign, user_agent=f"{AGENT}backfill")
-    assert sender.send([by_our_jobs]) == {}
-    assert sorted(mirror.paths()) == sorted([*expected, "uploads/b"])
-    again = mirror.sender().send([event("e", 3, bucket="other")])
-    assert {index: type(error) for index, error in again.items()} == {0: Foreign}
-
-
-def put_in_minio(bucket: str, key: str) -> list[Event]:
-    """What MinIO says of an object that was made."""
-    put = Bucket().create(key, What.PUT, 1)
-    return sources.events(json.dumps(body("minio", bucket, put, random.Random(1))))  # noqa: S311
 
 
 def test_shuffled_and_doubled_the_mirror_is_the_bucket(mirror: Trial) -> None:

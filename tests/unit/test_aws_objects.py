@@ -158,8 +158,6 @@ def test_the_version_null_is_overwritten_like_none() -> None:
         event("a", name="s3:ObjectRemoved:Delete"),
         event("a", name="s3:ObjectRemoved:NoOP"),
         event("a", name="s3:LifecycleDelMarkerExpiration:Delete"),
-        event("a", dialect="minio"),
-        event("a", dialect="ceph"),
         event("a", bucket="other"),
         event("", name="s3:BucketCreated:*"),
     ],

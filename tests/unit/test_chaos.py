@@ -12,7 +12,7 @@ from tests.chaos.breakage import FUNCTION, INGEST, SERVERS
 from tests.chaos.causes import DELIVERED_TWICE, NEVER_ENDED, SENT_TWICE, Traces
 from tests.chaos.judge import Judge, Verdict
 from tests.chaos.load import Progress
-from tests.chaos.made import BUCKET, DIALECT, REFUSED, UNTAKEN
+from tests.chaos.made import BUCKET, REFUSED, UNTAKEN
 from tests.chaos.plan import Plan, plan
 from tests.contract.bucket_listing import listed
 from tests.servers import Arrival
@@ -81,7 +81,7 @@ def log_of(planned: Plan) -> list[Arrival]:
 def rows_of(planned: Plan) -> list[Arrival]:
     """What a mirror has that shows the model."""
     found = []
-    for key, listed_object in listed(planned.made.bucket, DIALECT).items():
+    for key, listed_object in listed(planned.made.bucket).items():
         fields = {
             "versionId": listed_object.version,
             "eTag": listed_object.etag,

@@ -15,7 +15,6 @@ from bucketcast.dispatch.breaker import Breaker, LocalStore
 from bucketcast.dispatch.dispatcher import LONGEST_LIFE_MS
 from bucketcast.errors import (
     DeliveryError,
-    Foreign,
     NotAuthorized,
     NotConnected,
     Rejected,
@@ -758,30 +757,6 @@ def test_in_order_a_rejected_event_is_buried_and_the_next_is_sent() -> None:
     outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
     assert bench.target.batches == [["a"], ["b"], ["c"]]
     assert (outcome.stay, bench.queue.dead_keys) == ([], ["b"])
-
-
-def test_in_order_an_event_of_another_source_does_not_stop_the_others() -> None:
-    """Only people can hint it: the mirror would show nothing new until then."""
-    bench = Bench(only({"b": Foreign("the bucket is of Amazon S3 here")}), in_order=True)
-    outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
-    assert bench.target.batches == [["a"], ["b"], ["c"]]
-    assert (outcome.stay, counts(outcome)) == ([], (2, 0, 1))
-    (dead,) = bench.queue.dead
-    assert (dead.delivery.event.key, dead.error) == ("b", "Foreign")
-    assert dead.reason == "the bucket is of Amazon S3 here"
-
-
-def test_in_order_an_event_of_another_source_that_cannot_be_buried_stays() -> None:
-    bench = Bench(only({"b": Foreign("of Amazon S3")}), in_order=True, full=True)
-    outcome = bench(message("1", "a"), message("2", "b"), message("3", "c"))
-    assert (outcome.stay, counts(outcome)) == (["2"], (2, 1, 0))
-
-
-def test_without_order_an_event_of_another_source_waits() -> None:
-    bench = Bench(only({"b": Foreign("of Amazon S3")}))
-    outcome = bench(message("1", "b", reason="of Amazon S3"), message("2", "c"))
-    assert (outcome.stay, counts(outcome)) == (["1"], (1, 1, 0))
-    assert bench.queue.dead == []
 
 
 def test_in_order_a_part_never_goes_back_behind_the_others() -> None:

@@ -91,7 +91,7 @@ OWN = {
         *("protobuf.py", "streaming.py"),
     },
     "postgres": {"sql.py"},
-    "redis": {"claim.lua", "mirror.lua", "rehearsal.py"},
+    "redis": {"mirror.lua", "rehearsal.py"},
     "webhook": {"guard.py", "signature.py"},
 }
 """What only one product has."""

@@ -1,8 +1,7 @@
 """Every body captured from MinIO and Ceph RGW, beside what we write of the same event.
 
-Once from the server's own record, and once from another source's record of the same request. What
-no other source reports is listed in `UNREPORTED` with the reason; all else has to be there, in the
-same order.
+Once from MinIO's own record, and once from S3's record of the same request. What S3 does not report
+is listed in `UNREPORTED` with the reason; all else has to be there, in the same order.
 """
 
 import json
@@ -76,11 +75,11 @@ def written(one: Event, dialect: str, **more: str) -> Document:
     return document
 
 
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", [name for name in BODIES if name.startswith("minio/")])
 def test_what_a_server_sent_is_sent_on_whole(name: str) -> None:
-    dialect, theirs = name.partition("/")[0], json.loads(recorded(name))
+    theirs = json.loads(recorded(name))
     (one,) = sources.events(recorded(name))
-    ours = written(one, dialect)
+    ours = written(one, "minio")
     if name.startswith("minio/listen-"):  # which has no more around the record
         assert (ours.pop("EventName"), ours.pop("Key")) == ("s3:BucketCreated:*", "gone/")
     assert json.dumps(ours) == json.dumps(theirs)
@@ -95,7 +94,7 @@ def test_events_of_another_source_are_written_as_the_server_would(name: str) -> 
         if name.startswith("minio/listen-"):
             del ours["EventName"], ours["Key"]
     else:
-        ours = written(from_another(name), dialect, opaque_data=record["opaqueData"])
+        ours = written(by_rgw(record), dialect, opaque_data=record["opaqueData"])
     for path in unreported(name):
         without(theirs["Records"][0], path)
         without(ours["Records"][0], path)
@@ -127,11 +126,35 @@ def without(record: Document, path: str) -> bool:
     return found.pop(last, None) is not None
 
 
-def from_another(name: str) -> Event:
-    """RGW's event, as if all of it had come by another way."""
-    (one,) = sources.events(recorded(name))
-    rule = json.loads(recorded(name))["Records"][0]["s3"]["configurationId"]
-    return msgspec.structs.replace(one, dialect="eventbridge", rule=rule)
+def by_rgw(theirs: Document) -> Event:
+    """The event of a record of RGW's, as if S3 had reported all of it."""
+    s3, response = theirs["s3"], theirs["responseElements"]
+    s3_object = s3["object"]
+    seconds, nanoseconds = (
+        bytes.fromhex(s3_object["sequencer"])[at : at + 4][::-1].hex() for at in (0, 4)
+    )
+    pairs = ((pair["key"], pair["val"]) for pair in s3_object["metadata"])
+    return Event(
+        name=f"s3:{theirs['eventName']}",
+        bucket=s3["bucket"]["name"],
+        key=s3_object["key"],
+        time=theirs["eventTime"],
+        sequencer=seconds + nanoseconds,
+        record=msgspec.Raw(b"{}"),
+        size=s3_object["size"],
+        etag=s3_object["eTag"],
+        version_id=s3_object["versionId"],
+        region=theirs["awsRegion"],
+        principal=theirs["userIdentity"]["principalId"],
+        owner=s3["bucket"]["ownerIdentity"]["principalId"],
+        source_ip=theirs["requestParameters"]["sourceIPAddress"],
+        request_id=response["x-amz-request-id"],
+        host_id=response["x-amz-id-2"],
+        metadata={key: value for key, value in pairs if key.startswith("x-amz-meta-")},
+        tags=[(pair["key"], pair["val"]) for pair in s3_object["tags"]],
+        dialect="eventbridge",
+        rule=s3["configurationId"],
+    )
 
 
 def from_amazon(theirs: Document) -> Event:

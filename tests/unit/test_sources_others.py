@@ -1,4 +1,4 @@
-"""What MinIO, Ceph RGW, SNS and CloudTrail send, as events."""
+"""What MinIO, SNS and CloudTrail send, as events."""
 
 import json
 from contextlib import suppress
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from bucketcast import sources
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from bucketcast.sources.ceph import swapped
 from tests.fuzz import used
 from tests.unit.made import RECORDED, recorded
 
@@ -151,74 +150,6 @@ def test_captured_bodies_of_minio(name: str, expected: dict[str, Any]) -> None:
     if "key" in expected and name.endswith("space"):
         expected = {"key": json.loads(recorded(f"minio/{name}"))["Key"].partition("/")[2]}
     assert_fields(event, **expected)
-
-
-def test_cephs_put_is_read_with_metadata_and_tags() -> None:
-    event = only("ceph/object-created-put-user-metadata-and-tags")
-    assert_fields(
-        event,
-        name="s3:ObjectCreated:Put",
-        bucket="plain",
-        key="docs/meta.txt",
-        time="2026-11-21T12:42:58.000Z",
-        size=11,
-        version_id=None,
-        principal="peer",
-        metadata={"x-amz-meta-color": "Blue", "x-amz-meta-owner-team": "data & <ops>"},
-        tags=[("env", "pr od"), ("team", "red")],
-    )
-
-
-def test_cephs_removal_has_no_header_of_its_request_among_the_metadata() -> None:
-    event = only("ceph/object-removed-delete")
-    assert event.metadata == {
-        "x-amz-meta-color": "Blue",
-        "x-amz-meta-owner-team": "data & <ops>",
-    }
-
-
-def test_cephs_sequencers_compare_once_their_bytes_are_turned() -> None:
-    """The two captures are 19 s apart, and as text they compare by chance only."""
-    put = only("ceph/object-created-put-user-metadata-and-tags")
-    removal = only("ceph/object-removed-delete")
-    assert put.sequencer == "6B0191D20021C6B2"
-    assert put.order < removal.order
-    assert swapped(swapped("D291016BB2C62100")) == "D291016BB2C62100"
-
-
-def test_cephs_key_is_not_decoded() -> None:
-    document = json.loads(recorded("ceph/object-created-put"))
-    document["Records"][0]["s3"]["object"]["key"] = "a+b%20c"
-    (event,) = sources.events(json.dumps(document))
-    assert event.key == "a+b%20c"
-
-
-@pytest.mark.parametrize(("size", "read"), [("1024", 1024), (1024, 1024), ("", None)])
-def test_cephs_size_may_be_text(size: Any, read: int | None) -> None:
-    document = json.loads(recorded("ceph/object-created-put"))
-    document["Records"][0]["s3"]["object"]["size"] = size
-    (event,) = sources.events(json.dumps(document))
-    assert event.size == read
-
-
-@pytest.mark.parametrize("size", ["ten", -1, 2**63, "-5", "\u0664"])
-def test_an_invalid_size_is_refused_with_its_field(size: Any) -> None:
-    document = json.loads(recorded("ceph/object-created-put"))
-    document["Records"][0]["s3"]["object"]["size"] = size
-    with pytest.raises(BadEvent, match=r"\$\.s3\.object\.size"):
-        sources.events(json.dumps(document))
-
-
-def test_an_expired_current_version_of_ceph_leaves_the_others() -> None:
-    document = json.loads(recorded("ceph/object-removed-delete"))
-    record = document["Records"][0]
-    record["eventName"] = "ObjectLifecycle:Expiration:Current"
-    (event,) = sources.events(json.dumps(document))
-    assert event.name == "s3:ObjectRemoved:Delete"
-    record["s3"]["object"]["versionId"] = "v7"
-    (event,) = sources.events(json.dumps(document))
-    assert event.name == "s3:ObjectRemoved:DeleteMarkerCreated"
-    assert event.original == "s3:ObjectLifecycle:Expiration:Current"
 
 
 def test_a_notification_of_sns_is_unwrapped() -> None:

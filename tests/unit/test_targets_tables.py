@@ -1,16 +1,15 @@
-"""What the databases share: claims, and a batch that is split until refused rows are alone."""
+"""What the databases share: a batch is split until refused rows are alone."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 
 import pytest
 
-from bucketcast.errors import DeliveryError, Foreign, Rejected, Retryable
+from bucketcast.errors import DeliveryError, Rejected, Retryable
 from bucketcast.event import Event
 from bucketcast.namespace.rows import MergedState, StoredRow
-from bucketcast.targets import base
 from bucketcast.targets.base.tables import TableTarget
 from tests.unit.made import event
 
@@ -21,14 +20,13 @@ class Connection:
 
 
 class Table(TableTarget[Connection]):
-    """A table that refuses keys with "bad" in them, and whose bucket is `owner`'s."""
+    """A table that refuses keys with "bad" in them."""
 
     where = "nowhere"
 
     def __init__(self) -> None:
         settings = SimpleNamespace(shape="minio", opaque_data="", table="t", format="namespace")
-        super().__init__(settings, "a row")
-        self.owner = "aws:s3"
+        super().__init__(settings)
         self.now = 0.0
         self.takes = 0.0
         self.written: list[list[str]] = []
@@ -51,11 +49,6 @@ class Table(TableTarget[Connection]):
     def _watched(self, _connection: Connection, _seconds: float) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        with self._session():
-            self.now += self.takes
-            return dict.fromkeys(wanted, self.owner)
-
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         with self._session():
             self.now += self.takes
@@ -77,19 +70,9 @@ def test_a_refused_row_is_found_by_halving(table: Table) -> None:
     assert table.written == [["a", "bad", "c"], ["a"], ["bad", "c"], ["bad"], ["c"]]
 
 
-def test_claims_are_made_anew_where_the_connection_was_idle(
-    table: Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert table.send([event("a")]) == {}
-    table.owner = "minio:s3"  # somebody gave the claim away
-    later = time.time() + base.IDLE_SECONDS + 1
-    monkeypatch.setattr(time, "time", lambda: later)
-    assert [type(error) for error in table.send([event("b")]).values()] == [Foreign]
-    assert table.written == [["a"]]
-
-
 def test_no_transaction_begins_when_the_time_for_the_batch_is_over(table: Table) -> None:
-    table.takes = table.timeout + 1  # to connect, and for the claims
-    assert [type(error) for error in table.send([event("a")]).values()] == [Retryable]
-    assert table.written == []
+    table.takes = table.timeout + 1  # to connect, and until the row is refused
+    failures = table.send([event("a"), event("bad")])
+    assert [type(error) for error in failures.values()] == [Retryable, Retryable]
+    assert table.written == [["a", "bad"]]
     assert table.now <= table.max_send_seconds

@@ -112,7 +112,6 @@ def test_all_else_is_laid_over_its_version(name: str, sequencer: str) -> None:
         event(name="s3:ObjectAccessed:Get"),
         event(name="s3:ObjectAccessed:Head", sequencer=""),
         event(name="s3:ObjectAccessed:Attributes"),
-        event(name="s3:ObjectLifecycle:Expiration:AbortMultipartUpload"),
         event(""),
     ],
 )

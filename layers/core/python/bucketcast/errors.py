@@ -9,8 +9,7 @@
         ├── Retryable                     a fault of the target: the event stays in the queue
         │   ├── NotConnected              the connection is lost: it is closed
         │   │   └── NotAuthorized         as before, and the secret is fetched again
-        │   ├── Throttled(after)          not before so many seconds
-        │   └── Foreign                   a mirror shows the bucket of another source
+        │   └── Throttled(after)          not before so many seconds
         └── Rejected                      a fault of the event: dead-lettered at once
 
 What a repair of the target would fix is never `Rejected`.
@@ -78,13 +77,6 @@ class Throttled(Retryable):
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
         self.after = after
-
-
-class Foreign(Retryable):
-    """A mirror shows a bucket of this name from another source; its operator must decide.
-
-    Later events do not depend on it: where order is kept, it is dead-lettered at once.
-    """
 
 
 class Rejected(DeliveryError):

@@ -126,7 +126,7 @@ class ObjectReader:
 
     def _may_look(self, event: Event) -> bool:
         named = not self._buckets.isdisjoint((event.bucket, ANY_BUCKET))
-        return named and event.key != "" and event.system == "aws:s3"
+        return named and event.key != ""
 
     def _is_there(self, event: Event) -> bool:
         """Return whether the object may exist, and may be read."""

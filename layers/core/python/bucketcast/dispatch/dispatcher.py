@@ -14,10 +14,10 @@ from bucketcast.dispatch.chunks import chunks
 from bucketcast.dispatch.expiry import Expiry
 from bucketcast.dispatch.messages import Batch, Message, OpenMessage, QueueActions, SealedMessage
 from bucketcast.dispatch.opening import open_message
-from bucketcast.dispatch.outcome import FINAL, GivenUp, Outcome, OutOfTime
+from bucketcast.dispatch.outcome import FINAL, Outcome, OutOfTime
 from bucketcast.dispatch.sender import FOR_THE_FIRST, OUT_OF_TIME, Sender
 from bucketcast.dispatch.settlement import Settlement
-from bucketcast.errors import DeliveryError, Foreign, NotAuthorized, NotConnected, Rejected
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected
 from bucketcast.targets.base import Target
 
 LONGEST_LIFE_MS = LONGEST_LIFE_DAYS * DAY_MS
@@ -199,14 +199,6 @@ class Dispatcher:
             self._breaker.record_success()
         else:
             self._breaker.record_failure(silence)
-        if self._in_order:
-            # It would hold up all others until people decide, or for the whole of its term.
-            failures = {
-                index: GivenUp(str(error), type(error).__name__)
-                if isinstance(error, Foreign)
-                else error
-                for index, error in failures.items()
-            }
         transient = (e for e in failures.values() if not isinstance(e, (*FINAL, OutOfTime)))
         self._expiry.last = next(transient, self._expiry.last)
         return refused | {left[index]: error for index, error in failures.items()}

@@ -25,12 +25,11 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     `etag` and `version_id` are None if the source does not state them: absent is not zero. `record`
     is the original record, byte for byte.
 
-    `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs, since Ceph
-    may give a name twice; both are None until they are stated or fetched, as are `headers`, the
-    rest of what MinIO lists among an object's metadata (`cache-control` → value). `original` is the
-    source's name of the event if MinIO's says less (`s3:LifecycleExpiration:Delete`), `dialect`
-    names the system of the record if that is not Amazon S3, and `rule` is the rule that matched:
-    its name if `named`, else its id.
+    `metadata` is the user's (`x-amz-meta-…` in lower case → value), `tags` are pairs; both are None
+    until they are stated or fetched, as are `headers`, the rest of what MinIO lists among an
+    object's metadata (`cache-control` → value). `original` is the source's name of the event if
+    MinIO's says less (`s3:LifecycleExpiration:Delete`), `dialect` is the format of the record if
+    that is not Amazon S3's, and `rule` is the rule that matched: its name if `named`, else its id.
     """
 
     name: str
@@ -66,15 +65,6 @@ class Event(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         S3 says to pad the shorter sequencer on the left, which is comparing the numbers.
         """
         return (padded(self.sequencer), self.time)
-
-    @property
-    def system(self) -> str:
-        """The system that has the object, as in `eventSource`: `aws:s3`, `minio:s3` or `ceph:s3`.
-
-        Our own jobs report Amazon's objects in MinIO's dialect.
-        """
-        theirs = self.dialect in ("minio", "ceph") and not self.user_agent.startswith(AGENT)
-        return f"{self.dialect}:s3" if theirs else "aws:s3"
 
     @property
     def id(self) -> str:

@@ -130,7 +130,6 @@ _NOT_CREATED = frozenset(
     _CREATED + each for each in ("PutRetention", "PutLegalHold", "PutTagging", "DeleteTagging")
 )
 """MinIO counts these among the creations; the object was there before."""
-_NO_CHANGE = frozenset({NOTHING_HAPPENED, "s3:ObjectLifecycle:Expiration:AbortMultipartUpload"})
 _NO_CHANGES = ("s3:ObjectAccessed:", "s3:Scanner:")
 """Reads, and counts of what is there already."""
 
@@ -142,11 +141,6 @@ _TRANSLATED = MappingProxyType(
         "s3:LifecycleExpiration:Delete": "s3:ObjectRemoved:Delete",
         "s3:LifecycleExpiration:DeleteMarkerCreated": "s3:ObjectRemoved:DeleteMarkerCreated",
         "s3:LifecycleTransition": "s3:ObjectTransition:Complete",
-        "s3:ObjectLifecycle:Expiration:Current": "s3:ObjectRemoved:Delete",
-        "s3:ObjectLifecycle:Expiration:Noncurrent": "s3:ObjectRemoved:Delete",
-        "s3:ObjectLifecycle:Expiration:DeleteMarker": "s3:LifecycleDelMarkerExpiration:Delete",
-        "s3:ObjectLifecycle:Transition:Current": "s3:ObjectTransition:Complete",
-        "s3:ObjectLifecycle:Transition:Noncurrent": "s3:ObjectTransition:Complete",
         "s3:Replication:Create": "s3:ObjectSynced:Create",
         "s3:Replication:Delete": "s3:ObjectSynced:Delete",
         "s3:Replication:DeletionMarkerCreated": "s3:ObjectSynced:DeletionMarkerCreated",
@@ -160,12 +154,6 @@ _IN_AWS = MappingProxyType(
         "s3:ObjectCreated:PutRetention": "s3:ObjectRetention:Put",
         "s3:ObjectTransition:Complete": "s3:LifecycleTransition",
         "s3:LifecycleDelMarkerExpiration:Delete": "s3:LifecycleExpiration:Delete",
-        "s3:ObjectLifecycle:Expiration:Current": "s3:LifecycleExpiration:Delete",
-        "s3:ObjectLifecycle:Expiration:Noncurrent": "s3:LifecycleExpiration:Delete",
-        # Ceph's two names of the moment in which a marker goes, which to AWS is no creation
-        "s3:ObjectLifecycle:Expiration:DeleteMarker": "s3:LifecycleExpiration:DeleteMarkerCreated",
-        "s3:ObjectLifecycle:Transition:Current": "s3:LifecycleTransition",
-        "s3:ObjectLifecycle:Transition:Noncurrent": "s3:LifecycleTransition",
         "s3:ObjectSynced:Create": "s3:Replication:Create",
         "s3:ObjectSynced:Delete": "s3:Replication:Delete",
         "s3:ObjectSynced:DeletionMarkerCreated": "s3:Replication:DeletionMarkerCreated",
@@ -214,8 +202,6 @@ def in_ceph(event: "Named") -> str:
     said = event.original or event.name
     if said == "s3:LifecycleExpiration:Delete" and event.version_id:
         return "s3:ObjectLifecycle:Expiration:Noncurrent"
-    if said.startswith("s3:ObjectLifecycle:"):
-        return said
     return _IN_CEPH.get(said, event.name)
 
 
@@ -279,4 +265,4 @@ def creates(name: str) -> bool:
 
 def changes_nothing(name: str) -> bool:
     """Return whether the event leaves all objects and their metadata as they were."""
-    return name in _NO_CHANGE or name.startswith(_NO_CHANGES)
+    return name == NOTHING_HAPPENED or name.startswith(_NO_CHANGES)

@@ -21,6 +21,5 @@ looked up.
 Removals and overlays are kept for `lifetime.TOMBSTONE_DAYS`, as no event that arrives is older.
 
 `registers` folds a batch to at most one entry a register, `join` merges entries with what a target
-has stored, `rows` reads stored rows back, `claims` keeps two sources out of one bucket's rows, and
-`synthetic` makes events from what a listing shows.
+has stored, `rows` reads stored rows back, and `synthetic` makes events from what a listing shows.
 """

@@ -3,8 +3,8 @@
 `{"Records": [one]}`. Source: "Bucket Notifications" of the Ceph documentation, and bodies captured
 from a running RGW: version 2.2, the name without `s3:`, the key not encoded, the size a number,
 metadata and tags as lists, "" for no version, and an `eventId` that begins with a time. RGW writes
-the two numbers of its sequencer with the lowest byte first, and so does this. A record of RGW's own
-stays as it came.
+the two numbers of its sequencer, seconds and nanoseconds, with the lowest byte first, and so does
+this.
 """
 
 from collections.abc import Callable
@@ -16,9 +16,10 @@ from bucketcast.event import Event, padded
 from bucketcast.event.names import in_ceph
 from bucketcast.shapes import cloudevents
 from bucketcast.shapes.records import S3, Bucket, Identity, Record, Request, Response
-from bucketcast.sources.ceph import swapped
 
 _SEQUENCER = 16
+_WORD = 8
+"""Hex digits of the sequencer's seconds, and of its nanoseconds."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -47,7 +48,7 @@ class _Record(Record[Request, Response, _Bucket, _Object]):
 
 
 class _Records(msgspec.Struct, gc=False):
-    Records: tuple[_Record | msgspec.Raw]
+    Records: tuple[_Record]
 
 
 def with_opaque_data(opaque_data: str) -> Callable[[Event], bytes]:
@@ -59,10 +60,8 @@ def with_opaque_data(opaque_data: str) -> Callable[[Event], bytes]:
     return message
 
 
-def record(event: Event, opaque_data: str = "") -> _Record | msgspec.Raw:
-    """Return the record as RGW wrote it, or would have."""
-    if event.dialect == "ceph":
-        return event.record
+def record(event: Event, opaque_data: str = "") -> _Record:
+    """Return the record as RGW would have written it."""
     return _Record(
         "2.2",
         "ceph:s3",
@@ -108,21 +107,23 @@ def _sequencer(event: Event) -> str:
     """Return RGW's 16 digits, or all of them if they do not fit."""
     digits = padded(event.sequencer)
     short = digits and not digits[:-_SEQUENCER].strip("0")
-    return swapped(digits[-_SEQUENCER:].upper()) if short else event.sequencer
+    if not short:
+        return event.sequencer
+    pairs = [digits[-_SEQUENCER:].upper()[at : at + 2] for at in range(0, _SEQUENCER, 2)]
+    half = _WORD // 2
+    return "".join(pairs[:half][::-1] + pairs[half:][::-1])
 
 
 def _id(event: Event) -> str:
     """Return the event's time and the id of its copy: each notification sends its own.
 
-    RGW has an ETag after its time, which has six decimals. Other sources have three and no ETag in
-    removals: all objects of one DeleteObjects would have the same id. S3 sends an event's time with
-    decimals in notifications and without them to EventBridge, so its sequencer stands for them.
+    RGW has an ETag after its time, which has six decimals. S3 has three and no ETag in removals:
+    all objects of one DeleteObjects would have the same id. S3 sends an event's time with decimals
+    in notifications and without them to EventBridge, so its sequencer stands for them.
     """
-    amazons = event.system == "aws:s3"
-    order = f"{padded(event.sequencer)}." if amazons and event.sequencer else ""
+    order = f"{padded(event.sequencer)}." if event.sequencer else ""
     try:
         moment = datetime.fromisoformat(event.time)
     except ValueError:  # a leap second, or what no calendar has
         return f"{event.time}.{order}{event.copy_id}"
-    decimals = 0 if amazons else moment.microsecond
-    return f"{int(moment.timestamp()):010}.{decimals:06}.{order}{event.copy_id}"
+    return f"{int(moment.timestamp()):010}.000000.{order}{event.copy_id}"

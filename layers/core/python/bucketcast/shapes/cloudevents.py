@@ -37,7 +37,7 @@ def attributes(event: Event) -> dict[str, str]:
     found = {
         "specversion": "1.0",
         "id": _id(event),
-        "source": f"{event.system}.{event.region}.{event.bucket}",
+        "source": f"aws:s3.{event.region}.{event.bucket}",
         "type": f"com.amazonaws.s3.{aws.name(event)}",
         "subject": aws.key(event),
         "time": event.time,

@@ -4,10 +4,10 @@ import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from bucketcast.sources import ceph, cloudtrail, eventbridge, minio, nesting, s3, sns
+from bucketcast.sources import cloudtrail, eventbridge, minio, nesting, s3, sns
 
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_DIALECTS = (s3, eventbridge, cloudtrail, minio, ceph)
+_DIALECTS = (s3, eventbridge, cloudtrail, minio)
 _WRAPPINGS = 2
 """An event in a notification of SNS, and no notification in that again."""
 

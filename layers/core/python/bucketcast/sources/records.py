@@ -1,6 +1,6 @@
-"""What the records of S3, MinIO and Ceph share.
+"""What the records of S3 and MinIO share.
 
-All three are `{"Records": [...]}`, and `eventSource` names the system. Source: "Event message
+Both are `{"Records": [...]}`, and `eventSource` names the system. Source: "Event message
 structure" of the Amazon S3 user guide.
 """
 
@@ -40,7 +40,7 @@ class Bucket(msgspec.Struct, gc=False):
 
 
 class Named(msgspec.Struct, gc=False):
-    """The fields of an object that all dialects have."""
+    """The fields of an object that both have."""
 
     key: str
     etag: str | None = msgspec.field(default=None, name="eTag")

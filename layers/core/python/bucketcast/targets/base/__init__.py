@@ -214,7 +214,10 @@ class Connected(Target, Generic[C]):
         """
         with self._lock:
             try:
-                self._drop_unusable()
+                # By the wall clock: the monotonic one may stand still while a function is frozen.
+                idle = abs(time.time() - self._used) > IDLE_SECONDS
+                if self._open is not None and (idle or not self._is_usable(self._open)):
+                    self._drop()
                 if self._open is None:
                     self._open = self._connect()
                 yield self._open
@@ -224,12 +227,6 @@ class Connected(Target, Generic[C]):
                 if reason := self._delivery_error(error):
                     raise reason from None
                 raise
-
-    def _drop_unusable(self) -> None:
-        # By the wall clock: the monotonic one may stand still while a function is frozen.
-        idle = abs(time.time() - self._used) > IDLE_SECONDS
-        if self._open is not None and (idle or not self._is_usable(self._open)):
-            self._drop()
 
     def _drop(self) -> None:
         connection, self._open = self._open, None

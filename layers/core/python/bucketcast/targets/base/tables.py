@@ -2,14 +2,13 @@
 
 import abc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from typing import Any, ClassVar
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import SEQUENCER_DIGITS, Event
-from bucketcast.namespace.claims import Claims
 from bucketcast.namespace.join import Moment
 from bucketcast.targets.base import C, Connected, Failures, Mirror
 
@@ -19,14 +18,13 @@ _SWEEP_EVERY = 3600.0
 
 
 class TableTarget(Connected[C], Mirror):
-    """One table, and its guard where it mirrors a bucket; `memory` says where claims are stored."""
+    """One table, and its guard where it mirrors a bucket."""
 
     timeout: ClassVar[float] = 20.0
     """Seconds to wait for a server that does not finish a transaction."""
 
-    def __init__(self, settings: Any, memory: str) -> None:
+    def __init__(self, settings: Any) -> None:
         super().__init__(settings)
-        self._claims = Claims(f"table {settings.table}", memory)
         self._sweep_at = 0.0
 
     def send(self, events: Sequence[Event]) -> Failures:
@@ -38,11 +36,7 @@ class TableTarget(Connected[C], Mirror):
         failures: dict[int, DeliveryError] = {}
         end = time.monotonic() + self.timeout
         with self._lock:
-            if self.keeps_rows:
-                self._drop_unusable()  # with what is known of claims: they may have changed
-                failures.update(self._claims.refused(events, self._claim))
-            indexes = [index for index in range(len(events)) if index not in failures]
-            waiting = [indexes] if indexes else []
+            waiting = [list(range(len(events)))] if events else []
             while waiting:
                 if time.monotonic() > end:
                     late = Retryable(f"not tried: what came before took {self.timeout:g} s")
@@ -70,10 +64,6 @@ class TableTarget(Connected[C], Mirror):
         """
 
     @abc.abstractmethod
-    def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        """Claim buckets in the guard, as `bucketcast.namespace.claims.Claim` says."""
-
-    @abc.abstractmethod
     def _watched(self, connection: C, seconds: float) -> AbstractContextManager[None]:
         """Hang up on a server that is not done after so many seconds."""
 
@@ -90,10 +80,6 @@ class TableTarget(Connected[C], Mirror):
         """
         if self.keeps_rows and time.monotonic() > self._sweep_at and delete() < SWEPT:
             self._sweep_at = time.monotonic() + _SWEEP_EVERY
-
-    def _drop(self) -> None:
-        super()._drop()
-        self._claims.forget()
 
 
 def bare(time: str) -> str:

@@ -16,10 +16,8 @@ filled.
   not depend on the order, batching or repetition of deliveries, or on the number of writers
   (`bucketcast.namespace` has the rules). The index `<index>-guard` holds the state that this needs:
   for each object, and each version with an id, with a removal or with an event that does not change
-  the object, such as tagging, what is known of it, for 104 days after the last such event; and for
-  each bucket, permanently, the source that first wrote its events: Amazon S3, MinIO or Ceph.
-  Sequencers of different sources cannot be compared, so events of another source for a bucket of
-  the same name wait, with the reason. `index.gc_deletes` does not matter.
+  the object, such as tagging, what is known of it, for 104 days after the last such event.
+  `index.gc_deletes` does not matter.
 * `access`: a document for each event, with an id that the server assigns. A repeated delivery adds
   a second document.
 
@@ -43,13 +41,11 @@ Not supported: data streams, which need other documents.
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from threading import Lock
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from bucketcast.event import Event
-from bucketcast.namespace.claims import Claims
 from bucketcast.namespace.registers import moves
 from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.targets import base
@@ -57,7 +53,7 @@ from bucketcast.targets.base import tls
 from bucketcast.targets.elasticsearch import access, index, mirror, state
 from bucketcast.targets.elasticsearch.client import SECONDS, Client, Requests
 from bucketcast.targets.elasticsearch.errors import Missing
-from bucketcast.targets.elasticsearch.settings import GUARD, ElasticsearchSettings, where
+from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
 
 SWEEP_EVERY = 3600.0
 
@@ -75,8 +71,6 @@ class Target(base.Mirror):
         super().__init__(settings)
         self._client: Client | None = None
         self._names: index.Names | None = None
-        guard = settings.index + GUARD
-        self._claims = Claims(self.where, f"its document in the index {guard}")
         self._sweep_at = 0.0
         self._lock = Lock()
 
@@ -96,16 +90,14 @@ class Target(base.Mirror):
         names = self._ready(requests)
         try:
             if mirrors:
-                claim = partial(index.claim, requests, names.guard)
-                refused = self._claims.refused(events, claim)
-                failures = mirror.deliver(requests, names, events, refused, _now())
+                failures = mirror.deliver(requests, names, events, _now())
             else:
                 failures = access.deliver(requests, names.visible, events, self.shape)
         except Missing:
-            self._forget()
+            self._names = None
             raise
         if any(isinstance(error, Missing) for error in failures.values()):
-            self._forget()
+            self._names = None
         return failures
 
     def endpoints(self) -> list[base.Endpoint]:
@@ -137,14 +129,9 @@ class Target(base.Mirror):
     def close(self) -> None:
         with self._lock:
             client, self._client = self._client, None
-            self._forget()
+            self._names = None
         if client is not None:
             client.close()
-
-    def _forget(self) -> None:
-        """See again what indexes there are, and what they hold."""
-        self._names = None
-        self._claims.forget()
 
     def _found(self) -> index.Names:
         return index.found(self._requests(), self.settings.index, self.settings.format)

@@ -1,6 +1,5 @@
 """The indexes: made when absent, never used for another format than they are in, swept."""
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -9,9 +8,9 @@ import msgspec
 from bucketcast.delivery.retention import DAY_MS, TOMBSTONE_DAYS
 from bucketcast.errors import Retryable
 from bucketcast.shapes.minio import encode
-from bucketcast.targets.elasticsearch.api import Hit, fetched, searched, sent
+from bucketcast.targets.elasticsearch.api import Hit, searched, sent
 from bucketcast.targets.elasticsearch.client import Requests
-from bucketcast.targets.elasticsearch.errors import BLOCKED, CONFLICT, of_document
+from bucketcast.targets.elasticsearch.errors import BLOCKED
 from bucketcast.targets.elasticsearch.ids import is_hashed, is_plain
 from bucketcast.targets.elasticsearch.settings import GUARD
 
@@ -64,12 +63,6 @@ class _Index(msgspec.Struct):
 
 class _Settings(msgspec.Struct):
     settings: dict[str, str]
-
-
-class _Claim(msgspec.Struct):
-    """The document of a bucket in the guard, whose id is its name: nothing else is called so."""
-
-    source: str
 
 
 def ready(requests: Requests, index: str, form: str, time: str) -> Names:
@@ -149,29 +142,6 @@ def sweep(requests: Requests, guard: str, now: int) -> bool:
     for _ in sent(requests, [encode({"delete": each}) + b"\n" for each in about]):
         pass  # one that was written meanwhile stays
     return len(hits) == _SWEPT
-
-
-def claim(requests: Requests, guard: str, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Give sources to buckets that have none, and say which they have: both are by bucket.
-
-    Raises:
-        DeliveryError: among others, the guard is not there.
-    """
-    about = [encode({"_index": guard, "_id": bucket}) for bucket in wanted]
-    claims = [encode(_Claim(source)) for source in wanted.values()]
-    lines = [b'{"create":%b}\n%b\n' % each for each in zip(about, claims, strict=True)]
-    documents = fetched(requests, about)
-    missing = [line for line, document in zip(lines, documents, strict=True) if not document.found]
-    for item in sent(requests, missing):
-        if item.error and item.status != CONFLICT:
-            raise of_document(item.status, item.error)
-    if missing:
-        documents = fetched(requests, about)
-    for document in documents:
-        if document.error:
-            raise of_document(0, document.error)
-    found = (msgspec.json.decode(document.source, type=_Claim).source for document in documents)
-    return dict(zip(wanted, found, strict=True))
 
 
 def _layout(requests: Requests, index: str) -> Layout | None:

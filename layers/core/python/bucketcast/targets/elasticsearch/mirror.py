@@ -46,17 +46,15 @@ class WriteResult(NamedTuple):
             self.failures.setdefault(index_, error)
 
 
-def deliver(
-    requests: Requests, names: Names, events: Sequence[Event], refused: Failures, now: int
-) -> Failures:
-    """Bring the mirror in step with a batch, but for what is refused already; `now` is Unix ms."""
-    failures, unclear = _delivered(requests, names, events, refused, now)
+def deliver(requests: Requests, names: Names, events: Sequence[Event], now: int) -> Failures:
+    """Bring the mirror in step with a batch; `now` is Unix ms."""
+    failures, unclear = _delivered(requests, names, events, (), now)
     while unclear:
         turn = {each.pop() for each in unclear}
         others = {*range(len(events))} - turn
         failures |= _delivered(requests, names, events, others, now).failures
         unclear = [each for each in unclear if each]
-    return {**refused, **failures}
+    return failures
 
 
 def _delivered(

@@ -45,9 +45,8 @@ name or `database.table`, in backquotes if it contains more than letters, digits
   are significant. The result does not depend on the order, batching or repetition of deliveries, or
   on the number of connections (`bucketcast.namespace` has the rules). The table `<table>_guard`
   holds the state that this needs: for each key with a removal, or with an event that creates no
-  object, what is known of it, for 104 days after the last such event; and for each bucket,
-  permanently, whether its events come from Amazon S3, MinIO or Ceph
-  (`bucketcast.namespace.claims`). In a cluster, all writers must use the same server.
+  object, what is known of it, for 104 days after the last such event. In a cluster, all writers
+  must use the same server.
 * `access`: `event_time DATETIME NOT NULL, event_data JSON`. Rows are only appended; the time is UTC
   in whole seconds, the record has milliseconds. A repeated delivery adds a second row.
 
@@ -63,7 +62,7 @@ The tests run on MariaDB 10.11. For MySQL the target relies on its manual, and o
 that the manuals of all these versions document.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import ClassVar
@@ -91,9 +90,8 @@ class Target(TableTarget[Client]):
     settings: MysqlSettings
 
     def __init__(self, settings: MysqlSettings) -> None:
+        super().__init__(settings)
         self._names = Names.of(settings.table, settings.format)
-        memory = f"the row from {self._names.guard} whose key_name is the bucket's name alone"
-        super().__init__(settings, memory)
         self._room = 0
 
     @property
@@ -171,11 +169,6 @@ class Target(TableTarget[Client]):
             f"the event takes {size} bytes, of which max_allowed_packet leaves {self._room}: "
             "set a larger one at the server, and in dsn_string if it has one"
         )
-
-    def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        with self._session() as connection:
-            self._prepare(connection)
-            return mirror.claim(connection, self._names, wanted)
 
     def _prepare(self, connection: Client) -> None:
         """Make the tables where absent, and sweep."""

@@ -5,7 +5,7 @@ knows nothing, alone by all others. So a put and a newer removal of a key never 
 unseen, and what is read under the lock stays so until the commit.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
@@ -38,19 +38,6 @@ def item(entry: RegisterUpdate) -> Item:
     value = records(entry.event)
     row = sql.row(entry.key.encode(), value)
     return Item(entry, value, row, sql.identity(entry.key))
-
-
-def claim(connection: Client, names: Names, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Give sources to buckets that have none, and tell which they have; both are by bucket."""
-    connection.say(sql.claim(names, wanted))
-    connection.commit()
-    found = {
-        str(bucket): str(who)
-        for statement in sql.claimed(names, wanted)
-        for bucket, who in connection.ask(statement)
-    }
-    connection.rollback()
-    return found
 
 
 def deliver(connection: Client, names: Names, items: Sequence[Item]) -> None:

@@ -5,14 +5,14 @@ Only what the manuals of MySQL 5.7.8, 8 and 9 and of MariaDB 10.3 all document. 
 bytes, for its rows are JSON that was encoded already.
 
 The guard has a row for each key that saw a removal or an overlay (version ""), one for each version
-that either named, one for each bucket, whose `put` is its source, and 64 more whose locks let
-connections work side by side. `put` and `removed` are moments, a sequencer of 32 digits with a time
-behind it, which compare as text; times have no Z. A key without a row in the guard was only ever
-put: its moment is read from the row that is seen, so that a put costs one upsert and nothing else.
+that either named, and 64 more whose locks let connections work side by side. `put` and `removed`
+are moments, a sequencer of 32 digits with a time behind it, which compare as text; times have no Z.
+A key without a row in the guard was only ever put: its moment is read from the row that is seen, so
+that a put costs one upsert and nothing else.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from bucketcast.delivery.retention import TOMBSTONE_DAYS
 from bucketcast.event import Event
@@ -105,7 +105,9 @@ def lock(names: Names, identities: Iterable[str], *, alone: bool) -> tuple[int, 
 
 def guarded(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     """Read the guard's rows."""
-    return _of_guard(names, "HEX(id), put, removed, removed_at, overlay, overlay_time", identities)
+    columns = "HEX(id), put, removed, removed_at, overlay, overlay_time"
+    head = f"SELECT {columns} FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN ("
+    return statements(head.encode(), (b"x'%b'" % each.encode() for each in identities), b")")
 
 
 def shown(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
@@ -126,11 +128,6 @@ def remove(names: Names, identities: Iterable[str]) -> Iterator[bytes]:
 def _of_table(what: str, names: Names, identities: Iterable[str]) -> Iterator[bytes]:
     head = f"{what} FROM {names.table} WHERE key_hash IN ("
     return statements(head.encode(), (b"'%b'" % each.encode() for each in identities), b")")
-
-
-def _of_guard(names: Names, columns: str, identities: Iterable[str]) -> Iterator[bytes]:
-    head = f"SELECT {columns} FROM {names.guard} FORCE INDEX (PRIMARY) WHERE id IN ("
-    return statements(head.encode(), (b"x'%b'" % each.encode() for each in identities), b")")
 
 
 def row(key: bytes, value: bytes) -> bytes:
@@ -181,21 +178,6 @@ def write_guard(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:
     tail = ", ".join(f"{each} = VALUES({each})" for each in changing)
     head = b"INSERT" + _into_guard(names)
     return statements(head, rows, f" ON DUPLICATE KEY UPDATE {tail}".encode())
-
-
-def claim(names: Names, sources: Mapping[str, str]) -> Iterator[bytes]:
-    """Note the sources of buckets that have none yet; no key is a bucket's bare name."""
-    rows = (
-        b"(x'%b',%b,'',%b,'','',NULL,'',%b)"
-        % (identity(bucket).encode(), *(quoted(each.encode()) for each in (bucket, who)), _NEVER)
-        for bucket, who in sorted(sources.items())
-    )
-    return statements(b"INSERT IGNORE" + _into_guard(names), rows, b"")
-
-
-def claimed(names: Names, buckets: Iterable[str]) -> Iterator[bytes]:
-    """Read buckets and their sources."""
-    return _of_guard(names, "key_name, put", map(identity, buckets))
 
 
 def append(names: Names, rows: Iterable[bytes]) -> Iterator[bytes]:

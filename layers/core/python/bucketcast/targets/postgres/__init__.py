@@ -20,9 +20,7 @@ Missing tables are created as MinIO creates them; tables that MinIO filled can b
   the value `{"Records": [event]}`. The result does not depend on the order, batching or repetition
   of deliveries, or on the number of connections (`bucketcast.namespace` has the rules). The table
   `<table>_guard` holds the state that this needs: for each key with a removal, or with an event
-  that creates no object, what is known of it, for 104 days after the last such event; and for each
-  bucket, permanently, whether its events come from Amazon S3, MinIO or Ceph
-  (`bucketcast.namespace.claims`).
+  that creates no object, what is known of it, for 104 days after the last such event.
 * `access`: `event_time TIMESTAMP WITH TIME ZONE NOT NULL, event_data JSONB`. Rows are only
   appended; a repeated delivery adds a second row.
 
@@ -65,7 +63,7 @@ class Target(TableTarget["psycopg.Connection"]):
     settings: PostgresSettings
 
     def __init__(self, settings: PostgresSettings) -> None:
-        super().__init__(settings, sql.where_claimed(settings.table))
+        super().__init__(settings)
         self._names: sql.Names | None = None
 
     @property
@@ -108,10 +106,6 @@ class Target(TableTarget["psycopg.Connection"]):
         with self._session() as connection:
             names = _found(connection, self.settings)
             return state.of(connection, names, paths) if names else {}
-
-    def _claim(self, wanted: Mapping[str, str]) -> Mapping[str, str]:
-        with self._session() as connection:
-            return sql.claim(connection, self._prepared(connection), wanted)
 
     def _write(self, events: Sequence[Event]) -> DeliveryError | None:
         from psycopg import Error  # noqa: PLC0415 - only who delivers carries the client

@@ -1,9 +1,9 @@
 """What the PostgreSQL target says to the server: tables, rows as COPY text, the guard.
 
-The guard has a row for each key that saw a removal or an overlay (version ""), one for each version
-that either named, and one for each bucket, which nothing sweeps::
+The guard has a row for each key that saw a removal or an overlay (version ""), and one for each
+version that either named::
 
-    put           the moment of the newest put of the key, shown or hidden; of a bucket its source
+    put           the moment of the newest put of the key, shown or hidden
     removed       the newest moment of the version's removals
     removed_at    the newest time of its removals without sequencer
     overlay       its newest overlay, and overlay_time, its time
@@ -14,12 +14,12 @@ without a row in the guard was only ever put: its moment is read from the visibl
 that a put costs one upsert and nothing else.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from bucketcast.delivery.retention import TOMBSTONE_DAYS
 from bucketcast.event import Event
-from bucketcast.namespace.registers import ANY, RegisterUpdate
+from bucketcast.namespace.registers import RegisterUpdate
 from bucketcast.shapes import Shape
 from bucketcast.shapes.minio import records
 from bucketcast.targets.base.tables import SWEPT, bare
@@ -159,28 +159,6 @@ create table {names.guard} (
 );
 create index on {names.guard} (noted_at)
 """.encode()
-
-
-def where_claimed(table: str) -> str:
-    """Return where `claim` writes, for people."""
-    return f"the row from {Names.of(table).guard} whose key is the bucket's name alone"
-
-
-def claim(connection: "Connection", names: Names, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Give sources to buckets that have none, and tell which they have; both are by bucket.
-
-    No key is a bucket's bare name.
-    """
-    guard = beside_parameters(names.guard)
-    buckets = sorted(wanted)  # two that claim the same ones take them in one order
-    insert = f"""
-insert into {guard} (key, version, put, noted_at)
-select bucket, %s, who, 'infinity' from unnest(%s::text[], %s::text[]) claims(bucket, who)
-on conflict do nothing
-"""  # noqa: S608
-    connection.execute(insert.encode(), [ANY, buckets, [wanted[each] for each in buckets]])
-    select = f"select key, put from {guard} where key = any(%s) and version = %s"  # noqa: S608
-    return dict(connection.execute(select.encode(), [buckets, ANY]).fetchall())
 
 
 def sweep(names: Names) -> bytes:

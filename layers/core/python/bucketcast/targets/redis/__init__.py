@@ -7,15 +7,12 @@ timeout 30 s. `key` is created on first use; an existing key must have the type 
 * `namespace`: the hash `key`, with a field `bucket/key` for each object in the bucket and the value
   `{"Records": [event]}`. The result does not depend on the order, batching or repetition of
   deliveries, or on the number of connections (`bucketcast.namespace` has the rules). Fields that
-  MinIO wrote are kept, and ordered by their own sequencer. Three more keys hold the state that
-  this needs:
+  MinIO wrote are kept, and ordered by their own sequencer. Two more keys hold the state that this
+  needs:
   * `<key>:guard`, a hash: keys with a removal, or with an event that does not change the object,
     such as tagging
   * `<key>:guard:aged`, a sorted set: when those events came. Entries expire after 104 days; each
     batch deletes some
-  * `<key>:guard:sources`, a hash: the source that first wrote a bucket's events: Amazon S3, MinIO
-    or Ceph. Sequencers of different sources cannot be compared, so events of another source for a
-    bucket of the same name wait, with the reason.
 * `access`: the list `key`, with an item `["2026-01-02T03:04:05.678Z", {"Records": [event]}]` for
   each event. Items are only appended; a repeated delivery adds a second item.
 
@@ -31,7 +28,7 @@ Cluster, `key` must contain a hash tag, such as `{events}`, so that all keys sha
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
@@ -39,7 +36,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.event import Event
-from bucketcast.namespace.claims import Claims
 from bucketcast.namespace.rows import MergedState, StoredRow
 from bucketcast.shapes.minio import encode
 from bucketcast.targets import base
@@ -65,7 +61,6 @@ class Target(base.Mirror):
 
     def __init__(self, settings: RedisSettings) -> None:
         super().__init__(settings)
-        self._claims = Claims(self.where, f"its field in the hash {mirror.sources(settings.key)}")
         self._client: Client | None = None
         self._lock = Lock()
 
@@ -130,19 +125,13 @@ class Target(base.Mirror):
             client, self._client = self._client, None
         if client is not None:
             client.close()
-        self._claims.forget()
 
     def _mirror(
         self, connection: "redis.Connection", events: Sequence[Event], result: BatchResult
     ) -> None:
-        def claim(wanted: Mapping[str, str]) -> dict[str, str]:
-            owners = (str(each, "utf-8") for each in ask(connection, *mirror.claim(key, wanted)))
-            return dict(zip(wanted, owners, strict=True))
-
-        key = self.settings.key
-        for index, reason in self._claims.refused(events, claim).items():
-            result.settle(index, reason)
-        delivery = mirror.Delivery(events, result, key, int(time.time()), self._translated)
+        delivery = mirror.Delivery(
+            events, result, self.settings.key, int(time.time()), self._translated
+        )
         delivery.run(partial(exchange, connection))
 
     def _append(

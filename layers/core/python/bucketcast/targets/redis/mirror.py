@@ -5,7 +5,7 @@ again by halves, and what was folded into the rejected event is folded again wit
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -23,7 +23,6 @@ from bucketcast.targets.redis.client import Command
 from bucketcast.targets.redis.errors import is_script_error
 
 SCRIPT = files(__package__).joinpath("mirror.lua").read_text()
-CLAIM = files(__package__).joinpath("claim.lua").read_text()
 UNREADABLE = (
     "no mirror could read its record again: sequencer, time, version or object do not stand in it "
     "as MinIO writes them"
@@ -42,17 +41,6 @@ Exchange = Callable[[Iterable[tuple[Part, Command]]], Iterator[tuple[Part, Any]]
 def guard(key: str) -> tuple[str, str]:
     """Return the hash that stands beside the hash `key`, and the sorted set of what ages in it."""
     return f"{key}:guard", f"{key}:guard:aged"
-
-
-def sources(key: str) -> str:
-    """Return the hash that says whose each bucket is."""
-    return f"{key}:guard:sources"
-
-
-def claim(key: str, wanted: Mapping[str, str]) -> Command:
-    """Return the call by which sources claim buckets, answered by whose each of the buckets is."""
-    flat = (text for pair in wanted.items() for text in pair)
-    return ("EVAL", CLAIM, 2, key, sources(key), *flat)
 
 
 class Delivery:
