@@ -26,7 +26,6 @@ _IDS: Final = {
     "in-flight": "InFlight",
     "failing": "Failing",
     "throttled": "Throttled",
-    "missing": "Missing",
 }
 
 
@@ -65,11 +64,6 @@ def watch_called(scope: Construct, name: str, function: lambda_.Function) -> Non
 def watch_throttled(scope: Construct, name: str, function: lambda_.Function) -> None:
     """Make the alarm of a function whose calls are turned away, `<name>-throttled`."""
     _make(scope, name, alarms.of_calls(name, function.function_name))
-
-
-def watch_balance(scope: Construct, name: str) -> None:
-    """Make the alarm of all targets on events that are nowhere, `<name>-missing`."""
-    _make(scope, name, alarms.of_balance(deployed_name(scope)))
 
 
 def watch_lost(scope: Construct, name: str, queue: sqs.Queue) -> None:

@@ -86,6 +86,11 @@ class Bucketcast(Construct):
         deliveries = list(self._targets.values())
         queues = [delivery.queue for delivery in deliveries]
         ingest.feeds(queues)
+        ingest.limits(
+            self._targets[target.kind, target.id].queue
+            for target in config.targets
+            if target.queue_limit
+        )
         ingest.allow_rules(eventbridge.of_stack(stack))
         eventbridge.allow_forwarding(self, ingest, config.source.eventbridge.accounts)
         runtime = Runtime(self, "Runtime", context, ingest=ingest)

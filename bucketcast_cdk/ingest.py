@@ -1,6 +1,6 @@
 """From the ingress queue to the targets' queues: the queues, the rules' table and the function."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from aws_cdk import Duration, Fn, Stack
@@ -8,18 +8,17 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.aws import counters
 from bucketcast.aws.partition import EXPIRES
 from bucketcast.config import Deployment
 from bucketcast.cost.estimate import INGEST_MEMORY
 from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
-from bucketcast_cdk import balance, nag, sns
-from bucketcast_cdk.alarms import Watched, watch, watch_balance, watch_throttled
+from bucketcast_cdk import nag, sns
+from bucketcast_cdk.alarms import Watched, watch, watch_throttled
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
-from bucketcast_cdk.permissions import allow, leading_keys
+from bucketcast_cdk.permissions import allow, allow_counting
 from bucketcast_cdk.queues import QueuePair, allow_service
 
 _TIMEOUT: Final = 30
@@ -78,13 +77,9 @@ class Ingest(Construct):
         self.watched = Watched(name, self.queue, self.dead, made.function, about)
         watch(alarms, self.watched)
         watch_throttled(alarms, name, made.function)
-        watch_balance(alarms, name)
         self._role = made.role
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
-        # To count events, and to add up the counters of old hours in one item.
-        count = ["dynamodb:DeleteItem", "dynamodb:UpdateItem"]
-        allow(made.role, count, [self.rules.table_arn], leading_keys(counters.PARTITION))
-        balance.check_regularly(self, made.function)
+        allow_counting(made.role, self.rules)
         queues.allow_requeue(made.role)
         # Listeners come and go: their queues are known by how their names begin.
         self.allow_writing(self.listeners)
@@ -112,10 +107,15 @@ class Ingest(Construct):
         """The ARN of all listeners' queues, with a `*`."""
         return arn(self, "sqs", f"{queue_prefix(self._stack)}*")
 
-    def feeds(self, queues: Sequence[sqs.IQueue]) -> None:
-        """Allow ingest to write to the targets' queues, and to no other, and count messages."""
+    def feeds(self, queues: Iterable[sqs.IQueue]) -> None:
+        """Allow ingest to write to the targets' queues, and to no other."""
         for queue in queues:
-            queue.grant(self._role, "sqs:SendMessage", "sqs:GetQueueAttributes")
+            queue.grant(self._role, "sqs:SendMessage")
+
+    def limits(self, queues: Iterable[sqs.IQueue]) -> None:
+        """Allow ingest to count the messages of queues that have a limit."""
+        for queue in queues:
+            queue.grant(self._role, "sqs:GetQueueAttributes")
 
     def allow_writing(self, queues: str, *actions: str) -> None:
         """Allow ingest to write to queues that are made later, by an ARN with a `*`.

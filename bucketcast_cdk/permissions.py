@@ -39,12 +39,16 @@ def leading_keys(*partitions: str) -> Mapping[str, Any]:
     return {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(partitions)}}
 
 
+def allow_counting(role: iam.IRole, rules: dynamodb.ITable) -> None:
+    """Allow to count events, in the rules' table."""
+    allow(role, ["dynamodb:UpdateItem"], [rules.table_arn], leading_keys(counters.PARTITION))
+
+
 def allow_dispatch_state(role: iam.IRole, rules: dynamodb.ITable) -> None:
     """Allow to count events and to use breakers, which are stored in the rules' table."""
-    table = [rules.table_arn]
-    allow(role, ["dynamodb:UpdateItem"], table, leading_keys(counters.PARTITION))
+    allow_counting(role, rules)
     use = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
-    allow(role, use, table, leading_keys(breakers.PARTITION))
+    allow(role, use, [rules.table_arn], leading_keys(breakers.PARTITION))
 
 
 def allow_secrets(role: iam.IRole, names: Collection[str], keys: Sequence[str]) -> None:

@@ -36,6 +36,7 @@ REASONS: Final = (
     ("*", "kms:Decrypt", "services decrypt for the role, with `kms_key` or `kms_keys`"),
     ("*", "kms:*", "services encrypt for the role, with `kms_key`"),
     ("*", "cloudtrail:*", "the local AWS has no CloudTrail; only with `access_events`"),
+    ("ingest", "sqs:GetQueueAttributes", f"{_POLLER}; queues may have a limit"),
     *(
         (name, f"sqs:{action}", _POLLER)
         for name in ("ingest", TARGETS, RUNTIME)
@@ -73,7 +74,6 @@ REASONS: Final = (
         )
     ),
     ("scan", "dynamodb:GetItem", "a scan names the one that scans the same bucket"),
-    ("ingest", "dynamodb:DeleteItem", "counters of old hours become one item"),
     ("ingest", "s3:ListBucket", "without it S3 answers 403 for an object that is gone, not 404"),
     ("ingest", "s3:GetObjectLegalHold", "without it HeadObject leaves the legal hold out"),
     ("ingest", "s3:GetObjectRetention", "without it HeadObject leaves the retention out"),

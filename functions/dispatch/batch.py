@@ -6,13 +6,12 @@ from dataclasses import asdict
 from typing import Any
 
 from bucketcast import telemetry
-from bucketcast.aws.counters import Counters, HourCounts, Last
+from bucketcast.aws.counters import Counters, Counts, Last
 from bucketcast.delivery import tracing
 from bucketcast.delivery.alarms import LATE_SECONDS
 from bucketcast.delivery.latency import Histogram, histogram
 from bucketcast.dispatch import Message, Outcome
 from bucketcast.dispatch.diagnosis import diagnose
-from bucketcast.dispatch.ledger import HOUR_MS
 from bucketcast.dispatch.redaction import shortened, without_secrets
 from bucketcast.doctor import Finding
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
@@ -23,11 +22,9 @@ from bucketcast.targets.base import Target
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 Connect = Callable[[bool], Target]
 _REASON_LENGTH = 200
-"""More would make the item of an hour's counts cost another write unit."""
-
+"""More would make the item of a target's counts cost another write unit."""
 _TO_ANSWER = 1.0
-"""Seconds that counting leaves: a function that is killed does all its work again. After an outage
-a batch has events of hundreds of hours, each a write of its own."""
+"""Seconds that counting leaves: a function that is killed does all its work again."""
 
 
 def connector(kind: type[Target], settings: Callable[[bool], Mapping[str, str]]) -> Connect:
@@ -88,29 +85,22 @@ def deliver(
     )
     telemetry.flush()
     if counters:
-        counters.add_hours(arn, *_counts(outcome), lambda: remaining() < _TO_ANSWER)
+        counts = Counts(outcome.delivered, outcome.retried, outcome.dead)
+        counters.add(arn, counts, _last(outcome), lambda: remaining() < _TO_ANSWER)
     return {"batchItemFailures": [{"itemIdentifier": message} for message in outcome.stay]}
 
 
-def _counts(outcome: Outcome) -> tuple[dict[int, HourCounts], Last]:
-    """Return what to count of a batch, by the hour in which its events came."""
+def _last(outcome: Outcome) -> Last:
+    """Return what is known of the target from this batch."""
     now = round(time.time() * 1000)
-    hours = {
-        hour: HourCounts(entry.received, entry.delivered, entry.dead)
-        for hour, entry in outcome.ledger.items()
-    }
-    if outcome.retried:
-        newest = max(hours, default=now // HOUR_MS)
-        hours[newest] = hours.get(newest, HourCounts())._replace(failed=outcome.retried)
     failed = bool(outcome.retried or outcome.dead) and outcome.reason is not None
-    last = Last(
+    return Last(
         success=now if outcome.delivered else 0,
         failure=now if failed else 0,
         error=type(outcome.reason).__name__ if failed else "",
         reason=str(outcome.reason)[:_REASON_LENGTH] if failed else "",
         oldest=now - round(outcome.oldest * 1000),
     )
-    return hours, last
 
 
 def probe(connect: Connect, event: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,11 +25,11 @@ from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.rules import loops
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.topics.model import is_topic
-from functions.ingest.balance import check, messages, report_overflow
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 _NAME = "ingress"
 """The ingress queue's name in metrics by target."""
+_DISCARDED = "discarded: the target's queue has as many messages as queue_limit allows"
 
 
 def build(environ: Mapping[str, str]) -> Handler:
@@ -59,11 +59,9 @@ def build(environ: Mapping[str, str]) -> Handler:
         deployed=settings.targets.__contains__,
         runtime_queue=made.queue,
         listener_queue=listeners.queue,
-        limits=QueueLimits(
-            lambda arn: settings.queue_limits.limit(arn) or made.limit(arn),
-            lambda arn: messages(arn, fanout, sqs),
-            counters,
-        ),
+        is_full=QueueLimits(
+            lambda arn: settings.queue_limits.limit(arn) or made.limit(arn), sqs
+        ).is_full,
     )
     url = settings.ingress_queue_url
     heartbeats = Queue(url, boto3.client("sqs", config=heartbeat.CLIENT))
@@ -72,8 +70,6 @@ def build(environ: Mapping[str, str]) -> Handler:
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
         made.begin()
-        if event.get("balance"):
-            return {"missing": check(counters, fanout, sqs)}
         triggered = 0
 
         def on_routed(routed: Routed) -> None:
@@ -87,7 +83,7 @@ def build(environ: Mapping[str, str]) -> Handler:
             on_routed=on_routed,
         )
         counters.add(TOPICS, Triggered(triggered))
-        report_overflow(counters, fanout)
+        _report_discarded(fanout)
         for arn, number in fanout.take_skipped().items():
             counters.add(arn, Counts(skipped=number))
         telemetry.oldest(_NAME, taken.oldest)
@@ -114,6 +110,15 @@ def _report(routed: Routed) -> None:
             bucket=bucket,
         )
         telemetry.count(LoopsSuspected=1)
+
+
+def _report_discarded(fanout: Fanout) -> None:
+    """Log, count and trace the events that full queues did not get."""
+    for arn, gone in fanout.take_discarded().items():
+        telemetry.logger.warning(_DISCARDED, target=arn, discarded=len(gone))
+        telemetry.trace(tracing.dispatched(arn, tracing.Outcomes(dead={_DISCARDED: [*gone]})))
+        telemetry.count(arn, EventsDiscarded=len(gone))
+        telemetry.flush()
 
 
 handler = telemetry.logger.inject_lambda_context(build(os.environ))

@@ -79,26 +79,9 @@ class Judge:
                 self.mirror(kind, found, listing)
             else:
                 self.log(kind, found)
-        self.balance()
         for target in ("", *self.system.targets):
             self._dead(target)
         return self.verdict
-
-    def balance(self) -> None:
-        """The functions' own counts: none is missing, however many of them were killed.
-
-        Killed between its count and its answer, a function counts an event again: no loss.
-        """
-        counts = self.system.bucketcast("balance", "--json", within=300).document["targets"]
-        counted = {each["arn"]: each for each in counts}
-        for name, target in self.system.targets.items():
-            found = counted.get(target["arn"])
-            received = sum(each["received"] for each in found["hours"]) if found else 0
-            if not received:
-                self.verdict.note(self.verdict.wrong, name, ["the balance has no event"])
-            elif found and (found["missing"] or found["waiting"]):
-                text = f"of {received} {found['missing']} missing, {found['waiting']} waiting"
-                self.verdict.note(self.verdict.lost, name, [f"by the balance: {text}"])
 
     def mirror(
         self, kind: str, rows: list[Arrival], listing: Mapping[str, tuple[int, str]]

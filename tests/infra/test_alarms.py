@@ -18,7 +18,7 @@ QUEUES = {
     "postgres-a-b": "postgres-a-b",
     "redis-a_b": "redis-a_b",
 }
-INGEST = {"throttled": ("Throttles", 0), "missing": ("EventsMissing", 0)}
+INGEST = {"throttled": ("Throttles", 0)}
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 TOPIC = "arn:aws:sns:eu-central-1:111122223333:pages"
 
@@ -134,7 +134,7 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_ends(make: Make) -> None
     assert all(
         each["AlarmActions"] == each["OKActions"] == [TOPIC] for each in alarms(found).values()
     )
-    assert len(alarms(found)) == 12 + len(ON_AWS), "a queue's five, ingest's, and run-time ones"
+    assert len(alarms(found)) == 11 + len(ON_AWS), "a queue's five, ingest's, and run-time ones"
     assert not found.of_type("AWS::SNS::Topic")
 
 

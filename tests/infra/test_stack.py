@@ -161,10 +161,7 @@ def test_only_buckets_of_this_account_and_the_rule_may_write_to_the_ingress_queu
     ]
     any_bucket = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":s3:::*"]]}
     rules = typical.of_type("AWS::Events::Rule").values()
-    assert {each["Properties"]["Name"] for each in rules} == {
-        "Bucketcast-balance",
-        "Bucketcast-bucket-archive",
-    }
+    assert {each["Properties"]["Name"] for each in rules} == {"Bucketcast-bucket-archive"}
     any_rule = [
         "arn:",
         {"Ref": "AWS::Partition"},

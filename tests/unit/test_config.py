@@ -814,7 +814,7 @@ def test_a_limit_holds_where_discarding_is_configured(
 ) -> None:
     made = folder.load(HOOK + text + "queue_overflow = 'discard'\n")
     assert made.targets[0].queue_limit == limit
-    expected = f"queue_overflow = discard: while {limit:,} events wait, new ones are discarded"
+    expected = f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
     assert expected in made.notes
     assert "queue_overflow" not in made.targets[0].settings
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.retention import DAY_MS
 from bucketcast.delivery.retries import TERM_MS
 from bucketcast.dispatch.breaker import LONGEST_PAUSE_MS, Breaker, BreakerState, LocalStore, Outage
@@ -173,9 +174,12 @@ def test_a_message_that_does_not_say_it_yet_is_sent_again_with_the_reason() -> N
     """Otherwise its dead letter would not say why it was never tried."""
     bench = silent_bench()
     outcome = bench(message("1", "a"))
-    assert (outcome.stay, bench.queue.again) == ([], [])
-    assert bench.queue.back == [(["a"], NOW - 1_000, 1, 1)], "its term goes on"
-    assert bench.queue.reasons == [(str(SILENT), "NotConnected")]
+    assert (outcome.stay, bench.queue.back) == ([], [])
+    (body,) = bench.queue.again
+    envelope, deliveries = unpack(body)
+    assert [each.event.key for each in deliveries] == ["a"]
+    assert (envelope.since, envelope.attempts) == (NOW - 1_000, 1), "its term goes on"
+    assert (envelope.reason, envelope.error) == (str(SILENT), "NotConnected")
 
 
 def test_full_messages_are_not_opened() -> None:

@@ -9,11 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 
 from bucketcast import sources
-from bucketcast.aws import balances
-from bucketcast.aws.counters import Counters, Counts, HourCounts, Last
+from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.listeners import Listeners
 from bucketcast.aws.listeners import Table as ListenerTable
 from bucketcast.aws.rules import Rules
@@ -436,57 +434,25 @@ def test_a_listener_gets_events_beside_the_rules_and_a_removed_one_harms_none(
     assert ingest.keys("webhook-primary") == [["c"]]
 
 
-def test_the_schedule_reports_what_is_missing(
-    ingest: Ingest,
-    dynamodb: "DynamoDBClient",
-    rules_table: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr(balances, "_PAUSE_SECONDS", 0.0)
-    counters = Counters(rules_table, lambda: dynamodb)
-    hour = int(time.time()) // 3_600
-    for arn in (HOOK, TABLE, LOST, "arn:minio:sqs::gone:webhook"):
-        counters.add_hours(arn, {hour: HourCounts(received=5, sent=3)}, Last())
-    ingest.sqs.send_message(QueueUrl=ingest.urls["postgres-_"], MessageBody="waits")
-    capsys.readouterr()
-    assert ingest.handler({"balance": True}, None) == {"missing": {HOOK: 2}}
-    assert '"EventsMissing":[2.0]' in capsys.readouterr().out
-    assert "a queue is not counted" in caplog.text, "of a target whose queue is gone"
-
-    def fold(*_: object) -> None:
-        raise EndpointConnectionError(endpoint_url="https://dynamodb")
-
-    monkeypatch.setattr(Counters, "fold", fold)
-    counters.add_hours(HOOK, {hour - 99: HourCounts(received=1, sent=1)}, Last())
-    with pytest.raises(EndpointConnectionError):
-        ingest.handler({"balance": True}, None)
-    assert '"EventsMissing":[2.0]' in capsys.readouterr().out, "before anything is added up"
-
-
 def test_a_full_queue_discards_counts_and_reports(
-    ingest: Ingest,
-    dynamodb: "DynamoDBClient",
-    rules_table: str,
-    capsys: pytest.CaptureFixture[str],
+    ingest: Ingest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    limited = {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of({HOOK: 2}).to_text()}
+    limited = {"BUCKETCAST_QUEUE_LIMITS": QueueLimits.of({HOOK: 1}).to_text()}
     module = import_module("functions.ingest.handler")
     handler = module.build({**os.environ, **limited})
-    counters = Counters(rules_table, lambda: dynamodb)
     ingest.put()
     ingest.put(TABLE)
-    records = [_record(n, message(record(key))) for n, key in enumerate("abc")]
+    records = [_record(0, message(record("a")))]
     assert handler({"Records": records}, None) == {"batchItemFailures": []}
-    (found,) = received(ingest.sqs, ingest.urls["webhook-primary"])
-    envelope, deliveries = unpack(found["Body"])
-    assert envelope.counted, "dispatch does not count it again"
-    assert [each.event.key for each in deliveries] == ["a", "b"]
-    assert ingest.keys("postgres-_") == [["a", "b", "c"]], "its neighbour has no limit"
-    (counts,) = counters.hours()[HOOK].values()
-    assert counts == HourCounts(received=3, discarded=1)
-    assert TABLE not in counters.hours()
+    ingest.sqs.send_message(QueueUrl=ingest.urls["webhook-primary"], MessageBody="waits")
+    handler = module.build({**os.environ, **limited})
+    records = [_record(n, message(record(key))) for n, key in enumerate("bc")]
+    assert handler({"Records": records}, None) == {"batchItemFailures": []}
+    bodies = [each["Body"] for each in received(ingest.sqs, ingest.urls["webhook-primary"])]
+    assert "waits" in bodies
+    bodies.remove("waits")
+    assert [each.event.key for body in bodies for each in unpack(body)[1]] == ["a"]
+    assert ingest.keys("postgres-_") == [["a"], ["b", "c"]], "its neighbour has no limit"
     out = capsys.readouterr().out
-    assert '"EventsDiscarded":[1.0]' in out
+    assert '"EventsDiscarded":[2.0]' in out
     assert '"dead":{"discarded: ' in out, "so that a trace shows it"

@@ -1,7 +1,6 @@
-"""A target whose queue is full: what is discarded, what is counted, and what is never discarded."""
+"""A target whose queue may be full, by its limit and by SQS's count of messages."""
 
 import time
-from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,43 +8,35 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from bucketcast import targets
-from bucketcast.aws.counters import HourCounts
 from bucketcast.aws.queue_limits import QueueLimits
 from bucketcast.aws.runtime.queue_cache import QueueCache
-from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.queue_limit import limit_of
-from bucketcast.ingest import TargetBatch
-from bucketcast.queues.overflow import Came, Overflow
 from bucketcast.runtime.model import RuntimeTarget
 from bucketcast.settings.options import read
-from tests.unit.made import event
 
 HOOK = "arn:minio:sqs::primary:webhook"
-HOUR = 3_600_000
+URL = "https://sqs/1/Bucketcast-webhook-primary"
 
 
-class Counted:
-    """Counters that say how many events are open."""
+class Queue:
+    """A queue of so many messages; None if SQS does not answer."""
 
-    def __init__(self, *opened: int) -> None:
-        self.opened = list(opened)
-        self.read = 0
+    def __init__(self, messages: int | None) -> None:
+        self.messages = messages
+        self.reads = 0
 
-    def hours(self, arn: str) -> Mapping[str, Mapping[int, HourCounts]]:
-        self.read += 1
-        if not self.opened:
-            raise EndpointConnectionError(endpoint_url="https://dynamodb")
-        number = self.opened.pop(0) if len(self.opened) > 1 else self.opened[0]
-        return {arn: {7: HourCounts(received=number + 5, sent=4), 6: HourCounts(sent=1)}}
-
-
-def limits(counted: Any, messages: int | None = 100, limit: int | None = 10) -> QueueLimits:
-    return QueueLimits(lambda _: limit, lambda _: messages, counted)
+    def get_queue_attributes(self, **_: Any) -> Any:
+        self.reads += 1
+        if self.messages is None:
+            raise EndpointConnectionError(endpoint_url="https://sqs")
+        names = ("", "NotVisible", "Delayed")
+        texts = map(str, (self.messages - 2, 1, 1))
+        found = zip(names, texts, strict=True)
+        return {"Attributes": {f"ApproximateNumberOfMessages{name}": text for name, text in found}}
 
 
-def batch(*keys: str, created: int = 7 * HOUR) -> TargetBatch:
-    made = [Delivery("rule", event(key), created=created) for key in keys]
-    return TargetBatch(made, list(keys))
+def limits(queue: Any, limit: int | None = 10) -> QueueLimits:
+    return QueueLimits(lambda _: limit, queue)
 
 
 @pytest.mark.parametrize(
@@ -63,56 +54,33 @@ def test_only_discard_makes_a_limit(settings: dict[str, str], limit: int | None)
     assert limit_of(settings) == limit
 
 
-def test_room_is_what_the_limit_leaves() -> None:
-    assert limits(Counted(7)).room(HOOK, 5) == 3
-    assert limits(Counted(7)).room(HOOK, 2) == 2
-    assert limits(Counted(10)).room(HOOK, 5) == 0
-    assert limits(Counted(12), messages=1).room(HOOK, 5) == 0
-    assert limits(Counted(7), limit=None).room(HOOK, 5) == 5
-    assert limits(Counted(7)).limits(HOOK)
-    assert not limits(Counted(7), limit=None).limits(HOOK)
+@pytest.mark.parametrize(("messages", "is_full"), [(9, False), (10, True), (11, True)])
+def test_a_queue_is_full_of_as_many_messages_as_its_limit(messages: int, *, is_full: bool) -> None:
+    assert limits(Queue(messages)).is_full(HOOK, URL) is is_full
 
 
-@pytest.mark.parametrize(
-    ("counted", "messages"),
-    [(Counted(), 9), (Counted(10), 0), (Counted(10), None), (Counted(9), 0), (Counted(9), None)],
-)
-def test_what_is_not_certain_discards_nothing(counted: Counted, messages: int | None) -> None:
-    assert limits(counted, messages).room(HOOK, 10) == 10
+def test_only_a_queue_with_a_limit_is_asked_for() -> None:
+    queue = Queue(99)
+    assert not limits(queue, limit=None).is_full(HOOK, URL)
+    assert queue.reads == 0
 
 
-def test_what_fills_a_queue_within_a_second_is_confirmed_too() -> None:
-    found = limits(Counted(9), messages=0)
-    assert found.room(HOOK, 1) == 1
-    found.sent(HOOK, 1)
-    assert found.room(HOOK, 4) == 4, "by the counts it is full, and SQS has no message"
-    found.sent(HOOK, 4)
-    assert found.room(HOOK, 10) == 6, "the messages that this function sent itself are there"
+def test_a_queue_that_nobody_knows_is_not_full(caplog: pytest.LogCaptureFixture) -> None:
+    assert not limits(Queue(None)).is_full(HOOK, URL)
+    assert "what waits is unknown: all is kept" in caplog.text
 
 
 def test_what_waits_is_read_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    counted = Counted(3, 9)
-    found = limits(counted)
-    assert found.room(HOOK, 9) == 7
-    found.sent(HOOK, 4)
-    assert (found.room(HOOK, 9), counted.read) == (3, 1)
+    queue = Queue(3)
+    found = limits(queue)
+    assert (found.is_full(HOOK, URL), queue.reads) == (False, 1)
+    queue.messages = 10
+    assert (found.is_full(HOOK, URL), queue.reads) == (False, 1)
+    assert (found.is_full(HOOK, f"{URL}-other"), queue.reads) == (True, 2)
     now[0] += 1.5
-    assert (found.room(HOOK, 9), counted.read) == (1, 2)
-
-
-def test_the_newest_events_are_discarded_and_all_are_counted() -> None:
-    overflow = Overflow(limits(Counted(8)))
-    left = overflow.fitting(HOOK, batch("a", "b", "c"))
-    assert ([each.event.key for each in left.deliveries], left.origins) == (["a", "b"], ["a", "b"])
-    overflow.sent(HOOK, left.deliveries)
-    came, discarded = overflow.take()
-    assert came == {HOOK: {7: Came(3, 1)}}
-    assert [each.key for each in discarded[HOOK]] == ["c"]
-    assert overflow.take() == ({}, {})
-    again = overflow.fitting(HOOK, batch("d"))
-    assert again.deliveries == [], "what this function sent itself fills the queue"
+    assert (found.is_full(HOOK, URL), queue.reads) == (True, 3)
 
 
 @pytest.mark.parametrize("key", ["queue_limit", "queue_overflow"])

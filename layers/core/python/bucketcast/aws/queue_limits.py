@@ -1,80 +1,48 @@
-"""How many more events the queues with a limit take.
-
-The counters know how many events wait, but for those that nobody has counted yet, and may be off
-after killed functions. So nothing is discarded before SQS has confirmed that the queue can hold so
-many events, and nothing if the table or SQS does not answer.
-"""
+"""Whether the queues of targets with a limit are full, by SQS's approximate counts of messages."""
 
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.aws.counters import Counters
-from bucketcast.delivery.envelope import MAX_EVENTS
+from bucketcast.queues.depth import depth
 from bucketcast.telemetry import logger
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
 
 _FRESH_SECONDS: Final = 1.0
 
 
-class _Waiting(NamedTuple):
-    """How many events wait, when that was read, and whether SQS has confirmed it."""
-
-    at: float
-    number: int
-    confirmed: bool = False
-
-
 class QueueLimits:
-    """The limits of targets' queues; `limit` returns a target's, `messages` what its queue has.
+    """The limits of targets' queues; `limit` returns a target's, None for none.
 
-    What waits is read at most once a second; what this function sent since is added.
+    SQS is asked at most once a second for each limited queue, and not for others. While it does not
+    answer, no queue is full.
     """
 
-    def __init__(
-        self,
-        limit: Callable[[str], int | None],
-        messages: Callable[[str], int | None],
-        counters: Counters,
-    ) -> None:
+    def __init__(self, limit: Callable[[str], int | None], client: "SQSClient") -> None:
         self._limit = limit
-        self._messages = messages
-        self._counters = counters
-        self._waiting: dict[str, _Waiting] = {}
+        self._client = client
+        self._seen: dict[str, tuple[float, int]] = {}
 
-    def limits(self, arn: str) -> bool:
-        """Return whether a target's queue is limited."""
-        return self._limit(arn) is not None
-
-    def room(self, arn: str, number: int) -> int:
-        """Return how many of so many more events may wait for a target."""
+    def is_full(self, arn: str, url: str) -> bool:
+        """Return whether a target's queue, of this URL, has as many messages as it may have."""
         limit = self._limit(arn)
         if limit is None:
-            return number
+            return False
         now = time.monotonic()
-        waiting = self._waiting.get(arn)
-        if waiting is None or now - waiting.at > _FRESH_SECONDS:
-            waiting = _Waiting(now, self._counted(arn))
-        if waiting.number + number > limit and not waiting.confirmed:
-            waiting = waiting._replace(number=self._possible(arn, waiting.number), confirmed=True)
-        self._waiting[arn] = waiting
-        return min(number, max(0, limit - waiting.number))
+        at, messages = self._seen.get(url, (-_FRESH_SECONDS, 0))
+        if now - at >= _FRESH_SECONDS:
+            messages = self._messages(arn, url)
+            self._seen[url] = now, messages
+        return messages >= limit
 
-    def sent(self, arn: str, number: int) -> None:
-        """Remember that a target's queue was sent so many events."""
-        if waiting := self._waiting.get(arn):
-            self._waiting[arn] = waiting._replace(number=waiting.number + number)
-
-    def _counted(self, arn: str) -> int:
+    def _messages(self, arn: str, url: str) -> int:
+        """Return how many messages wait, are delayed or in flight; 0 if that is unknown."""
         try:
-            hours = self._counters.hours(arn).get(arn, {})
+            return depth(url, self._client).all
         except (BotoCoreError, ClientError) as error:
-            logger.warning("what waits is not known: all is kept", target=arn, reason=str(error))
+            logger.warning("what waits is unknown: all is kept", target=arn, reason=str(error))
             return 0
-        return max(0, sum(each.open for each in hours.values()))
-
-    def _possible(self, arn: str, waiting: int) -> int:
-        """Return how many of these events the queue's messages can hold."""
-        messages = self._messages(arn)
-        return 0 if messages is None else min(waiting, messages * MAX_EVENTS)

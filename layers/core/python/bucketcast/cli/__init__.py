@@ -26,7 +26,6 @@ MISUSE: Final = 2
 _COMMANDS: Final = {
     "attach": "Connect an existing bucket, without a deploy.",
     "backfill": "Send a bucket's existing objects to a target.",
-    "balance": "Check that every received event is accounted for.",
     "config": "Check bucketcast.toml and show the effective configuration.",
     "cost": "Show what a deployment costs, before or after it is made.",
     "detach": "Disconnect a bucket.",

@@ -109,10 +109,10 @@ def ls(out: Output, *, wait: float) -> None:
     The health check runs in the target's own function, where its events are sent from. WAITING is
     the length of its queue, including delayed and in-flight messages; DEAD is the length of its
     dead-letter queue. A message may hold many events, and SQS's counts are approximate. OLDEST is
-    for how long at least the oldest event waits that the function has received, to the hour. SENT
-    counts events and FAILED failed attempts since the stack was created; LAST SUCCESS is when an
-    event was last delivered. Addresses and messages in flight are in --json. Run-time targets are
-    listed and marked.
+    for how long the oldest event waits that the function has last received. SENT counts events and
+    FAILED failed attempts since the stack was created; LAST SUCCESS is when an event was last
+    delivered. Addresses and messages in flight are in --json. Run-time targets are listed and
+    marked.
 
     \b
     Example:
@@ -126,7 +126,7 @@ def ls(out: Output, *, wait: float) -> None:
     with aws_errors():
         outages = Breakers(deployment.rules_table, lambda: aws.dynamodb).read()
         counters = Counters(deployment.rules_table, lambda: aws.dynamodb)
-        lasts, hours, counts = counters.last(), counters.hours(), counters.read()
+        lasts, counts = counters.last(), counters.read()
     found = [
         Listed(
             target,
@@ -134,7 +134,6 @@ def ls(out: Output, *, wait: float) -> None:
             outages.get(target.arn),
             lasts.get(target.arn, Last()),
             counts.get(target.arn, Counts()),
-            hours.get(target.arn, {}),
         )
         for target, report in zip(everyone, reports, strict=True)
     ]

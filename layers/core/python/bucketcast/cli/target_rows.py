@@ -1,15 +1,12 @@
 """A target as `bucketcast target ls` shows it: a line of the table, reasons, and a JSON object."""
 
-import time
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bucketcast.aws import deployed
-from bucketcast.aws.counters import Counts, HourCounts, Last
+from bucketcast.aws.counters import Counts, Last
 from bucketcast.aws.health import Health
 from bucketcast.cli.times import age, moment, moment_or_none
 from bucketcast.dispatch.breaker import Outage
-from bucketcast.dispatch.ledger import HOUR_MS
 
 COLUMNS = ("ARN", "ONLINE", "WAITING", "OLDEST", "DEAD", "SENT", "FAILED", "LAST SUCCESS")
 _NEVER = "-"
@@ -25,19 +22,11 @@ class Listed(NamedTuple):
     outage: Outage | None
     last: Last
     events: Counts = Counts()
-    hours: Mapping[int, HourCounts] = {}
 
     @property
     def oldest(self) -> int:
-        """Since when the oldest event waits at the latest, in Unix ms; 0 if that is unknown.
-
-        The last batch may have had none of the oldest events, but their hour is known.
-        """
-        if not self.health.waiting:
-            return 0
-        ends = [(hour + 1) * HOUR_MS for hour, counts in self.hours.items() if counts.open > 0]
-        known = [self.last.oldest] if self.last.oldest else []
-        return min([*known, *(end for end in ends if end <= time.time() * 1_000)], default=0)
+        """When the oldest event of the last batch came, in Unix ms; 0 if none waits or was seen."""
+        return self.last.oldest if self.health.waiting else 0
 
 
 def made_how(target: deployed.DeployedTarget) -> str:

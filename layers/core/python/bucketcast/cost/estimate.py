@@ -31,8 +31,8 @@ TRACE_BYTES: Final = (170, 50)
 """Of a batch and of each event, in lines for `bucketcast trace`."""
 METRICS: Final = {"ingest": 3, "dispatch": 5}
 _QUEUE_ALARMS: Final = len((*alarms.of_queue("", "", "", "", {}), alarms.of_function("", "")))
-ALARMS: Final = {"ingest": _QUEUE_ALARMS + 2, "dispatch": _QUEUE_ALARMS}
-"""Ingest has one on throttled calls besides, and one on the balance of all targets."""
+ALARMS: Final = {"ingest": _QUEUE_ALARMS + 1, "dispatch": _QUEUE_ALARMS}
+"""Ingest has one on throttled calls besides."""
 _GB: Final = 1_000_000_000
 _SECRET_CACHE_SECONDS: Final = 300
 _DPUS: Final = {"1X": 1, "2X": 2, "4X": 4, "8X": 8}

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 from bucketcast.delivery.retention import RETENTION_DAYS
 
 OLDEST: Final = "OldestEventAge"
-MISSING: Final = "EventsMissing"
 _QUEUES: Final = "AWS/SQS"
 _FUNCTIONS: Final = "AWS/Lambda"
 _TOO_OLD: Final = 900
@@ -26,7 +25,6 @@ _MANY: Final = 100_000
 # Over a shorter time the alarm would go off and on again with each try.
 _MINUTES: Final = 30
 _HOUR: Final = 12  # of five minutes
-_BALANCE_SECONDS: Final = 900  # as often as it is looked at
 
 
 class Alarm(NamedTuple):
@@ -133,21 +131,6 @@ def _of_calls(part: str, metric: str, function: str, description: str) -> Alarm:
         period=300,
         among=_HOUR,
         at_least=2,
-    )
-
-
-def of_balance(stack: str) -> Alarm:
-    """Return the alarm of a stack on events that were received and are nowhere."""
-    return Alarm(
-        "missing",
-        stack,
-        MISSING,
-        {"service": "ingest"},
-        0,
-        "Events are missing: they were received, were neither delivered nor dead-lettered, and do "
-        "not wait. bucketcast balance says of which target, and when they came.",
-        period=_BALANCE_SECONDS,
-        among=2,
     )
 
 

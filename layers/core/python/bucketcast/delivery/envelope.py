@@ -15,7 +15,7 @@ often its messages were received (`attempts`), and the text and class of its las
 that message was sent: so a redriven dead letter has a full term. `created` is when the event
 arrived, and never changes. `topic` is the ARN of the topic that the events are for, if any: its
 limits apply, and many topics may share a queue. `not_before` (Unix ms) delays the next try for
-longer than SQS can. `counted` says that the events were counted as received (`dispatch.ledger`).
+longer than SQS can.
 """
 
 import sys
@@ -90,7 +90,6 @@ class _History(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     topic: str = ""
     not_before: int = 0
-    counted: bool = False
 
 
 class Envelope(_History, frozen=True, omit_defaults=True):

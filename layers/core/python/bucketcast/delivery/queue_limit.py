@@ -1,4 +1,4 @@
-"""How many events may wait for a target: any number, or as many as MinIO's `queue_limit` says."""
+"""How many messages may wait for a target: any number, or as many as its `queue_limit` says."""
 
 from collections.abc import Mapping
 from typing import Final

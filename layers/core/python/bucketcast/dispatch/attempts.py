@@ -38,9 +38,7 @@ def history(envelope: Sealed, term: Term, error: DeliveryError | None = None) ->
     """Return the attempts that the next message of these events carries."""
     reason, name = (str(error), name_of(error)) if error else (envelope.reason, envelope.error)
     topic = envelope.topic
-    return Envelope(
-        term.started, attempts=term.tries, reason=reason, error=name, topic=topic, counted=True
-    )
+    return Envelope(term.started, attempts=term.tries, reason=reason, error=name, topic=topic)
 
 
 def merged(parts: Iterable[OpenMessage], error: DeliveryError) -> Envelope:
@@ -52,7 +50,6 @@ def merged(parts: Iterable[OpenMessage], error: DeliveryError) -> Envelope:
         reason=str(error),
         error=name_of(error),
         topic=next((one.envelope.topic for one in parts if one.envelope.topic), ""),
-        counted=True,
     )
 
 

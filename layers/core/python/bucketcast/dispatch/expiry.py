@@ -86,15 +86,12 @@ class Expiry:
         reason = f"{self._reason(envelope, last)} ({term})"
         outcome.reason = Retryable(reason)
         error = envelope.error or name_of(last or outcome.reason)
-        if not envelope.reason and (term.should_give_up or not envelope.counted):
-            # As it is: to open it may be what the function dies of. What was counted has to be,
-            # unless it seems to crash: the hour in which an event came stands inside.
+        if not envelope.reason:
+            # As it is: to open it may be what the function dies of.
             whole = message._replace(body=envelope.again(term.started, 0))
             taken = self._queue.dead_letter_message(whole, reason, error)
             if taken:
-                outcome.dead += 1
-                number, counted = envelope.number, envelope.counted
-                outcome.ledger.dead_letter(term.started, number, counted=counted)
+                outcome.dead += envelope.number
             return taken
         one = open_message(SealedMessage(message, envelope, term), self._queue, batch)
         if one is None:
@@ -103,15 +100,9 @@ class Expiry:
             one.failures[index] = GivenUp(reason, error)
         dead_letter([one], self._queue, outcome)
         left = [one.deliveries[index] for index in sorted(one.failures)]
-        gone = not left
         if left and not self._in_order and len(left) < len(one.deliveries):
-            gone = not self._queue.requeue([Requeue(left, history(envelope, term), 0)])
-        if gone:
-            every = range(len(one.deliveries))
-            outcome.ledger.left(
-                one.deliveries, counted=envelope.counted, failed=every, waiting=one.failures.keys()
-            )
-        return gone
+            return not self._queue.requeue([Requeue(left, history(envelope, term), 0)])
+        return not left
 
     def _reason(self, envelope: Sealed, error: DeliveryError | None) -> str:
         """Return the last known reasons why an event was not delivered."""

@@ -16,8 +16,6 @@ def open_message(one: SealedMessage, queue: RetryActions, batch: Batch) -> OpenM
     except ValueError as error:
         if queue.dead_letter_message(message, str(error)):
             batch.outcome.dead += 1
-            counted = envelope is not None and envelope.counted
-            batch.outcome.ledger.dead_letter(message.sent, 1, counted=counted)
         else:
             batch.stays(message)
         return None

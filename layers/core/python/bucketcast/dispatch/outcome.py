@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from bucketcast.delivery.tracing import Outcomes
-from bucketcast.dispatch.ledger import Ledger
 from bucketcast.errors import DeliveryError, Rejected, Retryable
 
 
@@ -62,7 +61,6 @@ class Outcome:
     reason: DeliveryError | None = None
     oldest: float = field(default=0.0, compare=False)
     outcomes: Outcomes = field(default_factory=Outcomes, compare=False)
-    ledger: Ledger = field(default_factory=Ledger, compare=False)
 
     def take_outcomes(self) -> Outcomes:
         """Return the outcomes since the last call."""

@@ -36,7 +36,7 @@ def parts(failed: Sequence[OpenMessage], pause: Pause) -> list[Part]:
     """Return what to requeue; a message with no part in it stays in the queue.
 
     It stays if it would be replaced by itself: all its events failed, its envelope already has the
-    reason and is counted, and there is nothing to merge it with.
+    reason, and there is nothing to merge it with.
     """
     found: list[Part] = []
     silent: dict[int, list[tuple[OpenMessage, list[int]]]] = {}
@@ -47,8 +47,7 @@ def parts(failed: Sequence[OpenMessage], pause: Pause) -> list[Part]:
         found += _others(one, pause)
     for group in silent.values():
         (first, indexes), *more = group
-        about, whole = first.envelope, len(indexes) == len(first.deliveries)
-        if more or not (about.reason and about.counted and whole):
+        if more or not first.envelope.reason or len(indexes) < len(first.deliveries):
             found.append(_put_together(group, pause))
     return found
 

@@ -56,11 +56,9 @@ class Settlement:
         whole: list[SealedMessage] = []
         small: list[SealedMessage] = []
         for one in going:
-            about = one.envelope
-            # What is not counted yet is opened, once, so that its loss would be noticed.
-            fits = about is not None and (about.number < _FULL or not about.counted)
+            fits = one.envelope is not None and one.envelope.number < _FULL
             (small if fits and not self._in_order else whole).append(one)
-        if len(small) == 1 and small[0].envelope and small[0].envelope.counted:
+        if len(small) == 1:
             whole += small
             small = []
         self.leave(whole, gone, opened, batch)
@@ -68,7 +66,6 @@ class Settlement:
             for each in chunk:
                 each.failures = dict.fromkeys(range(len(each.deliveries)), gone)
             self._keep(chunk, batch)
-            _record(chunk, [frozenset(each.failures) for each in chunk], batch.outcome)
             chunk.clear()  # before the next one is opened
 
     def leave(
@@ -164,7 +161,6 @@ def settle(
     keep: Callable[[Sequence[OpenMessage]], None],
 ) -> None:
     """Settle each event of messages that were sent; `keep` requeues what is to be tried again."""
-    before = [frozenset(one.failures) for one in opened]
     for one in opened:
         outcome.delivered += len(one.deliveries) - len(one.failures)
         outcome.outcomes.delivered += [
@@ -176,7 +172,6 @@ def settle(
     if failed:
         dead_letter(failed, queue, outcome)
         keep([one for one in failed if one.failures])
-    _record(opened, before, outcome)
 
 
 def dead_letter(failed: Sequence[OpenMessage], queue: RetryActions, outcome: Outcome) -> None:
@@ -195,21 +190,6 @@ def dead_letter(failed: Sequence[OpenMessage], queue: RetryActions, outcome: Out
             reason = str(one.failures.pop(index))
             outcome.outcomes.dead.setdefault(reason, []).append(one.deliveries[index].event)
             outcome.dead += 1
-
-
-def _record(
-    opened: Sequence[OpenMessage], failed: Sequence[frozenset[int]], outcome: Outcome
-) -> None:
-    """Record the messages that left the queue; `failed` are the events that were not delivered."""
-    stay = frozenset(outcome.stay)
-    for one, indexes in zip(opened, failed, strict=True):
-        if one.message.id not in stay:
-            outcome.ledger.left(
-                one.deliveries,
-                counted=one.envelope.counted,
-                failed=indexes,
-                waiting=one.failures.keys(),
-            )
 
 
 def _why(outage: Outage | None) -> BreakerOpen:

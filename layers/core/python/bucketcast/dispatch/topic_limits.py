@@ -130,9 +130,7 @@ class LimitedDispatcher:
     def _give_up(self, message: Message, envelope: Sealed, batch: Batch) -> None:
         """Dead-letter a message as it is: opening it may be what the function dies of."""
         if self._queue.dead_letter_message(message, NO_ANSWER):
-            number, counted = envelope.number, envelope.counted
-            batch.outcome.dead += 1
-            batch.outcome.ledger.dead_letter(message.sent, number, counted=counted)
+            batch.outcome.dead += envelope.number
         else:
             batch.stays(message)
 
@@ -207,7 +205,6 @@ class LimitedDispatcher:
             reason=str(error) if counted else one.envelope.reason,
             error=type(error).__name__ if counted else one.envelope.error,
             topic=one.envelope.topic,
-            counted=True,
         )
         if wait > LONGEST_DELAY:
             history = replace(history, not_before=now + wait * 1_000)

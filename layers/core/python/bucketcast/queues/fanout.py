@@ -16,7 +16,6 @@ from bucketcast.ingest import TargetBatch, Unsent
 from bucketcast.listeners import is_listener
 from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
-from bucketcast.queues.overflow import Limits, Overflow
 from bucketcast.telemetry import logger, trace
 from bucketcast.topics.model import is_topic
 
@@ -34,8 +33,9 @@ class Fanout:
     """Sends batches; `prefix` is the URL of every target's queue up to its kind.
 
     `deployed` returns whether the target of an ARN is deployed. `runtime_queue` returns the queue
-    name of a run-time target, `listener_queue` that of a listener. An event that fits in no message
-    is sent to `dead`, for each target.
+    name of a run-time target, `listener_queue` that of a listener. `is_full` returns whether the
+    queue of an ARN, of this URL, takes no more events. An event that fits in no message is sent to
+    `dead`, for each target.
     """
 
     def __init__(  # noqa: PLR0913 - what it takes to find every queue
@@ -48,7 +48,7 @@ class Fanout:
         deployed: Callable[[str], bool],
         runtime_queue: Callable[[str], str | None] = lambda _: None,
         listener_queue: Callable[[str], str | None] = lambda _: None,
-        limits: Limits | None = None,
+        is_full: Callable[[str, str], bool] = lambda _arn, _url: False,
     ) -> None:
         self._prefix = prefix
         self._client = client
@@ -57,25 +57,27 @@ class Fanout:
         self._deployed = deployed
         self._runtime_queue = runtime_queue
         self._listener_queue = listener_queue
-        self.overflow = Overflow(limits)
+        self._is_full = is_full
+        self._discarded: dict[str, list[Event]] = {}
         self._skipped: Counter[str] = Counter()
 
     def send(self, arn: str, batch: TargetBatch) -> list[Unsent]:
         """Send a batch; return what the target's queue did not take.
 
         If a rule names a target that is not deployed any more, its events are dropped, as in MinIO,
-        and logged with their trace ids. What a full queue does not take is discarded, if the target
-        is configured so.
+        and logged with their trace ids. What is for a full queue is discarded, if the target is
+        configured so.
         """
         if not batch.deliveries:
             return []
         where = self._destination(arn)
-        if where.certain:
-            batch = self.overflow.fitting(arn, batch)
+        if where.queue and where.certain and self._is_full(arn, where.queue.url):
+            gone = self._discarded.setdefault(arn, [])
+            gone.extend(each.event for each in batch.deliveries)
+            return []
         most = 1 if where.fifo else _HEARD_EVENTS if is_listener(arn) else MAX_EVENTS
         try:
-            counted = self.overflow.counts(arn)
-            packed = list(_packed(arn, batch, most, counted=counted))
+            packed = list(_packed(arn, batch, most))
         except TooLarge as error:
             return self._without(arn, batch, error.index, error)
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
@@ -85,10 +87,6 @@ class Fanout:
                 return list(chain.from_iterable(halves))
             return self._without(arn, batch, 0, error)
         refused = self._send(where, [_message(where, batch, one) for one in packed])
-        if counted and where.certain:
-            for index, one in enumerate(packed):
-                if index not in refused:
-                    self.overflow.sent(arn, batch.deliveries[one.start : one.stop])
         return [
             Unsent(one.body, frozenset(batch.origins[one.start : one.stop]), refused[index])
             for index, one in enumerate(packed)
@@ -103,20 +101,17 @@ class Fanout:
             left = self.send(arn, TargetBatch(deliveries, [""] * len(deliveries)))
             return Unsent(body, (), left[0].reason) if left else None
         refused = self._send(where, [Outgoing(body)])
-        if not refused and self.overflow.counts(arn):
-            about, deliveries = unpack(body)
-            self.overflow.sent(arn, deliveries if about.counted else ())
         return Unsent(body, (), refused[0]) if refused else None
-
-    def queue_url(self, arn: str) -> str | None:
-        """Return the URL of a target's queue; None if there is no such target now."""
-        where = self._destination(arn)
-        return where.queue.url if where.queue and where.certain else None
 
     def take_skipped(self) -> Mapping[str, int]:
         """Return how many events were dropped since the last call, by target ARN."""
         skipped, self._skipped = self._skipped, Counter()
         return skipped
+
+    def take_discarded(self) -> Mapping[str, Sequence[Event]]:
+        """Return the events that full queues did not get since the last call, by target ARN."""
+        discarded, self._discarded = self._discarded, {}
+        return discarded
 
     def _send(self, where: "_Destination", messages: Sequence[Outgoing]) -> dict[int, str]:
         """Return what SQS did not take, by index; nothing if the queue does not exist."""
@@ -198,9 +193,9 @@ class _Destination(NamedTuple):
     certain: bool
 
 
-def _packed(arn: str, batch: TargetBatch, most: int, *, counted: bool) -> Iterator[Packed]:
+def _packed(arn: str, batch: TargetBatch, most: int) -> Iterator[Packed]:
     now = round(time.time() * 1000)
-    about = Envelope(now, topic=arn if is_topic(arn) else "", counted=counted)
+    about = Envelope(now, topic=arn if is_topic(arn) else "")
     return pack(batch.deliveries, now, history=about, most=most)
 
 

@@ -62,7 +62,7 @@ class DeployedTargets:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """How many events may wait for deployed targets that have a limit, by a digest of each ARN."""
+    """How many messages may wait for deployed targets with a limit, by a digest of each ARN."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
 

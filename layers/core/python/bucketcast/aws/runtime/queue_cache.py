@@ -52,7 +52,7 @@ class QueueCache:
         return self._queues[arn]
 
     def limit(self, arn: str) -> int | None:
-        """Return how many events may wait for a target whose queue was asked for before."""
+        """Return how many messages may wait for a target whose queue was asked for before."""
         return self._limits.get(arn)
 
     def _find(self, arn: str) -> str | None:

@@ -34,13 +34,14 @@ class Common(Shaped):
     comment: str = option("a note for readers of the configuration", default="")
     queue_dir: str = unused("the target's SQS queue stores waiting events", default="")
     queue_limit: int = option(
-        "with queue_overflow = discard, how many events may wait; 0 is 100,000, as in MinIO",
+        "with queue_overflow = discard, how many messages may wait; 0 is 100,000, as in MinIO",
         default="0",
         example="100000",
     )
     queue_overflow: Literal["keep", "discard"] = option(
-        "what happens to a new event when queue_limit events wait; keep: it waits too; discard: "
-        "it is discarded and counted, as in MinIO",
+        "what happens to new events when about queue_limit messages wait, by SQS's approximate "
+        "count; a message may hold many events; keep: they wait too; discard: they are discarded "
+        "and counted",
         default="keep",
     )
 
@@ -86,7 +87,7 @@ def limit_notes(settings: Common) -> Iterator[str]:
     """Yield that events may be discarded, or that a limit has no effect."""
     if settings.queue_overflow == DISCARD:
         limit = settings.queue_limit or QUEUE_LIMIT
-        yield f"queue_overflow = discard: while {limit:,} events wait, new ones are discarded"
+        yield f"queue_overflow = discard: while {limit:,} messages wait, new events are discarded"
     elif settings.queue_limit:
         yield "queue_limit does nothing without queue_overflow = discard: no event is discarded"
 
