@@ -6,13 +6,14 @@ SEED ?= 1
 FROM ?= HEAD~1
 RUN := .venv/bin/python
 
-# Tools of the terminal's other projects must not leak in.
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Tools of the terminal's other projects must not leak in. Where no bytecode is written, each of the
+# thousand processes of a test run compiles the CDK or boto3 again.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 # Node 20 works; the banner about its end of life would stand before every message.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract isolated model glue infra e2e test chaos upgrade synth lock bench clean
+.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract model glue infra e2e test chaos upgrade synth lock bench clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,14 +51,11 @@ unit: setup ## unit tests, without sockets
 contract: setup servers ## contract tests: every target with its real server
 	$(RUN) -m pytest tests/contract
 
-isolated: setup servers ## contract tests, each kind with only its own client installed (KIND=redis for one)
-	$(RUN) -m tests.isolated $(KIND)
-
 model: setup servers ## model-based tests of queues and mirrors, with more examples than in `make test` (KIND=redis for one)
 	MODEL_EXAMPLES=300 $(RUN) -m pytest tests/unit/simulation tests/contract/test_bucket_model.py $(if $(KIND),--kind $(KIND))
 
-glue: setup servers ## tests of the Spark jobs, on Spark 4.1 and 3.5 (SPARK="4.1 3.5" for all of both)
-	$(RUN) -m tests.spark $(SPARK)
+glue: setup servers ## tests of the Spark jobs, on Spark 4.1
+	$(RUN) -m pytest tests/glue
 
 infra: setup ## tests of the templates and bundles
 	$(RUN) -m pytest tests/infra
@@ -65,7 +63,7 @@ infra: setup ## tests of the templates and bundles
 e2e: setup servers ## end-to-end tests: the stack on the local AWS, with real servers
 	$(RUN) -m pytest tests/e2e
 
-test: python ## install the servers, then run all tests (JOBS=3 parts at a time; PARTS="e2e glue isolated deploys infra unit")
+test: python ## install the servers, then run all tests (PARTS="e2e glue isolated-redis" for some; JOBS=4 at a time)
 	@$(MAKE) --no-print-directory --jobs 2 setup servers
 	@JOBS="$(JOBS)" $(RUN) -m tests.suite $(PARTS)
 

@@ -116,8 +116,12 @@ class Local:
         return self.folder / "calls"
 
     def environment(self, **more: str) -> dict[str, str]:
-        """The caller's, without what would lead to another AWS or change the configuration."""
+        """The caller's, without what would lead to another AWS or change the configuration.
+
+        Nor what `make` tells another `make` below it: a user's is below none.
+        """
         foreign = ("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_", "GATEWAY_")
+        foreign += ("MAKE", "MFLAGS")
         kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
         own = {
             "BUCKETCAST_LOCAL": str(self.folder),

@@ -13,7 +13,7 @@ from tests.conftest import start_or_fail
 from tests.e2e import iam
 from tests.e2e.deployment import ROOT
 from tests.e2e.system import System
-from tests.isolated import install, new_environment
+from tests.environment import install, new_environment
 from tests.servers.tls import Tls
 from tests.servers.webhook import WebhookServer
 

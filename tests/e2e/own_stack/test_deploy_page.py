@@ -49,8 +49,15 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_each_command_does_what_the_page_promises(
-    alone: Local, receiver: WebhookServer, checkout: Path, tmp_path: Path
+    alone: Local,
+    receiver: WebhookServer,
+    checkout: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # As under `make test`, of which the commands know nothing.
+    monkeypatch.setenv("MAKELEVEL", "1")
+    monkeypatch.setenv("MAKEFLAGS", "w")
     alone.start_emulator()
     settings = receiver.settings()
     environment = _environment(alone, tmp_path)
