@@ -120,8 +120,10 @@ class Local:
 
         Nor what `make` tells another `make` below it: a user's is below none.
         """
-        foreign = ("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_", "GATEWAY_")
-        foreign += ("MAKE", "MFLAGS")
+        foreign = (
+            *("AWS_", "MINIO_", "BUCKETCAST_", "MINISTACK_", "LOCALSTACK_", "GATEWAY_"),
+            *("MAKE", "MFLAGS"),
+        )
         kept = {name: text for name, text in os.environ.items() if not name.startswith(foreign)}
         own = {
             "BUCKETCAST_LOCAL": str(self.folder),
