@@ -20,7 +20,7 @@ _NEST: Final = (
     'nested = "on" at the top of the file puts functions, alarms, rules and schedules into stacks '
     "of their own; where it is on, a second deployment takes the rest"
 )
-_ATTACH: Final = "attach some buckets by `bucketcast attach` instead"
+_ATTACH: Final = "attach some buckets by `bucketcast bucket attach` instead"
 _SPLIT: Final = "a second deployment takes the rest"
 _NO_DASHBOARD: Final = 'dashboard = "off" at the top of the file leaves it out'
 _FEWER_RULES: Final = 'fewer buckets by via = "eventbridge", or a quota raised by AWS'

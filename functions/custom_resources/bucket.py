@@ -8,7 +8,7 @@ changes, CloudFormation writes the trail's selectors anew. The trail then logs t
 bucket's rules ask for.
 
 Created and attached buckets are treated alike: other entries in the bucket's notifications stay,
-and so does what `bucketcast attach` had made where a deploy is rolled back.
+and so does what `bucketcast bucket attach` had made where a deploy is rolled back.
 """
 
 import time
@@ -69,7 +69,7 @@ def apply(
 
 
 def _attach_again(bucket: DeployedBucket, attached: Cutover) -> bool:
-    """Leave the bucket as `bucketcast attach` had it; False if another entry is in the way."""
+    """Leave the bucket as `bucket attach` had it; False if another entry is in the way."""
     try:
         bucket.attach_again(attached)
     except Overlap as error:

@@ -23,7 +23,7 @@ def bucket(system: System) -> Iterator[str]:
     name = f"owned-{uuid4().hex[:8]}"
     system.s3.create_bucket(Bucket=name)
     yield name
-    system.bucketcast("detach", name)
+    system.bucketcast("bucket", "detach", name)
 
 
 def notifications(system: System, bucket: str) -> dict[str, Any]:
@@ -50,16 +50,16 @@ def test_events_come_while_the_bucket_is_attached_whatever_the_way(
     system: System, bucket: str
 ) -> None:
     system.add_rule(bucket, "webhook.primary")
-    assert changed(system, "attach", bucket)
+    assert changed(system, "bucket", "attach", bucket)
     arrives_once(system, bucket, "by-sqs.jpg")
-    assert changed(system, "attach", bucket, "--via", "eventbridge")
+    assert changed(system, "bucket", "attach", bucket, "--via", "eventbridge")
     assert "QueueConfigurations" not in notifications(system, bucket)
     arrives_once(system, bucket, "by-eventbridge.jpg")
-    buckets = system.bucketcast("status", bucket, "--json").document["buckets"]
+    buckets = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
     assert (buckets[0]["via"], buckets[0]["rules"]) == ("eventbridge", 1)
-    assert changed(system, "detach", bucket)
+    assert changed(system, "bucket", "detach", bucket)
     system.put(bucket, "later.jpg")
-    assert changed(system, "attach", bucket)
+    assert changed(system, "bucket", "attach", bucket)
     arrives_once(system, bucket, "last.jpg")
     system.until_settled()
     keys = {each.key for each in posted(system.consumers.webhook, f"{bucket}/")}
@@ -70,15 +70,15 @@ def test_what_others_wrote_stays_to_the_byte(system: System, bucket: str) -> Non
     own: Any = {"QueueConfigurations": [THEIRS]}
     system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
     before = json.dumps(notifications(system, bucket), sort_keys=True)
-    refused = system.bucketcast("attach", bucket, "--json")
+    refused = system.bucketcast("bucket", "attach", bucket, "--json")
     assert refused.code == 1
     assert "'theirs'" in refused.document["error"]
     assert json.dumps(notifications(system, bucket), sort_keys=True) == before
-    assert changed(system, "attach", bucket, "--via", "eventbridge")
+    assert changed(system, "bucket", "attach", bucket, "--via", "eventbridge")
     seen = notifications(system, bucket)
     assert seen.pop("EventBridgeConfiguration") == {}
     assert json.dumps(seen, sort_keys=True) == before
-    (buckets,) = system.bucketcast("status", bucket, "--json").document["buckets"]
+    (buckets,) = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
     assert (buckets["via"], len(buckets["others"])) == ("eventbridge", 1)
     assert "'theirs'" in buckets["others"][0]
 
@@ -87,7 +87,7 @@ def test_a_part_arrives_beside_the_owner_of_the_rest(system: System, bucket: str
     own: Any = {"QueueConfigurations": [THEIRS]}
     system.s3.put_bucket_notification_configuration(Bucket=bucket, NotificationConfiguration=own)
     system.add_rule(bucket, "webhook.primary")
-    assert changed(system, "attach", bucket, "--event", "put", "--prefix", "ours/")
+    assert changed(system, "bucket", "attach", bucket, "--event", "put", "--prefix", "ours/")
     system.put(bucket, "theirs/a.jpg")
     system.put(bucket, "neither/a.jpg")
     arrives_once(system, bucket, "ours/a.jpg")
@@ -95,15 +95,15 @@ def test_a_part_arrives_beside_the_owner_of_the_rest(system: System, bucket: str
     assert [each.key for each in posted(system.consumers.webhook, f"{bucket}/")] == [
         f"{bucket}/ours/a.jpg"
     ]
-    assert changed(system, "detach", bucket)
+    assert changed(system, "bucket", "detach", bucket)
     assert len(notifications(system, bucket)["QueueConfigurations"]) == 1
 
 
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(system: System) -> None:
-    ran = system.bucketcast("detach", "uploads", "--json")
+    ran = system.bucketcast("bucket", "detach", "uploads", "--json")
     assert ran.code == 1
     assert "[bucket.uploads]" in ran.document["error"]
-    buckets = system.bucketcast("status", "--json").document["buckets"]
+    buckets = system.bucketcast("bucket", "ls", "--json").document["buckets"]
     transports = {each["bucket"]: each["via"] for each in buckets if each["by_deploy"]}
     assert transports == {
         "uploads": "sqs",

@@ -30,7 +30,7 @@ def errors(system: System) -> tuple[int, list[dict[str, Any]]]:
 def removed_notification(system: System) -> Iterator[None]:
     system.s3.put_bucket_notification_configuration(Bucket="crowded", NotificationConfiguration={})
     yield
-    ran = system.bucketcast("attach", "crowded", "--via", "sqs")
+    ran = system.bucketcast("bucket", "attach", "crowded", "--via", "sqs")
     assert ran.code == 0, ran.err
 
 
@@ -98,7 +98,7 @@ def test_nothing_is_wrong(system: System) -> None:
             "bucket",
             "crowded",
             "no entry to the ingress queue",
-            "bucketcast attach crowded --via sqs",
+            "bucketcast bucket attach crowded --via sqs",
         ),
         (
             without_policy,

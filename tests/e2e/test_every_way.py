@@ -36,7 +36,7 @@ def bucket(system: System) -> Iterator[str]:
     system.s3.create_bucket(Bucket=name)
     system.add_rule(name, "webhook.primary", event=EVENTS)
     yield name
-    system.bucketcast("detach", name)
+    system.bucketcast("bucket", "detach", name)
 
 
 def until_arrived(system: System, bucket: str, wanted: list[tuple[str, str]]) -> None:
@@ -83,7 +83,7 @@ def test_another_accounts_rule_forwards_to_the_bus(system: System, bucket: str) 
 
 @pytest.mark.parametrize("via", ["sqs", "eventbridge"])
 def test_operations_arrive_once_each_by_either_way(system: System, bucket: str, via: str) -> None:
-    assert system.bucketcast("attach", bucket, "--via", via).code == 0
+    assert system.bucketcast("bucket", "attach", bucket, "--via", via).code == 0
     s3: Any = system.s3
     system.put(bucket, "a.jpg")
     s3.copy_object(Bucket=bucket, Key="b.jpg", CopySource={"Bucket": bucket, "Key": "a.jpg"})
@@ -169,15 +169,15 @@ def test_a_trail_logs_what_the_rules_need_and_no_more(system: System, bucket: st
         found = cloudtrail.get_event_selectors(TrailName=trail)["AdvancedEventSelectors"]
         return [each for each in found if bucket in each["Name"]]
 
-    ran = system.bucketcast("attach", bucket, "--access-events", "--trail", trail)
+    ran = system.bucketcast("bucket", "attach", bucket, "--access-events", "--trail", trail)
     assert ran.code == 0, ran.err
     assert "$1.00 per million" in ran.out
     (own,) = selected()
     fields = {each["Field"]: each for each in own["FieldSelectors"]}
     assert {"GetObject", "HeadObject"} <= set(fields["eventName"]["Equals"])
     assert fields["resources.ARN"]["StartsWith"] == [f"arn:aws:s3:::{bucket}/"]
-    (status,) = system.bucketcast("status", bucket, "--json").document["buckets"]
+    (status,) = system.bucketcast("bucket", "ls", bucket, "--json").document["buckets"]
     assert status["access_events"]["as_asked"] is True
     assert system.bucketcast("event", "rm", bucket, "--force").code == 0
     assert selected() == []
-    assert system.bucketcast("detach", bucket).code == 0
+    assert system.bucketcast("bucket", "detach", bucket).code == 0

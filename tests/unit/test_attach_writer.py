@@ -1,4 +1,4 @@
-"""The one writer of bucket notifications, which a deploy and `bucketcast attach` share."""
+"""The one writer of bucket notifications, which a deploy and `bucketcast bucket attach` share."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -22,7 +22,7 @@ from tests.unit.cli.test_attach import POLICY, admit
 from tests.unit.conftest import Watch
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
-ON = ("attach", "uploads", "--access-events", "--trail", "all")
+ON = ("bucket", "attach", "uploads", "--access-events", "--trail", "all")
 NAME = "Bucketcast-attached-access_uploads"
 
 
@@ -64,11 +64,11 @@ def test_the_trail_follows_the_rules(run: Run, trails: Mock) -> None:
 def test_status_shows_what_is_logged(run: Run, aws: MotoAws) -> None:
     run(*ON)
     assert logged_calls("all") == []
-    assert "on: no rule needs any, by all" in run("status").out
+    assert "on: no rule needs any, by all" in run("bucket", "ls").out
     # Not by the command line, which would have changed the trail.
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAccessed:Get",))
     Rules("rules", aws.dynamodb).add(rule)
-    (seen,) = run("status", "--json").document["buckets"]
+    (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert seen["access_events"] == {
         "trail": "all",
         "asked": ["GetObject"],
@@ -77,9 +77,9 @@ def test_status_shows_what_is_logged(run: Run, aws: MotoAws) -> None:
         "as_asked": False,
         "more_than_asked": False,
     }
-    assert "attach again" in run("status").out
+    assert "attach again" in run("bucket", "ls").out
     run(*ON)
-    assert "on: GetObject, by all" in run("status").out
+    assert "on: GetObject, by all" in run("bucket", "ls").out
 
 
 def test_a_trail_that_logs_more_than_required_is_reported(run: Run) -> None:
@@ -93,15 +93,15 @@ def test_a_trail_that_logs_more_than_required_is_reported(run: Run) -> None:
         assert ("more than the rules ask for: a trail takes 500 values" in ran.err) == (
             prefix == "out/"
         )
-    assert "more than the rules ask for" in run("status").out
-    (seen,) = run("status", "--json").document["buckets"]
+    assert "more than the rules ask for" in run("bucket", "ls").out
+    (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert seen["access_events"]["more_than_asked"] is True
 
 
 def test_detach_logs_nothing_more_and_leaves_the_rest(run: Run) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "get")
     run(*ON)
-    assert run("detach", "uploads").code == 0
+    assert run("bucket", "detach", "uploads").code == 0
     assert logged_calls("all") == []
     assert len(selectors("all")) == 1
     assert event_patterns() == {}
@@ -111,11 +111,11 @@ def test_detach_logs_nothing_more_and_leaves_the_rest(run: Run) -> None:
 
 def test_the_deployments_own_trail_needs_no_name(run: Run, aws: MotoAws) -> None:
     run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
-    ran = run("attach", "uploads", "--access-events")
+    ran = run("bucket", "attach", "uploads", "--access-events")
     assert ran.code == 1
     assert "name one of CloudTrail's with --trail" in ran.err
     aws.outputs["AccessTrail"] = "ours"
-    assert run("attach", "uploads", "--access-events").code == 0
+    assert run("bucket", "attach", "uploads", "--access-events").code == 0
     assert logged_calls("ours") == ["GetObject"]
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_shared_leaves_nothing_behind(run: Run) -> None:
     assert ran.code == 1
     assert "basic event selectors" in ran.err
     assert event_patterns() == {}
-    (seen,) = run("status", "--json").document["buckets"]
+    (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert seen["access_events"] is None
 
 
@@ -148,7 +148,7 @@ def test_a_rule_is_active_also_where_the_trail_cannot_be_changed(
     assert ran.code == 0
     assert "the trail could not be updated" in ran.document["note"]
     assert len(run("event", "ls", "uploads", "--json").document["rules"]) == 1
-    assert "not allowed: GetEventSelectors" in run("status").out
+    assert "not allowed: GetEventSelectors" in run("bucket", "ls").out
     read.side_effect = None
     assert logged_calls("all") == []
 
@@ -174,7 +174,7 @@ def test_reads_that_cost_money_are_selected_by_name(run: Run, aws: MotoAws) -> N
 
 
 def test_a_trail_is_named_for_access_events_only(run: Run, trails: Mock) -> None:
-    assert run("attach", "uploads", "--trail", "all").code == 2
+    assert run("bucket", "attach", "uploads", "--trail", "all").code == 2
     assert not trails.called
 
 
@@ -182,13 +182,13 @@ def test_the_owner_of_an_organizations_trail_gets_the_selectors_to_add(
     run: Run, aws: MotoAws, trails: Mock
 ) -> None:
     aws.outputs |= {"AccessTrail": "all", "TrailSelectors": "off"}
-    ran = run("attach", "uploads", "--access-events")
+    ran = run("bucket", "attach", "uploads", "--access-events")
     assert "the trail all has to log the calls that rules need, which only its owner" in ran.out
     assert NAME in event_patterns()
     ran = run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
     assert "note: the trail all has to log GetObject, which only its owner can select" in ran.err
-    assert "on, if its owner selected them: GetObject, by all" in run("status").out
-    (seen,) = run("status", "--json").document["buckets"]
+    assert "on, if its owner selected them: GetObject, by all" in run("bucket", "ls").out
+    (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert seen["access_events"] == {
         "trail": "all",
         "asked": ["GetObject"],
@@ -197,6 +197,6 @@ def test_the_owner_of_an_organizations_trail_gets_the_selectors_to_add(
         "as_asked": None,
         "more_than_asked": False,
     }
-    assert run("detach", "uploads").code == 0
+    assert run("bucket", "detach", "uploads").code == 0
     assert NAME not in event_patterns()
     assert not trails.called

@@ -122,19 +122,19 @@ def eventbridge(rule_state: str) -> Plant:
             lambda _: notify("uploads"),
             "bucket",
             "no entry to the ingress queue",
-            "bucketcast attach uploads --via sqs",
+            "bucketcast bucket attach uploads --via sqs",
         ),
         (
             lambda _: notify("uploads", **PART),
             "bucket",
             "no entry to the ingress queue",
-            "bucketcast attach uploads --via sqs",
+            "bucketcast bucket attach uploads --via sqs",
         ),
         (
             lambda aws: aws.s3.delete_bucket(Bucket="uploads"),
             "bucket",
             "the bucket does not exist",
-            "aws s3 mb s3://uploads && bucketcast attach uploads",
+            "aws s3 mb s3://uploads && bucketcast bucket attach uploads",
         ),
         (eventbridge(""), "bucket", "no EventBridge rule takes", "attach"),
         (eventbridge("DISABLED"), "bucket", "rule is disabled", "enable-rule"),
@@ -168,7 +168,7 @@ def test_a_warning_is_no_failure(run: Run, deployment: MotoAws) -> None:
     ]
     assert findings[2]["command"] == f"bucketcast target resume {WEBHOOK}"
     assert findings[0]["command"] == "bucketcast dlq ls"
-    assert findings[1]["command"] == "bucketcast attach archive --via sqs"
+    assert findings[1]["command"] == "bucketcast bucket attach archive --via sqs"
 
 
 def test_the_command_for_the_policy_keeps_what_is_there(run: Run, deployment: MotoAws) -> None:
@@ -211,9 +211,9 @@ def test_a_key_that_services_must_not_use_is_found(run: Run, deployment: MotoAws
 def test_an_entry_of_the_deploy_that_somebody_removed_is_restored(run: Run) -> None:
     notify("uploads")
     assert problems(run)[0] == 1
-    assert "attached uploads via sqs" in run("attach", "uploads", "--via", "sqs").out
+    assert "attached uploads via sqs" in run("bucket", "attach", "uploads", "--via", "sqs").out
     assert problems(run) == (0, [])
-    assert "[bucket.uploads] in bucketcast.toml" in run("attach", "uploads").err
+    assert "[bucket.uploads] in bucketcast.toml" in run("bucket", "attach", "uploads").err
 
 
 @pytest.mark.parametrize(

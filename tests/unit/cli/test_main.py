@@ -19,9 +19,9 @@ def test_help_is_there_for_everything(run: Run) -> None:
         ("event", "ls"),
         ("event", "rm"),
         ("target", "ls"),
-        ("attach",),
-        ("detach",),
-        ("status",),
+        ("bucket", "attach"),
+        ("bucket", "detach"),
+        ("bucket", "ls"),
         ("config",),
         ("import", "minio"),
     ]:

@@ -24,11 +24,10 @@ MISUSE: Final = 2
 
 # Modules are imported on use to keep `--help` quick; the text is shown by `bucketcast --help`.
 _COMMANDS: Final = {
-    "attach": "Connect an existing bucket, without a deploy.",
     "backfill": "Send a bucket's existing objects to a target.",
+    "bucket": "Connect and disconnect existing buckets; list connected ones.",
     "config": "Check bucketcast.toml and show the effective configuration.",
     "cost": "Show what a deployment costs, before or after it is made.",
-    "detach": "Disconnect a bucket.",
     "dlq": "List, show, redrive, export and purge dead letters.",
     "doctor": "Find what is wrong with the deployment, and what to do.",
     "event": "Add, list and remove rules: which events go to which target.",
@@ -39,7 +38,6 @@ _COMMANDS: Final = {
     "notification": "List and remove notifications: which events go to which topic.",
     "reconcile": "Compare a mirror with its bucket and repair it.",
     "scan": "Find objects with too many versions and prefixes with too many folders.",
-    "status": "Show which buckets are connected and their other notifications.",
     "test": "Send a synthetic event to one target, and show its way.",
     "trace": "Show where an object's events went.",
     "target": "List targets and their health; pause them; add and remove run-time targets.",

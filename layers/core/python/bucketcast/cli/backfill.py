@@ -32,8 +32,9 @@ def command(
     Only objects that the target's rules match are sent. Uploads may continue meanwhile: a real
     event of an object always wins over its backfill event, whichever arrives first.
 
-    Right after `bucketcast attach` the command is refused until the notification is surely active,
-    because an object uploaded before that could be missed by both the events and the listing.
+    Right after `bucketcast bucket attach` the command is refused until the notification is surely
+    active, because an object uploaded before that could be missed by both the events and the
+    listing.
 
     \b
     Example:

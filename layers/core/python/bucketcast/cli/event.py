@@ -123,8 +123,8 @@ def add(
     why = "" if _scanners(rule) else why
     if why:
         out.note(
-            f"note: {why}; connect it with `bucketcast attach {bucket}`, or with [bucket.{bucket}] "
-            "in bucketcast.toml and a deploy"
+            f"note: {why}; connect it with `bucketcast bucket attach {bucket}`, or with "
+            f"[bucket.{bucket}] in bucketcast.toml and a deploy"
         )
     loop = _loop(rule, target)
     if loop:

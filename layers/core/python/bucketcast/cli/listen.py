@@ -82,7 +82,7 @@ def command(
     deployment, aws = out.deployed()
     why = deployed.why_not_attached(bucket, deployment, aws) if bucket else ""
     if why:
-        out.note(f"note: {why}; connect it with `bucketcast attach {bucket}`", always=True)
+        out.note(f"note: {why}; connect it with `bucketcast bucket attach {bucket}`", always=True)
     user = f"{getpass.getuser()}@{socket.gethostname()} by bucketcast listen"
     listen_filter = ListenFilter(user, bucket, events, path or prefix, suffix)
     note = partial(out.note, always=True)

@@ -22,7 +22,7 @@ def follow(
         if after is None and added and calls and access_events.is_logged_only(added.events):
             said = (
                 f"these events come only from CloudTrail ({access_events.PRICE}); "
-                f"enable them with `bucketcast attach {bucket} --access-events`"
+                f"enable them with `bucketcast bucket attach {bucket} --access-events`"
             )
         elif after is not None and not after.managed:
             said = needed(after) if calls else ""

@@ -100,4 +100,4 @@ def _without_rule(seen: Connection, state: str) -> Finding:
 
 def _attach(seen: Connection) -> str:
     via = seen.deployed or seen.via or "sqs"
-    return f"bucketcast attach {seen.bucket} --via {via}"
+    return f"bucketcast bucket attach {seen.bucket} --via {via}"

@@ -1,4 +1,4 @@
-"""`bucketcast attach`, `detach` and `status`: buckets without a deploy."""
+"""`bucketcast bucket attach`, `detach` and `ls`: buckets without a deploy."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -32,8 +32,8 @@ class AttachmentStatus:
     """How a bucket is attached, "" if it is not, and others' entries.
 
     `part` are the events that its entry takes. `both` is whether both transports are in use. `left`
-    is whether the EventBridge rule of `bucketcast attach` still exists though a deploy owns the
-    bucket: its events arrive twice.
+    is whether the EventBridge rule of `bucket attach` still exists though a deploy owns the bucket:
+    its events arrive twice.
     """
 
     bucket: str
@@ -213,8 +213,8 @@ class Attachments:
             self._switches.remove(bucket)
         if not done:
             raise NotAttachedError(
-                f"{bucket} is not attached to {self._deployment.stack}; `bucketcast status` shows "
-                "the buckets that are"
+                f"{bucket} is not attached to {self._deployment.stack}; `bucketcast bucket ls` "
+                "shows the buckets that are"
             )
         return done
 
@@ -224,7 +224,7 @@ class Attachments:
         if switch and switch.sure > self._clock():
             raise NotAttachedError(
                 f"the deploy changed how the events of {bucket} come, and S3 surely heeds that "
-                f"from {switch.when}: until then the rule of `bucketcast attach` is needed"
+                f"from {switch.when}: until then the rule of `bucketcast bucket attach` is needed"
             )
         return self._rules.drop(self._rule(bucket))
 

@@ -26,7 +26,7 @@ TAKES_EFFECT: Final = 600
 """Seconds after which a change is in effect: twice what S3 names."""
 
 BY_ATTACH: Final = "attach"
-"""The `by` of a bucket that `bucketcast attach` attached."""
+"""The `by` of a bucket that `bucketcast bucket attach` attached."""
 
 
 class NotInEffectError(BucketcastError):
@@ -36,7 +36,7 @@ class NotInEffectError(BucketcastError):
 class Cutover(NamedTuple):
     """A change of a bucket's transport: the new one, from when it is in effect, and by whom.
 
-    `sure` is in Unix seconds. `attached` is the transport that `bucketcast attach` had configured
+    `sure` is in Unix seconds. `attached` is the transport that `bucket attach` had configured
     before a deploy took the bucket over, "" if it had not; `part` are the events that it asked for.
     """
 
@@ -48,7 +48,7 @@ class Cutover(NamedTuple):
 
     @property
     def as_attached(self) -> str:
-        """The transport that `bucketcast attach` configured, now or before a deploy."""
+        """The transport that `bucketcast bucket attach` configured, now or before a deploy."""
         return self.via if self.by == BY_ATTACH else self.attached
 
     @property

@@ -58,7 +58,7 @@ class DeployedBucket:
         )
 
     def was_attached(self) -> Cutover | None:
-        """Return the bucket's last cutover if `bucketcast attach` had it before a deploy."""
+        """Return the bucket's last cutover if `bucketcast bucket attach` had it before a deploy."""
         cutover = self._last_cutover()
         return cutover if cutover and cutover.as_attached else None
 

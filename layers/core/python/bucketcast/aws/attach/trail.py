@@ -92,7 +92,7 @@ class Trail:
 
     A trail's selectors are one document, written as a whole and unconditionally. All writers of a
     deployment share one lock: its buckets in a deploy, and the command line. Two deployments that
-    share a trail may overwrite each other: `bucketcast status` shows it, and attaching again
+    share a trail may overwrite each other: `bucketcast bucket ls` shows it, and attaching again
     repairs it.
     """
 

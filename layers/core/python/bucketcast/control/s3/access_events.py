@@ -29,6 +29,6 @@ def require_logged(
             "InvalidArgument",
             f"{', '.join(rule.events)}: S3 does not notify of these, CloudTrail logs them "
             f"({access_events.PRICE}), and no trail does for {rule.bucket}: access_events = "
-            f'"on" in [bucket.{rule.bucket}] and a deploy, or `bucketcast attach {rule.bucket} '
-            "--access-events`, switch that on",
+            f'"on" in [bucket.{rule.bucket}] and a deploy, or `bucketcast bucket attach '
+            f"{rule.bucket} --access-events`, switch that on",
         )

@@ -1,4 +1,4 @@
-"""`bucketcast status`: connected buckets and their other notifications."""
+"""`bucketcast bucket ls`: connected buckets and their other notifications."""
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,17 +29,16 @@ class _Seen(NamedTuple):
 @click.command()
 @click.argument("bucket", type=params.bucket_name, required=False)
 @shared
-def command(out: Output, bucket: str | None) -> None:
-    """Show which buckets are connected, how, and their other notifications.
+def ls(out: Output, bucket: str | None) -> None:
+    """List connected buckets: how they are connected, and their other notifications.
 
-    Prints the ARNs of the targets first. Without BUCKET, it lists every bucket of the account that
-    is connected or has rules. ACCESS EVENTS are the calls that CloudTrail logs because a rule asks
-    for them.
+    Without BUCKET, it lists every bucket of the account that is connected or has rules. ACCESS
+    EVENTS are the calls that CloudTrail logs because a rule asks for them.
 
     \b
     Example:
-      bucketcast status
-      bucketcast status archive --json
+      bucketcast bucket ls
+      bucketcast bucket ls archive --json
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     buckets = Attachments(deployment, aws)
@@ -49,8 +48,7 @@ def command(out: Output, bucket: str | None) -> None:
     shown = [each for each in states if bucket or each.via or each.by_deploy or rules[each.bucket]]
     events = AccessEvents(deployment, aws)
     seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]
-    arns = [target.arn for target in deployment.targets]
-    document = {"buckets": [_document(each) for each in seen], "sqs_arns": arns}
+    document = {"buckets": [_document(each) for each in seen]}
     rows = [
         (
             each.state.bucket,
@@ -61,10 +59,9 @@ def command(out: Output, bucket: str | None) -> None:
         )
         for each in seen
     ]
-    if not out.json:
-        # As MinIO prints it when it starts.
-        click.echo(f"SQS ARNs: {' '.join(arns) or 'none'}")
-    nothing = "no bucket is connected: use `bucketcast attach BUCKET`, or [bucket.NAME] and deploy"
+    nothing = (
+        "no bucket is connected: use `bucketcast bucket attach BUCKET`, or [bucket.NAME] and deploy"
+    )
     out.table(document, _COLUMNS, rows, nothing)
 
 
@@ -95,7 +92,8 @@ def _transport(state: AttachmentStatus) -> str:
     if not state.part.is_whole:
         said += f": {state.part}"
     if state.left:
-        return f"{said}, and also by `attach`: remove that with `bucketcast detach {state.bucket}`"
+        command = f"bucketcast bucket detach {state.bucket}"
+        return f"{said}, and also by `bucket attach`: remove that with `{command}`"
     if not state.both:
         return said
     when = state.switch.when if state.switch else ""

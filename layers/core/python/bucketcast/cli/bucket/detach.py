@@ -1,4 +1,4 @@
-"""`bucketcast detach`: disconnect a bucket."""
+"""`bucketcast bucket detach`: disconnect a bucket."""
 
 import click
 
@@ -13,15 +13,15 @@ from bucketcast.cli.output import Output, shared
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @shared
-def command(out: Output, bucket: str) -> None:
-    """Remove what `bucketcast attach` added; other notifications of the bucket stay.
+def detach(out: Output, bucket: str) -> None:
+    """Remove what `bucketcast bucket attach` added; other notifications of the bucket stay.
 
     EventBridge delivery stays enabled on the bucket, since others may rely on it. The bucket's
     rules stay, and events that were already received are still delivered.
 
     \b
     Example:
-      bucketcast detach archive
+      bucketcast bucket detach archive
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     buckets = Attachments(deployment, aws)

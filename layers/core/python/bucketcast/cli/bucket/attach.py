@@ -1,4 +1,4 @@
-"""`bucketcast attach`: connect an existing bucket."""
+"""`bucketcast bucket attach`: connect an existing bucket."""
 
 import click
 
@@ -41,7 +41,7 @@ from bucketcast.rules.access_events import PRICE
     help="CloudTrail trail to use. [default: the deployment's own]",
 )
 @shared
-def command(  # noqa: PLR0913 - one for each option
+def attach(  # noqa: PLR0913 - one for each option
     out: Output,
     bucket: str,
     *,
@@ -69,10 +69,10 @@ def command(  # noqa: PLR0913 - one for each option
 
     \b
     Example:
-      bucketcast attach archive
-      bucketcast attach archive --via eventbridge
-      bucketcast attach archive --event put,delete --prefix photos/
-      bucketcast attach archive --access-events --trail everything
+      bucketcast bucket attach archive
+      bucketcast bucket attach archive --via eventbridge
+      bucketcast bucket attach archive --event put,delete --prefix photos/
+      bucketcast bucket attach archive --access-events --trail everything
     """  # noqa: D301 - click reads the character
     if trail and not access_events:
         raise click.UsageError("--trail is for --access-events")
