@@ -52,10 +52,9 @@ class MysqlServer(Server):
     destination = "events"
     refusals = (pymysql.MySQLError,)
 
-    def __init__(self, process: Process, tls: Tls, port: int, socket: Path) -> None:
+    def __init__(self, process: Process, tls: Tls, port: int) -> None:
         super().__init__(process, tls)
         self.port = port
-        self.socket = socket
 
     @property
     def address(self) -> str:
@@ -215,6 +214,6 @@ def start(folder: Path, tls: Tls, *, outlives: bool = False) -> MysqlServer:
         not_ready_yet=(pymysql.MySQLError,),
         outlives=outlives,
     )
-    server = MysqlServer(process, tls, port, data / "socket")
+    server = MysqlServer(process, tls, port)
     process.start()
     return server

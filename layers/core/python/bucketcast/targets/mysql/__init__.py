@@ -1,34 +1,19 @@
 """MySQL 5.7.8 or newer, MariaDB 10.3 or newer: a table that mirrors the bucket, or a log of events.
 
-Options are MinIO's. `dsn_string` is a data source name of Go's driver, as in MinIO:
-`user:password@tcp(host:port)/database?parameter=value`, or `unix(/path)` for a socket. An IPv6
-address is in brackets. The password is not escaped; the database name and the parameter values are
-percent-encoded (`/` is `%2F`). The parameters:
+Options are MinIO's. `dsn_string` is `user:password@tcp(host:port)/database?parameter=value`, as in
+MinIO. An IPv6 address is in brackets. The password is not escaped; the database name is
+percent-encoded (`/` is `%2F`). Other parameters of Go's driver are refused. Those that there are:
 
-====================================  ==========================================================
-tls                                   default `false`; `true` verifies the server with
-                                      cert_authority or the system's CAs, `skip-verify` accepts
-                                      any certificate, `preferred` also an unencrypted server.
-                                      With cert_authority or client_cert the connection always
-                                      uses TLS, and with cert_authority it is always verified
-timeout                               connect timeout; default and maximum 5 s
-readTimeout, writeTimeout             for one read or write; a transaction takes at most 20 s anyway
-maxAllowedPacket                      bytes of a statement, if less than the server's limit
-allowCleartextPasswords               allows the server to ask for the password in clear text
-connectionAttributes                  `program_name:NAME`
-any system variable                   is set for the session: `innodb_lock_wait_timeout=5`
-charset, collation                    only those of utf8; always utf8mb4
-loc                                   only UTC, the time zone of event_time
-allowFallbackToPlaintext              only with skip-verify, which then means `preferred`
-allowAllFiles, checkConnLiveness,     accepted without effect
-clientFoundRows, columnsWithAlias,
-interpolateParams, multiStatements,
-parseTime, rejectReadOnly,
-timeTruncate, tinyInt1IsBool
-allowNativePasswords=false,           refused: not supported
-allowOldPasswords=true, serverPubKey,
-compress=true, other names of tls
-====================================  ==========================================================
+=========================  =====================================================================
+tls                        default `false`; `true` verifies the server with cert_authority or the
+                           system's CAs, `skip-verify` accepts any certificate, `preferred` also an
+                           unencrypted server. With cert_authority or client_cert the connection
+                           always uses TLS, and with cert_authority it is always verified
+timeout                    connect timeout; default and maximum 5 s
+readTimeout, writeTimeout  for one read or write; a transaction takes at most 20 s anyway
+maxAllowedPacket           bytes of a statement, if less than the server's limit
+allowCleartextPasswords    `true` allows the server to ask for the password in clear text
+=========================  =====================================================================
 
 MinIO's deprecated keys `host`, `port`, `username`, `password` and `database` still work, with a
 note that recommends `dsn_string`; if both are given, `dsn_string` is used.
@@ -100,8 +85,6 @@ class Target(TableTarget[Client]):
 
     def endpoints(self) -> list[base.Endpoint]:
         at = dsn(self.settings)
-        if at.socket:
-            return []
         return [base.Endpoint(at.host, at.port, tls_context(at, self.settings), upgrade)]
 
     def probe(self) -> None:

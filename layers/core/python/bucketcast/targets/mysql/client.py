@@ -108,23 +108,10 @@ class Client:
 
 def _line(dsn: Dsn, seconds: float) -> socket.socket:
     try:
-        if dsn.socket:
-            return _local(dsn.socket, seconds)
         line = socket.create_connection((dsn.host, dsn.port), seconds)
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, UnicodeError) as error:
         raise NotConnected(f"cannot reach {dsn.where}: {error}") from None
-    return line
-
-
-def _local(path: str, seconds: float) -> socket.socket:
-    line = socket.socket(socket.AF_UNIX)
-    try:
-        line.settimeout(seconds)
-        line.connect(path)
-    except OSError:
-        line.close()
-        raise
     return line
 
 
@@ -150,7 +137,6 @@ def _client(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":
     """Return the client's connection, yet without a line."""
     import pymysql  # noqa: PLC0415 - only who delivers carries the client
 
-    variables = "".join(f", {name} = {value}" for name, value in dsn.variables)
     return pymysql.Connection(
         host=dsn.host,
         user=dsn.user,
@@ -159,10 +145,10 @@ def _client(dsn: Dsn, context: ssl.SSLContext | None) -> "pymysql.Connection":
         charset="utf8mb4",
         collation="utf8mb4_bin",
         autocommit=None,
-        init_command=_SESSION + variables,
+        init_command=_SESSION,
         read_timeout=dsn.read_timeout or None,
         write_timeout=dsn.write_timeout or None,
-        program_name=dsn.program,
+        program_name="bucketcast",
         ssl=context,
         ssl_disabled=dsn.tls == "false" and context is None,
         auth_plugin_map={} if dsn.cleartext else dict.fromkeys(_IN_CLEAR_TEXT, _Refusal),

@@ -26,7 +26,6 @@ _PRIMARY_KEY = (
 _READ_ONLY = (NotConnected, "the server takes no writes: name the one that does in dsn_string")
 _ROW = (Rejected, "")
 _TOO_MANY = (NotConnected, "lower max_open_connections, or let the server take more")
-_VARIABLE = (Retryable, "a system variable in dsn_string is not the server's")
 _OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
     {
         1040: _TOO_MANY,
@@ -46,14 +45,10 @@ _OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
         1143: _GRANT,
         1152: _LEAVE,
         1153: _PACKET,
-        1193: _VARIABLE,
         1203: _TOO_MANY,
         1205: (Retryable, "somebody holds a lock for long"),
         1226: _TOO_MANY,
         1227: _GRANT,
-        1231: _VARIABLE,
-        1232: _VARIABLE,
-        1238: _VARIABLE,
         1264: _ROW,
         1265: _ROW,
         1290: _READ_ONLY,
