@@ -1,19 +1,15 @@
-"""The dashboard of a stack: the alarms first, then the targets that fare worst.
+"""The dashboard of a stack: the alarms first, then the targets that fare worst."""
 
-A dashboard has room for so many metrics. What does not fit is left out, cost first, and the
-dashboard says so.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from aws_cdk import ArnFormat, Aws, CfnOutput, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from bucketcast_cdk import quotas, widgets
+from bucketcast_cdk import widgets
 from bucketcast_cdk.alarms import Watched
-from bucketcast_cdk.widgets import Group, Row
+from bucketcast_cdk.widgets import Row
 
 _ALARMS: Final = 100
 """Alarms in one widget, at most."""
@@ -32,23 +28,16 @@ class Dashboard(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        functions = widgets.functions(scope)
-        groups = {
-            "events": widgets.of_events(len(watched), stack.stack_name),
-            "queues": widgets.of_queues(watched, stack.stack_name),
-            "functions": widgets.of_functions(functions),
-            "cost": widgets.of_cost(watched, functions),
-        }
-        shown = fitting(groups, quotas.LIMITS["metrics of a dashboard"].most)
         name = f"{stack.stack_name}-{Aws.REGION}"
         made = cloudwatch.Dashboard(self, "Dashboard", dashboard_name=name)
-        made.add_widgets(_heading(stack.stack_name, groups.keys() - shown.keys()))
-        for row in self._alarms():
-            made.add_widgets(*row)
-        for group in shown.values():
-            for row in group.rows:
-                made.add_widgets(*row)
-        for row in widgets.of_failures(functions):
+        heading = _HEADING.format(stack.stack_name)
+        made.add_widgets(cloudwatch.TextWidget(markdown=heading, width=widgets.FULL, height=2))
+        for row in (
+            *self._alarms(),
+            *widgets.of_events(stack.stack_name),
+            *widgets.of_queues(watched),
+            *widgets.of_functions(scope),
+        ):
             made.add_widgets(*row)
         if not local:
             console = f"https://{Aws.REGION}.console.aws.amazon.com/cloudwatch/home"
@@ -86,21 +75,3 @@ class Dashboard(Construct):
                     height=min(2 + len(some) // 8, 12),
                 )
             ]
-
-
-def fitting(groups: Mapping[str, Group], room: int) -> dict[str, Group]:
-    """Return the first groups, as many as there is room for their metrics."""
-    shown = {}
-    for name, group in groups.items():
-        room -= group.metrics
-        if room < 0:
-            break
-        shown[name] = group
-    return shown
-
-
-def _heading(stack: str, left_out: set[str]) -> cloudwatch.IWidget:
-    text = _HEADING.format(stack)
-    if left_out:
-        text += f" Too many targets for one dashboard: {', '.join(sorted(left_out))} left out."
-    return cloudwatch.TextWidget(markdown=text, width=widgets.FULL, height=2)

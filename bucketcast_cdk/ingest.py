@@ -10,7 +10,7 @@ from constructs import Construct
 
 from bucketcast.aws.partition import EXPIRES
 from bucketcast.config import Deployment
-from bucketcast.cost.estimate import INGEST_MEMORY
+from bucketcast.config.ingest import MEMORY
 from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
 from bucketcast_cdk import nag, sns
@@ -67,7 +67,7 @@ class Ingest(Construct):
                 ).to_text(),
                 **limited_queues(config),
             },
-            memory=INGEST_MEMORY,
+            memory=MEMORY,
             timeout=Duration.seconds(_TIMEOUT),
             reserved=config.ingest.reserved_concurrency or None,
             queued=True,

@@ -27,7 +27,7 @@ _COMMANDS: Final = {
     "backfill": "Send a bucket's existing objects to a target.",
     "bucket": "Connect and disconnect existing buckets; list connected ones.",
     "config": "Check bucketcast.toml and show the effective configuration.",
-    "cost": "Show what a deployment costs, before or after it is made.",
+    "cost": "Estimate what a deployment costs.",
     "dlq": "List, show, redrive, export and purge dead letters.",
     "doctor": "Find what is wrong with the deployment, and what to do.",
     "event": "Add, list and remove rules: which events go to which target.",

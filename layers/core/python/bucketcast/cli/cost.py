@@ -1,14 +1,12 @@
-"""`bucketcast cost`: what a deployment costs, estimated or measured."""
+"""`bucketcast cost`: what a deployment will cost."""
 
 import os
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bucketcast.aws.usage import usage
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.config import Deployment, load
@@ -16,11 +14,9 @@ from bucketcast.cost import comparison
 from bucketcast.cost.alternatives import Alternative, alternatives
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
-from bucketcast.cost.measured import measured
 
 _COLUMNS = ("SERVICE", "WHAT", "TARGET", "UNITS A MONTH", "$ A MONTH", "$ A MILLION")
 _FIXED = "fixed"
-_HOUR = 3_600
 
 
 @click.command()
@@ -28,15 +24,13 @@ _HOUR = 3_600
     "--events-per-day",
     "events_a_day",
     type=click.FloatRange(min=0, min_open=True),
-    help="Events of all buckets together; estimates before a deploy.",
+    help="Events of all buckets together.",
 )
-@click.option("--measured", "is_measured", is_flag=True, help="Ask CloudWatch what was used.")
 @click.option(
     "--compare",
     is_flag=True,
     help="Compare the profiles at some rates, per million events into one webhook.",
 )
-@params.period("--since", "24h", "With --measured: how far back to look, in whole hours.")
 @params.config_file
 @click.option("--local/--aws", default=False, help="As for `bucketcast config`. [default: --aws]")
 @click.option(
@@ -85,39 +79,28 @@ def command(  # noqa: PLR0913 - one for each option
     out: Output,
     *,
     events_a_day: float | None,
-    is_measured: bool,
     compare: bool,
-    since: float,
     path: Path,
     local: bool,
     shares: Sequence[str],
     target_ms: float,
     **demand: Any,
 ) -> None:
-    """Show what a deployment costs a month, by service and target, and for a million events.
+    """Estimate what a deployment costs a month, by service and target, and for a million events.
 
-    Before a deploy: an estimate, from bucketcast.toml and --events-per-day. After it: --measured,
-    from the stack's metrics, for a month like the time that was measured. Lines that are paid
-    without any event are marked as fixed. Prices are those of us-east-1, without free tiers; --json
-    has the date and source of each. How long functions take is assumed, from --target-ms.
+    Lines that are paid without any event are marked as fixed. Prices are those of us-east-1,
+    without free tiers; --json has the date and source of each. How long functions take is assumed,
+    from --target-ms.
 
     \b
     Example: 10 events a second, of which the webhook gets a fifth
       bucketcast cost --events-per-day 864000 --share webhook:primary=20
-      bucketcast cost --measured --since 24h
       bucketcast cost --compare
     """  # noqa: D301 - click reads the character
-    if is_measured + compare + (events_a_day is not None) != 1:
-        raise click.UsageError("one of --events-per-day, --measured and --compare is needed")
+    if compare == (events_a_day is not None):
+        raise click.UsageError("either --events-per-day or --compare is needed")
     if compare:
         _compare(out)
-        return
-    if is_measured:
-        if since < _HOUR:
-            raise click.BadParameter("found less than an hour; allowed is 1h or more, such as 24h")
-        deployment, aws = out.deployed()
-        bill = measured(usage(deployment, timedelta(seconds=since), aws))
-        _show(out, bill, {"measured": True}, [])
         return
     config = load(path, os.environ, local=local)
     wanted = Load(
@@ -126,8 +109,8 @@ def command(  # noqa: PLR0913 - one for each option
         target_seconds=target_ms / 1_000,
         **demand,
     )
-    about = {"measured": False, "events_at_once": at_once(config, wanted)}
-    _show(out, estimate(config, wanted), about, alternatives(config, wanted))
+    bill, together = estimate(config, wanted), at_once(config, wanted)
+    _show(out, bill, together, alternatives(config, wanted))
 
 
 def _compare(out: Output) -> None:
@@ -154,9 +137,9 @@ def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, flo
         yield arn, share / 100
 
 
-def _show(out: Output, bill: Bill, about: dict[str, Any], cheaper: Sequence[Alternative]) -> None:
+def _show(out: Output, bill: Bill, together: float, cheaper: Sequence[Alternative]) -> None:
     document = {
-        **about,
+        "events_at_once": together,
         **bill.document(),
         "alternatives": [{**each._asdict(), "saves": round(each.saves, 4)} for each in cheaper],
     }
@@ -164,8 +147,7 @@ def _show(out: Output, bill: Bill, about: dict[str, Any], cheaper: Sequence[Alte
     if out.json:
         return
     out.note(f"prices of {bill.prices.region}, without free tiers")
-    if "events_at_once" in about:
-        out.note(f"ingest gets about {about['events_at_once']:g} events at once")
+    out.note(f"ingest gets about {together:g} events at once")
     for each in cheaper:
         out.note(f"saves ${each.saves:,.2f} a month: {each.change}")
 

@@ -5,6 +5,8 @@ from typing import Final
 
 from bucketcast.settings.options import Limits, WholeSeconds, option
 
+MEMORY: Final = 512
+"""MB of its function."""
 RESERVED: Final = 20
 """Some 5,000 messages of S3's a second."""
 SMALL_ACCOUNT: Final = (

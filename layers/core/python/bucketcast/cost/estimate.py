@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bucketcast.config import Deployment, ScanConfig, TargetConfig
+from bucketcast.config.ingest import MEMORY
 from bucketcast.cost import calls
 from bucketcast.cost.bill import DAYS_A_MONTH, Bill, Line
 from bucketcast.cost.prices import prices
 from bucketcast.delivery import alarms
 from bucketcast.topics.model import KINDS
 
-INGEST_MEMORY: Final = 512
-"""MB of the ingest function."""
 INGEST_SECONDS: Final = (0.015, 0.00002)
 DISPATCH_SECONDS: Final = (0.015, 0.00005)
 """A batch's own time and that of each of its events, in functions, without the target's answer."""
@@ -98,7 +97,7 @@ def _ingest(config: Deployment, load: Load, events: float) -> Iterator[Line]:
     reads = events / received * (calls.billed(received * load.size) + 2)
     yield Line("SQS", "received, kept and deleted by ingest", "", reads, "sqs")
     yield Line("Lambda", "calls of ingest", "", batches, "lambda_calls")
-    yield Line("Lambda", "time of ingest", "", seconds * INGEST_MEMORY / 1_024, "lambda_seconds")
+    yield Line("Lambda", "time of ingest", "", seconds * MEMORY / 1_024, "lambda_seconds")
     yield Line("DynamoDB", "reads of rules", "", batches * RULE_READS, "dynamodb_reads")
     yield Line("CloudWatch", "logs of ingest", "", logged / _GB, "logs")
     if config.facts.buckets:
