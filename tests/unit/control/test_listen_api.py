@@ -13,7 +13,6 @@ from bucketcast.control.authentication import AuthenticatedRequest
 from bucketcast.control.errors import S3Error
 from bucketcast.control.listen import api
 from bucketcast.control.listen.api import Listen
-from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.listeners import KEPT_SECONDS, LEASE_SECONDS, ListenFilter
 from bucketcast.users import Account
 from tests.unit.control.requests import ANNA, gate, scope_of, signed
@@ -74,9 +73,6 @@ class Deployment:
         self.prepared: list[str] = []
 
     def listen(self, *, endless: bool = True) -> Listen:
-        async def depth() -> int:
-            return 0
-
         async def find(_: str) -> Account | None:
             return self.account
 
@@ -85,7 +81,6 @@ class Deployment:
             self.listeners,
             lambda _: self.shelf,
             prepare,
-            IdleMonitor(depth),
             find,
             endless=endless,
         )

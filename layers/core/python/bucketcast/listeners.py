@@ -63,7 +63,7 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    requested: ListenFilter = msgspec.field(name="asked")
+    requested: ListenFilter
     queue: str
     since: int
     holder: str = ""

@@ -110,7 +110,6 @@ class _Listening:
         note: Callable[[str], None],
     ) -> None:
         from bucketcast.aws.credentials import CredentialsProvider  # noqa: PLC0415 - as above
-        from bucketcast.control.listen.idle import IdleMonitor  # noqa: PLC0415 - as above
         from bucketcast.control.listen.queue import Sqs  # noqa: PLC0415 - takes long to import
 
         prefix = deployment.ingress_queue.rpartition("/")[0]
@@ -120,7 +119,6 @@ class _Listening:
         )
         meta = aws.sqs.meta
         self._sqs = Sqs(meta.endpoint_url, meta.region_name, CredentialsProvider())
-        self._quiet = IdleMonitor(lambda: self._sqs.depth(deployment.ingress_queue))
         self._filter = listen_filter
         self._show = show
         self._note = note
@@ -148,7 +146,7 @@ class _Listening:
             Queue,
             QueueGoneError,
         )
-        from bucketcast.control.listen.stream import Pulse, Stream  # noqa: PLC0415 - as above
+        from bucketcast.control.listen.stream import Stream  # noqa: PLC0415 - as above
 
         lose: list[Callable[[], None]] = []
         await self._try(self._listeners.renew)
@@ -156,8 +154,7 @@ class _Listening:
         try:
             one = await self._try(partial(self._listeners.take, self._filter))
             queue = Queue(self._listeners.url(one), self._sqs)
-            pulse = Pulse(60.0, shown=False)
-            stream = Stream(queue, self._quiet, self._write, pulse, warn=self._note)
+            stream = Stream(queue, self._write, warn=self._note)
             lose.append(stream.lose)
             try:
                 await stream.run()

@@ -21,7 +21,6 @@ from bucketcast.control.app import S3, build
 from bucketcast.control.authentication import Authenticator
 from bucketcast.control.listen.api import Listen
 from bucketcast.control.listen.bucket_events import BucketEvents
-from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import Queue, Sqs
 from bucketcast.control.proxy import Proxy
 from bucketcast.control.request import RawRequest
@@ -87,7 +86,6 @@ def create_app(
         listeners,
         lambda one: Queue(listeners.url(one), sqs),
         notifications.attach,
-        IdleMonitor(lambda: sqs.depth(there().ingress_queue)),
         accounts,
         endless=objects,
     )

@@ -1,5 +1,5 @@
 """The listen calls: ListenBucketNotification and ListenNotification.
 
-`request` parses one, `reorder` sorts events, `stream` writes them to a client as they arrive on the
-listener's `queue`; `api` joins them. `bucket_events` adds events of created and removed buckets.
+`request` parses one, `stream` writes events to a client as they arrive on the listener's `queue`;
+`api` joins them. `bucket_events` adds events of created and removed buckets.
 """

@@ -13,9 +13,8 @@ from bucketcast.aws.listeners import Listeners
 from bucketcast.control.authentication import AuthenticatedRequest, FindAccount
 from bucketcast.control.errors import S3Error
 from bucketcast.control.listen import request
-from bucketcast.control.listen.idle import IdleMonitor
 from bucketcast.control.listen.queue import Queue, QueueGoneError
-from bucketcast.control.listen.stream import Pulse, Stream
+from bucketcast.control.listen.stream import Stream, keep_alive
 from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler, Send
 from bucketcast.listeners import (
@@ -53,7 +52,6 @@ class Listen:
         listeners: Listeners,
         queue: Callable[[Listener], Queue],
         prepare: Callable[[str], None],
-        quiet: IdleMonitor,
         find_account: FindAccount,
         *,
         endless: bool,
@@ -61,7 +59,6 @@ class Listen:
         self._listeners = listeners
         self._queue = queue
         self._prepare = prepare
-        self._quiet = quiet
         self._find_account = find_account
         self._endless = endless
         self._taking: asyncio.Lock | None = None
@@ -175,7 +172,7 @@ class Listen:
     async def _stream(
         self, admitted: AuthenticatedRequest, send: Send, listener: Listener, ping: int
     ) -> None:
-        stream = Stream(self._queue(listener), self._quiet, _writing(send), Pulse(ping))
+        stream = Stream(self._queue(listener), _writing(send), keep_alive(ping))
         self._streams[stream] = (admitted.user.access_key, listener.id)
         if self._closed:
             stream.end()
@@ -201,14 +198,14 @@ class Listen:
         async def write(text: bytes) -> None:
             written.extend(text)
 
-        stream = Stream(self._queue(listener), self._quiet, write, Pulse(ping))
+        stream = Stream(self._queue(listener), write)
         try:
             async with self._settling(listener):
                 await stream.once(POLL_SECONDS)
         except EventsLostError as error:
             raise S3Error("EventsLost", str(error)) from None
         await send(_start())
-        body = bytes(written) or Pulse(ping).text
+        body = bytes(written) or keep_alive(ping).text
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
     @asynccontextmanager

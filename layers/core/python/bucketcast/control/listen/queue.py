@@ -12,7 +12,6 @@ import aiohttp
 
 from bucketcast.control.signature.sign import Credentials, sign
 from bucketcast.errors import BucketcastError
-from bucketcast.queues.depth import COUNTS
 
 WAIT_SECONDS: Final = 10
 _MOST: Final = 10
@@ -81,11 +80,6 @@ class Sqs:
         if any(name in text for name in _NO_QUEUE):
             raise QueueGoneError("there is no such queue")
         raise QueueTimeoutError(f"SQS answers {status}: {text[:300]}")
-
-    async def depth(self, url: str) -> int:
-        """Return how many messages a queue has, with those in flight and delayed."""
-        answer = await self.call("GetQueueAttributes", {"QueueUrl": url, "AttributeNames": COUNTS})
-        return sum(int(number) for number in answer.get("Attributes", {}).values())
 
     async def close(self) -> None:
         if self._session:
