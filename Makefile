@@ -3,7 +3,6 @@ PYTHON ?= python3
 CONFIG ?= bucketcast.toml
 N ?= 100000
 SEED ?= 1
-FROM ?= HEAD~1
 RUN := .venv/bin/python
 
 # Tools of the terminal's other projects must not leak in. Where no bytecode is written, each of the
@@ -13,12 +12,12 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract model glue infra e2e test chaos upgrade synth lock bench clean
+.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract model glue infra e2e test chaos synth lock bench clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566; KEEP=1: its state survives `make stop`)
+up: deployable ## start the local AWS and deploy the stack into it (CONFIG=file, MINISTACK_PORT=4566)
 	@$(RUN) -m localstack.up --config "$(CONFIG)"
 
 demo: deployable ## run the demo: real S3 operations, and every event as it arrives
@@ -31,7 +30,7 @@ spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
 demo-scan: spark ## run the scanner demo: alerts arrive at the webhook, once (FULL=1: real thresholds)
 	@FULL="$(FULL)" $(RUN) -m localstack.demo_scan --config "$(CONFIG)"
 
-stop: python ## stop the local AWS and everything started with it; its objects and rules are lost, except with `make up KEEP=1`
+stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
 	@$(PYTHON) -m localstack.stop
 
 setup: python ## install the development environment into .venv, .local and node_modules
@@ -69,9 +68,6 @@ test: python ## install the servers, then run all tests (PARTS="e2e glue isolate
 
 chaos: setup servers ## chaos test: N events to ten targets while everything around them fails (N=100000 SEED=1)
 	@$(RUN) -m tests.chaos --events "$(N)" --seed "$(SEED)" --report .local/chaos/$(N)-$(SEED).md
-
-upgrade: setup servers ## deploy a commit, let events wait, deploy this checkout over it (FROM=HEAD~1)
-	@$(RUN) -m tests.upgrade --from "$(FROM)"
 
 synth: CONFIG = examples/aws/bucketcast.toml
 synth: setup ## write the template for an AWS account to cdk.out, without network or credentials (CONFIG=file)
