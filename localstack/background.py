@@ -92,21 +92,6 @@ def stop(name: str) -> bool:
     return running is not None
 
 
-def end(name: str, within: float) -> bool:
-    """Ask the program to end; return whether it did, in so many seconds. Its children go too."""
-    group = pid(name)
-    if group is None:
-        return False
-    _signalled(group, signal.SIGTERM)
-    deadline = time.monotonic() + within
-    while not (ended := pid(name) is None) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    stop(name)
-    if ended:
-        _signalled(group, signal.SIGKILL)
-    return ended
-
-
 def wait_until(name: str, ready: Callable[[], bool], *, what: str, within: float) -> None:
     """Wait until a program is ready; stop it and raise Failure if it ends, or is late."""
     deadline = time.monotonic() + within

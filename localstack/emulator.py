@@ -1,7 +1,5 @@
 """The emulator's process: MiniStack in an environment of its own, its state in memory.
 
-`kept` says when it outlives the process.
-
 It speaks LocalStack's port, so anything else that does works the same way: name it in
 `LOCALSTACK_ENDPOINT` and nothing is started here.
 """
@@ -17,7 +15,7 @@ import urllib.request
 from http import HTTPStatus
 from typing import Any
 
-from localstack import background, kept, ports
+from localstack import background, ports
 from localstack.layout import EMULATOR_VENV, LOCAL, REGION, Failure, endpoint, port
 
 NAME = "ministack"
@@ -42,19 +40,8 @@ def ensure() -> str:
     if background.pid(NAME) is not None:
         record = _record()
         if record.get("port") == port() and answers():
-            if kept.wanted() and not record.get("keeps"):
-                raise Failure("the running emulator keeps nothing: `make stop`, then try again")
-            if record.get("keeps"):
-                kept.in_use()
             return str(record["life"])
-        if record.get("keeps"):
-            raise Failure(
-                "the running emulator has another port or does not answer: `make stop`, which keeps"
-                " its state, then try again"
-            )
         print("the running emulator has another port or does not answer: restarting", flush=True)
-    elif kept.wanted() and (life := kept.saved(port())):
-        return _start(life)
     return restart()
 
 
@@ -65,39 +52,20 @@ def restart() -> str:
         _demand(wanted)  # before anything is ended for it
     stop()
     _demand(wanted)
-    if kept.wanted():
-        kept.discard()
-    return _start(str(time.time_ns()))
+    life = str(time.time_ns())
+    SCRATCH.mkdir(parents=True)
+    background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
+    RECORD.write_text(json.dumps({"port": wanted, "life": life}))
+    background.wait_until(NAME, answers, what="the emulator", within=HEALTHY_WITHIN_SECONDS)
+    return life
 
 
 def stop() -> bool:
     """End the emulator and its functions; return whether it was running."""
-    record, running = _record(), background.pid(NAME) is not None
-    if record.get("keeps") and background.end(NAME, kept.SAVING_SECONDS):
-        kept.save(record["port"], record["life"])
     RECORD.unlink(missing_ok=True)
-    background.stop(NAME)
+    stopped = background.stop(NAME)
     shutil.rmtree(SCRATCH, ignore_errors=True)
-    return running
-
-
-def keeps() -> bool:
-    """Return whether the running emulator was started to keep its state."""
-    return bool(_record().get("keeps"))
-
-
-def _start(life: str) -> str:
-    """Start it, empty or with what was kept of this life, and return the life's name."""
-    wanted = port()
-    _demand(wanted)
-    shutil.rmtree(SCRATCH, ignore_errors=True)
-    SCRATCH.mkdir(parents=True)
-    background.start(NAME, [str(EMULATOR_VENV / "bin" / "python"), "-m", "ministack"], _variables())
-    RECORD.write_text(json.dumps({"port": wanted, "life": life, "keeps": kept.wanted()}))
-    background.wait_until(NAME, answers, what="the emulator", within=HEALTHY_WITHIN_SECONDS)
-    if kept.wanted():
-        kept.in_use()
-    return life
+    return stopped
 
 
 def answers(*, any_status: bool = False) -> bool:
@@ -125,7 +93,6 @@ def _variables() -> dict[str, str]:
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     if recorder := os.environ.get(RECORDER):
         inherited["PYTHONPATH"] = recorder
-    keeping = kept.variables() if kept.wanted() else {}
     own = {
         "GATEWAY_PORT": str(port()),
         "BIND_HOST": "127.0.0.1",
@@ -138,7 +105,7 @@ def _variables() -> dict[str, str]:
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
     }
-    return inherited | own | keeping
+    return inherited | own
 
 
 def _record() -> dict[str, Any]:

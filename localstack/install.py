@@ -1,9 +1,9 @@
 """Install into the checkout what is pinned: `python -m localstack.install deploy|spark|dev`.
 
-At the same time: the project's environment (`.venv`), the emulator's (which pins its own botocore),
-the AWS CDK from npm, and for development the AWS CLI. Each ends with a note of what was installed,
-written last: without it, or when the pinned files or the interpreter changed, it is made again.
-Only the standard library is used here, since nothing is installed yet.
+The project's environment (`.venv`), the emulator's (which pins its own botocore), the AWS CDK from
+npm, and for development the AWS CLI and Lambda's Python. Each ends with a note of what was
+installed, written last: without it, or when the pinned files or the interpreter changed, it is made
+again. Only the standard library is used here, since nothing is installed yet.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import argparse
 import hashlib
 import json
 import shutil
+import subprocess
 import sys
-from functools import partial
+import time
 from pathlib import Path
 from typing import NamedTuple
 
-from localstack.installers import Installers
 from localstack.layout import (
     AWS_CLI_VENV,
     CDK,
@@ -28,11 +28,12 @@ from localstack.layout import (
     ROOT,
     Failure,
 )
-from localstack.machine import gaps, interpreter
+from localstack.machine import interpreter
 
 Note = dict[str, str]
 NOTE = "installed.json"
 NODE_MODULES = ROOT / "node_modules"
+TAIL_LINES = 25
 # What satisfies what: dev contains spark, which contains deploy.
 LEVELS = {"deploy": ("deploy", "spark", "dev"), "spark": ("spark", "dev"), "dev": ("dev",)}
 
@@ -50,12 +51,12 @@ class Venv(NamedTuple):
         python = interpreter(self.version) if self.version else _interpreter()
         return {"python": python} | _digests(self.pinned)
 
-    def install(self, installers: Installers) -> None:
+    def install(self) -> None:
         """Make it anew."""
         python = interpreter(self.version) if self.version else sys.executable
-        _new_venv(installers, self.folder, python)
+        _new_venv(self.folder, python)
         pip = [str(self.folder / "bin" / "python"), "-m", "pip", "install"]
-        installers.run(self.what, [*pip, "--require-hashes", "-r", self.pinned])
+        _run(self.what, [*pip, "--require-hashes", "-r", self.pinned])
         _finish(self.folder, self.note())
 
 
@@ -81,44 +82,60 @@ def main() -> int:
 
 def install(level: str) -> None:
     """Bring the environments up to the pinned files, or raise Failure."""
-    if missing := gaps():
-        raise Failure("missing on this machine:\n" + "\n".join(f"  - {line}" for line in missing))
+    if shutil.which("npm") is None:
+        raise Failure("npm is not installed: get Node.js 20 or newer from https://nodejs.org")
     INSTALLED.mkdir(exist_ok=True)
-    with Installers() as installers:
-        if not any(_note(PROJECT_VENV) == _project_note(one) for one in LEVELS[level]):
-            installers.begin(lambda: _project(installers, level))
-        for venv in (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,):
-            if _note(venv.folder) != venv.note():
-                installers.begin(partial(venv.install, installers))
-        if not CDK.exists() or _note(NODE_MODULES) != _cdk_note():
-            installers.begin(lambda: _cdk(installers))
+    if not any(_note(PROJECT_VENV) == _project_note(one) for one in LEVELS[level]):
+        _project(level)
+    for venv in (EMULATOR, AWS_CLI, LAMBDA) if level == "dev" else (EMULATOR,):
+        if _note(venv.folder) != venv.note():
+            venv.install()
+    if not CDK.exists() or _note(NODE_MODULES) != _cdk_note():
+        _cdk()
 
 
-def _project(installers: Installers, level: str) -> None:
+def _project(level: str) -> None:
     wanted = _project_note(level)
     # Only a finished environment of the same interpreter is worth adding to.
     if _note(PROJECT_VENV).get("python") != wanted["python"]:
-        _new_venv(installers, PROJECT_VENV)
+        _new_venv(PROJECT_VENV)
     (PROJECT_VENV / NOTE).unlink(missing_ok=True)
     pip = [str(PROJECT_VENV / "bin" / "python"), "-m", "pip", "install", "--no-compile"]
     pinned = ["--require-hashes", "-r", f"requirements/{level}.txt"]
-    installers.run(f"the project's environment ({level})", [*pip, *pinned])
+    _run(f"the project's environment ({level})", [*pip, *pinned])
     # The build backend is pinned with the rest, so nothing is fetched for the build.
-    installers.run(
-        "bucketcast itself", [*pip, "--no-deps", "--no-build-isolation", "-e", "."], quiet=True
-    )
+    _run("bucketcast itself", [*pip, "--no-deps", "--no-build-isolation", "-e", "."])
     _finish(PROJECT_VENV, wanted)
 
 
-def _cdk(installers: Installers) -> None:
+def _cdk() -> None:
     (NODE_MODULES / NOTE).unlink(missing_ok=True)
-    installers.run("the AWS CDK", ["npm", "ci", "--no-fund", "--no-audit", "--loglevel=error"])
+    _run("the AWS CDK", ["npm", "ci", "--no-fund", "--no-audit", "--loglevel=error"])
     _finish(NODE_MODULES, _cdk_note())
 
 
-def _new_venv(installers: Installers, folder: Path, python: str = sys.executable) -> None:
+def _new_venv(folder: Path, python: str = sys.executable) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    installers.run(str(folder.relative_to(ROOT)), [python, "-m", "venv", str(folder)], quiet=True)
+    _run(str(folder.relative_to(ROOT)), [python, "-m", "venv", str(folder)])
+
+
+def _run(what: str, command: list[str]) -> None:
+    """Run one command in the checkout; its output is shown only when it fails."""
+    began = time.monotonic()
+    print(f"installing {what} ...", flush=True)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        tail = "\n".join(done.stdout.splitlines()[-TAIL_LINES:])
+        raise Failure(f"installing {what} failed: {' '.join(command)}\n{tail}")
+    print(f"installed {what} in {time.monotonic() - began:.0f} s", flush=True)
 
 
 def _project_note(level: str) -> Note:

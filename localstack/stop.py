@@ -6,20 +6,15 @@ have pid files in the same folder and are stopped too.
 
 from __future__ import annotations
 
-from localstack import background, emulator, kept
+from localstack import background, emulator
 from localstack.layout import ENV_FILE
 
-EMPTIED = (
-    "the local AWS kept its state in memory: objects, rules, users and queued events are gone; "
-    "`make up KEEP=1` starts one whose state survives `make stop`"
-)
-KEPT = "the state of the local AWS is kept: `make up KEEP=1` continues with it"
+EMPTIED = "the local AWS kept its state in memory: objects, rules, users and queued events are gone"
 
 
 def main() -> int:
     """Stop what runs and print what it was."""
     ended = [name for name in background.names() if name != emulator.NAME and background.stop(name)]
-    keeps = emulator.keeps()
     stopped = emulator.stop()
     if stopped:
         ended.append(emulator.NAME)
@@ -27,7 +22,7 @@ def main() -> int:
     ENV_FILE.unlink(missing_ok=True)
     print(f"stopped {', '.join(ended)}" if ended else "nothing was running")
     if stopped:
-        print(KEPT if keeps and kept.SAVED.exists() else EMPTIED)
+        print(EMPTIED)
     return 0
 
 

@@ -77,21 +77,6 @@ def test_program_that_ignores_the_request_is_ended(monkeypatch: pytest.MonkeyPat
     assert members(pid) == []
 
 
-def test_end_says_whether_the_program_ended_by_itself() -> None:
-    pid = started("parent", "-c", PARENT)
-    assert background.end("parent", 60)
-    assert members(pid) == []
-    deaf = (
-        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True)"
-    )
-    pid = started("deaf", "-c", f"{deaf}; time.sleep(60)")
-    while not background.log_tail("deaf"):
-        time.sleep(0.02)
-    assert not background.end("deaf", 0.1)
-    assert members(pid) == []
-    assert not background.end("deaf", 0.1)
-
-
 def test_pid_file_that_outlived_its_program_is_stale() -> None:
     pid = started("killed", "-c", "import time; time.sleep(60)")
     os.killpg(pid, signal.SIGKILL)
