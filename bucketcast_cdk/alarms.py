@@ -17,7 +17,6 @@ from constructs import Construct
 from bucketcast.config import AlarmOptions
 from bucketcast.config.alarms import NOBODY
 from bucketcast.delivery import alarms
-from bucketcast_cdk.nested_stacks import deployed_name
 
 _IDS: Final = {
     "dead": "DeadLetters",
@@ -44,8 +43,8 @@ class Watched(NamedTuple):
 
 def watch(scope: Construct, it: Watched, *, paused: bool = False) -> None:
     """Make the five alarms of a queue, `<name>-…`; `paused`: its events are meant to wait."""
-    names = it.queue.queue_name, it.dead.queue_name
-    for each in alarms.of_queue(deployed_name(scope), it.name, *names, it.about, paused=paused):
+    stack, names = Stack.of(scope).stack_name, (it.queue.queue_name, it.dead.queue_name)
+    for each in alarms.of_queue(stack, it.name, *names, it.about, paused=paused):
         _make(scope, it.name, each)
     watch_function(scope, it.name, it.function)
 

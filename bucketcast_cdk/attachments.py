@@ -1,11 +1,11 @@
 """Attach the configured buckets to the ingress queue; other entries in their notifications stay."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
-from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack, Token
+from aws_cdk import CfnOutput, CustomResource, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
@@ -14,9 +14,9 @@ from bucketcast.attach import notifications
 from bucketcast.aws import lock
 from bucketcast.aws.attach import cutover
 from bucketcast.aws.attach.cutover import TAKES_EFFECT
-from bucketcast.config import Bucket, Deployment, ScanConfig
+from bucketcast.config import Bucket, Deployment
 from bucketcast.rules import access_events
-from bucketcast_cdk import eventbridge, nag
+from bucketcast_cdk import eventbridge, limits, nag
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
@@ -32,12 +32,6 @@ _AT_ONCE: Final = Duration.seconds(0)
 # SQS's counts are right a minute after the last message came, here at once.
 _SETTLE: Final = 60
 _SETTLE_HERE: Final = 5
-# Of the 6,144 characters of a managed policy, what is left for the ARNs of buckets; and an ARN
-# without its name, in the partition that is called longest.
-_POLICY: Final = 5_900
-_BUCKET_NAME: Final = 63
-_ARN: Final = len('"arn:aws-us-gov:s3:::",')
-
 
 TARGETS: Final = "Custom::Targets"
 
@@ -75,8 +69,9 @@ class Attachments(Construct):
         policies: list[IDependable] = [self._policy]
         if config.trail.name and trail and config.trail.manage_selectors:
             policies.append(self._trail_policy(config.trail.name, trail))
-        reports = _report_buckets(config.scans)
-        self._bucket_policies = dict(self._groups({*config.buckets, *reports}))
+        reports = limits.report_buckets(config.scans)
+        if notified := {*config.buckets, *reports}:
+            policies.append(self._notifications_policy(notified))
         for name, bucket in config.buckets.items():
             AttachedBucket(
                 self,
@@ -88,10 +83,10 @@ class Attachments(Construct):
                 custom_resources=self._custom_resources,
                 ingest=ingest,
                 overlap=self._overlap,
-                policies=(*policies, self._bucket_policies[name]),
+                policies=policies,
             )
         for name in reports:
-            self._send_to_eventbridge(name)
+            self._send_to_eventbridge(name, policies)
 
     @property
     def takes_effect(self) -> str:
@@ -102,14 +97,14 @@ class Attachments(Construct):
         """Return what ids and names are made of."""
         return self._labels.get(bucket, bucket)
 
-    def _send_to_eventbridge(self, bucket: str) -> None:
+    def _send_to_eventbridge(self, bucket: str, policies: Sequence[IDependable]) -> None:
         """Let S3 send a bucket's events to EventBridge, none of them for ingest."""
         ours = {"Id": f"{Stack.of(self).stack_name}-reports", "Via": "eventbridge"}
         scope = Construct(self, f"Reports-{self._label(bucket)}")
         entry = _entry(
             scope, bucket, ours, custom_resources=self._custom_resources, ingest=self._ingest
         )
-        entry.node.add_dependency(self._bucket_policies[bucket])
+        entry.node.add_dependency(*policies)
         if attached := self.node.try_find_child(self._label(bucket)):
             entry.node.add_dependency(attached)  # each reads the whole document and writes it back
 
@@ -244,30 +239,28 @@ class Attachments(Construct):
         made.function.configure_async_invoke(retry_attempts=0, max_event_age=_SERVICE_TIMEOUT)
         return made
 
-    def _groups(self, buckets: Collection[str]) -> Iterator[tuple[str, iam.ManagedPolicy]]:
-        """Yield the permissions to attach, by bucket: as many buckets in a policy as IAM takes.
+    def _notifications_policy(self, buckets: Collection[str]) -> iam.ManagedPolicy:
+        """Return the permission to write the notifications of buckets.
 
-        A policy's id is derived from its buckets. So when a bucket leaves the configuration there
+        The policy's id is derived from the buckets. So when one leaves the configuration there
         is a new policy, and CloudFormation removes the old one only after the bucket's entry, which
         depends on it, was removed.
         """
-        for names in _filled(sorted(buckets, key=self._label)):
-            labels = "/".join(map(self._label, names))
-            digest = hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()
-            policy = iam.ManagedPolicy(
-                self,
-                f"Buckets-{digest}",
-                roles=[self._custom_resources.role],
-                description="The notifications of the buckets of a configuration",
-                statements=[
-                    iam.PolicyStatement(
-                        actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
-                        resources=[bucket_arn(self, name) for name in names],
-                    )
-                ],
-            )
-            for name in names:
-                yield name, policy
+        names = sorted(buckets, key=self._label)
+        labels = "/".join(map(self._label, names))
+        digest = hashlib.blake2b(labels.encode(), digest_size=4).hexdigest()
+        return iam.ManagedPolicy(
+            self,
+            f"Buckets-{digest}",
+            roles=[self._custom_resources.role],
+            description="The notifications of the buckets of a configuration",
+            statements=[
+                iam.PolicyStatement(
+                    actions=["s3:GetBucketNotification", "s3:PutBucketNotification"],
+                    resources=[bucket_arn(self, name) for name in names],
+                )
+            ],
+        )
 
 
 class AttachedBucket(Construct):
@@ -288,7 +281,7 @@ class AttachedBucket(Construct):
         policies: Sequence[IDependable],
     ) -> None:
         super().__init__(scope, construct_id)
-        stack, config, nesting = Stack.of(self), context.config, context.nesting
+        stack, config = Stack.of(self), context.config
         entry = _entry(
             self,
             name,
@@ -307,12 +300,11 @@ class AttachedBucket(Construct):
         if bucket.create:
             entry.node.add_dependency(self._create(name, context.removal_policy))
         label = construct_id
-        rules = nesting.scope_for("Rules", label, self)
         if bucket.via == "eventbridge":
             rule = eventbridge.make(
-                rules,
+                self,
                 "Rule",
-                name=notifications.within_rule_name(f"{nesting.prefix}bucket-", label),
+                name=notifications.within_rule_name(f"{stack.stack_name}-bucket-", label),
                 description=f"Events of bucket {label}",
                 pattern=notifications.pattern(name),
                 target=eventbridge.ingress(ingest),
@@ -321,9 +313,9 @@ class AttachedBucket(Construct):
             entry.node.add_dependency(rule)
         if bucket.access_events:
             eventbridge.make(
-                rules,
+                self,
                 "AccessRule",
-                name=notifications.within_rule_name(f"{nesting.prefix}access-", label),
+                name=notifications.within_rule_name(f"{stack.stack_name}-access-", label),
                 description=f"Access events of bucket {label}",
                 pattern=access_events.pattern(name, bucket_events=config.trail.bucket_events),
                 target=eventbridge.ingress(ingest),
@@ -344,11 +336,6 @@ class AttachedBucket(Construct):
         )
         nag.accept(made, nag.NO_ACCESS_LOG)
         return made
-
-
-def _report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
-    """Return the buckets whose reports start a scan."""
-    return sorted({each.report[0] for each in scans.values() if each.on_inventory and each.report})
 
 
 def _logged(trail: str, stack: str, config: Deployment) -> dict[str, str]:
@@ -386,20 +373,3 @@ def _entry(
     # S3 tries the queue before it takes the entry, so the queue's policy must exist.
     entry.node.add_dependency(ingest.queue)
     return entry
-
-
-def _filled(names: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the names in groups, each as large as a policy may be."""
-    group: list[str] = []
-    for name in names:
-        if sum(map(_longest, [*group, name])) + _ARN * (len(group) + 1) > _POLICY:
-            yield group
-            group = []
-        group.append(name)
-    if group:
-        yield group
-
-
-def _longest(name: str) -> int:
-    """Return how long a name may be; one that only the deploy knows takes all that S3 allows."""
-    return _BUCKET_NAME if Token.is_unresolved(name) else len(name)

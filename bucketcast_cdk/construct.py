@@ -24,7 +24,6 @@ from bucketcast_cdk.dashboard import Dashboard
 from bucketcast_cdk.delivery import Delivery
 from bucketcast_cdk.failures import Failures
 from bucketcast_cdk.ingest import Ingest
-from bucketcast_cdk.nested_stacks import Nesting
 from bucketcast_cdk.permissions import allow
 from bucketcast_cdk.pipeline import Pipeline
 from bucketcast_cdk.platform import LAMBDA, local_platform
@@ -70,7 +69,7 @@ class Bucketcast(Construct):
         self.node.add_validation(existing.Notified(constructs, config.buckets))
         assets = Assets(self, "Assets", ROOT, local_platform() if local else LAMBDA)
         self._annotate(config, assets)
-        context = Context(config, assets, Nesting(self, on=config.nested), local)
+        context = Context(config, assets, local)
         ingest = Ingest(self, "Ingest", context)
         self.ingress = ingest.watched
         self._targets = {
@@ -157,7 +156,7 @@ class Bucketcast(Construct):
         """Make the jobs, what starts the scans, and the queue of what failed."""
         made = Pipeline(self, "Pipeline", context, options=options, ingest=ingest, queues=queues)
         names = [job.name for job in made.jobs.values()]
-        lost = Failures(self, "Lost", context, jobs=names).queue
+        lost = Failures(self, "Lost", jobs=names).queue
         scan, runs = made.jobs["scan"].name, made.runs("scan")
         Scans(self, "Scans", context, job=scan, runs=runs, lost=lost)
 

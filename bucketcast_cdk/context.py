@@ -6,16 +6,14 @@ from aws_cdk import RemovalPolicy
 
 from bucketcast.config import Deployment
 from bucketcast_cdk.assets import Assets
-from bucketcast_cdk.nested_stacks import Nesting
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The configuration, the code, and the stack's form; `local` is for the local AWS."""
+    """The configuration and the code; `local` is for the local AWS."""
 
     config: Deployment
     assets: Assets
-    nesting: Nesting
     local: bool
 
     @property

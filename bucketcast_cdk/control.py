@@ -53,9 +53,7 @@ class Control(Construct):
         self._allow_attaching(stack, ingest.listeners)
         # The application checks the signature: Lambda's own check knows users of AWS only.
         self.url = made.add_url()
-        nesting = context.nesting
-        alarms = nesting.scope_for("Alarms", "control", self)
-        watch_called(alarms, f"{nesting.prefix}control", made.function)
+        watch_called(self, f"{stack}-control", made.function)
 
     def _allow_attaching(self, stack: str, listeners: str) -> None:
         """Allow the stack's outputs, the users' secrets, listeners, any bucket's notifications."""

@@ -30,8 +30,7 @@ class Delivery(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._target = target
-        config, nesting, deploy = context.config, context.nesting, target.deploy
-        inner = nesting.scope_for_target(target.kind, target.id, self)
+        config, deploy = context.config, target.deploy
         fifo = config.sync_events
         window = 0 if fifo else deploy.window
         name = target_name(Stack.of(self).stack_name, target.kind, target.id)
@@ -43,15 +42,13 @@ class Delivery(Construct):
             window=window,
             fifo=fifo,
             removal_policy=context.removal_policy,
-            policies=inner if nesting.is_on else None,
         )
         self.queue, self.dead = queues.queue, queues.dead
-        self._function = f"{nesting.prefix}{target.kind}-{target.id}"
         made = Function(
-            inner,
+            self,
             "Dispatch",
             context,
-            name=self._function,
+            name=name,
             folder="dispatch",
             layers=[*context.assets.shared(), *context.assets.layer(f"client-{target.kind}")],
             environment={
@@ -69,8 +66,8 @@ class Delivery(Construct):
             queued=True,
         )
         about = {"service": "dispatch", "target": self.arn}
-        self.watched = Watched(self._function, self.queue, self.dead, made.function, about)
-        watch(inner if nesting.is_on else queues, self.watched, paused=not target.enabled)
+        self.watched = Watched(name, self.queue, self.dead, made.function, about)
+        watch(queues, self.watched, paused=not target.enabled)
         self.function = made.function
         queues.allow_requeue(made.role)
         allow_secrets(made.role, target.secret_names, config.kms_keys)
@@ -83,7 +80,7 @@ class Delivery(Construct):
             max_concurrency=deploy.max_concurrency,
             enabled=target.enabled,
         )
-        Network(deploy.vpc, deploy.subnets, deploy.security_groups).join(inner, made, name)
+        Network(deploy.vpc, deploy.subnets, deploy.security_groups).join(self, made, name)
         CfnOutput(self, "Output", value=self._summary())
 
     @property
@@ -102,7 +99,7 @@ class Delivery(Construct):
                 "arn": self.arn,
                 "kind": self._target.kind,
                 "id": self._target.id,
-                "function": self._function,
+                "function": self.watched.name,
                 "queue": self.queue.queue_url,
                 "dead": self.dead.queue_url,
                 "enabled": self._target.enabled,

@@ -20,7 +20,7 @@ _TRIES: Final = 185
 
 
 def of_stack(stack: Stack) -> str:
-    """Return the ARNs of all our rules, with a `*`; `stack` is the first one, not a nested one."""
+    """Return the ARNs of all our rules, with a `*`."""
     return arn(stack, "events", f"rule/{stack.stack_name}-*")
 
 

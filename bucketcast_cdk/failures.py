@@ -15,7 +15,6 @@ from constructs import Construct
 from bucketcast.delivery.retention import DEAD_DAYS
 from bucketcast_cdk import eventbridge, nag
 from bucketcast_cdk.alarms import watch_lost
-from bucketcast_cdk.context import Context
 from bucketcast_cdk.queues import allow_service
 
 _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
@@ -24,11 +23,9 @@ _FAILED: Final = ["FAILED", "TIMEOUT", "ERROR"]
 class Failures(Construct):
     """The queue `<stack>-pipeline-dead`, and the rule that sends it the failed runs of `jobs`."""
 
-    def __init__(
-        self, scope: Construct, construct_id: str, context: Context, *, jobs: Sequence[str]
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, jobs: Sequence[str]) -> None:
         super().__init__(scope, construct_id)
-        stack, nesting = Stack.of(self), context.nesting
+        stack = Stack.of(self)
         self.queue = sqs.Queue(
             self,
             "Queue",
@@ -43,9 +40,9 @@ class Failures(Construct):
         rules = {"ArnLike": {"aws:SourceArn": eventbridge.of_stack(stack)}}
         allow_service(self.queue, "RulesOfThisStack", "events", rules)
         eventbridge.make(
-            nesting.scope_for("Starts", "Lost", self),
+            self,
             "Runs",
-            name=f"{nesting.prefix}runs",
+            name=f"{stack.stack_name}-runs",
             description="Runs of the jobs that failed",
             pattern={
                 "source": ["aws.glue"],
@@ -54,6 +51,4 @@ class Failures(Construct):
             },
             target=events.CfnRule.TargetProperty(id="lost", arn=self.queue.queue_arn),
         )
-        watch_lost(
-            nesting.scope_for("Alarms", "Pipeline", self), f"{nesting.prefix}pipeline", self.queue
-        )
+        watch_lost(self, f"{stack.stack_name}-pipeline", self.queue)

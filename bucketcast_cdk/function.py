@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_event_sources as sources
@@ -12,7 +12,6 @@ from constructs import Construct
 
 from bucketcast_cdk import nag
 from bucketcast_cdk.context import Context
-from bucketcast_cdk.nested_stacks import deployed_name
 
 
 def functions_in(scope: Construct) -> "list[Function]":
@@ -72,7 +71,7 @@ class Function(Construct):
             layers=list(layers),
             environment={
                 "POWERTOOLS_SERVICE_NAME": folder,
-                "POWERTOOLS_METRICS_NAMESPACE": deployed_name(self),
+                "POWERTOOLS_METRICS_NAMESPACE": Stack.of(self).stack_name,
                 "POWERTOOLS_LOG_LEVEL": "INFO",
                 **({"BUCKETCAST_HANDLER": module} if queued else {}),
                 **environment,

@@ -35,7 +35,7 @@ class Ingest(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, context: Context) -> None:
         super().__init__(scope, construct_id)
-        config, nesting = context.config, context.nesting
+        config = context.config
         self._stack = Stack.of(self).stack_name
         queues = QueuePair(
             self,
@@ -72,11 +72,10 @@ class Ingest(Construct):
             reserved=config.ingest.reserved_concurrency or None,
             queued=True,
         )
-        name, about = f"{nesting.prefix}ingress", {"service": "ingest", "target": "ingress"}
-        alarms = nesting.scope_for("Alarms", "Ingress", queues)
+        name, about = f"{self._stack}-ingress", {"service": "ingest", "target": "ingress"}
         self.watched = Watched(name, self.queue, self.dead, made.function, about)
-        watch(alarms, self.watched)
-        watch_throttled(alarms, name, made.function)
+        watch(queues, self.watched)
+        watch_throttled(queues, name, made.function)
         self._role = made.role
         self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
         allow_counting(made.role, self.rules)

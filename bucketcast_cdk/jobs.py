@@ -47,8 +47,7 @@ class Job(Construct):
         self.name = f"{Stack.of(self).stack_name}-{construct_id}"
         # AWS documents aws:SourceAccount for Scheduler, and not for Glue: if it does not send it, a
         # condition on it would keep every job from its role.
-        inner = context.nesting.scope_for("Jobs", construct_id, self)
-        self.role = iam.Role(inner, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("glue.amazonaws.com"))
         script = s3_assets.Asset(self, "Script", path=str(context.assets.script(folder)))
         options = setup.options
         made = glue.CfnJob(

@@ -1,14 +1,20 @@
 """What a configuration asks of AWS in vain, found before anything is made."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from bucketcast.config import Deployment, TargetConfig
-from bucketcast.errors import ConfigError
-from bucketcast.queues import queue_names, target_name
-from bucketcast_cdk.nested_stacks import INFIX
+from aws_cdk import CfnResource, Stack
 
+from bucketcast.config import Deployment, ScanConfig, TargetConfig
+from bucketcast.errors import ConfigError, ConfigErrors
+from bucketcast.queues import queue_names, target_name
+
+_RESOURCES: Final = 500
+_TARGETS: Final = 28
+"""How many targets fit in a stack with all of its options and a few buckets."""
+_BUCKETS: Final = 60
+"""How many ARNs of buckets a managed policy of 6,144 characters takes, whatever their names."""
 _QUEUE_NAME: Final = 80
 _FUNCTION_NAME: Final = 64
 # Lambda takes 4,096 bytes of variables; names, two queue URLs and Powertools' share need the rest.
@@ -18,6 +24,11 @@ _ROOM: Final = 4_096 - 1_024
 def settings_text(target: TargetConfig) -> str:
     """Return a target's settings as its function reads them."""
     return json.dumps(dict(target.settings), ensure_ascii=False, separators=(",", ":"))
+
+
+def report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
+    """Return the buckets whose reports start a scan."""
+    return sorted({each.report[0] for each in scans.values() if each.on_inventory and each.report})
 
 
 def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
@@ -32,12 +43,21 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
                 f'Lambda has room for {_ROOM:,}: object_facts = "all" names no bucket',
             )
         )
+    reports = {
+        each.report[0] for each in config.scans.values() if each.on_inventory and each.report
+    }
+    if (count := len(config.buckets.keys() | reports)) > _BUCKETS:
+        found.append(
+            ConfigError(
+                "bucket",
+                f"{count} buckets are configured",
+                f"IAM takes {_BUCKETS} in a stack: attach others by `bucketcast bucket attach`",
+            )
+        )
     for target in config.targets:
         key = f"notify_{target.kind}.{target.id}"
         name = target_name(stack, target.kind, target.id)
-        prefix = f"{stack}-{INFIX if config.nested else ''}"
-        function = f"{prefix}{target.kind}-{target.id}"
-        found += _names(key, name, function, fifo=config.sync_events)
+        found += _names(key, name, name, fifo=config.sync_events)
         size = len(settings_text(target).encode())
         if size > _ROOM:
             found.append(
@@ -48,6 +68,23 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
                 )
             )
     return found
+
+
+def check_size(stack: Stack) -> None:
+    """Check that CloudFormation takes a stack's resources, all of which are made.
+
+    Raises:
+        ConfigErrors: there are too many.
+    """
+    count = sum(isinstance(each, CfnResource) for each in stack.node.find_all())
+    if count > _RESOURCES:
+        error = ConfigError(
+            stack.stack_name,
+            f"it comes to {count:,} resources",
+            f"CloudFormation takes {_RESOURCES}, so about {_TARGETS} targets fit in a stack: use "
+            "run-time targets (`bucketcast target add`) for more",
+        )
+        raise ConfigErrors([error])
 
 
 def _names(key: str, queue: str, function: str, *, fifo: bool) -> Iterator[ConfigError]:

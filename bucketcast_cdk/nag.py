@@ -1,11 +1,9 @@
 """The findings of cdk-nag's AwsSolutions pack that are accepted, each with its reason."""
 
-import re
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
-from aws_cdk import Acknowledgment, Names, Stack, Validations
-from aws_cdk import aws_s3 as s3
+from aws_cdk import Acknowledgment, Stack, Validations
 from constructs import IConstruct
 
 _WILDCARD: Final = "AwsSolutions-IAM5[Resource::{}]"
@@ -29,10 +27,6 @@ NETWORK_INTERFACES: Final = Finding(
     "names are not known before, and EC2's describing actions take no resource at all.",
 )
 TRACING: Final = Finding(_WILDCARD.format("*"), "X-Ray's two actions that write take no resource.")
-POLICY_ELSEWHERE: Final = Finding(
-    "AwsSolutions-SQS4",
-    "Its policy, which refuses plain HTTP, is in a nested stack, and the check looks here.",
-)
 IS_DEAD_LETTER_QUEUE: Final = Finding(
     "AwsSolutions-SQS3",
     "It is a dead-letter queue itself, of services that are not queues; no function reads it.",
@@ -98,22 +92,8 @@ def accept(construct: IConstruct, *findings: Finding) -> None:
 def accept_wildcards(role: IConstruct, resources: Iterable[str], reason: str) -> None:
     """Accept that a role or policy names resources by a `*`; others are no finding."""
     for resource in resources:
-        if "*" in (shown := _shown_in(Stack.of(role), resource)):
+        if "*" in (shown := _shown(Stack.of(role).resolve(resource))):
             accept(role, Finding(_WILDCARD.format(shown), reason))
-
-
-def _shown_in(stack: Stack, resource: str) -> str:
-    """Return a resource's name in findings; in a nested stack, from the first stack on."""
-    shown = _shown(stack.resolve(resource))
-    first = stack.nested_stack_parent
-    named = re.search(r"<(\w+)\.(\w+)>", shown)
-    if first is None or named is None:
-        return shown
-    for each in first.node.find_all():
-        if isinstance(each, s3.CfnBucket) and stack.resolve(each.logical_id) == named[1]:
-            name = f"<referenceto{Names.node_unique_id(each.node)}{named[2]}>"
-            return shown.replace(named[0], name)
-    return shown
 
 
 def _shown(resolved: Any) -> str:

@@ -10,7 +10,6 @@ from constructs import Construct
 
 from bucketcast.delivery.retention import DEAD_DAYS, MAX_RECEIVES, RETENTION_DAYS
 from bucketcast.queues import queue_names, visibility
-from bucketcast_cdk import nag
 
 
 class QueuePair(Construct):
@@ -19,8 +18,7 @@ class QueuePair(Construct):
     A function with this `timeout` reads it, in seconds, after gathering messages for the `window`.
 
     If the `removal_policy` retains the queues, they outlive their stack with the messages in them,
-    and so do their policies: to remove one CloudFormation would empty it, also where another has
-    taken its place. They are made in `policies`, where that is another stack.
+    and so do their policies: to remove one CloudFormation would empty it.
     """
 
     def __init__(  # noqa: PLR0913 - what a pair of queues is made of
@@ -33,7 +31,6 @@ class QueuePair(Construct):
         removal_policy: RemovalPolicy,
         window: int = 0,
         fifo: bool = False,
-        policies: Construct | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         queue_name, dead_name = queue_names(name, fifo=fifo)
@@ -41,7 +38,7 @@ class QueuePair(Construct):
             # SQS lets only a FIFO queue carry the property, so it is absent from a standard one.
             "fifo": True if fifo else None,
             "encryption": sqs.QueueEncryption.SQS_MANAGED,
-            "enforce_ssl": policies is None,
+            "enforce_ssl": True,
             "removal_policy": removal_policy,
         }
         self.dead = sqs.Queue(
@@ -61,8 +58,7 @@ class QueuePair(Construct):
             **shared,
         )
         for queue in (self.dead, self.queue):
-            own = queue.node.try_find_child("Policy")
-            made = _refuse_plain_http(policies, queue) if policies else own
+            made = queue.node.try_find_child("Policy")
             if removal_policy != RemovalPolicy.DESTROY and isinstance(made, sqs.QueuePolicy):
                 made.apply_removal_policy(RemovalPolicy.RETAIN)
 
@@ -70,23 +66,6 @@ class QueuePair(Construct):
         """Allow to send what failed back, or to the dead letters; the event source may back off."""
         self.queue.grant(role, "sqs:SendMessage")
         self.dead.grant(role, "sqs:SendMessage")
-
-
-def _refuse_plain_http(scope: Construct, queue: sqs.Queue) -> sqs.QueuePolicy:
-    """Return what `enforce_ssl` does, in another stack than the queue's."""
-    nag.accept(queue, nag.POLICY_ELSEWHERE)
-    made = sqs.QueuePolicy(scope, f"{queue.node.id}Policy", queues=[queue])
-    made.document.add_statements(
-        iam.PolicyStatement(
-            sid="PlainHttp",
-            effect=iam.Effect.DENY,
-            principals=[iam.AnyPrincipal()],
-            actions=["sqs:*"],
-            resources=[queue.queue_arn],
-            conditions={"Bool": {"aws:SecureTransport": "false"}},
-        )
-    )
-    return made
 
 
 def allow_service(queue: sqs.Queue, sid: str, service: str, conditions: Mapping[str, Any]) -> None:

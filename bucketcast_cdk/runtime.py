@@ -138,9 +138,7 @@ class Runtime(Construct):
         allow(made.role, ["dynamodb:GetItem"], [rules.table_arn], leading_keys(PARTITION))
         allow_dispatch_state(made.role, rules)
         Network(runtime.vpc, runtime.subnets, runtime.security_groups).join(made, made, name)
-        nesting = context.nesting
-        alarms = nesting.scope_for("Alarms", f"Runtime-{kind}", made)
-        watch_function(alarms, f"{nesting.prefix}runtime-{kind}", made.function)
+        watch_function(made, f"{self._prefix}{kind}", made.function)
         if kind in TOPIC_KINDS:
             NonPersistentQueue(
                 self, f"{kind}-{ONCE}", context, prefix=self._prefix, kind=kind, function=made
@@ -148,7 +146,7 @@ class Runtime(Construct):
         return made
 
     def _name(self, kind: str) -> str:
-        """Return the function's name, the same nested or not: run-time mappings refer to it."""
+        """Return the function's name, to which run-time mappings refer."""
         return target_name(self._stack.stack_name, "runtime", kind)
 
     def _queue_arn(self, end: str) -> str:

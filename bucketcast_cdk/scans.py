@@ -44,7 +44,7 @@ class Scans(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._context = context
-        self._nesting = context.nesting
+        self._prefix = f"{Stack.of(self).stack_name}-"
         self._lost = lost
         self._job = job
         self._runs = runs
@@ -62,15 +62,14 @@ class Scans(Construct):
         # A schedule of another account must not become this role through the service they share.
         ours = {"StringEquals": {"aws:SourceAccount": Stack.of(self).account}}
         scheduler_itself = iam.ServicePrincipal("scheduler.amazonaws.com", conditions=ours)
-        shared = self._nesting.scope_for("Starts", "Schedules", self)
-        role = iam.Role(shared, "Role", assumed_by=scheduler_itself)
+        role = iam.Role(self, "Role", assumed_by=scheduler_itself)
         self._allow_starting(role)
         self._lost.grant(role, "sqs:SendMessage")
         for bucket, scan in scans.items():
             run = {"--run": f"{self._runs}/{_EXECUTION}"}
             request = {"JobName": self._job, "Arguments": {**_arguments(bucket, scan), **run}}
             scheduler.CfnSchedule(
-                self._nesting.scope_for("Starts", bucket, self),
+                self,
                 f"On-{bucket}",
                 schedule_expression=scan.schedule,
                 flexible_time_window=scheduler.CfnSchedule.FlexibleTimeWindowProperty(mode="OFF"),
@@ -89,10 +88,10 @@ class Scans(Construct):
 
     def _await_reports(self, scans: Mapping[str, ScanConfig]) -> None:
         made = Function(
-            self._nesting.scope_for("Starts", "Reports", self),
+            self,
             "Start",
             self._context,
-            name=f"{self._nesting.prefix}start",
+            name=f"{self._prefix}start",
             folder="start",
             layers=self._context.assets.layer("runtime"),
             environment={"BUCKETCAST_JOB": self._job, "BUCKETCAST_RUNS": self._runs},
@@ -101,8 +100,7 @@ class Scans(Construct):
         )
         self._allow_starting(made.role)
         made.function.configure_async_invoke(on_failure=destinations.SqsDestination(self._lost))
-        alarms = self._nesting.scope_for("Alarms", "Start", made)
-        watch_called(alarms, f"{self._nesting.prefix}start", made.function)
+        watch_called(made, f"{self._prefix}start", made.function)
         stack = Stack.of(self)
         # One for all rules: a function's policy has 20 KB.
         made.function.add_permission(
@@ -124,9 +122,9 @@ class Scans(Construct):
             "object": {"key": [{"wildcard": f"{folder}/*/manifest.checksum".lstrip("/")}]},
         }
         eventbridge.make(
-            self._nesting.scope_for("Starts", bucket, self),
+            self,
             f"Report-{bucket}",
-            name=notifications.within_rule_name(f"{self._nesting.prefix}report-", bucket),
+            name=notifications.within_rule_name(f"{self._prefix}report-", bucket),
             description=f"Inventory reports in {where}/{folder}",
             pattern={"source": ["aws.s3"], "detail-type": ["Object Created"], "detail": detail},
             target=events.CfnRule.TargetProperty(

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +94,9 @@ endpoint = "https://example.org/hook"
 vpc = "my-vpc"
 subnets = ["subnet-0123456789abcdef0"]
 """
-FEW_RESOURCES = (
-    "from bucketcast_cdk import quotas; few = quotas.LIMITS['resources']._replace(most=10); "
-    "quotas.LIMITS = {**quotas.LIMITS, 'resources': few}; "
-    "import app, sys; sys.exit(app.main())"
+MANY_TARGETS = "".join(
+    f'[notify_nsq.n{number}]\nnsqd_address = "nsq.example.org:4150"\ntopic = "t"\n'
+    for number in range(35)
 )
 
 
@@ -110,17 +108,18 @@ def test_what_cdk_itself_finds_wrong_ends_without_a_traceback(tmp_path: Path) ->
     assert "my-vpc" in (tmp_path / "out" / "validation-report.json").read_text()
 
 
-def test_more_than_aws_takes_is_refused_with_the_hint(tmp_path: Path) -> None:
-    done = _run(tmp_path, TYPICAL, command=["-c", FEW_RESOURCES])
+def test_more_targets_than_fit_in_a_stack_are_refused_with_the_hint(tmp_path: Path) -> None:
+    done = _run(tmp_path, MANY_TARGETS)
     assert done.returncode == 2
-    assert "Bucketcast: it comes to" in done.stderr
-    assert 'AWS takes 10: nested = "on"' in done.stderr
+    assert "Bucketcast: it comes to 5" in done.stderr
+    assert "CloudFormation takes 500" in done.stderr
+    assert "run-time targets (`bucketcast target add`)" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_neither_is_for_this_machine(tmp_path: Path) -> None:
     """To check AWS's rules takes a third of the time, and nobody is short of resources here."""
-    done = _run(tmp_path, WRONG_VPC, command=["-c", FEW_RESOURCES], local="true")
+    done = _run(tmp_path, WRONG_VPC + MANY_TARGETS, local="true")
     assert done.returncode == 0, done.stderr
 
 
@@ -128,7 +127,6 @@ def _run(
     folder: Path,
     text: str | None,
     environ: dict[str, str] | None = None,
-    command: Sequence[str] = ("-O", "app.py"),
     **context: Any,
 ) -> subprocess.CompletedProcess[str]:
     config = folder / "bucketcast.toml"
@@ -138,7 +136,7 @@ def _run(
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MINIO_")}
     kept |= {"CDK_CONTEXT_JSON": json.dumps(words), "CDK_OUTDIR": str(folder / "out")}
     return subprocess.run(
-        [sys.executable, *command],
+        [sys.executable, "-O", "app.py"],
         cwd=ROOT,
         env={**kept, **(environ or {})},
         capture_output=True,

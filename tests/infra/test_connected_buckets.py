@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from bucketcast_cdk import quotas
+from bucketcast.errors import ConfigErrors
 from tests.infra.conftest import Make, Synthesised
+from tests.infra.resolved import Resolved
 
 CREATED = '[bucket.{name}]\ncreate = true\nvia = "{via}"\n'
 
@@ -140,17 +141,30 @@ def test_a_bucket_that_leaves_is_detached_before_the_right_to_it_goes(make: Make
             assert policy in entry["DependsOn"]
 
 
-def test_many_buckets_share_policies_as_large_as_iam_takes(make: Make) -> None:
-    names = [f"{number:063}" for number in range(120)]
-    made = make("".join(f"[bucket.{name}]\ncreate = false\n" for name in names))
-    found = _wiring_rights(made)
-    assert sorted(name for each in found.values() for name in each) == names
-    assert len(found) == 2
-    sizes = [
-        quotas.size_of(each["Properties"]["PolicyDocument"])
-        for each in made.of_type("AWS::IAM::ManagedPolicy").values()
-    ]
-    assert 5_000 < max(sizes) <= 6_144
+def _buckets(count: int) -> str:
+    return "".join(f"[bucket.{number:063}]\ncreate = false\n" for number in range(count))
+
+
+def test_as_many_buckets_are_taken_as_fit_in_a_policy(make: Make) -> None:
+    made = make(_buckets(60))
+    (found,) = _wiring_rights(made).values()
+    assert len(found) == 60
+    (policy,) = Resolved(made.json).of_type("AWS::IAM::ManagedPolicy").values()
+    size = len(json.dumps(policy["PolicyDocument"], separators=(",", ":")))
+    longer_partition = 60 * len("-us-gov")
+    assert size + longer_partition <= 6_144
+    with pytest.raises(ConfigErrors, match=r"61 buckets .* by `bucketcast bucket attach`"):
+        make(_buckets(61))
+
+
+def test_one_statement_lets_all_rules_write(make: Make) -> None:
+    """A queue's policy takes 20."""
+    made = make("".join(CREATED.format(name=f"b-{each}", via="eventbridge") for each in "123"))
+    assert len(made.event_rules()) == 3
+    for policy in made.of_type("AWS::SQS::QueuePolicy").values():
+        statements = policy["Properties"]["PolicyDocument"]["Statement"]
+        rules = [each for each in statements if "events.amazonaws.com" in json.dumps(each)]
+        assert len(rules) <= 1
 
 
 def test_eventbridge_has_a_rule_for_the_bucket_with_retries_and_dead_letters(

@@ -46,17 +46,6 @@ def test_a_bucket_of_the_app_is_attached_by_the_name_that_the_deploy_gives_it(st
     assert ":s3:::named" in rights
 
 
-def test_a_policy_has_room_for_the_longest_names_of_its_buckets(stack: Stack) -> None:
-    made = {f"bucket-{number}": s3.Bucket(stack, f"Bucket{number}") for number in range(90)}
-    tables: dict[str, Any] = {name: {} for name in made}
-    Bucketcast(stack, "Events", config={**CONFIG, "bucket": tables}, buckets=made)
-    template = Template.from_stack(stack).to_json()
-    for _, policy in _of_type(template, "AWS::IAM::ManagedPolicy"):
-        (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
-        # Of 6,144 characters each takes its ARN's, 63 of them the name's.
-        assert len(statement["Resource"]) * (63 + len('"arn:aws-us-gov:s3:::",')) < 6_144
-
-
 def test_outputs_are_called_as_where_the_stack_holds_nothing_else(stack: Stack) -> None:
     alone = Stack(stack.node.root, "Alone")  # type: ignore[arg-type]
     Bucketcast(alone, "Default", config=CONFIG)

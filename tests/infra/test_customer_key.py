@@ -21,50 +21,45 @@ MORE = 'control = "on"\n'
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
-@pytest.fixture(scope="module", params=["off", "on"], ids=["one", "nested"])
-def stacks(make: Make, request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    """The resources of a stack with all that keeps something, and of those nested in it."""
-    head = f'kms_key = "{KEY}"\nnested = "{request.param}"\n{MORE}'
+@pytest.fixture(scope="module")
+def resources(make: Make) -> list[dict[str, Any]]:
+    """The resources of a stack with all that keeps something."""
+    head = f'kms_key = "{KEY}"\n{MORE}'
     access = '[bucket.uploads]\ncreate = true\naccess_events = "on"\n'
     found = make(head + TYPICAL.replace("[bucket.uploads]\ncreate = true\n", access) + PIPELINE)
-    inner = [
-        each for each in found.stack.node.find_all() if isinstance(each, Stack) and each.nested
-    ]
-    assert bool(inner) == (request.param == "on")
-    documents = [found.json, *(Template.from_stack(each).to_json() for each in inner)]
-    return [resource for each in documents for resource in each["Resources"].values()]
+    return list(found.json["Resources"].values())
 
 
-def of_type(stacks: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    found = [each["Properties"] for each in stacks if each["Type"] == kind]
+def of_type(resources: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    found = [each["Properties"] for each in resources if each["Type"] == kind]
     assert found
     return found
 
 
-def test_queues_tables_logs_and_variables_are(stacks: list[dict[str, Any]]) -> None:
-    for queue in of_type(stacks, "AWS::SQS::Queue"):
+def test_queues_tables_logs_and_variables_are(resources: list[dict[str, Any]]) -> None:
+    for queue in of_type(resources, "AWS::SQS::Queue"):
         assert queue["KmsMasterKeyId"] == KEY
         assert "SqsManagedSseEnabled" not in queue
-    for table in of_type(stacks, "AWS::DynamoDB::Table"):
+    for table in of_type(resources, "AWS::DynamoDB::Table"):
         by_key = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": KEY}
         assert table["SSESpecification"] == by_key
-    assert {each["KmsKeyId"] for each in of_type(stacks, "AWS::Logs::LogGroup")} == {KEY}
-    assert {each["KmsKeyArn"] for each in of_type(stacks, "AWS::Lambda::Function")} == {KEY}
+    assert {each["KmsKeyId"] for each in of_type(resources, "AWS::Logs::LogGroup")} == {KEY}
+    assert {each["KmsKeyArn"] for each in of_type(resources, "AWS::Lambda::Function")} == {KEY}
 
 
-def test_each_role_may_use_the_key_from_the_beginning(stacks: list[dict[str, Any]]) -> None:
-    for role in of_type(stacks, "AWS::IAM::Role"):
+def test_each_role_may_use_the_key_from_the_beginning(resources: list[dict[str, Any]]) -> None:
+    for role in of_type(resources, "AWS::IAM::Role"):
         (policy,) = role["Policies"]
         (statement,) = policy["PolicyDocument"]["Statement"]
         assert statement["Resource"] == KEY
         assert {"kms:Decrypt", "kms:GenerateDataKey"} <= set(statement["Action"])
 
 
-def test_of_the_buckets_only_the_pipelines_is(stacks: list[dict[str, Any]]) -> None:
+def test_of_the_buckets_only_the_pipelines_is(resources: list[dict[str, Any]]) -> None:
     """A bucket that is made for its user is the user's, and CloudTrail writes its log."""
     found = [
         each["BucketEncryption"]["ServerSideEncryptionConfiguration"][0]
-        for each in of_type(stacks, "AWS::S3::Bucket")
+        for each in of_type(resources, "AWS::S3::Bucket")
     ]
     default = [each["ServerSideEncryptionByDefault"] for each in found]
     by_key = {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": KEY}

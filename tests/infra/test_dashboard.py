@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from bucketcast_cdk import quotas
 from tests.infra.conftest import Make, Synthesised
+from tests.infra.resolved import Resolved
 
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 
 
 def body(found: Synthesised) -> list[dict[str, Any]]:
-    ((_, made),) = found.of_type("AWS::CloudWatch::Dashboard").items()
-    widgets: list[dict[str, Any]] = json.loads(quotas.text(made["Properties"]["DashboardBody"]))[
-        "widgets"
-    ]
+    (made,) = Resolved(found.json).of_type("AWS::CloudWatch::Dashboard").values()
+    widgets: list[dict[str, Any]] = json.loads(made["DashboardBody"])["widgets"]
     return widgets
 
 

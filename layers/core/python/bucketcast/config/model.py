@@ -62,11 +62,6 @@ class StackOptions:
         default="",
         parse=KMS_KEY,
     )
-    nested: OnOff = option(
-        "put functions, alarms and schedules into nested stacks; needed from about 30 targets or "
-        "90 buckets",
-        default="off",
-    )
     dashboard: OnOff = option(
         "make a CloudWatch dashboard of the stack; an account's first three of at most 50 metrics "
         "are free, others $3.00 a month",
