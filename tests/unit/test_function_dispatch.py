@@ -135,10 +135,6 @@ def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
     return Dispatch(module, sqs)
 
 
-def keys_of(text: str) -> list[str]:
-    return [each.event.key for each in unpack(text)[1]]
-
-
 def test_events_arrive_with_the_secret_in_place(dispatch: Dispatch) -> None:
     assert dispatch(body("a", "b"), body("c")) == []
     assert Fake.sent == [("hunter2", ["a"]), ("hunter2", ["b", "c"])]

@@ -55,12 +55,12 @@ def with_opaque_data(opaque_data: str) -> Callable[[Event], bytes]:
     """Return a writer for events of a topic with this `OpaqueData`."""
 
     def message(event: Event) -> bytes:
-        return _encode(_Records((record(event, opaque_data),)))
+        return _encode(_Records((_record(event, opaque_data),)))
 
     return message
 
 
-def record(event: Event, opaque_data: str = "") -> _Record:
+def _record(event: Event, opaque_data: str) -> _Record:
     """Return the record as RGW would have written it."""
     return _Record(
         "2.2",
