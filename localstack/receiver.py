@@ -1,4 +1,4 @@
-"""The demo's webhook receiver: `examples/consumers/webhook.py`, in the background.
+"""The demo's webhook receiver: `examples/consume.py webhook`, in the background.
 
 Its output is read while it grows: an event has arrived when the receiver printed it.
 """
@@ -22,7 +22,7 @@ from localstack.layout import ROOT, Failure
 NAME = "demo-receiver"
 WATCHED_ID = "primary"
 LOOPBACK = ("127.0.0.1", "localhost")
-PROGRAM = ROOT / "examples" / "consumers" / "webhook.py"
+PROGRAM = ROOT / "examples" / "consume.py"
 LISTENING_SECONDS = 15.0
 POLL_SECONDS = 0.005
 _LINE = re.compile(r"(?P<time>\S+)  +(?P<name>\S+)  +(?P<path>.+)  (?P<size>\S+)")
@@ -75,8 +75,8 @@ def start(target: TargetConfig) -> None:
             "stop that program, or give the target another port. For a receiver of your own, add "
             "a table such as [notify_webhook.mine]"
         )
-    command = [sys.executable, str(PROGRAM), "--port", str(port)]
-    background.start(NAME, command, os.environ | {"AUTH_TOKEN": _token(target)})
+    command = [sys.executable, str(PROGRAM), "webhook", "--endpoint", target.settings["endpoint"]]
+    background.start(NAME, command, os.environ | {"WEBHOOK_AUTH_TOKEN": _token(target)})
     record.write_text(str(port))
     background.wait_until(
         NAME, lambda: not ports.is_free(port), what="the receiver", within=LISTENING_SECONDS

@@ -9,6 +9,8 @@ formatted  as `trial`, only kinds with a choice
 shaped  as `trial`, each in every dialect (option `shape`) that the layout supports
 one     once for each server, in its first layout: for what has nothing to do with the layout
 signed  as `one`, only kinds with a login by IAM
+readable  as `trial`, only those that `examples/consume.py` reads from a server
+resumable  as `readable`, only those that keep what one reader has not confirmed
 ===========  ======================================================================================
 """
 
@@ -20,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from bucketcast import targets
+from examples.consume import READERS
 from tests import servers
 from tests.contract.trial import Layout, Trial, has_iam_login, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
@@ -30,6 +33,14 @@ def _first_of_each_server(kind: str) -> list[Layout]:
     return [next(each) for _, each in groupby(layouts(kind), lambda one: one.server)]
 
 
+RESUMABLE = "mqtt", "nats-jetstream", "nsq"
+
+
+def _is_readable(layout: Layout) -> bool:
+    served = {reader.__name__ for reader in READERS} - {"webhook"}
+    return layout.kind in served and layout.server != "nats-streaming"
+
+
 CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "trial": lambda kind: list(layouts(kind)),
     "mirror": lambda kind: [each for each in layouts(kind) if each.mirrors],
@@ -37,6 +48,8 @@ CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "formatted": lambda kind: [each for each in layouts(kind) if each.format],
     "shaped": lambda kind: list(in_each_shape(kind)),
     "one": _first_of_each_server,
+    "readable": lambda kind: [each for each in layouts(kind) if _is_readable(each)],
+    "resumable": lambda kind: [each for each in layouts(kind) if each.server in RESUMABLE],
     "signed": lambda kind: _first_of_each_server(kind) if has_iam_login(kind) else [],
 }
 
@@ -121,3 +134,5 @@ formatted = pytest.fixture(_tried)
 shaped = pytest.fixture(_tried)
 one = pytest.fixture(_tried)
 signed = pytest.fixture(_tried)
+readable = pytest.fixture(_tried)
+resumable = pytest.fixture(_tried)

@@ -21,6 +21,7 @@ from tests.contract.diagnoses import fault, findings
 from tests.contract.made_targets import made_targets
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
+from tests.contract.reader import reader, wait_until_reading, words
 from tests.contract.trial import DELETE, event, events, recorded
 from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
@@ -28,6 +29,14 @@ from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, S
 TAGGED, MARKER = "s3:ObjectCreated:PutTagging", "s3:ObjectRemoved:DeleteMarkerCreated"
 HOLD = "s3:ObjectCreated:PutLegalHold"
 GUARD = "events-guard"
+
+
+NODE = "index.routing.allocation.require._name"
+NOWHERE = {
+    "settings": {NODE: "no such node"},
+    "mappings": {"properties": {"Records": {"properties": {"eventTime": {"type": "date"}}}}},
+}
+"""An index that no node takes, so that it has no shard to search."""
 
 
 @pytest.fixture(params=servers.names("elasticsearch"))
@@ -455,3 +464,17 @@ def test_what_is_rejected_does_not_take_its_object_along(search: SearchServer, m
         "uploads/tagged": 10,
         "uploads/fine": 5,
     }
+
+
+def test_a_reader_waits_for_an_index_without_a_shard_to_search(
+    search: SearchServer, make: Make
+) -> None:
+    search.ask("PUT", "/events?wait_for_active_shards=0", NOWHERE)
+    with pytest.raises(RefusedError, match=r"^503: "):
+        search.ask("POST", "/events/_search", {})
+    with reader("elasticsearch", search.settings()) as program:
+        wait_until_reading(program, "events")
+        search.ask("PUT", "/events/_settings", {NODE: None})
+        search.ask("GET", "/_cluster/health/events?wait_for_status=yellow")
+        assert make().send([event("a", 42)]) == {}
+        assert words(program)[2:] == ["uploads/a", "42"]

@@ -1,9 +1,11 @@
 """What is particular to NSQ."""
 
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -15,8 +17,10 @@ from bucketcast.shapes import minio
 from bucketcast.targets.nsq import Target
 from bucketcast.targets.nsq.client import UNCONFIRMED
 from tests.contract.made_targets import made_targets
+from tests.contract.reader import failure, reader
 from tests.contract.trial import HANGS_AFTER, event, events, path_of
 from tests.servers import Arrival, Server
+from tests.servers.machine import ports
 from tests.servers.nsq import LIMITED_SECRET, NsqServer
 
 PEM = "-----BEGIN CERTIFICATE-----"
@@ -350,3 +354,19 @@ class Impostor:
             with suppress(ConnectionResetError):
                 while (heard := connection.recv(65_536)) and self._to_the_end:
                     self.heard += heard
+
+
+def test_a_reader_is_told_why_nsqd_reset_the_connection(tmp_path: Path) -> None:
+    """The server may be gone before the reader has written its next command."""
+    port = ports(tmp_path, "nsqd")["nsqd"]
+    reason = b"E_BAD_TOPIC no such topic"
+    settings = {"nsqd_address": f"127.0.0.1:{port}", "topic": "topic"}
+    with (
+        socket.create_server(("127.0.0.1", port)) as listener,
+        reader("nsq", settings) as program,
+    ):
+        client, _ = listener.accept()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(struct.pack(">ii", len(reason) + 4, 1) + reason)
+        client.close()
+        assert failure(program).endswith(f": {reason.decode()}\n")

@@ -23,7 +23,6 @@ from bucketcast.targets.base import tables
 from bucketcast.targets.base.tables import SWEPT
 from bucketcast.targets.postgres import Target
 from bucketcast.targets.postgres.settings import PostgresSettings
-from tests.contract.consumers import check_that_consumer_waits
 from tests.contract.diagnoses import fault
 from tests.contract.mirrors import rows
 from tests.contract.oracle import Row
@@ -510,9 +509,3 @@ def test_many_old_removals_are_all_forgotten(postgres: PostgresServer, admin: Ad
         for at in range(1, 4):
             assert mirror.send([put("a", at)]) == {}
     assert admin.execute("select key from events_guard").fetchall() == []
-
-
-@pytest.mark.parametrize("format_", ["namespace", "access"])
-def test_the_consumer_waits_for_the_table(postgres: PostgresServer, format_: str) -> None:
-    arguments = (postgres.settings()["connection_string"], postgres.destination)
-    check_that_consumer_waits("postgres", postgres, *arguments, format_=format_)

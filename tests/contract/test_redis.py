@@ -17,7 +17,6 @@ from bucketcast.targets.base import IDLE_SECONDS
 from bucketcast.targets.redis import Target, mirror
 from bucketcast.targets.redis import batch as redis_batch
 from bucketcast.targets.redis.errors import NEEDS
-from tests.contract.consumers import check_that_consumer_waits
 from tests.contract.diagnoses import fault
 from tests.contract.made_targets import made_targets
 from tests.contract.mirrors import rows
@@ -484,9 +483,3 @@ def test_where_names_no_secret(address: str, where: str) -> None:
     target = Target(options.read(Target.Settings, texts))
     assert target.where == f"{where}, hash k"
     assert PASSWORD not in repr(target.settings)
-
-
-@pytest.mark.parametrize("format_", ["namespace", "access"])
-def test_the_consumer_waits_for_the_key(redis: RedisServer, format_: str) -> None:
-    arguments = (f"redis://:{PASSWORD}@{redis.address}", redis.destination)
-    check_that_consumer_waits("redis", redis, *arguments, format_=format_)

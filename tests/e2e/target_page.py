@@ -1,54 +1,43 @@
-"""A page of `docs/targets` and the consumer that it names, with what differs on this machine.
+"""A page of `docs/targets`, with what differs on this machine.
 
 The pages are about servers on their default ports. Here ports and logins are others; everything
 else is typed as it is written.
 """
 
-import ast
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.e2e.deployment import ROOT
-from tests.servers import Server, elasticsearch, kafka, mqtt, mysql, nats, nsq, postgres, redis
+from tests.servers import Server, elasticsearch, kafka, mqtt, nats, nsq, redis
 from tests.servers.machine import ports
 
 FOLDER = ROOT / "docs" / "targets"
-CONSUMERS = ROOT / "examples" / "consumers"
 _STEP = re.compile(r"^## \d\. ([^\n]+)\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 _BLOCK = r"^```{}\n(.*?)^```"
 _VALUE = re.compile(r"type the value of .*?, such as `(.+?)`, then Enter and Ctrl-D")
-_COMMANDS = re.compile(r"^    (.+\n)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs here: texts, further options of the target, and the consumer's own login."""
+    """What differs here: texts, and further options of the target and of who reads from it."""
 
     texts: Mapping[str, str]
     options: Mapping[str, str] = field(default_factory=dict)
-    arguments: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 class Page:
     """The steps of one kind's page; `server` is where its events go."""
 
     def __init__(self, kind: str, server: Server) -> None:
-        consumer = ast.parse((CONSUMERS / f"{kind}.py").read_text("utf-8"))
-        written = (FOLDER / f"{kind}.md").read_text("utf-8"), ast.get_docstring(consumer) or ""
+        page = (FOLDER / f"{kind}.md").read_text("utf-8")
         self.kind = kind
         self._different = _DIFFERENT[kind](server)
-        for text in self._different.texts:
-            assert any(text in each for each in written), f"{kind}: nothing says {text}"
-        page, self._consumer = map(self._adapted, written)
-        self._steps = dict(_STEP.findall(page))
-
-    def _adapted(self, text: str) -> str:
         for old, new in self._different.texts.items():
-            text = text.replace(old, new)
-        return text
+            assert old in page, f"{kind}: it does not say {old}"
+            page = page.replace(old, new)
+        self._steps = dict(_STEP.findall(page))
 
     def configuration(self) -> str:
         """The table of `bucketcast.toml`."""
@@ -63,16 +52,10 @@ class Page:
         """What to type when the secret is stored; empty where the page has none."""
         return "".join(_VALUE.findall(self._steps["Deploy"]))
 
-    def consumer(self) -> str:
-        """The commands that run the consumer, as its first lines have them."""
-        assert f"(../../examples/consumers/{self.kind}.py)" in self._steps["Run a consumer"]
-        commands = "".join(_COMMANDS.findall(self._consumer)).rstrip()
-        return f"{commands} {self._different.arguments}"
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The consumer's login."""
-        return self._different.variables
+    def variables(self) -> dict[str, str]:
+        """The further options, as the consumer takes them from its environment."""
+        options = self._different.options
+        return {f"{self.kind}_{key}".upper(): value for key, value in options.items()}
 
 
 def _blocks(text: str, language: str) -> list[str]:
@@ -84,71 +67,40 @@ def _amqp(server: Any) -> Difference:
 
 
 def _elasticsearch(server: Any) -> Difference:
-    return Difference(
-        {"localhost:9200": server.address},
-        {"username": elasticsearch.USER, "password": elasticsearch.PASSWORD},
-        f"--user {elasticsearch.USER}",
-        {"ELASTICSEARCH_PASSWORD": elasticsearch.PASSWORD},
-    )
+    login = {"username": elasticsearch.USER, "password": elasticsearch.PASSWORD}
+    return Difference({"localhost:9200": server.address}, login)
 
 
 def _kafka(server: Any) -> Difference:
-    return Difference(
-        {"localhost:9092": server.address},
-        {"sasl": "on", "sasl_username": kafka.USER, "sasl_password": kafka.PASSWORD},
-        variables={"KAFKA_USERNAME": kafka.USER, "KAFKA_PASSWORD": kafka.PASSWORD},
-    )
+    login = {"sasl": "on", "sasl_username": kafka.USER, "sasl_password": kafka.PASSWORD}
+    return Difference({"localhost:9092": server.address}, login)
 
 
 def _mqtt(server: Any) -> Difference:
-    port = server.ports["tcp"]
-    return Difference(
-        {"localhost:1883": f"127.0.0.1:{port}", "mqtt.py localhost": "mqtt.py 127.0.0.1"},
-        {"username": mqtt.OBSERVER, "password": mqtt.OBSERVER_PASSWORD},
-        f"--port {port} --user {mqtt.OBSERVER}",
-        {"MQTT_PASSWORD": mqtt.OBSERVER_PASSWORD},
-    )
+    login = {"username": mqtt.OBSERVER, "password": mqtt.OBSERVER_PASSWORD}
+    return Difference({"tcp://localhost:1883": server.url("tcp")}, login)
 
 
 def _mysql(server: Any) -> Difference:
-    return Difference(
-        {
-            "user:password@tcp(localhost:3306)/minio_events": server.dsn(),
-            "MYSQL_USER=user MYSQL_PWD=password": (
-                f"MYSQL_USER={mysql.USER} MYSQL_PWD={mysql.PASSWORD}"
-            ),
-            "localhost:3306 minio_events": f"{server.address} {mysql.DATABASE}",
-        }
-    )
+    return Difference({"user:password@tcp(localhost:3306)/minio_events": server.dsn()})
 
 
 def _postgres(server: Any) -> Difference:
-    login = server.settings()["connection_string"]
-    return Difference(
-        {
-            "host=localhost port=5432 dbname=minio_events user=postgres password=…"
-            " sslmode=disable": login,
-            "PGUSER=postgres PGPASSWORD=…": (
-                f"PGUSER={postgres.USER} PGPASSWORD={postgres.PASSWORD}"
-            ),
-            "host=localhost dbname=minio_events": (
-                f"host=127.0.0.1 port={server.port} dbname={postgres.DATABASE}"
-            ),
-        }
+    written = (
+        "host=localhost port=5432 dbname=minio_events user=postgres password=… sslmode=disable"
     )
+    return Difference({written: server.settings()["connection_string"]})
 
 
-def _secret(port: int, option: str, variable: str, secret: str) -> Callable[[Any], Difference]:
+def _secret(port: int, option: str, secret: str) -> Callable[[Any], Difference]:
     """Return the difference of a server that demands one secret, which the pages do not."""
-    return lambda server: Difference(
-        {f"localhost:{port}": server.address}, {option: secret}, variables={variable: secret}
-    )
+    return lambda server: Difference({f"localhost:{port}": server.address}, {option: secret})
 
 
 def _webhook(server: Any) -> Difference:
     """The consumer is the server of this kind, on a port of its own."""
     port = ports(server.process.folder / "consumer", "http")["http"]
-    return Difference({"127.0.0.1:3000": f"127.0.0.1:{port}", "--port 3000": f"--port {port}"})
+    return Difference({"127.0.0.1:3000": f"127.0.0.1:{port}"})
 
 
 _DIFFERENT: Mapping[str, Callable[[Any], Difference]] = {
@@ -157,9 +109,9 @@ _DIFFERENT: Mapping[str, Callable[[Any], Difference]] = {
     "kafka": _kafka,
     "mqtt": _mqtt,
     "mysql": _mysql,
-    "nats": _secret(4222, "token", "NATS_TOKEN", nats.TOKEN),
-    "nsq": _secret(4150, "auth_secret", "NSQ_AUTH_SECRET", nsq.SECRET),
+    "nats": _secret(4222, "token", nats.TOKEN),
+    "nsq": _secret(4150, "auth_secret", nsq.SECRET),
     "postgres": _postgres,
-    "redis": _secret(6379, "password", "REDISCLI_AUTH", redis.PASSWORD),
+    "redis": _secret(6379, "password", redis.PASSWORD),
     "webhook": _webhook,
 }

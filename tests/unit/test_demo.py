@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bucketcast.config import Deployment, load
-from examples.consumers import webhook
+from examples import consume
 from localstack import background, receiver, show
 
 
@@ -33,7 +33,7 @@ def test_what_the_receiver_prints_is_understood(
         "eventTime": happened.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "s3": {"bucket": {"name": "uploads"}, "object": {"key": "a%2Fb++c.jpg", "size": 7}},
     }
-    printed = webhook.line(record)
+    printed = consume.line(record)
     with log.open("a") as file:
         file.write(f"waiting for events at {json.dumps('x')}\n{printed}\n{printed[:9]}")
     (arrival,) = output.arrivals(5)

@@ -5,6 +5,7 @@
 
 import inspect
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,8 @@ _TABLE = re.compile(r"^=+ +=[= ]*\n(?:.+\n)+=+ +=[= ]*$", re.MULTILINE)
 _MADE = "<!-- Made by `python -m bucketcast.cli.page docs/targets` from the target's module. -->"
 _WHERE = "In `bucketcast.toml`, in place of a table of the same name; `primary` is the target's id,"
 _CONSUMER = (
-    "prints each event as it arrives; its first lines show how to run it, in a second terminal."
+    "In a second terminal, [`examples/consume.py`](../../examples/consume.py) prints each event as "
+    "it arrives. It names the client package that it needs and lacks."
 )
 _REFERENCES = (
     "Any value may be a reference: `secret:NAME` is read from AWS Secrets Manager, and "
@@ -69,7 +71,6 @@ def of(kind: str) -> str:
     needed = _needed(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
     arn = str(Arn("primary", target.arn_type))
-    consumer = f"examples/consumers/{kind}.py"
     parts = [
         f"# {first.rstrip('.')}",
         _MADE,
@@ -84,7 +85,8 @@ def of(kind: str) -> str:
         "## 3. Add a rule",
         _fenced("sh", [f"bucketcast event add uploads {arn} --event put,delete --suffix .jpg"]),
         "## 4. Run a consumer",
-        f"[`{consumer}`](../../{consumer}) {_CONSUMER}",
+        _CONSUMER,
+        _fenced("sh", _consumer(kind, shown)),
         "## 5. See the event",
         _SEE,
         "## What it does",
@@ -121,6 +123,18 @@ def _variables(kind: str, options: Any) -> Iterator[str]:
     yield f"export MINIO_NOTIFY_{kind.upper()}_ENABLE_primary=on"
     for option in options:
         yield f"export {_variable(kind, option)}_primary='{_example(kind, option)}'"
+
+
+def _consumer(kind: str, options: list[Option]) -> Iterator[str]:
+    """Yield the commands that print what the example delivers, its secrets as variables."""
+    command = [f"python examples/consume.py {kind}"]
+    for option in options:
+        value = shlex.quote(option.example.strip('"'))
+        if option.hides(option.example):
+            yield "export " + f"{kind}_{option.key}".upper() + f"={value}"
+        else:
+            command.append(f"--{option.key} {value}")
+    yield " ".join(command)
 
 
 def _needed(kind: str, target: type[Target]) -> list[str]:

@@ -1,0 +1,45 @@
+"""`examples/consume.py`, as the targets' pages and its own help show it."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bucketcast import targets
+from bucketcast.cli import page
+from examples import consume
+
+BARE = [sys.executable, "-I", "-S", str(Path(consume.__file__))]
+"""A Python in which nothing is installed."""
+
+
+def manual(reader: Callable[..., None]) -> list[str]:
+    return [line.strip() for line in (inspect.getdoc(reader) or "").splitlines()]
+
+
+def test_each_kind_has_a_reader() -> None:
+    assert {reader.__name__ for reader in consume.READERS} == set(targets.kinds())
+
+
+@pytest.mark.parametrize("reader", consume.READERS)
+def test_the_page_has_the_commands_of_the_help(reader: Callable[..., None]) -> None:
+    commands = [line for line in manual(reader) if line.startswith(("export ", "python "))]
+    assert "\n".join(["```sh", *commands, "```"]) in page.of(reader.__name__)
+
+
+@pytest.mark.parametrize("reader", consume.READERS)
+def test_a_missing_client_is_named(reader: Callable[..., None]) -> None:
+    install = [line for line in manual(reader) if line.startswith("pip install ")]
+    required = [
+        f"--{name}=user:password@tcp(localhost:1)/x"
+        for name, option in inspect.signature(reader).parameters.items()
+        if option.default is option.empty
+    ]
+    command = [*BARE, reader.__name__, *required]
+    if install:
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert ran.returncode == 1
+        assert install[0] in ran.stderr
