@@ -165,8 +165,6 @@ class Bucketcast(Construct):
         CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
         CfnOutput(self, "TakesEffect", value=attachments.takes_effect)
         CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
-        # `bucketcast test` asks: an earlier ingest would have its events dead-lettered.
-        CfnOutput(self, "RoutesAddressed", value="on")
 
 
 def _loaded(config: Deployment | Mapping[str, Any] | Path | str, *, local: bool) -> Deployment:

@@ -43,7 +43,7 @@ def keep(
     if "RulesTable" in after:
         where = after["RulesTable"], clients("dynamodb")
         table, topics = Table(*where), TopicTable(*where)
-        kinds = before.get("Kinds"), after.get("Kinds", ())
+        kinds = before.get("Kinds", ()), after.get("Kinds", ())
         propagation.retry(lambda: require_functions(table, topics, *kinds), sleep)
         if "RuntimeVisibility" in after:
             queues, seconds = after["RuntimeQueues"], int(after["RuntimeVisibility"])

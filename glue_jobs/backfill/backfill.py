@@ -38,7 +38,7 @@ class OtherRunError(BucketcastError):
 class Listed(msgspec.Struct, kw_only=True):
     """What was listed and spooled; `taken` is Unix ms, `spool` the outbox's URL."""
 
-    scope: dict[str, str] = msgspec.field(name="asked")
+    scope: dict[str, str]
     taken: int
     spool: str
     events: int

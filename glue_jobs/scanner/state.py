@@ -14,16 +14,12 @@ the next scan sends before it begins. So each alert is sent once.
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
 
 from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERT_STATES
-
-_FORMER: Final = {"told": "alerted", "told_at": "alerted_at"}
 
 
 class StateError(BucketcastError):
@@ -49,19 +45,7 @@ class Generation:
         """Return the alert states, as rows of `ALERT_STATES`."""
         if not self.folder:
             return spark.createDataFrame([], ALERT_STATES)
-        if files.names(f"{self.folder}/alert_states"):
-            return spark.read.schema(ALERT_STATES).parquet(f"{self.folder}/alert_states")
-        return self._former(spark)
-
-    def _former(self, spark: SparkSession) -> DataFrame:
-        """Return the alert states as earlier releases wrote them, without which all would go anew.
-
-        Their folder and two columns had other names.
-        """
-        names = {new: old for old, new in _FORMER.items()}
-        fields = [StructField(names.get(f.name, f.name), f.dataType) for f in ALERT_STATES]
-        found = spark.read.schema(StructType(fields)).parquet(f"{self.folder}/edges")
-        return found.withColumnsRenamed(_FORMER)
+        return spark.read.schema(ALERT_STATES).parquet(f"{self.folder}/alert_states")
 
 
 class StateStore:

@@ -352,24 +352,6 @@ def test_an_emptied_guard_still_locks(mysql: MysqlServer) -> None:
     assert len(mysql.rows("SELECT id FROM events_guard")) == 64 + 1
 
 
-def test_the_guard_of_an_earlier_release_is_migrated(mysql: MysqlServer) -> None:
-    with target(mysql) as made:
-        assert made.send([put("a", 1), event(DELETE, "b", 5)]) == {}
-    for change in ("ADD COLUMN emptied BOOLEAN NOT NULL", "MODIFY overlay LONGTEXT"):
-        mysql.rows(f"ALTER TABLE events_guard {change}")
-    mysql.rows("UPDATE events_guard SET overlay = ''")
-    with target(mysql) as mirror:
-        mirror.probe()
-    targets = [target(mysql) for _ in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        late = [put("b", 3), event(TAGGING, "a", 9)]
-        assert list(pool.map(lambda each: each.send(late), targets)) == [{}] * 4
-    for each in targets:
-        each.close()
-    assert {key: row.name for key, row in rows(mysql.received()).items()} == {"b/a": TAGGING}
-    assert "emptied" not in {row[0] for row in mysql.rows("SHOW COLUMNS FROM events_guard")}
-
-
 def test_missing_rights_are_named(mysql: MysqlServer) -> None:
     with target(mysql) as made:
         made.send([put("a", 1)])

@@ -237,33 +237,6 @@ def test_what_no_event_outlives_is_forgotten(
     assert rows(redis.received()).keys() == {"uploads/back", "uploads/tagged"}
 
 
-def test_a_guard_of_an_earlier_release_is_read(
-    redis: RedisServer, make: Callable[..., Target]
-) -> None:
-    """Its removals have no `at`, and keep the time of one without sequencer in `time`."""
-    target, pack = make(), msgspec.msgpack.encode
-    assert target.send([event(DELETE, "other", 1)]) == {}
-    named = {"removed": "0" * 31 + "5", "unsequenced": ""}
-    with redis.connect() as client:
-        for key, seq in named.items():
-            path = f"uploads/{key}"
-            removal = {"seq": seq, "time": event(DELETE, key, 5).time}
-            state = {"put": {**removal, "version": "null", "gone": True}, "removals": 1}
-            client.hset(f"{redis.destination}:guard", path, pack(state))
-            client.hset(f"{redis.destination}:guard", f"-{len(path)} {path}", pack(removal))
-    late = [put(key, 4, sequencer=seq and "4") for key, seq in named.items()]
-    assert target.send(late) == {}
-    assert rows(redis.received()) == {}
-    again = [event(DELETE, key, 6, sequencer=seq and "6") for key, seq in named.items()]
-    tagged = [event(TAGGED, key, 9) for key in named]
-    assert target.send([*again, *tagged]) == {}
-    assert rows(redis.received()) == {}
-    assert target.send([put(key, 7, sequencer=seq and "7") for key, seq in named.items()]) == {}
-    assert {key: row.name for key, row in rows(redis.received()).items()} == {
-        f"uploads/{key}": TAGGED for key in named
-    }
-
-
 def test_access_appends_the_time_and_the_record(
     redis: RedisServer, make: Callable[..., Target]
 ) -> None:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from glue_jobs import files
 from glue_jobs.scanner.state import Generation, StateError, StateStore
@@ -63,24 +62,6 @@ def test_only_what_is_older_than_the_last_generation_goes(home: str) -> None:
     memory.sweep(replace(made, folder=f"{home}/3"))
 
     assert files.folders(home) == ["3", "4"]
-
-
-def test_the_state_of_an_earlier_release_is_read(spark: SparkSession, tmp_path: Path) -> None:
-    """Lost, every finding would be told once more."""
-    home = (tmp_path / "uploads").as_uri()
-    former = "kind string, key string, count long, versions long, bytes long, state string, "
-    row = ("ManyVersions", "a", 5, 5, 9, "new", 5, AT, True)
-    rows = spark.createDataFrame([row], f"{former}told long, told_at timestamp, open boolean")
-    rows.write.parquet(f"{home}/1/edges")
-    files.write(f"{home}/current.json", b'{"generation": "1", "events": 1}')
-
-    (found,) = StateStore(home).current().alert_states(spark).collect()
-
-    assert found.asDict() == {
-        **rows.drop("told", "told_at").first().asDict(),  # type: ignore[union-attr]
-        "alerted": 5,
-        "alerted_at": rows.first().told_at,  # type: ignore[union-attr]
-    }
 
 
 def test_a_pointer_that_is_none_is_named(home: str) -> None:

@@ -287,7 +287,7 @@ def test_rules_outlive_an_invalid_change(typical: Synthesised) -> None:
 
 def test_outputs_name_what_the_command_needs(typical: Synthesised) -> None:
     outputs = typical.json["Outputs"]
-    assert {"IngressQueueUrl", "RoutesAddressed", "RulesTable"} <= outputs.keys()
+    assert {"IngressQueueUrl", "RulesTable"} <= outputs.keys()
     targets = {name: output for name, output in outputs.items() if name.startswith("Target")}
     assert len(targets) == len(TARGETS)
     seen = [json.loads(_filled(output["Value"])) for output in targets.values()]

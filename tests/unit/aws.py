@@ -191,7 +191,6 @@ class MotoAws(Aws):
         self.outputs: dict[str, str] = {
             "IngressQueueUrl": INGRESS,
             "RulesTable": TABLE,
-            "RoutesAddressed": "on",
         }
         self.answers: dict[str, Any] = {}
         self.pause_answers: dict[str, Any] = {}

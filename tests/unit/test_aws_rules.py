@@ -293,34 +293,6 @@ def test_more_rules_than_an_item_holds_lie_in_several(
         rules.change("uploads", lambda _: [rule(f"{number:03}" * 9) for number in range(999)])
 
 
-def old(made: Rule) -> dict[str, Any]:
-    """The item of a rule as it was before rules were packed."""
-    return {
-        "bucket": {"S": made.bucket},
-        "rule": {"S": f"rule#{made.id}"},
-        "arn": {"S": made.arn},
-        "events": {"L": [{"S": name} for name in made.events]},
-        "prefix": {"S": made.prefix},
-        "suffix": {"S": made.suffix},
-    }
-
-
-def test_rules_of_an_older_deployment_are_read_and_packed_by_the_next_change(
-    rules: Rules, dynamodb: "DynamoDBClient", rules_table: str
-) -> None:
-    made = [rule(f"{number:03}") for number in range(200)]
-    for each in made:
-        dynamodb.put_item(TableName=rules_table, Item=old(each))
-    number: Any = {"bucket": {"S": "uploads"}, "rule": {"S": "#version"}, "version": {"N": "200"}}
-    dynamodb.put_item(TableName=rules_table, Item=number)
-    assert rules.of("uploads") == sorted(made, key=lambda each: each.id)
-    rules.add(rule("new"))
-    assert len(rules.of("uploads")) == 201
-    assert rules.versions(["uploads"]) == {"uploads": 201}
-    left = dynamodb.scan(TableName=rules_table)["Items"]
-    assert [item for item in left if item["rule"]["S"].startswith("rule#")] == []
-
-
 class Torn:
     """A table of which one page is read before a change and the rest after it."""
 

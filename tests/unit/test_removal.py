@@ -198,13 +198,11 @@ def test_the_function_of_a_kind_that_has_targets_is_not_removed(
     update = request(answers, "Update", account)
     update["ResourceProperties"] |= {"Kinds": ["webhook"], "RulesTable": rules_table}
     aws = {"dynamodb": dynamodb}
-    # A stack of a version before this one does not say which kinds it had.
-    for before in ({}, {"Kinds": ["redis", "webhook"]}):
-        update["OldResourceProperties"] |= before
-        with pytest.raises(
-            OrphanedTargetsError, match=r"leaves redis out.*sqs::audit:redis.*target rm"
-        ):
-            keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
+    update["OldResourceProperties"] |= {"Kinds": ["redis", "webhook"]}
+    with pytest.raises(
+        OrphanedTargetsError, match=r"leaves redis out.*sqs::audit:redis.*target rm"
+    ):
+        keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
     keep(update, clients(account, "UPDATE_ROLLBACK_IN_PROGRESS", aws), account.sleep)
     update["ResourceProperties"]["Kinds"].append("redis")
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)

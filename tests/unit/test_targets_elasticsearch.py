@@ -238,26 +238,6 @@ def test_two_writers_meet_in_every_way(both: Sequence[Event], before: Sequence[E
         assert shelf.row() == (wanted._asdict() if wanted else {}), flags
 
 
-def test_a_guard_of_an_earlier_release_is_read_and_kept() -> None:
-    removed = {"v1": ("0" * 31 + "5", event(DELETE, 5).time)}
-    removed_at = {"null": event(DELETE, 5).time}
-    tagged = event(TAGGED, 9, version_id="v2")
-    overlay = {"time": tagged.time, "document": msgspec.Raw(minio.records(tagged))}
-    values = {"removed": removed, "removed_at": removed_at, "overlay": overlay, "noted_at": 1}
-    shelf = Shelf()
-    shelf.documents[ANY] = StoredDocument(0, 1, msgspec.json.encode(values))
-    for late in (event(PUT, 3), event(PUT, 4, version_id="v1")):
-        deque(delivery(shelf, [late]), maxlen=0)
-        assert shelf.row() == {}
-    deque(delivery(shelf, [event(DELETE, 1, version_id="v9")]), maxlen=0)
-    deque(delivery(shelf, [event(PUT, 4, version_id="v1")]), maxlen=0)
-    assert shelf.row() == {}
-    deque(delivery(shelf, [event(PUT, 6, version_id="v2")]), maxlen=0)
-    assert (shelf.row()["name"], shelf.row()["size"]) == (TAGGED, 6)
-    assert b"removed_at" in shelf.documents[ANY].source
-    assert guard_document(shelf.documents[ANY].source).versions.keys() == {"v1", "v2", "null"}
-
-
 def test_the_state_of_a_key_does_not_grow_with_its_versions() -> None:
     shelf = Shelf()
     sizes = set()

@@ -54,13 +54,6 @@ def test_a_function_that_does_not_see_the_pause_leaves_nothing_paused(
     assert "gateway endpoint for DynamoDB" in ran.err
 
 
-def test_a_function_of_an_earlier_version_leaves_nothing_paused(run: Run, aws: MotoAws) -> None:
-    aws.pause_answers[NAME] = {"errorMessage": "'Records'", "errorType": "KeyError"}
-    ran = run("target", "pause", HOOK)
-    assert (ran.code, paused(aws)) == (1, 0)
-    assert "deploy this one" in ran.err
-
-
 def test_without_the_right_to_ask_the_function_the_pause_is_not_confirmed(
     run: Run, aws: MotoAws
 ) -> None:

@@ -141,15 +141,6 @@ def test_nothing_is_sent_to_a_paused_target(run: Run, deployment: Deployment) ->
     assert deployment.sent == []
 
 
-def test_nothing_is_sent_to_an_ingest_that_would_have_it_dead_lettered(
-    run: Run, deployment: Deployment
-) -> None:
-    del deployment.aws.outputs["RoutesAddressed"]
-    ran = run("test", WEBHOOK)
-    assert (ran.code, "deploy this version" in ran.err) == (1, True)
-    assert deployment.sent == []
-
-
 def test_a_mirror_gets_a_deletion_and_never_a_put(run: Run, deployment: Deployment) -> None:
     configure("Bucketcast-postgres-main", format="namespace")
     ran = run("test", "postgres:main", "--event", "put")

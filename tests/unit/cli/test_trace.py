@@ -91,14 +91,6 @@ def test_what_is_too_long_ago_is_left_out(run: Run) -> None:
     assert "received" in run("trace", "s3://uploads/photos/cat.jpg", "--since", "3h").out
 
 
-def test_lines_that_an_earlier_release_wrote_are_read(run: Run) -> None:
-    lines = received((CAT, (Hit(WEBHOOK, "r1"),)))
-    log("Bucketcast-ingest", [line.replace('"ids"', '"marks"') for line in lines])
-    ran = run("trace", "s3://uploads/photos/cat.jpg")
-    assert "received" in ran.out
-    assert WEBHOOK in ran.out
-
-
 def test_functions_that_never_ran_are_no_error(run: Run) -> None:
     ran = run("trace", "s3://uploads/photos/cat.jpg")
     assert (ran.code, ran.out) == (0, "")

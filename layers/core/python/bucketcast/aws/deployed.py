@@ -80,7 +80,6 @@ class Deployed:
     waited, or with the ARN of a deployed one.
     `kms_key` is the ARN of the customer's key that queues are encrypted with, "" for SQS's own.
     `takes_effect` is the seconds after which a change of a bucket's notifications is in effect.
-    `routes_addressed` is whether ingest takes notifications that are addressed to one target.
     """
 
     stack: str
@@ -97,7 +96,6 @@ class Deployed:
     runtime: Runtime | None = None
     resting: tuple[DeployedTarget, ...] = ()
     takes_effect: float = TAKES_EFFECT
-    routes_addressed: bool = False
     trail_selectors: bool = True
     kms_key: str = ""
 
@@ -162,7 +160,6 @@ def find(stack: str, aws: Aws) -> Deployed:
         runtime,
         tuple(resting),
         float(outputs.get(_EFFECT, TAKES_EFFECT)),
-        "RoutesAddressed" in outputs,
         outputs.get("TrailSelectors") != "off",
         outputs.get(_KMS_KEY, ""),
     )

@@ -83,7 +83,7 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
         raise UnpausableError(
             f"{target.arn} is not paused: its function {target.function} does not see the pause in "
             f"the table {deployment.rules_table}. If it runs in a VPC, add a gateway endpoint for "
-            "DynamoDB to that; if an earlier version of Bucketcast is deployed, deploy this one"
+            "DynamoDB to that"
         )
     return Pause(target, since, since == now)
 

@@ -5,14 +5,13 @@ no transaction holds more than 100 items. Compressed, 10,000 rules are one item 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from bucketcast.delivery.envelope import zstd
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
-from bucketcast.rules.conditions import Condition
 
 PREFIX: Final = "page#"
 _MAX_ITEM: Final = 380_000
@@ -21,7 +20,6 @@ _MAX_ITEMS: Final = 9
 """A transaction holds 4 MB."""
 _LEVEL: Final = 3
 _decode: Final = msgspec.json.Decoder(list[Rule]).decode
-_conditions: Final = msgspec.json.Decoder(tuple[Condition, ...]).decode
 
 
 class TooManyRulesError(BucketcastError):
@@ -65,16 +63,3 @@ def _parts(rules: Sequence[Rule]) -> Iterable[bytes]:
     half = len(rules) // 2
     yield from _parts(rules[:half])
     yield from _parts(rules[half:])
-
-
-def legacy(item: Any, bucket: str) -> Rule:
-    """Return a rule from an item of its own, as before rules were packed."""
-    return Rule(
-        bucket=bucket,
-        arn=item["arn"]["S"],
-        events=tuple(event["S"] for event in item["events"]["L"]),
-        prefix=item["prefix"]["S"],
-        suffix=item["suffix"]["S"],
-        conditions=_conditions(item.get("conditions", {}).get("S", "[]")),
-        name=item.get("name", {}).get("S", ""),
-    )

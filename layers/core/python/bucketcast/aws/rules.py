@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from bucketcast.aws.listener_cache import ListenerCache
 
 _VERSION: Final = "#version"
-_LEGACY: Final = "rule#"
 _BATCH_GET: Final = 100
-_TRANSACTION: Final = 80  # what is left of 100 beside the pages and the number
 _TRIES: Final = 30
 _PAUSE_SECONDS: Final = 0.02
 Edit = Callable[[list[Rule]], list[Rule]]
@@ -48,12 +46,11 @@ class UnreadableRulesError(BucketcastError):
 
 @dataclass(frozen=True, slots=True)
 class _StoredRules:
-    """A bucket's rules in order, and the items they were read from."""
+    """A bucket's rules in order, and how many items they were read from."""
 
     rules: list[Rule]
     version: int
     pages: int
-    legacy: tuple[str, ...]
 
 
 class Rules:
@@ -154,15 +151,13 @@ class Rules:
             items = {item["rule"]["S"]: item for item in self._partition(bucket).items()}
             number: Any = items.get(_VERSION, {})
             version = int(number.get("version", {"N": "0"})["N"])
-            old = tuple(name for name in items if name.startswith(_LEGACY))
             if "pages" not in number:
-                found = [rule_items.legacy(items[name], bucket) for name in old]
-                return _StoredRules(found, version, 0, old)
+                return _StoredRules([], version, 0)
             count, written = int(number["pages"]["N"]), number["written"]["N"]
             parts = [items.get(rule_items.name(each)) for each in range(count)]
             if all(part and part["written"]["N"] == written for part in parts):
                 whole = rule_items.unpack(bytes(part["rules"]["B"]) for part in parts if part)
-                return _StoredRules(whole, version, count, old)
+                return _StoredRules(whole, version, count)
         raise RuntimeError(f"the rules of {bucket} cannot be read: they change all the time")
 
     def _partition(self, bucket: str) -> Partition:
@@ -177,7 +172,7 @@ class Rules:
             for number, part in enumerate(parts)
         ]
         gone = [rule_items.name(number) for number in range(len(parts), stored.pages)]
-        changes += map(items.delete_part, [*gone, *stored.legacy[:_TRANSACTION]])
+        changes += map(items.delete_part, gone)
         number: Any = {
             "UpdateExpression": "SET version = :next, written = :next, pages = :pages",
             "ConditionExpression": "version = :seen",
@@ -190,9 +185,6 @@ class Rules:
         if not stored.version:
             number["ConditionExpression"] = "attribute_not_exists(version) OR version = :seen"
         items.transact(*changes, items.update_part(_VERSION, **number))
-        for start in range(_TRANSACTION, len(stored.legacy), _TRANSACTION):
-            rest = stored.legacy[start : start + _TRANSACTION]
-            items.transact(*map(items.delete_part, rest))
 
 
 class UnreadableRules(RuleIndex):

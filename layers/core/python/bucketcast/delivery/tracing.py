@@ -50,16 +50,8 @@ class Dropped(msgspec.Struct, tag_field="trace", tag="dropped"):
     ids: str
 
 
-class _FormerReceived(msgspec.Struct, tag_field="trace", tag="received"):
-    """`Received` as the logs of earlier releases have it."""
-
-    marks: str
-    to: dict[str, list[int]] = {}
-
-
 Line = Received | Dispatched | Dropped
 _line: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
-_former = msgspec.json.Decoder(_FormerReceived)
 
 
 def of_object(bucket: str, key: str) -> str:
@@ -108,12 +100,9 @@ def dropped(target: str, events: Sequence[Event]) -> Iterator[str]:
 
 
 def read(text: str) -> Line | None:
-    """Parse a log line, also one of an earlier release; None if it is no trace."""
+    """Parse a log line; None if it is no trace."""
     with suppress(msgspec.MsgspecError):
         return _line.decode(text)
-    with suppress(msgspec.MsgspecError):
-        former = _former.decode(text)
-        return Received(former.marks, former.to)
     return None
 
 

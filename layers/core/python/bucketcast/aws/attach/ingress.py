@@ -74,7 +74,7 @@ class Ingress:
         if not notifications.admits(self.policy, service, source):
             raise NotAdmittedError(
                 f"the policy of {self.queue} does not let {service} write for {source}: deploy "
-                "this version of Bucketcast, whose stack sets it"
+                "again, as the stack sets it"
             )
 
 

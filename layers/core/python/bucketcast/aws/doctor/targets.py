@@ -71,7 +71,6 @@ def _paused(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
 
 
 def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
-    # A function of an earlier version knows the probe only.
     request = {"probe": True, "doctor": True, "target": target.arn}
     try:
         answer = invoke(target.function, request, aws)
@@ -88,17 +87,7 @@ def _ask(target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
         hint = "wait longer with --wait; if it has a VPC, see that its subnets lead to the target"
         yield Finding(CHECK, target.arn, "error", str(error), hint)
     else:
-        yield from _answered(answer, target, aws)
-
-
-def _answered(answer: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Iterator[Finding]:
-    if "findings" in answer:
         yield from (_of_step(each, target, aws) for each in answer["findings"])
-    elif answer["online"]:
-        yield Finding(CHECK, target.arn, "ok", "online")
-    else:
-        hint = "see the reason; deploy this version of Bucketcast to see at which step it fails"
-        yield Finding(CHECK, target.arn, "error", str(answer["why"]), hint)
 
 
 def _of_step(step: Mapping[str, Any], target: DeployedTarget, aws: Aws) -> Finding:

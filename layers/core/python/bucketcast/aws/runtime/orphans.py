@@ -16,13 +16,13 @@ class OrphanedTargetsError(BucketcastError):
 
 
 def require_functions(
-    table: Table, topics: TopicTable, before: Collection[str] | None, after: Collection[str]
+    table: Table, topics: TopicTable, before: Collection[str], after: Collection[str]
 ) -> None:
     """Refuse to remove the functions of kinds that run-time targets or topics use.
 
-    `before` and `after` are the kinds with functions in the stack; None is unknown, and counts as
-    all. Removed targets that are kept for waiting messages do not count: their queues are read only
-    once they are created again. A topic's target is removed with the topic.
+    `before` and `after` are the kinds with functions in the stack. Removed targets that are kept
+    for waiting messages do not count: their queues are read only once they are created again. A
+    topic's target is removed with the topic.
 
     Raises:
         OrphanedTargetsError: there are such targets or topics.
@@ -30,7 +30,7 @@ def require_functions(
     """
 
     def goes(kind: str) -> bool:
-        return bool(kind) and kind not in after and (before is None or kind in before)
+        return kind in before and kind not in after
 
     targets = [
         target

@@ -105,10 +105,7 @@ class Object:
             return []
         after = {side: noted(of.versions, self.moves, side) for side, of in stored.items()}
         any_ = after[ANY].get(ANY, UNKNOWN)
-        own = UNKNOWN
-        if put:  # of whose version an earlier release spoke beside `ANY`
-            of_home = after[home(put.version)].get(put.version, UNKNOWN)
-            own = of_home.joined(after[ANY].get(put.version, UNKNOWN))
+        own = after[home(put.version)].get(put.version, UNKNOWN) if put else UNKNOWN
         if put and put.document != GONE and (any_.hides(put) or own.hides(put)):
             put = msgspec.structs.replace(put, document=GONE)
         if writes := list(self._guarding(stored, after, put, now)):

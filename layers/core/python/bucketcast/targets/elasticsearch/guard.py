@@ -14,11 +14,9 @@ from bucketcast.event import padded, to_millis
 from bucketcast.event.names import creates
 from bucketcast.namespace import join
 from bucketcast.namespace.join import (
-    NEVER,
     UNKNOWN,
     Moment,
     Move,
-    Overlay,
     Put,
     Version,
     object_of,
@@ -35,16 +33,8 @@ class GuardDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     noted_at: int = 0
 
 
-class _Earlier(GuardDocument, frozen=True):
-    """A document of the guard that may be an earlier release's: all versions stood in one."""
-
-    removed: dict[str, Moment] = {}
-    removed_at: dict[str, str] = {}
-    overlay: Overlay | None = None
-
-
 NOTHING = GuardDocument()
-_earlier = msgspec.json.Decoder(_Earlier).decode
+_guard_document = msgspec.json.Decoder(GuardDocument).decode
 
 
 class _Object(msgspec.Struct):
@@ -72,17 +62,9 @@ _read = msgspec.json.Decoder(_Document).decode
 def guard_document(document: bytes) -> GuardDocument:
     """Return what a document of the guard says; nothing where it is none of ours."""
     try:
-        found = _earlier(document)
+        return _guard_document(document)
     except msgspec.DecodeError:
         return NOTHING
-    versions = dict(found.versions)
-    for version in {**found.removed, **found.removed_at}:
-        before = Version(found.removed.get(version, NEVER), found.removed_at.get(version, ""))
-        versions[version] = before.joined(versions.get(version, UNKNOWN))
-    if found.overlay and (below := visible_put(bytes(found.overlay.document))):
-        before = Version(overlay=found.overlay)
-        versions[below.version] = before.joined(versions.get(below.version, UNKNOWN))
-    return GuardDocument(found.put, versions, found.noted_at)
 
 
 def visible_put(document: bytes) -> Put | None:

@@ -93,7 +93,6 @@ class Target(TableTarget[Client]):
             names = self._names
             table = tables.find(connection, names, form)
             guard = form == "namespace" and tables.find_guard(connection, names)
-            guard = guard and not tables.is_earlier(connection, names)
             connection.say(sql.trials(names, form, table=table, guard=guard))
             connection.rollback()
 

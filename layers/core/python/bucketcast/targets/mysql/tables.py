@@ -9,9 +9,7 @@ from bucketcast.targets.mysql.client import Client
 from bucketcast.targets.mysql.errors import number
 from bucketcast.targets.mysql.names import Form, Names
 
-_NO_SUCH_TABLE, _NO_SUCH_COLUMN = 1146, 1091
-_EMPTIED = "emptied"
-"""A column of an earlier release's guard, which needs a value and has no meaning any more."""
+_NO_SUCH_TABLE = 1146
 _UNIQUE = ("PRI", "UNI")
 
 
@@ -48,7 +46,7 @@ def find_guard(connection: Client, names: Names) -> bool:
         Retryable: something else is.
     """
     columns = _columns(connection, names.guard)
-    if columns and columns.keys() - {_EMPTIED} != set(sql.GUARD_COLUMNS):
+    if columns and columns.keys() != set(sql.GUARD_COLUMNS):
         raise Retryable(
             f"table {names.guard} is not as the target makes it: move it away, or name another "
             "table"
@@ -64,23 +62,6 @@ def make(connection: Client, names: Names, form: Form) -> None:
     if form == "namespace" and not find_guard(connection, names):
         connection.say([sql.create_guard(names), sql.make_slots(names)])
         connection.commit()
-    elif form == "namespace" and is_earlier(connection, names):
-        _drop_emptied(connection, names)
-
-
-def is_earlier(connection: Client, names: Names) -> bool:
-    """Return whether the guard is as an earlier release made it: no row can be written to it so."""
-    return _EMPTIED in _columns(connection, names.guard)
-
-
-def _drop_emptied(connection: Client, names: Names) -> None:
-    from pymysql import MySQLError  # noqa: PLC0415 - only who delivers carries the client
-
-    try:
-        connection.say([f"ALTER TABLE {names.guard} DROP COLUMN {_EMPTIED}".encode()])
-    except MySQLError as error:
-        if number(error) != _NO_SUCH_COLUMN:  # another connection may have been faster
-            raise
 
 
 def _columns(connection: Client, table: str) -> Mapping[str, Column]:

@@ -200,10 +200,7 @@ for n, it in ipairs(order) do
   end
 end
 for n, packed in ipairs(each('HMGET', guard, names)) do
-  local it = packed and load(packed) or nil
-  -- An earlier release kept the time of a removal without sequencer in `time`.
-  if it and it.seq then it.at = it.at or it.seq == '' and it.time or '' end
-  merged[names[n]] = it
+  merged[names[n]] = packed and load(packed) or nil
 end
 
 -- What is new: each of these only ever grows.
