@@ -97,18 +97,3 @@ def test_a_part_arrives_beside_the_owner_of_the_rest(system: System, bucket: str
     ]
     assert changed(system, "bucket", "detach", bucket)
     assert len(notifications(system, bucket)["QueueConfigurations"]) == 1
-
-
-def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(system: System) -> None:
-    ran = system.bucketcast("bucket", "detach", "uploads", "--json")
-    assert ran.code == 1
-    assert "[bucket.uploads]" in ran.document["error"]
-    buckets = system.bucketcast("bucket", "ls", "--json").document["buckets"]
-    transports = {each["bucket"]: each["via"] for each in buckets if each["by_deploy"]}
-    assert transports == {
-        "uploads": "sqs",
-        "crowded": "sqs",
-        "versions": "sqs",
-        "archive": "eventbridge",
-        "found": "sqs",
-    }

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 from tests.e2e.arrivals import posted
 from tests.e2e.records import message, record
@@ -59,21 +58,4 @@ def test_poison_is_listed_shown_mended_and_redriven(
     assert (result["events"], result["failed"], result["unusable"]) == (len(poison), {}, {})
     everything = good + Counter(f"uploads/{name}" for name in poison)
     system.until_equal("all of them, once", arrived, everything)
-    assert system.depth(dead) == 0
-
-
-def test_a_message_that_no_source_reads_is_exported_and_purged(
-    system: System, tmp_path: Path
-) -> None:
-    system.sqs.send_message(QueueUrl=system.ingress, MessageBody="hello \x09 there")
-    dead = f"{system.ingress}-dead"
-    system.until_equal("the dead letter", lambda: system.depth(dead), 1)
-    ran = system.bucketcast("dlq", "show", "ingress")
-    assert "no JSON object" in ran.out
-    assert "hello \\t there" in ran.out
-    (line,) = system.bucketcast("dlq", "export", "ingress").out.splitlines()
-    assert json.loads(line)["message"]["body"] == "hello \t there"
-    path = str(tmp_path / "removed.ndjson")
-    assert system.bucketcast("dlq", "purge", "ingress", "--file", path, "--yes").code == 0
-    assert json.loads(Path(path).read_text())["id"] == json.loads(line)["id"]
     assert system.depth(dead) == 0

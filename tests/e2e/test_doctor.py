@@ -27,24 +27,6 @@ def errors(system: System) -> tuple[int, list[dict[str, Any]]]:
 
 
 @contextmanager
-def removed_notification(system: System) -> Iterator[None]:
-    system.s3.put_bucket_notification_configuration(Bucket="crowded", NotificationConfiguration={})
-    yield
-    ran = system.bucketcast("bucket", "attach", "crowded", "--via", "sqs")
-    assert ran.code == 0, ran.err
-
-
-@contextmanager
-def without_policy(system: System) -> Iterator[None]:
-    url = system.ingress
-    wanted: Any = {"QueueUrl": url, "AttributeNames": ["Policy"]}
-    policy = system.sqs.get_queue_attributes(**wanted)["Attributes"]["Policy"]
-    system.sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": ""})
-    yield
-    system.sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
-
-
-@contextmanager
 def secret(system: System, change: Callable[[Any, str], None]) -> Iterator[None]:
     secrets, name = system.client("secretsmanager"), "bucketcast/webhook-flaky/auth_token"
     value = secrets.get_secret_value(SecretId=name)["SecretString"]
@@ -93,20 +75,6 @@ def test_nothing_is_wrong(system: System) -> None:
 @pytest.mark.parametrize(
     ("plant", "check", "subject", "found", "hint"),
     [
-        (
-            removed_notification,
-            "bucket",
-            "crowded",
-            "no entry to the ingress queue",
-            "bucketcast bucket attach crowded --via sqs",
-        ),
-        (
-            without_policy,
-            "queue-policy",
-            "ingress",
-            "does not let s3.amazonaws.com write",
-            "aws sqs set-queue-attributes",
-        ),
         (
             missing_secret,
             "settings",

@@ -42,20 +42,6 @@ def test_a_rule_is_in_force_when_its_command_returns_and_gone_when_the_other_doe
     assert keys == Counter(wanted)
 
 
-def test_a_repeated_rule_is_refused_by_default(
-    system: System, prefix: str, rule: Callable[..., None]
-) -> None:
-    rule("webhook.primary")
-    arn = system.targets["webhook.primary"]["arn"]
-    again = ("event", "add", "uploads", arn, "--event", "put,delete", "--prefix", prefix)
-    refused = system.bucketcast(*again)
-    assert refused.code == 1
-    assert "has this rule already" in refused.err
-    assert system.bucketcast(*again, "-p").code == 0
-    listed = system.bucketcast("event", "ls", "uploads", arn, "--json").document["rules"]
-    assert [each["prefix"] for each in listed].count(prefix) == 1
-
-
 def test_overlapping_rules_of_a_target_send_an_event_once(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:

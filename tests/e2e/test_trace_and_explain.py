@@ -79,20 +79,6 @@ def test_a_mirror_gets_a_test_event_that_leaves_no_row(system: System) -> None:
     assert (refused.code, "would leave a row" in refused.err) == (1, True)
 
 
-def test_a_test_event_that_does_not_arrive_in_time_ends_with_the_reason(
-    system: System, prefix: str
-) -> None:
-    flaky = system.consumers.flaky
-    flaky.answer(Answer(status=503, body="soon", match=prefix))
-    try:
-        ran = system.bucketcast("test", FLAKY, "--key", f"{prefix}a", "--timeout", "15s")
-    finally:
-        flaky.answer()
-    assert ran.code == 1
-    assert "1 of 1 not delivered within 15s: not delivered yet, and tried again: http" in ran.err
-    assert "503" in ran.err
-
-
 def test_explain_shows_the_body_that_then_arrives(
     system: System, prefix: str, rule: Callable[..., None]
 ) -> None:

@@ -143,14 +143,6 @@ def test_attach_then_detach_leaves_the_bucket_as_it_was(run: Run, put: Mock) -> 
     assert put.call_args.kwargs["SkipDestinationValidation"] is True
 
 
-def test_an_overlap_is_refused_by_name_and_nothing_is_written(run: Run, put: Mock) -> None:
-    ran = run("bucket", "attach", "photos", "--json")
-    assert ran.code == 1
-    for part in ("'thumbs'", "prefix 'in/'", "s3:ObjectCreated:*", "--via eventbridge"):
-        assert part in ran.document["error"]
-    assert not put.called
-
-
 def test_eventbridge_overlaps_with_nothing(run: Run, aws: MotoAws) -> None:
     document = run("bucket", "attach", "photos", "--via", "eventbridge", "--json").document
     name = "Bucketcast-attached-photos"
@@ -232,29 +224,6 @@ def test_a_refusal_of_s3_leaves_all_as_it_was(run: Run, put: Mock) -> None:
     assert run("bucket", "attach", "uploads", "--via", "eventbridge").code == 1
     assert notification("archive") == THEIRS
     assert event_patterns() == {}
-
-
-@pytest.mark.parametrize(
-    ("stored", "expected"),
-    [
-        ({"EventBridgeConfiguration": {}, "QueueConfigurations": [ENTRY]}, "put back as they were"),
-        (THEIRS | THUMBS, "at the same time; try again"),
-    ],
-)
-def test_other_entries_than_those_that_were_written_are_an_error(
-    run: Run, put: Mock, stored: dict[str, Any], expected: str
-) -> None:
-    """How the entries of others are kept then is tested with the writer."""
-
-    def store(**_: Any) -> dict[str, Any]:
-        put.side_effect = None
-        notify("archive", **stored)
-        return {}
-
-    put.side_effect = store
-    ran = run("bucket", "attach", "archive")
-    assert ran.code == 1
-    assert expected in ran.err
 
 
 @pytest.mark.parametrize(("via", "service"), [("sqs", "s3"), ("eventbridge", "events")])
@@ -437,12 +406,6 @@ def test_of_a_bucket_of_the_deploy_no_part_is_attached(run: Run, aws: MotoAws) -
     assert ran.code == 1
     assert "uploads is attached by the deploy" in ran.err
     assert notification("uploads") == {}
-
-
-def test_an_entry_that_somebody_narrowed_is_changed(run: Run) -> None:
-    assert run("bucket", "attach", "uploads", "--event", "put,delete").code == 0
-    notify("uploads", QueueConfigurations=[{**ENTRY, "Events": ["s3:ObjectRemoved:*"]}])
-    assert "our entry is changed: attach again" in run("bucket", "ls", "uploads").out
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,9 @@
-import json
 import subprocess
 import sys
 
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError, NoRegionError
 
-from bucketcast import cli
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from tests.unit.aws import MotoAws, refusal
 from tests.unit.cli.conftest import Run
@@ -116,23 +114,6 @@ def test_aws_errors_have_the_hint(
     with pytest.raises(AwsError) as raised, aws_errors():
         raise error
     assert expected in str(raised.value)
-
-
-def test_a_silent_endpoint_of_ones_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
-    with pytest.raises(AwsError, match="is the local AWS up"), aws_errors():
-        raise EndpointConnectionError(endpoint_url="x")
-
-
-def test_a_lack_of_credentials_leaves_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_PROFILE", "nobody-has-this")
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    assert cli.main(["event", "ls", "uploads", "--json"], aws=Aws) == 1
-    assert "nobody-has-this" in json.loads(capsys.readouterr().out)["error"]
 
 
 def test_the_region_may_be_set_as_for_all_aws_tools(monkeypatch: pytest.MonkeyPatch) -> None:

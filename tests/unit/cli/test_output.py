@@ -1,19 +1,13 @@
 """What is hidden in a key does nothing to a terminal; programs get the key as it is."""
 
-from typing import Any
-
 import pytest
 
 from bucketcast.aws.rules import Rules
-from bucketcast.delivery import tracing
-from bucketcast.delivery.tracing import Outcomes
-from bucketcast.event import Event
 from bucketcast.printable import printable
-from bucketcast.rules import Hit, Rule
-from tests.unit.aws import TABLE, MotoAws, configure, log
+from bucketcast.rules import Rule
+from tests.unit.aws import TABLE, MotoAws, configure
 from tests.unit.cli.conftest import Run
-from tests.unit.cli.test_jobs import COMPARED, POSTGRES, SCANNED, deployed
-from tests.unit.made import event
+from tests.unit.cli.test_jobs import deployed
 
 WEBHOOK = "arn:minio:sqs::primary:webhook"
 BAD = "in/\x1b]0;owned\x07\x9b2J\u202egpj.\x7f\nmade-up row\tend\u2028"
@@ -49,20 +43,6 @@ def test_only_what_hides_is_escaped(text: str, escaped: str) -> None:
     assert printable(text) == escaped
 
 
-def test_scan_and_reconcile(run: Run, aws: MotoAws) -> None:
-    finding = {**SCANNED["findings"][0], "key": BAD}
-    made = deployed(aws, {**SCANNED, "findings": [finding], "notes": [f"about {BAD}"]})
-    ran = run("scan", "uploads")
-    assert ESCAPED in plain(ran.out)
-    assert f"note: about {ESCAPED}" in plain(ran.err)
-    made.states = ["SUCCEEDED"]
-    assert run("scan", "uploads", "--json").document["findings"][0]["key"] == BAD
-
-    difference: dict[str, Any] = {**COMPARED["differences"][0], "path": BAD}
-    deployed(aws, {**COMPARED, "differences": [difference]})
-    assert ESCAPED in plain(run("reconcile", "uploads", "--target", POSTGRES).out)
-
-
 def test_a_failure_keeps_its_lines(run: Run, aws: MotoAws) -> None:
     made = deployed(aws, None)
     made.states = ["FAILED"]
@@ -80,12 +60,3 @@ def test_rules(run: Run, aws: MotoAws) -> None:
     explained = plain(run("explain", f"s3://uploads/{BAD}", "--event", "put").out)
     assert f"s3://uploads/{ESCAPED}" in explained
     assert ESCAPED in plain(run("event", "rm", "uploads", "--force").out)
-
-
-def test_a_trace_shows_reasons_of_others(run: Run) -> None:
-    cat: Event = event("cat.jpg")
-    outcomes = Outcomes(dead={f"HTTP 410 {BAD}": [cat]})
-    log("Bucketcast-ingest", tracing.received([(cat, (Hit(WEBHOOK, "r1"),))]))
-    log("Bucketcast-webhook-primary", tracing.dispatched(WEBHOOK, outcomes))
-    ran = run("trace", "s3://uploads/cat.jpg")
-    assert ESCAPED in plain(ran.out)

@@ -9,7 +9,7 @@ import pytest
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, seal, unpack, unwrapped, zstd
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import Letter, content, count
-from bucketcast.dlq.repack import plan, repacked, rest
+from bucketcast.dlq.repack import plan, repacked
 from bucketcast.dlq.summary import MAX_GROUPS, OTHER, Summary
 from bucketcast.queues import dead_letter
 from tests.unit.made import event, message, record
@@ -135,13 +135,6 @@ def test_a_topics_limits_do_not_follow_its_events_to_another_target() -> None:
     for same, topic in ((True, "arn:aws:sns:::t"), (False, "")):
         (packed,) = repacked([found], NOW, same_target=same, single=False).messages
         assert seal(packed.body).topic == topic
-
-
-def test_what_a_filter_leaves_of_a_message_goes_back() -> None:
-    found = plan(letter(body("in/a", "out/b")), Filter(prefix="in/"), NOW, ingress=False)
-    assert found is not None
-    (left,) = rest(found, NOW)
-    assert [each.event.key for each in unpack(left)[1]] == ["out/b"]
 
 
 def test_a_message_of_ingress_is_redriven_whole_even_if_unreadable() -> None:
