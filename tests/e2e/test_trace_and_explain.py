@@ -1,4 +1,4 @@
-"""`bucketcast trace`, `tail`, `test` and `explain` on the deployed stack."""
+"""`bucketcast trace`, `test` and `explain` on the deployed stack."""
 
 import json
 from collections.abc import Callable

@@ -27,14 +27,6 @@ _ATTACHMENTS = "Wiring"
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
 
-class NotDeployedError(BucketcastError):
-    """The stack does not exist, or is not Bucketcast's."""
-
-
-class NoSuchTargetError(BucketcastError):
-    """The deployment has no target with this ARN; the text lists those it has."""
-
-
 @dataclass(frozen=True, slots=True)
 class DeployedTarget:
     """One target of the stack; `queue` and `dead` are URLs, `function` is a name.
@@ -107,7 +99,7 @@ class Deployed:
         """Return the target of an ARN, ignoring its region as MinIO does.
 
         Raises:
-            NoSuchTargetError: there is none.
+            BucketcastError: there is none.
         """
         wanted = arn.plain
         known = [target.arn for target in self.targets]
@@ -116,7 +108,7 @@ class Deployed:
                 return target
         near = did_you_mean(wanted, known)
         available = ", ".join(known) or "none: add one to bucketcast.toml and deploy"
-        raise NoSuchTargetError(
+        raise BucketcastError(
             f"no target {wanted} in the stack {self.stack}: {near}available: {available}"
         )
 
@@ -125,12 +117,12 @@ def find(stack: str, aws: Aws) -> Deployed:
     """Return the deployment of a stack.
 
     Raises:
-        NotDeployedError: the stack does not exist, or is not Bucketcast's.
+        BucketcastError: the stack does not exist, or is not Bucketcast's.
         AwsError: AWS cannot be reached.
     """
     outputs = _outputs(stack, aws)
     if "IngressQueueUrl" not in outputs or "RulesTable" not in outputs:
-        raise NotDeployedError(
+        raise BucketcastError(
             f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
             "RulesTable; deploy it again, or name another with --stack"
         )
@@ -169,7 +161,7 @@ def runtime(stack: str, aws: Aws) -> Runtime | None:
     """Return what a stack has for run-time targets, without reading the targets.
 
     Raises:
-        NotDeployedError: there is no such stack.
+        BucketcastError: there is no such stack.
         AwsError: AWS cannot be reached.
     """
     return _runtime(_outputs(stack, aws))
@@ -215,7 +207,7 @@ def _outputs(stack: str, aws: Aws) -> Mapping[str, str]:
                 raise
             found = []
     if not found:
-        raise NotDeployedError(
+        raise BucketcastError(
             f"no stack {stack} in {client.meta.region_name} at {client.meta.endpoint_url}: deploy "
             f"it, or name another with --stack or BUCKETCAST_STACK; {LOCAL_HINT}"
         )

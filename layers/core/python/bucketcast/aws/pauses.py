@@ -40,7 +40,7 @@ def target_of(arn: str, deployment: Deployed, aws: Aws) -> DeployedTarget:
     """Return the target with this ARN, or the one of a topic that has its own queue.
 
     Raises:
-        NoSuchTargetError: there is no such target.
+        BucketcastError: there is no such target.
         UnpausableError: the topic does not exist, or has no queue of its own.
         AwsError: AWS does not answer.
     """

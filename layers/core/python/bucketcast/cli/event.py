@@ -31,18 +31,6 @@ _ALWAYS = ("ARN", "EVENTS", "PREFIX", "SUFFIX", "ID")
 _WORDS = "put, delete, get, replica, ilm, scanner, or names such as s3:ObjectCreated:Put"
 
 
-class NoRuleError(BucketcastError):
-    """No rule matches, or more than one does without --force."""
-
-
-class NoBucketError(BucketcastError):
-    """The bucket does not exist."""
-
-
-class NotLookedAtError(BucketcastError):
-    """A rule filters by object metadata or tags, and ingest may not read them."""
-
-
 _bucket = click.argument("bucket", type=params.bucket_name)
 
 
@@ -105,10 +93,10 @@ def add(
     target = deployment.target(arn)
     rule = Rule(bucket=bucket, arn=target.arn, events=events, **fields)
     if why_blind := missing_permission(rule, deployment):
-        raise NotLookedAtError(why_blind)
+        raise BucketcastError(why_blind)
     why = deployed.why_not_attached(bucket, deployment, aws)
     if why == deployed.missing(bucket) and not ahead:
-        raise NoBucketError(
+        raise BucketcastError(
             f"{why}: check the name, or add --ahead for a bucket to be created or one of MinIO or "
             "Ceph"
         )
@@ -245,13 +233,13 @@ def rm(
     unknown = sorted(set(ids) - {rule.id for rule in rules})
     if unknown or not rules:
         about = f" has the id {', '.join(unknown)}" if unknown else " matches"
-        raise NoRuleError(
+        raise BucketcastError(
             f"no rule of {bucket}{about}, nothing was removed; "
             f"`bucketcast event ls {bucket}` lists the rules"
         )
     if narrowed and len(rules) > 1 and not force:
         listed = "".join(f"\n  {filters.line(rule)}" for rule in rules)
-        raise NoRuleError(
+        raise BucketcastError(
             f"{len(rules)} rules match, nothing was removed: add --event to select one, "
             f"or --force to remove all of them{listed}"
         )

@@ -30,10 +30,6 @@ _COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
 _URI = "s3://"
 
 
-class NoEventError(BucketcastError):
-    """The file cannot be read or contains no event."""
-
-
 @click.command()
 @click.argument("what", metavar="FILE|s3://BUCKET/KEY")
 @click.option(
@@ -118,11 +114,11 @@ def _of_file(path: str, said: dict[str, Any]) -> list[Event]:
             found = sources.events(file.read())
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise NoEventError(f"{path}: {reason}; give a file or s3://BUCKET/KEY") from None
+        raise BucketcastError(f"{path}: {reason}; give a file or s3://BUCKET/KEY") from None
     except BadEvent as error:
-        raise NoEventError(f"{path}: {error}") from None
+        raise BucketcastError(f"{path}: {error}") from None
     if not found:
-        raise NoEventError(f"{path} contains no object event: ingest would accept and drop it")
+        raise BucketcastError(f"{path} contains no object event: ingest would accept and drop it")
     return found
 
 

@@ -9,10 +9,6 @@ from bucketcast.errors import BucketcastError
 PORT = 9100
 
 
-class NoAddressError(BucketcastError):
-    """The address is in use, or not one of this machine's."""
-
-
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option(
@@ -63,7 +59,7 @@ def command(
     try:
         serve(deployment, aws, host=host, port=port, domains=domains, secure_calls=secure)
     except OSError as error:
-        raise NoAddressError(
+        raise BucketcastError(
             f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port or "
             "GATEWAY_PORT"
         ) from None

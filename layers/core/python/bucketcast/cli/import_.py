@@ -16,10 +16,6 @@ _PRIVATE = 0o600
 _STANDARD_INPUT = Path("-")
 
 
-class NotWrittenError(BucketcastError):
-    """A file could not be written."""
-
-
 @click.group()
 def command() -> None:
     """Import the configuration of another system."""
@@ -126,7 +122,7 @@ def _write(path: Path, text: str, *, private: bool) -> None:
             path.chmod(_PRIVATE)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise NotWrittenError(f"{path} cannot be written: {error.strerror}") from None
+        raise BucketcastError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def _check(rule: Rule) -> None:

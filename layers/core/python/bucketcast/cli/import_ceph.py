@@ -27,10 +27,6 @@ from bucketcast.users import User
 _WHOEVER = User("import", "", "", admin=True)
 
 
-class NotTakenOverError(BucketcastError):
-    """A topic or notification of RGW cannot be imported; the text says which and why."""
-
-
 @click.command("ceph")
 @params.files
 @click.option(
@@ -82,7 +78,7 @@ def _checked(topics: Sequence[ceph.ParsedTopic]) -> list[TopicAttributes]:
         except TopicError as error:
             wrong.append(f"{topic.arn}: {error}")
     if wrong:
-        raise NotTakenOverError("\n".join(wrong))
+        raise BucketcastError("\n".join(wrong))
     return given
 
 
@@ -112,7 +108,7 @@ def _make_notifications(
         try:
             api.add(bucket, [each for _, each in group], _WHOEVER)
         except S3Error as error:
-            raise NotTakenOverError(f"{bucket}: {error.message}") from None
+            raise BucketcastError(f"{bucket}: {error.message}") from None
 
 
 def _say(

@@ -20,10 +20,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 POLL_SECONDS: Final = 1.0
 
 
-class JobFailedError(BucketcastError):
-    """A run failed; the text is the job's own error and a link."""
-
-
 class _Text(click.ParamType[str]):
     """A job's option: text, checked as the job will check it."""
 
@@ -68,12 +64,12 @@ def deployed_target(deployment: deployed.Deployed, arn: Arn) -> deployed.Deploye
     """Return the deployed target with this ARN.
 
     Raises:
-        NoSuchTargetError: it does not exist.
-        JobFailedError: it is a run-time target.
+        BucketcastError: it does not exist.
+        BucketcastError: it is a run-time target.
     """
     found = deployment.target(arn)
     if found.made:
-        raise JobFailedError(
+        raise BucketcastError(
             f"{found.arn} is a run-time target, and jobs support deployed targets only: add it to "
             "bucketcast.toml and deploy"
         )
@@ -101,7 +97,7 @@ def finish(
     With `no_wait` id and link are printed instead, and there is no result.
 
     Raises:
-        JobFailedError: the run failed.
+        BucketcastError: the run failed.
         NoRunError: there is no run to resume.
         AwsError: an AWS call failed.
     """
@@ -120,7 +116,7 @@ def finish(
     result = runs.says(job, run, "result.json") or {}
     if ended.why or result.get("status") != "success":
         why = result.get("error") or ended.why or "it wrote no result"
-        raise JobFailedError(f"{job} failed: {why}\nrun {run}: {started.link}")
+        raise BucketcastError(f"{job} failed: {why}\nrun {run}: {started.link}")
     started.ended_well()
     document = {key: value for key, value in result.items() if key != "status"}
     return {"run": run, "link": started.link, **document}

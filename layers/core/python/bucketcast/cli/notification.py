@@ -20,10 +20,6 @@ _COLUMNS: Final = ("ID", "TOPIC", "EVENTS", "FILTER")
 _bucket = click.option("--bucket", type=params.bucket_name, required=True, metavar="NAME")
 
 
-class NoSuchNotificationError(BucketcastError):
-    """The bucket has no notification with this Id."""
-
-
 @click.group()
 def command() -> None:
     """List and remove notifications: which events of a bucket go to which topic.
@@ -63,7 +59,7 @@ def get(out: Output, *, bucket: str, id_: str) -> None:
     found = _of(bucket, *out.deployed())
     named = [each for each in found if each.id == id_]
     if not named:
-        raise NoSuchNotificationError(
+        raise BucketcastError(
             f"{bucket} has no notification {id_}; `bucketcast notification ls` lists them"
         )
     shown = named[0]

@@ -36,7 +36,7 @@ class Output:
         """Return the deployment and its clients, made with these arguments.
 
         Raises:
-            NotDeployedError: the stack does not exist, or is not Bucketcast's.
+            BucketcastError: the stack does not exist, or is not Bucketcast's.
             AwsError: AWS cannot be reached.
         """
         from bucketcast.aws.deployed import find  # noqa: PLC0415 - takes long to import

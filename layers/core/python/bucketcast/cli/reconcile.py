@@ -20,10 +20,6 @@ _COLUMNS = ("PATH", "WHAT", "BUCKET", "TARGET")
 _KINDS = ("missing", "stale", "extra")
 
 
-class NoMirrorError(BucketcastError):
-    """The target stores events, not a mirror that could be compared."""
-
-
 @click.command()
 @click.argument("bucket", type=params.bucket_name)
 @click.option("--target", required=True, type=params.arn, metavar="ARN", help="The target.")
@@ -92,7 +88,7 @@ def _require_mirror(target: deployed.DeployedTarget, aws: Aws) -> None:
     format_ = deployed.settings(target, aws).get("format") or (option.default if option else "")
     if format_ != "namespace":
         what = f"has format = {format_}" if format_ else f"is of kind {target.kind}"
-        raise NoMirrorError(
+        raise BucketcastError(
             f"{target.arn} {what} and stores events; only a target with format = namespace can be "
             "compared with a bucket"
         )

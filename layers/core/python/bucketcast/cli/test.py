@@ -34,10 +34,6 @@ _SKEW_MS = 60_000
 PAUSE_SECONDS = 1.0
 
 
-class NotTestableError(BucketcastError):
-    """A test would leave something behind at the target, or could not reach it."""
-
-
 @click.command()
 @click.argument("arn", metavar="ARN", type=params.target_arn)
 @click.option("--event", "name", type=params.single_event, metavar="EVENT", help="[default: put]")
@@ -78,11 +74,11 @@ def command(  # noqa: PLR0913 - its options
 def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -> None:
     """Refuse a test whose events would wait, or be dead-lettered."""
     if not target.enabled:
-        raise NotTestableError(f"{target.arn} is switched off: its events wait in its queue")
+        raise BucketcastError(f"{target.arn} is switched off: its events wait in its queue")
     with aws_errors():
         outage = Breakers(deployment.rules_table, lambda: aws.dynamodb).read().get(target.arn)
     if outage and outage.paused:
-        raise NotTestableError(
+        raise BucketcastError(
             f"{target.arn} is paused since {moment(outage.paused)}: its events wait in its queue; "
             f"`bucketcast target resume {target.arn}` ends the pause"
         )
@@ -91,12 +87,12 @@ def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -
 def _name(target: DeployedTarget, name: str | None, key: str, aws: Aws) -> str:
     mirrors = is_mirror(target.kind, deployed.settings(target, aws))
     if mirrors and key:
-        raise NotTestableError(
+        raise BucketcastError(
             f"{target.arn} has format = namespace: an object with the key {key} would lose its "
             "row; without --key it is one that nobody has"
         )
     if mirrors and name not in (None, _DELETE):
-        raise NotTestableError(
+        raise BucketcastError(
             f"{target.arn} has format = namespace: {name} would leave a row for an object that "
             f"does not exist; allowed is --event delete, which is the default there"
         )

@@ -12,10 +12,6 @@ from bucketcast.topics.model import Topic, TopicArn
 tenant_option = click.option("--tenant", default="", help="Tenant of the topic.")
 
 
-class NoSuchTopicError(BucketcastError):
-    """There is no such topic, or it has no queue."""
-
-
 def topic_arn(name: str, tenant: str) -> TopicArn:
     if name.startswith("arn:"):
         try:
@@ -29,7 +25,7 @@ def find_topic(name: str, tenant: str, deployment: Deployed, aws: Aws) -> Topic:
     """Return the topic that a command's argument names.
 
     Raises:
-        NoSuchTopicError: there is none.
+        BucketcastError: there is none.
     """
     return read_topic(topic_arn(name, tenant), deployment, aws)
 
@@ -38,17 +34,17 @@ def read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
     """Return a topic.
 
     Raises:
-        NoSuchTopicError: there is none.
+        BucketcastError: there is none.
     """
     with aws_errors():
         topic = TopicTable(deployment.rules_table, aws.dynamodb).topic(arn)
     if topic is None:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
-        raise NoSuchTopicError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")
+        raise BucketcastError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")
     return topic
 
 
-def without_queue(topic: Topic) -> NoSuchTopicError:
-    return NoSuchTopicError(
+def without_queue(topic: Topic) -> BucketcastError:
+    return BucketcastError(
         f"{topic.arn} has no queue: it is not persistent, or has no push-endpoint"
     )

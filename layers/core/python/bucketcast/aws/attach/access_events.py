@@ -10,10 +10,6 @@ from bucketcast.errors import BucketcastError
 from bucketcast.rules import access_events, trail_selectors
 
 
-class NoTrailError(BucketcastError):
-    """No trail is configured."""
-
-
 class AccessEvents:
     """The access events of the buckets of one deployment."""
 
@@ -27,14 +23,14 @@ class AccessEvents:
         """Log the calls that the bucket's rules need; return the changes as texts.
 
         Raises:
-            NoTrailError: none is given, and the deployment has none.
+            BucketcastError: none is given, and the deployment has none.
             NotSelectableError: the trail's selectors cannot be shared.
-            NotAdmittedError: EventBridge may not write to the queue.
+            BucketcastError: EventBridge may not write to the queue.
             AwsError: AWS refused; the additions are undone.
         """
         name = trail or self._deployment.trail
         if not name:
-            raise NoTrailError(
+            raise BucketcastError(
                 "there is no trail to log access events with: name one of CloudTrail's with "
                 f'--trail, or put access_events = "on" into [bucket.{bucket}] and deploy, which '
                 "makes one"

@@ -23,10 +23,6 @@ from bucketcast.errors import BucketcastError
 Via = Literal["sqs", "eventbridge"]
 
 
-class NotAttachedError(BucketcastError):
-    """The bucket cannot be attached or detached; the text has the reason and a hint."""
-
-
 @dataclass(frozen=True, slots=True)
 class AttachmentStatus:
     """How a bucket is attached, "" if it is not, and others' entries.
@@ -119,8 +115,8 @@ class Attachments:
         somebody removed is restored.
 
         Raises:
-            NotAttachedError: a deploy owns it and it is attached, or S3 refused.
-            NotAdmittedError: the queue's policy does not allow it.
+            BucketcastError: a deploy owns it and it is attached, or S3 refused.
+            BucketcastError: the queue's policy does not allow it.
             Overlap: another's entry takes the events; it is named.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
@@ -200,7 +196,7 @@ class Attachments:
         for a rollback.
 
         Raises:
-            NotAttachedError: a deploy owns it, or it is not attached.
+            BucketcastError: a deploy owns it, or it is not attached.
             AwsError: AWS refused; the bucket's notifications are as before.
         """
         if bucket in self._deployment.buckets and self._rules.has(self._rule(bucket)):
@@ -212,7 +208,7 @@ class Attachments:
         with aws_errors():
             self._switches.remove(bucket)
         if not done:
-            raise NotAttachedError(
+            raise BucketcastError(
                 f"{bucket} is not attached to {self._deployment.stack}; `bucketcast bucket ls` "
                 "shows the buckets that are"
             )
@@ -222,7 +218,7 @@ class Attachments:
         with aws_errors():
             switch = self._switches.of(bucket)
         if switch and switch.sure > self._clock():
-            raise NotAttachedError(
+            raise BucketcastError(
                 f"the deploy changed how the events of {bucket} come, and S3 surely heeds that "
                 f"from {switch.when}: until then the rule of `bucketcast bucket attach` is needed"
             )
@@ -230,7 +226,7 @@ class Attachments:
 
     def _refuse_deployed(self, bucket: str) -> None:
         if bucket in self._deployment.buckets:
-            raise NotAttachedError(
+            raise BucketcastError(
                 f"{bucket} is attached by the deploy: change or remove [bucket.{bucket}] in "
                 "bucketcast.toml, and deploy"
             )
@@ -255,9 +251,9 @@ class Attachments:
             with aws_errors():
                 return self._writer.write(bucket, change)
         except (EntryLostError, ConcurrentWriteError) as error:
-            raise NotAttachedError(str(error)) from None
+            raise BucketcastError(str(error)) from None
         except AwsError as error:
             hint = (
                 f"; the bucket must be in {self.ingress.region}" if "validate" in str(error) else ""
             )
-            raise NotAttachedError(f"{error}{hint}; {bucket} is as it was") from None
+            raise BucketcastError(f"{error}{hint}; {bucket} is as it was") from None

@@ -29,10 +29,6 @@ BY_ATTACH: Final = "attach"
 """The `by` of a bucket that `bucketcast bucket attach` attached."""
 
 
-class NotInEffectError(BucketcastError):
-    """The change may not be in effect in S3 yet; the text has the time from which it is."""
-
-
 class Cutover(NamedTuple):
     """A change of a bucket's transport: the new one, from when it is in effect, and by whom.
 
@@ -80,11 +76,11 @@ class Cutovers:
         """Raise while the last change may not be in effect in S3 yet.
 
         Raises:
-            NotInEffectError: it was changed too shortly before `now`.
+            BucketcastError: it was changed too shortly before `now`.
         """
         switch = self.of(bucket)
         if switch and now < switch.sure:
-            raise NotInEffectError(
+            raise BucketcastError(
                 f"how the events of {bucket} come was changed a short while ago, and S3 heeds that "
                 f"after minutes only: an object put before {switch.when} may be told by nobody, "
                 "and come too late for a listing. Run this again then"

@@ -16,10 +16,6 @@ _A_DAY: Final = 86_400
 _TRIES: Final = 185
 
 
-class NotAdmittedError(BucketcastError):
-    """The queue's policy does not allow a source; the text has a hint."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ingress:
     """The ingress queue with its ARN and policy."""
@@ -69,10 +65,10 @@ class Ingress:
         """Check the policy, since S3 and EventBridge silently drop what a queue refuses.
 
         Raises:
-            NotAdmittedError: the policy does not allow the service to write for the source.
+            BucketcastError: the policy does not allow the service to write for the source.
         """
         if not notifications.admits(self.policy, service, source):
-            raise NotAdmittedError(
+            raise BucketcastError(
                 f"the policy of {self.queue} does not let {service} write for {source}: deploy "
                 "again, as the stack sets it"
             )
@@ -98,7 +94,7 @@ class EventRules:
         """Create or correct the rule; return the additions as texts.
 
         Raises:
-            NotAdmittedError: it could not write to the queue.
+            BucketcastError: it could not write to the queue.
             AwsError: AWS refused.
         """
         self._ingress.admit("events.amazonaws.com", self._ingress.rule(name))

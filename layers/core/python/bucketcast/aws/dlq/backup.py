@@ -10,10 +10,6 @@ from bucketcast.dlq.repack import Plan
 from bucketcast.errors import BucketcastError
 
 
-class BackupError(BucketcastError):
-    """The file cannot be created or written."""
-
-
 class Backup:
     """A new file with a line per letter, for its owner only; `add` returns once it is on disk."""
 
@@ -22,9 +18,9 @@ class Backup:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise BackupError(f"{path} exists already: choose another name") from None
+            raise BucketcastError(f"{path} exists already: choose another name") from None
         except OSError as error:
-            raise BackupError(f"{path}: {error.strerror}; choose another path") from None
+            raise BucketcastError(f"{path}: {error.strerror}; choose another path") from None
         self._file = os.fdopen(handle, "wb")
         self._path = path
 
@@ -43,5 +39,7 @@ class Backup:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            raise BackupError(f"{self._path}: {error.strerror}; nothing more is removed") from None
+            raise BucketcastError(
+                f"{self._path}: {error.strerror}; nothing more is removed"
+            ) from None
         return {each.letter.id for each in plans}

@@ -17,10 +17,6 @@ _FIFO = ".fifo"
 _DEAD = "-dead"
 
 
-class NoSuchQueueError(BucketcastError):
-    """No dead-letter queue has this name; the text lists the existing ones."""
-
-
 class DeadQueue(NamedTuple):
     """A dead-letter queue; `own` is the queue that its letters came from.
 
@@ -58,14 +54,14 @@ def chosen(name: str, queues: Sequence[DeadQueue]) -> DeadQueue:
     """Return the queue of an ARN, of `KIND:ID`, of `ingress`, or with this name.
 
     Raises:
-        NoSuchQueueError: there is none.
+        BucketcastError: there is none.
     """
     wanted = {name, _arn(name)}
     for each in queues:
         if wanted & {each.name, _last(each.dead)}:
             return each
     names = [each.name for each in queues]
-    raise NoSuchQueueError(
+    raise BucketcastError(
         f"no dead-letter queue of {name}: {did_you_mean(name, names)}there is {', '.join(names)}"
     )
 

@@ -38,10 +38,6 @@ from bucketcast.dlq.summary import Summary
 from bucketcast.errors import BucketcastError
 
 
-class DlqError(BucketcastError):
-    """A command on dead letters cannot do what was asked."""
-
-
 @click.command()
 @click.argument("target", metavar="TARGET")
 @filtered
@@ -130,19 +126,25 @@ def _destination(found: Found, to: str) -> Destination:
     """Return where letters go.
 
     Raises:
-        DlqError: nobody would read them there.
-        NoSuchTopicError: there is no such topic, or it is not persistent.
+        BucketcastError: nobody would read them there.
+        BucketcastError: there is no such topic, or it is not persistent.
     """
     queue = found.queue
     if not to:
         if not queue.live:
-            raise DlqError(f"the target of {queue.name} was removed: name another one with --to")
+            raise BucketcastError(
+                f"the target of {queue.name} was removed: name another one with --to"
+            )
         return Destination(queue.own, queue.target.arn if queue.target else "")
     if queue.ingress:
-        raise DlqError("--to is not allowed with ingress: rules choose the targets of its events")
+        raise BucketcastError(
+            "--to is not allowed with ingress: rules choose the targets of its events"
+        )
     other = queues.chosen(target_name(to, found.deployment, found.aws), found.every)
     if other.target is None or not other.live:
-        raise DlqError(f"--to {to} is not a deployed target; `bucketcast target ls` lists them")
+        raise BucketcastError(
+            f"--to {to} is not a deployed target; `bucketcast target ls` lists them"
+        )
     return Destination(other.own, other.target.arn, same_target=other.dead == queue.dead)
 
 

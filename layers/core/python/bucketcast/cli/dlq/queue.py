@@ -40,7 +40,7 @@ def target_name(name: str, deployment: Deployed, aws: Aws) -> str:
     """Return what a target is found by; a persistent topic has a target of its own.
 
     Raises:
-        NoSuchTopicError: there is no such topic, or it is not persistent.
+        BucketcastError: there is no such topic, or it is not persistent.
     """
     if not is_topic(name):
         return name
