@@ -24,7 +24,7 @@ import pytest
 from bucketcast import targets
 from examples.consume import READERS
 from tests import servers
-from tests.contract.trial import Layout, Trial, has_iam_login, in_each_shape, layouts
+from tests.contract.trial import Layout, Trial, in_each_shape, layouts
 from tests.contract.waivers import WAIVERS
 from tests.servers import Server
 
@@ -50,7 +50,6 @@ CHOICES: dict[str, Callable[[str], list[Layout]]] = {
     "one": _first_of_each_server,
     "readable": lambda kind: [each for each in layouts(kind) if _is_readable(each)],
     "resumable": lambda kind: [each for each in layouts(kind) if each.server in RESUMABLE],
-    "signed": lambda kind: _first_of_each_server(kind) if has_iam_login(kind) else [],
 }
 
 

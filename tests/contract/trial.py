@@ -21,7 +21,6 @@ from bucketcast.event import Event
 from bucketcast.settings.options import options_of, read
 from bucketcast.shapes import minio
 from bucketcast.targets.base import Target
-from bucketcast.targets.base.iam import IamLogin
 from tests import servers
 from tests.servers import Arrival, Server, Settings
 
@@ -82,11 +81,6 @@ def layouts(kind: str) -> Iterator[Layout]:
     for server in servers.names(kind):
         for choice in option.type.split("|") if option else ("",):
             yield Layout(kind, server, choice)
-
-
-def has_iam_login(kind: str) -> bool:
-    """Whether a kind logs in to a service of AWS by its role."""
-    return issubclass(targets.load(kind).Settings, IamLogin)
 
 
 def in_each_shape(kind: str) -> Iterator[Layout]:

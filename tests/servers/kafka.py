@@ -47,8 +47,7 @@ _JAVA = (
 )
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 
-# The listener `open` is the broker's own, and that of the tests' consumer and administrator; `iam`
-# is the one behind the gate of `tests.servers.iam`, to which it sends clients.
+# The listener `open` is the broker's own, and that of the tests' consumer and administrator.
 # A session of a second lets a broker come back at once that was killed.
 _CONFIGURATION = """\
 process.roles=broker,controller
@@ -56,11 +55,11 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
-MTLS://127.0.0.1:{mtls},IAM://127.0.0.1:{iam},CONTROLLER://127.0.0.1:{controller}
+MTLS://127.0.0.1:{mtls},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=OPEN://127.0.0.1:{open},PLAIN://127.0.0.1:{plain},TLS://127.0.0.1:{tls},\
-MTLS://127.0.0.1:{mtls},IAM://127.0.0.1:{iam_gate}
+MTLS://127.0.0.1:{mtls}
 listener.security.protocol.map=OPEN:PLAINTEXT,PLAIN:SASL_PLAINTEXT,TLS:SASL_SSL,MTLS:SSL,\
-IAM:PLAINTEXT,CONTROLLER:PLAINTEXT
+CONTROLLER:PLAINTEXT
 inter.broker.listener.name=OPEN
 log.dirs={folder}/data
 num.partitions=1
@@ -291,7 +290,7 @@ def _start(folder: Path, tls: Tls, *, outlives: bool, makes_topics: str) -> Kafk
     if not list(_JARS.glob(_PRODUCT)):
         raise MissingProgramError("kafka")
     folder = folder.absolute()
-    chosen = ports(folder, "open", "plain", "tls", "mtls", "iam", "iam_gate", "controller")
+    chosen = ports(folder, "open", "plain", "tls", "mtls", "controller")
     new = not (folder / "data").exists()
     command = [java, *_JAVA, "-cp", str(_JARS / "*")]
     process = Process(

@@ -62,8 +62,6 @@ LISTENERS = {
     "mtls": _ENCRYPTED + "require_certificate true\n",
     "ws": "protocol websockets\n",
     "wss": _ENCRYPTED + "protocol websockets\n",
-    # For a gate that has checked the login itself.
-    "unchecked": "protocol websockets\nallow_anonymous true\nacl_file {folder}/rules\n",
 }
 """What stands below the port of each."""
 

@@ -20,15 +20,12 @@ PASSWORD = "alice-s3cret"
 CLIENT_PASSWORD = "carol-s3cret"
 ADMIN = "postgres"
 ADMIN_PASSWORD = "admin-s3cret"
-IAM_USER = "bucketcast"
-"""Whose login the gate of `tests.servers.iam` has checked before the server sees it."""
 
 # The first line that fits decides. The client certificate's user gives a password too, so that a
 # test that leaves the certificate out, and nothing else, is refused for that.
 _LOGINS = f"""\
 hostssl   all {CLIENT_NAME} 127.0.0.1/32 scram-sha-256 clientcert=verify-full
 hostnossl all {CLIENT_NAME} 127.0.0.1/32 reject
-hostnossl all {IAM_USER} 127.0.0.1/32 trust
 host      all all 127.0.0.1/32 scram-sha-256
 """
 

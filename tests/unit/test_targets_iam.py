@@ -1,11 +1,16 @@
 """The options of a login by IAM: what goes together, and what each service's token is made of."""
 
+import hashlib
+import re
+from base64 import urlsafe_b64decode
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from msgspec.structs import replace
 
@@ -15,7 +20,10 @@ from bucketcast.errors import ConfigErrors, NotAuthorized, NotConnected
 from bucketcast.runtime.validation import validate
 from bucketcast.settings.options import read
 from bucketcast.targets.base import database
+from bucketcast.targets.elasticsearch.iam import signed
 from bucketcast.targets.kafka.iam import Tokens
+from bucketcast.targets.mqtt import address
+from bucketcast.targets.mqtt.iam import signed_path
 from bucketcast.targets.redis.iam import IamCredentials
 from tests.unit.runtime_targets import RUNTIME
 
@@ -64,12 +72,39 @@ RIGHT: dict[str, dict[str, str]] = {
 }
 
 
+KEYS = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret")
+
+
 @pytest.fixture(autouse=True)
 def credentials(monkeypatch: pytest.MonkeyPatch) -> Credentials:
     found = Credentials("AKIAIOSFODNN7EXAMPLE", "key-s3cret", "session-s3cret")
     session = SimpleNamespace(get_credentials=lambda: found)
     monkeypatch.setattr(iam_login, "_session", lambda: session)
     return found
+
+
+def verify(token: str, service: str, host: str, path: str = "/", *, session: bool = True) -> None:
+    """See that this is a URL without its scheme as the service expects it, signed just now."""
+    parts = urlsplit(f"https://{token}")
+    assert (parts.netloc, parts.path) == (host, path)
+    found = dict(parse_qsl(parts.query, keep_blank_values=True))
+    signature, date = found.pop("X-Amz-Signature"), found["X-Amz-Date"]
+    verify_time(date)
+    scope = f"{date[:8]}/eu-west-1/{service}/aws4_request"
+    assert found["X-Amz-Algorithm"] == "AWS4-HMAC-SHA256"
+    assert found["X-Amz-Credential"] == f"AKIAIOSFODNN7EXAMPLE/{scope}"
+    assert (found["X-Amz-Expires"], found["X-Amz-SignedHeaders"]) == ("900", "host")
+    assert found.get("X-Amz-Security-Token") == ("session-s3cret" if session else None)
+    request = AWSRequest("GET", f"https://{host}{path}", params=found)
+    request.context["timestamp"] = date
+    signer = SigV4QueryAuth(KEYS, service, "eu-west-1")
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    assert signature == signer.signature(text, request)
+
+
+def verify_time(date: str) -> None:
+    signed_at = datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    assert abs(datetime.now(UTC) - signed_at) < timedelta(minutes=5)
 
 
 def errors(kind: str, **changed: str) -> list[tuple[str, str]]:
@@ -154,15 +189,9 @@ def test_a_run_time_target_has_no_role_of_its_own(kind: str) -> None:
 def test_a_database_login_is_for_one_user_at_one_address() -> None:
     settings: Any = read(targets.load("postgres").Settings, RDS)
     token = database.password(settings, "db.example", 5432, "bucketcast")
-    parts = urlsplit(f"https://{token}")
-    query = dict(parse_qsl(parts.query))
-    assert (parts.netloc, parts.path) == ("db.example:5432", "/")
-    assert (query["Action"], query["DBUser"], query["X-Amz-Expires"]) == (
-        "connect",
-        "bucketcast",
-        "900",
-    )
-    assert "/eu-west-1/rds-db/aws4_request" in query["X-Amz-Credential"]
+    verify(token, "rds-db", "db.example:5432")
+    query = dict(parse_qsl(urlsplit(f"https://{token}").query))
+    assert (query["Action"], query["DBUser"]) == ("connect", "bucketcast")
     with pytest.raises(NotAuthorized, match="user is not the one of iam_resource, bucketcast"):
         database.password(settings, "db.example", 5432, "root")
 
@@ -220,12 +249,66 @@ def test_a_database_login_is_for_one_host(string: str) -> None:
 def test_a_cache_login_is_for_its_name(resource: str, service: str, more: dict[str, str]) -> None:
     settings: Any = read(targets.load("redis").Settings, {**REDIS, "iam_resource": resource})
     user, token = IamCredentials(settings).get_credentials()
-    parts = urlsplit(f"https://{token}")
-    query = dict(parse_qsl(parts.query))
+    verify(token, service, "events")
+    query = dict(parse_qsl(urlsplit(f"https://{token}").query))
     own = {key: text for key, text in query.items() if not key.startswith("X-Amz-")}
-    assert (user, parts.netloc) == ("bucketcast", "events")
+    assert user == "bucketcast"
     assert own == {"Action": "connect", "User": "bucketcast", **more}
-    assert f"/eu-west-1/{service}/aws4_request" in query["X-Amz-Credential"]
+
+
+def test_a_cluster_login_is_a_signed_url_with_the_clients_name_behind_it() -> None:
+    settings: Any = read(targets.load("kafka").Settings, KAFKA)
+    token, _ = Tokens(settings)()
+    url = urlsafe_b64decode(token + "=" * (-len(token) % 4)).decode()
+    signed_url, agent, _ = url.partition("&User-Agent=")
+    assert "=" not in token
+    assert agent
+    verify(signed_url.removeprefix("https://"), "kafka-cluster", "kafka.eu-west-1.amazonaws.com")
+    assert "Action=kafka-cluster%3AConnect" in signed_url
+
+
+def test_a_websockets_path_is_signed_without_the_sessions_token_behind_it() -> None:
+    settings: Any = read(targets.load("mqtt").Settings, IOT)
+    host = "abc-ats.iot.eu-west-1.amazonaws.com"
+    path = signed_path(settings, address.parse(IOT["broker"]))
+    signed_part, session, token = path.partition("&X-Amz-Security-Token=")
+    assert session
+    assert token == "session-s3cret"
+    verify(f"{host}{signed_part}", "iotdevicegateway", host, "/mqtt", session=False)
+
+
+@pytest.mark.parametrize("body", [None, b'{"index":{}}\n'])
+def test_a_request_to_a_domain_is_signed_with_its_body(body: bytes | None) -> None:
+    settings: Any = read(targets.load("elasticsearch").Settings, SEARCH)
+    url = "https://search.example/_bulk?filter_path=items"
+    headers = signed(settings, "POST", url, body, {"Content-Type": "application/x-ndjson"})
+    lower = {name.lower(): text for name, text in headers.items()}
+    verify_time(lower["x-amz-date"])
+    assert lower["x-amz-security-token"] == "session-s3cret"
+    assert lower["x-amz-content-sha256"] == hashlib.sha256(body or b"").hexdigest()
+    found = re.fullmatch(
+        rf"AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/{lower['x-amz-date'][:8]}/eu-west-1/es/"
+        r"aws4_request, SignedHeaders=(?P<names>[a-z0-9;-]+), "
+        r"Signature=(?P<signature>[0-9a-f]{64})",
+        lower["authorization"],
+    )
+    assert found
+    names = found["names"].split(";")
+    assert {"host", "x-amz-date", "x-amz-security-token"} <= set(names)
+    covered = {name: lower.get(name, "search.example") for name in names}
+    request = AWSRequest("POST", url, data=body or b"", headers=covered)
+    request.context["timestamp"] = lower["x-amz-date"]
+    signer = SigV4Auth(KEYS, "es", "eu-west-1")
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    assert found["signature"] == signer.signature(text, request)
+
+
+def test_without_credentials_no_login_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = SimpleNamespace(get_credentials=lambda: None)
+    monkeypatch.setattr(iam_login, "_session", lambda: session)
+    settings: Any = read(targets.load("postgres").Settings, RDS)
+    with pytest.raises(NotAuthorized, match="no AWS credentials to sign the login with"):
+        database.password(settings, "db.example", 5432, "bucketcast")
 
 
 def test_a_token_is_over_with_the_credentials_that_signed_it(credentials: Any) -> None:
