@@ -76,7 +76,7 @@ class Function:
             "PYTHONPATH": os.pathsep.join(self._path),
             "PATH": "/usr/bin:/bin",
             # Lambda's file system is read-only; here, what is written would be deployed.
-            "PYTHONPYCACHEPREFIX": str(self._log.parent / "pycache"),
+            "PYTHONDONTWRITEBYTECODE": "1",
             "TZ": ":UTC",
             **self._variables,
         }
