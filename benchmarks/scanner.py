@@ -24,12 +24,10 @@ import psutil
 from pyspark.sql import SparkSession
 
 from benchmarks import inventory
+from bucketcast.settings.jobs import LARGE_VERSIONS, MANY_FOLDERS, MANY_VERSIONS
 from glue_jobs import listing
 from glue_jobs.scanner import folders, versions
 
-MANY_VERSIONS: Final = 1_000
-LARGE: Final = 1 << 40
-MANY_FOLDERS: Final = 50_000
 _SCRATCH: Final = Path(".local/benchmark-inventory").absolute()
 _HEADINGS: Final = (
     "shape",
@@ -100,7 +98,7 @@ def _measured(manifest: Path) -> tuple[int, float, float, float]:
     objects = listing.read(spark, inventory.BUCKET, manifest.as_uri()).objects
     check = time.perf_counter() - begun
     begun, used = time.perf_counter(), _cpu()
-    many = versions.findings(objects, many=MANY_VERSIONS, large=LARGE).collect()
+    many = versions.findings(objects, many=MANY_VERSIONS, large=LARGE_VERSIONS).collect()
     many += folders.findings(objects, many=MANY_FOLDERS).collect()
     wall, cpu = time.perf_counter() - begun, _cpu() - used
     spark.stop()
