@@ -1,4 +1,4 @@
-"""Topics that push to each kind of endpoint with each of its ack levels, up, down and up again."""
+"""Topics that push to each kind of endpoint, up, down and up again."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,7 +11,6 @@ import pytest
 from tests.conftest import start_or_fail
 from tests.e2e.secure_gateway import client, secure_gateway
 from tests.e2e.system import System
-from tests.servers import amqp, kafka
 from tests.servers.amqp import AmqpServer
 from tests.servers.kafka import KafkaServer
 from tests.servers.receiver import Answer
@@ -19,7 +18,6 @@ from tests.servers.tls import Tls
 
 BUCKET = "uploads"
 EXCHANGE, OTHER = "topics", "topics-too"
-SCRAM = "scr4m-s3cret"
 SECONDS = 180.0
 """What a function may take that starts, on a machine that is busy."""
 
@@ -196,43 +194,6 @@ def test_https_with_the_certificate_checked_and_not(
     assert arrived("once-unknown") == []
 
 
-def test_amqp_with_each_ack_level(topics: Topics, rabbit: AmqpServer) -> None:
-    levels = ("none", "broker", "routable")
-    for level in levels:
-        for kind in ("kept", "once"):
-            topics.make(
-                f"{kind}-{level}",
-                rabbit.url(),
-                persistent=kind == "kept",
-                amqp__exchange=EXCHANGE,
-                amqp__ack__level=level,
-            )
-    topics.put("nowhere")
-    for level in ("none", "broker"):
-        topics.until(level, lambda level=level: topics.lost(f"once-{level}"), (1, 0))  # type: ignore[misc]
-        topics.until(level, lambda level=level: topics.pushed(f"kept-{level}"), (1, 0, 0))  # type: ignore[misc]
-        assert topics.waiting(f"kept-{level}") == 0
-    topics.until("routable is lost", lambda: topics.lost("once-routable"), (0, 1))
-    topics.until_tried("kept-routable")
-    with rabbit.channel() as channel:
-        for level in levels:
-            for kind in ("kept", "once"):
-                name = topics.name(f"{kind}-{level}")
-                channel.queue_declare(name, durable=True)
-                channel.queue_bind(name, EXCHANGE, name)
-
-    def arrived(short: str) -> list[str]:
-        return topics.keys([body for _, body in rabbit.messages(topics.name(short))])
-
-    topics.until("routable now", lambda: arrived("kept-routable"), ["nowhere"])
-    topics.put("somewhere")
-    for level in levels:
-        before = ["nowhere"] if level == "routable" else []
-        kept = [*before, "somewhere"]
-        topics.until(level, lambda level=level: arrived(f"kept-{level}"), kept)  # type: ignore[misc]
-        topics.until(level, lambda level=level: arrived(f"once-{level}"), ["somewhere"])  # type: ignore[misc]
-
-
 def test_two_exchanges_at_one_address_get_what_is_for_them(
     topics: Topics, rabbit: AmqpServer
 ) -> None:
@@ -252,80 +213,6 @@ def test_two_exchanges_at_one_address_get_what_is_for_them(
     for exchange in (EXCHANGE, OTHER):
         wanted = [topics.name(f"{kind}-{exchange}") for kind in ("kept", "once")]
         topics.until(exchange, lambda exchange=exchange: arrived(exchange), wanted)  # type: ignore[misc]
-
-
-def test_amqps_and_its_certificate(topics: Topics, rabbit: AmqpServer, tls: Tls) -> None:
-    endpoint = f"amqps://{amqp.USER}:{amqp.PASSWORD}@127.0.0.1:{rabbit.tls_port}/"
-    protocols = {
-        "known": {"ca__location": tls.ca.read_text()},
-        "unchecked": {"verify__ssl": "false"},
-        "unknown": {},
-    }
-    for protocol, attributes in protocols.items():
-        for kind in ("kept", "once"):
-            with rabbit.channel() as channel:
-                name = topics.name(f"{kind}-{protocol}")
-                channel.queue_declare(name, durable=True)
-                channel.queue_bind(name, EXCHANGE, name)
-            topics.make(
-                f"{kind}-{protocol}",
-                endpoint,
-                persistent=kind == "kept",
-                amqp__exchange=EXCHANGE,
-                **attributes,
-            )
-    topics.put("a")
-
-    def arrived(short: str) -> list[str]:
-        return topics.keys([body for _, body in rabbit.messages(topics.name(short))])
-
-    for short in ("kept-known", "once-known", "kept-unchecked", "once-unchecked"):
-        topics.until(short, lambda short=short: arrived(short), ["a"])  # type: ignore[misc]
-    topics.until("it is lost", lambda: topics.lost("once-unknown"), (0, 1))
-    topics.until_tried("kept-unknown")
-    topics.set("kept-unknown", "ca-location", tls.ca.read_text())
-    topics.until("it is trusted now", lambda: arrived("kept-unknown"), ["a"])
-    assert arrived("once-unknown") == []
-
-
-def test_kafka_with_each_ack_level_and_with_a_login_over_tls(
-    topics: Topics, broker: KafkaServer, tls: Tls
-) -> None:
-    plain = f"kafka://127.0.0.1:{broker.chosen['open']}"
-    over_tls = {"use__ssl": "true", "ca__location": tls.ca.read_text()}
-    address = f"127.0.0.1:{broker.chosen['tls']}"
-    protocols: dict[str, tuple[str, dict[str, str]]] = {
-        f"{kind}-{level}": (plain, {"kafka__ack__level": level})
-        for kind in ("kept", "once")
-        for level in ("none", "broker")
-    }
-    logins = {
-        "PLAIN": (kafka.USER, kafka.PASSWORD),
-        "SCRAM-SHA-256": ("bob", SCRAM),
-        "SCRAM-SHA-512": ("dora", SCRAM),
-    }
-    for mechanism, (user, password) in logins.items():
-        how = {**over_tls, "mechanism": mechanism}
-        named = {"user__name": user, "password": password, "kafka__ack__level": "none"}
-        protocols[f"kept-{mechanism}"] = (f"kafka://{user}:{password}@{address}", how)
-        protocols[f"once-{mechanism}"] = (f"kafka://{address}", {**how, **named})
-    for short, (endpoint, attributes) in protocols.items():
-        broker.make(topics.name(short))
-        topics.make(short, endpoint, persistent=short.startswith("kept"), **attributes)
-    broker.make(topics.name("kept-refused"))
-    wrong = {**over_tls, "user__name": "bob", "password": "wr0ng", "mechanism": "SCRAM-SHA-256"}
-    topics.make("kept-refused", f"kafka://{address}", persistent=True, **wrong)
-
-    def arrived(short: str) -> list[str]:
-        return topics.keys([each.body for each in broker.received(topics.name(short))])
-
-    with broker.scram_users(SCRAM):
-        topics.put("a")
-        for short in protocols:
-            topics.until(short, lambda short=short: arrived(short), ["a"])  # type: ignore[misc]
-        topics.until_tried("kept-refused")
-        topics.set("kept-refused", "password", SCRAM)
-        topics.until("it may log in now", lambda: arrived("kept-refused"), ["a"])
 
 
 def test_servers_that_are_down_get_what_is_persistent_when_they_are_back(

@@ -103,3 +103,12 @@ def test_kafka_has_the_topic_s_name_and_the_login_of_the_attributes_first() -> N
         "sasl_mechanism": "scram-sha-512",
         "shape": "ceph",
     }
+
+
+def test_a_certificate_and_a_login_of_the_url_reach_amqp_and_kafka() -> None:
+    amqp = pushed(push_endpoint="amqps://u:p@r/v", amqp_exchange="ex", ca_location=PEM)
+    assert (amqp.settings["url"], amqp.settings["cert_authority"]) == ("amqps://u:p@r/v", PEM)
+    kafka = pushed(push_endpoint="kafka://u:p@b:9093", use_ssl="true", mechanism="PLAIN")
+    assert kafka.settings["brokers"] == "b:9093"
+    assert (kafka.settings["sasl_username"], kafka.settings["sasl_password"]) == ("u", "p")
+    assert (kafka.ack, kafka.settings["sasl_mechanism"]) == ("broker", "plain")
