@@ -137,12 +137,6 @@ def test_a_bucket_that_is_not_attached_is_listened_to_at_once(
     system.until("a ping", one.lines, lambda seen: '{"Records":null}' in seen)
 
 
-def test_without_ping_blanks_keep_it_alive(system: System, listen: Listen) -> None:
-    one = listen("uploads", prefix="nothing-is-put-here/")
-    system.until("blanks", lambda: one.text.count(b" "), lambda seen: seen >= 2)
-    assert one.lines() == []
-
-
 def test_who_comes_back_within_a_minute_has_missed_nothing(
     system: System, listen: Listen, prefix: str
 ) -> None:
