@@ -1,9 +1,11 @@
 """The construct: ingest, one delivery per configured target, and the attached buckets."""
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from aws_cdk import Annotations, CfnOutput, Stack, Tags, Token
 from aws_cdk import aws_kms as kms
@@ -14,7 +16,7 @@ from constructs import Construct
 from bucketcast.config import Deployment, PipelineOptions, load
 from bucketcast.config.loopback import unreachable
 from bucketcast.errors import ConfigError, ConfigErrors
-from bucketcast_cdk import customer_key, eventbridge, existing, limits, outputs
+from bucketcast_cdk import customer_key, eventbridge, existing, limits
 from bucketcast_cdk.alarms import page
 from bucketcast_cdk.assets import Assets
 from bucketcast_cdk.attachments import Attachments
@@ -31,6 +33,9 @@ from bucketcast_cdk.runtime import Runtime, allow_inspecting
 from bucketcast_cdk.scans import Scans
 from bucketcast_cdk.sources import ROOT
 from bucketcast_cdk.trail import SELECTORS, add_outputs, trail_arn
+
+_OUTPUT_NAME: Final = 240
+_OUTPUT_DIGITS: Final = 8
 
 
 class Bucketcast(Construct):
@@ -124,7 +129,7 @@ class Bucketcast(Construct):
         page(self, config.alarms, local=local)
         if config.dashboard:
             Dashboard(self, "Dashboard", watched=watched, local=local)
-        outputs.name_within(self)
+        _name_outputs(self)
 
     def target(self, kind: str, id_: str) -> Delivery:
         """Return what was made for the target `[notify_<kind>.<id>]`.
@@ -197,3 +202,24 @@ def _unusable(config: Deployment, stack: str, *, local: bool) -> Iterator[Config
     yield from limits.validation_errors(config, stack)
     if not local:
         yield from unreachable(config.targets)
+
+
+def _name_outputs(scope: Construct) -> None:
+    """Name the outputs in `scope` as CDK does where it is the stack itself.
+
+    By these names the command line finds what was deployed, wherever in the stack `scope` is.
+    """
+    above = len(scope.node.path)
+    for found in scope.node.find_all():
+        if isinstance(found, CfnOutput):
+            found.override_logical_id(_logical_id(found.node.path[above:].strip("/")))
+
+
+def _logical_id(path: str) -> str:
+    """Return CDK's logical id of an output at a path within its stack."""
+    parts = path.split("/")
+    names = [re.sub(r"[^A-Za-z0-9]", "", part) for part in parts]
+    if len(names) == 1:
+        return names[0]
+    digest = hashlib.md5(path.encode(), usedforsecurity=False).hexdigest()
+    return "".join(names)[:_OUTPUT_NAME] + digest[:_OUTPUT_DIGITS].upper()

@@ -7,12 +7,12 @@ from constructs import Construct
 from bucketcast.config import TargetConfig
 from bucketcast.queues import target_name
 from bucketcast.rules import loops
-from bucketcast_cdk import iam_logins, limits
+from bucketcast_cdk import limits
 from bucketcast_cdk.alarms import Watched, watch
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.function import Function
 from bucketcast_cdk.network import Network, egress
-from bucketcast_cdk.permissions import allow_dispatch_state, allow_secrets
+from bucketcast_cdk.permissions import allow_dispatch_state, allow_login, allow_secrets
 from bucketcast_cdk.queues import QueuePair
 
 
@@ -71,7 +71,7 @@ class Delivery(Construct):
         self.function = made.function
         queues.allow_requeue(made.role)
         allow_secrets(made.role, target.secret_names, config.kms_keys)
-        iam_logins.allow_login(made.role, target)
+        allow_login(made.role, target)
         allow_dispatch_state(made.role, table)
         made.read(
             self.queue,

@@ -1,10 +1,12 @@
 """From the ingress queue to the targets' queues: the queues, the rules' table and the function."""
 
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from aws_cdk import Duration, Fn, Stack
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -13,7 +15,7 @@ from bucketcast.config import Deployment
 from bucketcast.config.ingest import MEMORY
 from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
-from bucketcast_cdk import nag, sns
+from bucketcast_cdk import nag
 from bucketcast_cdk.alarms import Watched, watch, watch_throttled
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
@@ -47,7 +49,7 @@ class Ingest(Construct):
         )
         self.queue, self.dead = queues.queue, queues.dead
         self._allow_s3(config.source.s3.accounts)
-        sns.subscribe(self, self.queue, config.source.sns.topics)
+        self._subscribe(config.source.sns.topics)
         self.rules = self._table(context)
         made = self.writer = Function(
             self,
@@ -170,6 +172,24 @@ class Ingest(Construct):
             "ArnLike": {"aws:SourceArn": bucket_arn(self, "*")},
         }
         allow_service(self.queue, "BucketsOfThisAccount", "s3", conditions)
+
+    def _subscribe(self, topics: Sequence[str]) -> None:
+        """Subscribe the ingress queue to topics by their ARNs, raw, and let them write."""
+        if not topics:
+            return
+        allow_service(self.queue, "Topics", "sns", {"ArnEquals": {"aws:SourceArn": list(topics)}})
+        for topic in topics:
+            made = sns.CfnSubscription(
+                self,
+                f"Topic-{zlib.crc32(topic.encode()):08x}",
+                topic_arn=topic,
+                region=topic.split(":")[3],
+                protocol="sqs",
+                endpoint=self.queue.queue_arn,
+                raw_message_delivery=True,
+            )
+            # What a topic sends before the queue's policy exists is tried again, or lost.
+            made.node.add_dependency(self.queue)
 
     def allow_rules(self, rules: str) -> None:
         """Allow rules of EventBridge to write; their ARNs may have a `*`."""

@@ -11,7 +11,12 @@ from aws_cdk import Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 
+from bucketcast import targets
 from bucketcast.aws import breakers, counters
+from bucketcast.config import TargetConfig
+from bucketcast.settings.options import read
+from bucketcast.targets.base.iam import IamLogin
+from bucketcast_cdk import nag
 from bucketcast_cdk.arns import arn
 
 SECRETS: Final = "secretsmanager"
@@ -67,6 +72,16 @@ def allow_decryption(role: iam.IRole, keys: Sequence[str], service: str) -> None
     stack = Stack.of(role)
     through = f"{service}.{stack.region}.{stack.url_suffix}"
     allow(role, ["kms:Decrypt"], keys, {"StringEquals": {"kms:ViaService": through}})
+
+
+def allow_login(role: iam.Role, target: TargetConfig) -> None:
+    """Allow a role to log in to a target with `auth = "iam"`; nothing for any other login."""
+    declared: Any = targets.load(target.kind).Settings
+    settings = read(declared, target.settings)
+    if isinstance(settings, IamLogin) and settings.by_iam:
+        for actions, resources in settings.iam_rights():
+            nag.accept_wildcards(role, resources, nag.LOGINS)
+            allow(role, actions, resources)
 
 
 def _secret_arn(role: iam.IRole, name: str) -> str:

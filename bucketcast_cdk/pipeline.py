@@ -13,12 +13,18 @@ from constructs import Construct
 from bucketcast.aws import scan_lease
 from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
-from bucketcast_cdk import iam_logins, jobs, nag
+from bucketcast_cdk import jobs, nag
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
 from bucketcast_cdk.ingest import Ingest
 from bucketcast_cdk.jobs import Job, JobSetup
-from bucketcast_cdk.permissions import OBJECTS, allow_decryption, allow_secrets, leading_keys
+from bucketcast_cdk.permissions import (
+    OBJECTS,
+    allow_decryption,
+    allow_login,
+    allow_secrets,
+    leading_keys,
+)
 from bucketcast_cdk.platform import glue_platform
 
 _FOLDERS: Final = {"scan": "scanner", "backfill": "backfill", "reconcile": "reconcile"}
@@ -96,7 +102,7 @@ class Pipeline(Construct):
         reader = self.jobs["reconcile"].role
         allow_secrets(reader, frozenset().union(*names), keys)
         for target in self._mirrors:
-            iam_logins.allow_login(reader, target)
+            allow_login(reader, target)
         for job in self.jobs.values():
             allow_decryption(job.role, keys, OBJECTS)
 

@@ -4,8 +4,8 @@ import os
 import signal
 import sys
 
+from glue_jobs.job import session
 from glue_jobs.run import Run
-from glue_jobs.session import session
 
 
 def main(folder: str) -> None:
