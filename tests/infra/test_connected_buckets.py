@@ -66,17 +66,6 @@ def test_a_rule_of_eventbridge_is_there_before_the_entry_goes(typical: Synthesis
     assert rule in entry["DependsOn"]
 
 
-def test_the_function_writes_beside_the_rules_and_to_none(typical: Synthesised) -> None:
-    (written,) = [
-        json.dumps(statement["Condition"])
-        for policy, statement in typical.statements()
-        if policy.startswith("Wiring") and "dynamodb:PutItem" in statement["Action"]
-    ]
-    assert json.loads(written) == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#wired", "#lock"]}
-    }
-
-
 def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
     typical: Synthesised,
 ) -> None:

@@ -22,33 +22,6 @@ def test_it_has_a_url_and_both_permissions_that_a_url_needs(make: Make) -> None:
     assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
-def test_it_may_do_what_its_calls_need(make: Make) -> None:
-    rights: dict[str, str] = {}
-    alone = ON + '[runtime]\nkinds = "off"\n'
-    for policy, statement in make(alone).statements():
-        if policy.startswith("ControlAnswer"):
-            actions = statement["Action"]
-            for action in [actions] if isinstance(actions, str) else actions:
-                rights[action] = json.dumps(statement["Resource"])
-    services = {action.partition(":")[0] for action in rights} - {"logs"}
-    assert services == {"cloudformation", "dynamodb", "events", "s3", "secretsmanager", "sqs"}
-    assert ":secret:Bucketcast/users/*" in rights["secretsmanager:GetSecretValue"]
-    assert "IngestRules" in rights["dynamodb:PutItem"]
-    assert "rule/Bucketcast-attached-*" in rights["events:DeleteRule"]
-    assert "s3:GetObject" not in rights
-
-
-def test_it_may_have_reads_logged_where_there_is_a_trail(make: Make) -> None:
-    read = ON + '[bucket.uploads]\naccess_events = "on"\n'
-    (resource,) = (
-        statement["Resource"]
-        for policy, statement in make(read).statements()
-        if policy.startswith("ControlAnswer")
-        and "cloudtrail:PutEventSelectors" in statement["Action"]
-    )
-    assert "AccessTrail" in json.dumps(resource)
-
-
 def test_it_outlives_the_longest_wait_of_its_calls(make: Make) -> None:
     """Changes of a bucket's wiring or of a run-time target wait up to a minute, more than once."""
     assert make(ON).function(NAME)["Timeout"] == 300

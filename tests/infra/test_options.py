@@ -121,17 +121,6 @@ def test_a_webhook_on_aws_gets_its_egress_rules(make: Make) -> None:
     assert variables(make(WEBHOOK, local=True), NAME) is None
 
 
-def test_only_a_function_in_a_vpc_may_touch_interfaces(make: Make) -> None:
-    vpc = 'vpc = "vpc-0123456789abcdef0"\nsubnets = ["subnet-0123456789abcdef0"]\n'
-    anywhere = [
-        statement
-        for _, statement in make(WEBHOOK + vpc + REDIS).statements()
-        if statement["Resource"] == "*"
-    ]
-    assert len(anywhere) == 1
-    assert all(action.startswith("ec2:") for action in anywhere[0]["Action"])
-
-
 def test_a_plain_secret_of_a_local_deploy_is_not_in_the_template(make: Make) -> None:
     text = WEBHOOK.replace("[notify_webhook.primary.deploy]", 'auth_token = "0pen-sesame"')
     found = make(text, local=True)

@@ -71,26 +71,6 @@ def test_reconcile_gets_the_mirrors_and_no_secret(pipeline: Synthesised) -> None
     assert postgres["settings"]["connection_string"] == "secret:pg#dsn"
 
 
-def test_only_reconcile_reads_the_secrets_of_mirrors(pipeline: Synthesised) -> None:
-    readers = {
-        logical_id: json.dumps(statement["Resource"])
-        for logical_id, statement in pipeline.statements()
-        if statement["Action"] == "secretsmanager:GetSecretValue"
-        and logical_id.startswith("Pipeline")
-    }
-    ((reader, secrets),) = readers.items()
-    assert reader.startswith("Pipelinereconcile")
-    assert "secret:pg-??????" in secrets
-    assert "webhook" not in secrets
-
-
-def test_jobs_read_the_named_buckets_and_no_other(pipeline: Synthesised) -> None:
-    for job in ("scan", "backfill", "reconcile"):
-        (statement,) = _allowing(pipeline, job, "s3:ListBucketVersions")
-        named = [each["Fn::Join"][1][-1].rpartition(":")[2] for each in statement["Resource"]]
-        assert named == ["archive", "inventories", "logs", "uploads"]
-
-
 def test_each_call_of_s3_has_its_right(pipeline: Synthesised) -> None:
     called = {
         name
@@ -101,56 +81,6 @@ def test_each_call_of_s3_has_its_right(pipeline: Synthesised) -> None:
     for job in ("scan", "backfill", "reconcile"):
         missing = {name for name in called if not _allowing(pipeline, job, RIGHTS[name])}
         assert not missing
-
-
-def test_a_job_writes_below_its_own_folders_only(pipeline: Synthesised) -> None:
-    written = {
-        job: sorted(
-            each["Fn::Join"][1][-1]
-            for statement in _allowing(pipeline, job, "s3:PutObject")
-            for each in _list(statement["Resource"])
-        )
-        for job in ("scan", "backfill", "reconcile")
-    }
-    assert written == {
-        "scan": ["/alerts/*", "/runs/scan/*"],
-        "backfill": ["/runs/backfill/*"],
-        "reconcile": ["/runs/reconcile/*"],
-    }
-
-
-def test_only_scan_writes_to_the_rules_table_and_only_leases(pipeline: Synthesised) -> None:
-    (statement,) = _allowing(pipeline, "scan", "dynamodb:PutItem")
-    assert statement["Condition"] == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#scans"]}
-    }
-    reads = {"dynamodb:Query"}
-    leases = {"dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"}
-    assert set(statement["Action"]) == leases
-    for job, actions in {"scan": reads | leases, "backfill": reads, "reconcile": reads}.items():
-        allowed = {
-            action
-            for logical_id, each in pipeline.statements()
-            if logical_id.startswith(f"Pipeline{job}")
-            for action in _list(each["Action"])
-        }
-        assert {action for action in allowed if action.startswith("dynamodb:")} == actions
-
-
-def test_scan_sends_to_the_ingress_queue_and_the_others_to_the_targets(
-    pipeline: Synthesised,
-) -> None:
-    def queues(job: str) -> set[str]:
-        (statement,) = _allowing(pipeline, job, "sqs:SendMessage")
-        names = {
-            logical_id: each["Properties"]["QueueName"]
-            for logical_id, each in pipeline.of_type("AWS::SQS::Queue").items()
-        }
-        return {names[each["Fn::GetAtt"][0]] for each in _list(statement["Resource"])}
-
-    targets = {"Bucketcast-webhook-primary", "Bucketcast-postgres-a-b", "Bucketcast-redis-a_b"}
-    assert queues("scan") == {"Bucketcast-ingress"}
-    assert queues("backfill") == queues("reconcile") == targets
 
 
 def test_the_bucket_keeps_alerts_and_lets_runs_go(pipeline: Synthesised) -> None:

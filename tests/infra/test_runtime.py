@@ -1,19 +1,12 @@
 """What the stack has for targets made at run time: functions, and rights limited to names."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from aws_cdk import App, Stack, Validations
-from aws_cdk import aws_iam as iam
-from cdk_nag import AwsSolutionsChecks
 
 from bucketcast.targets import kinds
-from bucketcast_cdk import Bucketcast
-from bucketcast_cdk.runtime import Runtime
-from tests.infra.conftest import CONTEXT, Make, Synthesised
-from tests.infra.test_nag import _findings
+from tests.infra.conftest import Make, Synthesised
 
 BARE = "[bucket.uploads]\n"
 TWO = '[runtime]\nkinds = ["webhook", "redis"]\ntimeout = "90s"\nmax_concurrency = 5\n'
@@ -58,21 +51,6 @@ def test_a_function_carries_its_kind_alone_and_is_called_for_nothing_yet(two: Sy
     assert redis == []
 
 
-def test_a_function_may_touch_what_is_named_for_it_and_no_more(two: Synthesised) -> None:
-    (queues,) = _statements(two, "Runtimeredis", "sqs:ReceiveMessage")
-    assert _end(queues["Resource"]) == ":Bucketcast-runtime-redis-*"
-    (secrets,) = _statements(two, "Runtimeredis", "secretsmanager:GetSecretValue")
-    assert _end(secrets["Resource"]) == ":secret:bucketcast/Bucketcast/runtime/redis-*"
-    table, breakers = _statements(two, "Runtimeredis", "dynamodb:GetItem")
-    assert table["Condition"] == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#targets"]}
-    }
-    assert table["Action"] == "dynamodb:GetItem"
-    assert breakers["Condition"] == {
-        "ForAllValues:StringEquals": {"dynamodb:LeadingKeys": ["#breakers"]}
-    }
-
-
 def test_a_function_of_a_kind_has_an_alarm_that_notifies_the_topic(make: Make) -> None:
     topic = "arn:aws:sns:eu-central-1:111122223333:pages"
     made = make(f"{TWO}[alarms]\ntopic = '{topic}'\n")
@@ -99,15 +77,6 @@ def test_the_functions_run_in_the_vpc_that_is_named(make: Make) -> None:
     assert "VpcConfig" not in made.function("Bucketcast-ingest")
     named = make(TWO + vpc + 'security_groups = ["sg-0123456789abcdef0"]\n')
     assert not named.of_type("AWS::EC2::SecurityGroup")
-
-
-def test_ingest_may_send_to_them(two: Synthesised) -> None:
-    ends = [
-        _end(resource)
-        for each in _statements(two, "Ingest", "sqs:SendMessage")
-        for resource in _list(each["Resource"])
-    ]
-    assert ":Bucketcast-runtime-*" in ends
 
 
 def test_topics_of_a_kind_share_a_queue_that_is_read_as_its_targets_are(two: Synthesised) -> None:
@@ -155,77 +124,12 @@ def test_the_output_has_what_creating_targets_needs(two: Synthesised) -> None:
     assert (parsed["local"], parsed["tls_skip_verify"]) == (False, False)
 
 
-def test_managing_them_is_limited_to_this_stacks_names(tmp_path: Path) -> None:
-    made = _managed(tmp_path)
-    by_action = {
-        action: statement
-        for _, statement in made.statements()
-        for action in _list(statement["Action"])
-        if _.startswith("Manager")
-    }
-    for action in ("sqs:CreateQueue", "sqs:DeleteQueue"):
-        assert _end(by_action[action]["Resource"]) == ":Bucketcast-runtime-*"
-    for action in ("secretsmanager:CreateSecret", "secretsmanager:DeleteSecret"):
-        assert _end(by_action[action]["Resource"]) == ":secret:bucketcast/Bucketcast/runtime/*"
-    for action in ("cloudwatch:PutMetricAlarm", "cloudwatch:DeleteAlarms"):
-        assert _end(by_action[action]["Resource"]) == ":alarm:Bucketcast-runtime-*"
-    mapping = by_action["lambda:CreateEventSourceMapping"]
-    assert mapping == by_action["lambda:DeleteEventSourceMapping"]
-    assert len(mapping["Condition"]["ArnEquals"]["lambda:FunctionArn"]) == 2
-    assert "Condition" in by_action["dynamodb:PutItem"]
-    assert "sqs:SendMessage" not in by_action
-    assert "lambda:UpdateFunctionConfiguration" not in by_action
-
-
-def test_the_control_plane_may_manage_them_and_look_at_the_others(make: Make) -> None:
-    target = '[notify_webhook.primary]\nendpoint = "http://h"\n'
-    made = make('control = "on"\n' + TWO + target)
-    actions = [action for _, each in made.statements() for action in _list(each["Action"])]
-    assert "lambda:CreateEventSourceMapping" in actions
-    look = _statements(made, "Control", "lambda:GetFunctionConfiguration")
-    assert [len(_list(each["Resource"])) for each in look] == [1]
-    none = make('control = "on"\n[runtime]\nkinds = "off"\n')
-    actions = [action for _, each in none.statements() for action in _list(each["Action"])]
-    assert "lambda:CreateEventSourceMapping" not in actions
-
-
-def test_its_rights_are_answered_for(tmp_path: Path) -> None:
-    app = _app(tmp_path)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    assert not _findings(app, tmp_path)
-
-
-def _app(folder: Path) -> App:
-    config = folder / "bucketcast.toml"
-    config.write_text(TWO + '[alarms]\nemail = "events@example.org"\n')
-    app = App(context=CONTEXT, outdir=str(folder / "out"))
-    stack = Stack(app, "Bucketcast")
-    made = Bucketcast(stack, "Default", config=config)
-    role = iam.Role(stack, "Manager", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-    runtime = made.node.find_child("Runtime")
-    assert isinstance(runtime, Runtime)
-    runtime.allow_managing(role)
-    return app
-
-
-def _managed(folder: Path) -> Synthesised:
-    stack = _app(folder).node.find_child("Bucketcast")
-    assert isinstance(stack, Stack)
-    return Synthesised(stack)
-
-
 def _statements(made: Synthesised, where: str, action: str) -> list[dict[str, Any]]:
     return [
         statement
         for logical_id, statement in made.statements()
         if logical_id.startswith(where) and action in _list(statement["Action"])
     ]
-
-
-def _end(resource: Any) -> str:
-    if isinstance(resource, list):
-        return "".join(map(_end, resource))
-    return str(resource["Fn::Join"][1][-1]) if "Fn::Join" in resource else ""
 
 
 def _list(value: Any) -> list[Any]:
