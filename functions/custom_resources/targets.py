@@ -31,8 +31,7 @@ def keep(
     from now on is changed after this, which lets its queues hide messages for as long.
 
     Raises:
-        StillWaitingError: events wait.
-        OrphanedTargetsError: run-time targets or topics would have no function.
+        BucketcastError: events wait, or run-time targets or topics would have no function.
         ClientError: AWS refused, also after a while where waiting could have helped.
     """
     if event["RequestType"] != "Update":

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.rule_items import TooManyRulesError
-from bucketcast.aws.rules import RuleCache, RuleExistsError, Rules, UnreadableRulesError
+from bucketcast.aws.rules import RuleCache, RuleExistsError, Rules
 from bucketcast.delivery.envelope import zstd
+from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 from tests.unit.aws import refusal
 from tests.unit.made import matched
@@ -161,7 +161,7 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
     for _ in range(2):
         both = rulebook(frozenset({"uploads", "photos"}))
         assert matched(both["photos"], PUT, "x").keys() == {HOOK}
-        with pytest.raises(UnreadableRulesError, match="the rules of uploads cannot be read: "):
+        with pytest.raises(BucketcastError, match="the rules of uploads cannot be read: "):
             matched(both["uploads"], PUT, "a")
     none = {"rules": {"B": zstd.compress(b"[]")}}
     dynamodb.put_item(TableName=rules_table, Item={**page, **none})
@@ -289,7 +289,7 @@ def test_more_rules_than_an_item_holds_lie_in_several(
     rules.remove(many[1:])
     assert rules.in_order("uploads") == many[:1]
     monkeypatch.setattr("bucketcast.aws.rule_items._MAX_ITEMS", 2)
-    with pytest.raises(TooManyRulesError, match="rules of the bucket take"):
+    with pytest.raises(BucketcastError, match="rules of the bucket take"):
         rules.change("uploads", lambda _: [rule(f"{number:03}" * 9) for number in range(999)])
 
 

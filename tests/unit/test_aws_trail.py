@@ -9,8 +9,9 @@ from unittest.mock import DEFAULT, Mock
 import pytest
 
 from bucketcast.aws.attach.trail import Trail
-from bucketcast.aws.lock import Lock, LockedError
+from bucketcast.aws.lock import Lock
 from bucketcast.aws.rules import Rules
+from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 from tests.unit.aws import ACCOUNT, REGION, TABLE, client, make_trail, selectors
 from tests.unit.conftest import Watch
@@ -111,7 +112,7 @@ def test_a_lock_that_changes_hands_all_the_time_is_given_up(
 
     clock = Clock(*[another] * 1_000)
     another()
-    with pytest.raises(LockedError, match="trail/ours"):
+    with pytest.raises(BucketcastError, match="trail/ours"):
         trail(clock).follow("one", rules)
     assert not put.called
 

@@ -6,7 +6,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.aws.rules import Rules
-from bucketcast.aws.users import NoSuchUserError, UserExistsError, Users, new_keys
+from bucketcast.aws.users import UserExistsError, Users, new_keys
+from bucketcast.errors import BucketcastError
 from bucketcast.users import User
 from tests.unit.aws import client
 
@@ -59,7 +60,7 @@ def test_who_was_removed_is_nobody_and_may_come_back(users: Users, secretsmanage
     assert users.find("ANNAKEY") is None
     assert secretsmanager.list_secrets()["SecretList"] == []
     users.add(ANNA, "new-s3cret")
-    with pytest.raises(NoSuchUserError, match="there is anna"):
+    with pytest.raises(BucketcastError, match="there is anna"):
         users.remove("ann")
 
 

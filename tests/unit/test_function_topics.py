@@ -8,7 +8,6 @@ from botocore.exceptions import ClientError
 
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.counters import Counters, Counts
-from bucketcast.aws.runtime.queue_cache import UnsettledTopicError
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
@@ -109,7 +108,7 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
     kept = stack.put("kept", persistent="true")
     book = stack.account.book()
     monkeypatch.setattr(book, "_of_target", lambda _: None)
-    with pytest.raises(UnsettledTopicError):
+    with pytest.raises(LookupError, match="has no queue yet"):
         book.queue(kept.arn)
 
 

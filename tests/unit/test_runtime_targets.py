@@ -13,12 +13,10 @@ from bucketcast.aws.runtime.targets import (
     GRACE_SECONDS,
     LEASE_SECONDS,
     LOOK_AGAIN_SECONDS,
-    BusyError,
-    DeployedByFileError,
     NoRuntimeTargetError,
     RuntimeTargets,
 )
-from bucketcast.errors import ConfigErrors
+from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.runtime.model import RuntimeTarget
 from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
 
@@ -206,9 +204,9 @@ def test_what_is_wrong_makes_nothing(account: Account) -> None:
 
 def test_a_deployed_target_is_refused_with_words(account: Account) -> None:
     targets = account.targets(deployed=frozenset({str(HOOK)}))
-    with pytest.raises(DeployedByFileError, match=r"audit:webhook is in bucketcast\.toml: change"):
+    with pytest.raises(BucketcastError, match=r"audit:webhook is in bucketcast\.toml: change"):
         put(targets)
-    with pytest.raises(DeployedByFileError, match="take it out there"):
+    with pytest.raises(BucketcastError, match="take it out there"):
         targets.remove(HOOK)
     assert_empty(account)
 
@@ -395,7 +393,9 @@ def test_a_failed_call_removes_what_it_created(
 
 def test_another_call_is_waited_for_and_then_reported_as_running(account: Account) -> None:
     _killed(account, 6, lambda: put(account.targets()))
-    with pytest.raises(BusyError, match="another call is at work on arn:minio:sqs::audit:webhook"):
+    with pytest.raises(
+        BucketcastError, match="another call is at work on arn:minio:sqs::audit:webhook"
+    ):
         put(account.targets())
     expire(account)
     assert put(account.targets()) == "made"

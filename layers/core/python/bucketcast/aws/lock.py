@@ -24,10 +24,6 @@ TIMEOUT_SECONDS: Final = 150.0
 _PAUSE: Final = 1.0
 
 
-class LockedError(BucketcastError):
-    """Another process kept a lock for longer than we could wait."""
-
-
 class Lock:
     """Locks by name; `clock` is monotonic."""
 
@@ -48,7 +44,7 @@ class Lock:
         """Hold a lock; yield a function that returns whether there is time left to write.
 
         Raises:
-            LockedError: others held it for `TIMEOUT_SECONDS` seconds.
+            BucketcastError: others held it for `TIMEOUT_SECONDS` seconds.
         """
         token = uuid4().hex
         taken = self._take(name, token)
@@ -68,7 +64,7 @@ class Lock:
             if self._put(name, token, stale):
                 return now
             if now - began >= TIMEOUT_SECONDS:
-                raise LockedError(
+                raise BucketcastError(
                     f"somebody else is changing {name} for over {TIMEOUT_SECONDS:.0f} s: try again"
                 )
             self.sleep(_PAUSE)

@@ -19,10 +19,6 @@ from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn, is_topic
 
 
-class UnpausableError(BucketcastError):
-    """The target cannot be paused; the text says why, and what can be done."""
-
-
 @dataclass(frozen=True, slots=True)
 class Pause:
     """A target and since when it is, or was, paused (Unix ms); `changed` is whether by this call.
@@ -40,8 +36,7 @@ def target_of(arn: str, deployment: Deployed, aws: Aws) -> DeployedTarget:
     """Return the target with this ARN, or the one of a topic that has its own queue.
 
     Raises:
-        BucketcastError: there is no such target.
-        UnpausableError: the topic does not exist, or has no queue of its own.
+        BucketcastError: there is no such target or topic, or the topic has no queue of its own.
         AwsError: AWS does not answer.
     """
     if not is_topic(arn):
@@ -50,11 +45,11 @@ def target_of(arn: str, deployment: Deployed, aws: Aws) -> DeployedTarget:
         with aws_errors():
             topic = TopicTable(deployment.rules_table, aws.dynamodb).topic(TopicArn.parse(arn))
     except TopicError as error:
-        raise UnpausableError(str(error)) from None
+        raise BucketcastError(str(error)) from None
     if topic is None:
-        raise UnpausableError(f"no topic {arn}: `bucketcast topic ls` lists topics")
+        raise BucketcastError(f"no topic {arn}: `bucketcast topic ls` lists topics")
     if not (topic.kind and topic.persistent):
-        raise UnpausableError(
+        raise BucketcastError(
             f"the topic {arn} has no queue of its own, so its events cannot wait: only persistent "
             "topics with an endpoint can be paused"
         )
@@ -65,7 +60,7 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     """Pause a target, and ask its function whether it knows.
 
     Raises:
-        UnpausableError: its function does not see the pause; nothing is paused.
+        BucketcastError: its function does not see the pause; nothing is paused.
         AwsError: AWS does not answer.
     """
     breakers = Breakers(deployment.rules_table, lambda: aws.dynamodb)
@@ -80,7 +75,7 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
         with aws_errors():
             breakers.resume(target.arn)
     if not knows:
-        raise UnpausableError(
+        raise BucketcastError(
             f"{target.arn} is not paused: its function {target.function} does not see the pause in "
             f"the table {deployment.rules_table}. If it runs in a VPC, add a gateway endpoint for "
             "DynamoDB to that"

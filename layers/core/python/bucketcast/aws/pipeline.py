@@ -30,18 +30,6 @@ _SIGNALLED: Final = 128
 _ABSENT: Final = frozenset({"404", "NoSuchBucket", "NoSuchKey"})
 
 
-class NoPipelineError(BucketcastError):
-    """The deployment has no jobs."""
-
-
-class NoBucketError(BucketcastError):
-    """The bucket does not exist."""
-
-
-class NoRunError(BucketcastError):
-    """The run does not exist."""
-
-
 class RunResult(NamedTuple):
     """How a run ended; `why` is empty if it succeeded."""
 
@@ -139,12 +127,12 @@ class Runs:
     """The runs of a deployment.
 
     Raises:
-        NoPipelineError: it has no jobs.
+        BucketcastError: it has no jobs.
     """
 
     def __init__(self, deployment: Deployed, aws: Aws) -> None:
         if deployment.pipeline is None:
-            raise NoPipelineError(
+            raise BucketcastError(
                 f"the stack {deployment.stack} has no jobs: add a table [pipeline] to "
                 "bucketcast.toml, then deploy"
             )
@@ -155,14 +143,14 @@ class Runs:
         """Check that the bucket exists; the job itself finds out whether it may read it.
 
         Raises:
-            NoBucketError: it does not exist.
+            BucketcastError: it does not exist.
         """
         s3 = self._aws.s3
         try:
             s3.head_bucket(Bucket=bucket)
         except s3.exceptions.ClientError as error:
             if error.response["Error"]["Code"] in _ABSENT:
-                raise NoBucketError(f"there is no bucket {bucket}") from None
+                raise BucketcastError(f"there is no bucket {bucket}") from None
 
     def folder(self, job: str, run: str) -> str:
         return f"s3://{self._pipeline.bucket}/runs/{job}/{run}"
@@ -171,7 +159,7 @@ class Runs:
         """Check that an earlier run left files, so that it can be resumed.
 
         Raises:
-            NoRunError: it left nothing, or lifecycle has removed it.
+            BucketcastError: it left nothing, or lifecycle has removed it.
         """
         with aws_errors():
             found = self._aws.s3.list_objects_v2(
@@ -179,7 +167,7 @@ class Runs:
             )
         if not found["KeyCount"]:
             folder = self.folder(job, "")
-            raise NoRunError(
+            raise BucketcastError(
                 f"there is no run {run} of {job}: those there are lie in {folder}, for 30 days; "
                 "without --resume a new one begins"
             )

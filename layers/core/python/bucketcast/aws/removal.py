@@ -24,10 +24,6 @@ MOST_CHARACTERS: Final = 900
 PAUSE: Final = 5.0
 
 
-class StillWaitingError(BucketcastError):
-    """A target that would be removed has messages; the text has their number and a hint."""
-
-
 @dataclass(frozen=True, slots=True)
 class Removal:
     """Watches the queues of removed targets until all were empty for `settle` seconds.
@@ -47,7 +43,7 @@ class Removal:
         """Refuse to remove targets with messages, unless their ARNs are in `discard`.
 
         Raises:
-            StillWaitingError: messages wait.
+            BucketcastError: messages wait.
             ClientError: SQS refused.
         """
         kept = {url for urls in after.values() for url in urls}
@@ -57,7 +53,7 @@ class Removal:
             if arn not in discard and not kept.issuperset(urls)
         }
         if removed and (waiting := self._look(removed)):
-            raise StillWaitingError(_refusal(waiting))
+            raise BucketcastError(_refusal(waiting))
 
     def _look(self, removed: Queues) -> dict[str, list[str]]:
         """Return texts about waiting messages by ARN; empty if all were empty long enough."""

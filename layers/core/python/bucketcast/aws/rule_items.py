@@ -22,19 +22,15 @@ _LEVEL: Final = 3
 _decode: Final = msgspec.json.Decoder(list[Rule]).decode
 
 
-class TooManyRulesError(BucketcastError):
-    """A bucket has more rules than fit in one transaction."""
-
-
 def pack(rules: Sequence[Rule]) -> list[bytes]:
     """Return the rules as the bytes of items, in order; none for no rule.
 
     Raises:
-        TooManyRulesError: they do not fit into one transaction.
+        BucketcastError: they do not fit into one transaction.
     """
     parts = list(_parts(rules))
     if len(parts) > _MAX_ITEMS:
-        raise TooManyRulesError(
+        raise BucketcastError(
             f"the {len(rules):,} rules of the bucket take {sum(map(len, parts)):,} bytes; allowed "
             f"are {_MAX_ITEM * _MAX_ITEMS:,}"
         )
@@ -59,7 +55,7 @@ def _parts(rules: Sequence[Rule]) -> Iterable[bytes]:
         yield part
         return
     if len(rules) == 1:
-        raise TooManyRulesError(f"a rule takes {len(part):,} bytes; allowed are {_MAX_ITEM:,}")
+        raise BucketcastError(f"a rule takes {len(part):,} bytes; allowed are {_MAX_ITEM:,}")
     half = len(rules) // 2
     yield from _parts(rules[:half])
     yield from _parts(rules[half:])

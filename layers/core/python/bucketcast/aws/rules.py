@@ -40,10 +40,6 @@ class RuleExistsError(BucketcastError):
     """The same rule exists already."""
 
 
-class UnreadableRulesError(BucketcastError):
-    """A bucket's stored rules cannot be read by this release."""
-
-
 @dataclass(frozen=True, slots=True)
 class _StoredRules:
     """A bucket's rules in order, and how many items they were read from."""
@@ -195,7 +191,7 @@ class UnreadableRules(RuleIndex):
         self._reason = f"the rules of {bucket} cannot be read: {type(why).__name__}: {why}"
 
     def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
-        raise UnreadableRulesError(self._reason)
+        raise BucketcastError(self._reason)
 
 
 class RuleCache:

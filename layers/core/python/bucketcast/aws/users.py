@@ -31,10 +31,6 @@ class UserExistsError(BucketcastError):
     """A user with this name or access key exists."""
 
 
-class NoSuchUserError(BucketcastError):
-    """No user has this name."""
-
-
 class Users:
     """The users of one deployment."""
 
@@ -77,12 +73,12 @@ class Users:
         """Remove a user.
 
         Raises:
-            NoSuchUserError: the user does not exist.
+            BucketcastError: the user does not exist.
         """
         item = self._items.get(_NAME + name)
         if not item:
             known = ", ".join(user.name for user in self.all()) or "none"
-            raise NoSuchUserError(f"no user {name}: there is {known}")
+            raise BucketcastError(f"no user {name}: there is {known}")
         user = _user(item)
         self._forget(user)
         # At once: its name must become free, and unused secrets must not remain.

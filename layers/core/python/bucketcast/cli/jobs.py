@@ -64,8 +64,7 @@ def deployed_target(deployment: deployed.Deployed, arn: Arn) -> deployed.Deploye
     """Return the deployed target with this ARN.
 
     Raises:
-        BucketcastError: it does not exist.
-        BucketcastError: it is a run-time target.
+        BucketcastError: it does not exist, or is a run-time target.
     """
     found = deployment.target(arn)
     if found.made:
@@ -97,8 +96,7 @@ def finish(
     With `no_wait` id and link are printed instead, and there is no result.
 
     Raises:
-        BucketcastError: the run failed.
-        NoRunError: there is no run to resume.
+        BucketcastError: the run failed, or there is no run to resume.
         AwsError: an AWS call failed.
     """
     runs.require(values["bucket"])

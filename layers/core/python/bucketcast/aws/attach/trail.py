@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bucketcast.aws.lock import Lock, LockedError
+from bucketcast.aws.lock import Lock
 from bucketcast.aws.partition import Partition
 from bucketcast.aws.rules import Rules
+from bucketcast.errors import BucketcastError
 from bucketcast.rules import access_events, trail_selectors
 from bucketcast.rules.access_events import AccessCalls
 
@@ -121,7 +122,7 @@ class Trail:
 
         Raises:
             NotSelectableError: the trail's selectors cannot be shared.
-            LockedError: others hold the lock all the time.
+            BucketcastError: others hold the lock all the time.
         """
         return self._select(bucket, rules)
 
@@ -154,7 +155,7 @@ class Trail:
                     self._await(bucket, after.get(bucket))
                     changed = before.get(bucket) != after.get(bucket)
                     return Logged(self.name, wanted, after.get(bucket), changed=changed)
-        raise LockedError(f"CloudTrail answers too slowly to change the trail {self.name}")
+        raise BucketcastError(f"CloudTrail answers too slowly to change the trail {self.name}")
 
     def _await(self, bucket: str, written: AccessCalls | None) -> None:
         """Keep the lock until a read returns the written document, for the next writer."""

@@ -12,18 +12,14 @@ from bucketcast.errors import BucketcastError
 from bucketcast.runtime.model import Runtime
 
 
-class NoRuntimeError(BucketcastError):
-    """The stack does not support run-time targets."""
-
-
 def run_time_targets(deployment: Deployed, aws: Aws) -> RuntimeTargets:
     """Return the run-time targets of this deployment, without changing those of topics.
 
     Raises:
-        NoRuntimeError: its version does not support them.
+        BucketcastError: its version does not support them.
     """
     if deployment.runtime is None:
-        raise NoRuntimeError(
+        raise BucketcastError(
             f"the stack {deployment.stack} has no functions for run-time targets: set [runtime] "
             "kinds in bucketcast.toml, then deploy"
         )

@@ -11,10 +11,6 @@ from bucketcast.topics.model import is_topics_target
 _NAMED = 8
 
 
-class OrphanedTargetsError(BucketcastError):
-    """A deploy would leave targets whose queues nobody reads; the text has a hint."""
-
-
 def require_functions(
     table: Table, topics: TopicTable, before: Collection[str], after: Collection[str]
 ) -> None:
@@ -25,7 +21,7 @@ def require_functions(
     topic's target is removed with the topic.
 
     Raises:
-        OrphanedTargetsError: there are such targets or topics.
+        BucketcastError: there are such targets or topics.
         ClientError: DynamoDB refused.
     """
 
@@ -45,7 +41,7 @@ def require_functions(
         *_said("run-time targets", "bucketcast target rm ARN", [each.arn for each in targets]),
         *_said("topics", "bucketcast topic rm ARN", [each.arn for each in pushed]),
     ]
-    raise OrphanedTargetsError(
+    raise BucketcastError(
         f"[runtime] kinds leaves {kinds} out, and nobody would read the queues of "
         f"{' and '.join(found)}. Remove them, or name {kinds} in kinds"
     )

@@ -7,10 +7,6 @@ from bucketcast.runtime.model import once_queue
 from bucketcast.topics.model import Topic, TopicArn, is_topic
 
 
-class UnsettledTopicError(LookupError):
-    """A persistent topic's target does not exist; it is being changed."""
-
-
 class QueueCache:
     """Finds the queue of an ARN; one consistent read a batch, and one more where it changed.
 
@@ -37,7 +33,7 @@ class QueueCache:
         none.
 
         Raises:
-            UnsettledTopicError: a topic's queue is unknown now.
+            LookupError: a topic's queue is unknown now.
         """
         if not self._refreshed:
             # The number first: what is read after it is at least as new.
@@ -72,5 +68,5 @@ class QueueCache:
             return once_queue(self._prefix, topic.kind)
         queue = self._of_target(topic.target_arn)
         if queue is None:
-            raise UnsettledTopicError(f"{arn} has no queue yet")
+            raise LookupError(f"{arn} has no queue yet")
         return queue

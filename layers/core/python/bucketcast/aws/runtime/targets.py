@@ -40,18 +40,6 @@ TIMEOUT_SECONDS = 20.0
 _PAUSE_SECONDS = 0.2
 
 
-class BusyError(BucketcastError):
-    """Another call is changing the same target."""
-
-
-class DeployedByFileError(BucketcastError):
-    """The target is deployed from the configuration file."""
-
-
-class TopicsTargetError(BucketcastError):
-    """The target is a topic's, and only the calls about the topic change it."""
-
-
 class NoRuntimeTargetError(BucketcastError):
     """The run-time target does not exist."""
 
@@ -119,9 +107,8 @@ class RuntimeTargets:
 
         Raises:
             ConfigErrors: the settings are invalid.
-            DeployedByFileError: the configuration file has this target.
-            TopicsTargetError: it is a topic's.
-            BusyError: another call is at work on it.
+            BucketcastError: the configuration file has this target, it is a topic's, or another
+                call is at work on it.
         """
         require_available(self._runtime, kind, id)
         if not merge:
@@ -160,9 +147,8 @@ class RuntimeTargets:
 
         Raises:
             NoRuntimeTargetError: there is none.
-            DeployedByFileError: the configuration file has this target.
-            TopicsTargetError: it is a topic's.
-            BusyError: another call is at work on it.
+            BucketcastError: the configuration file has this target, it is a topic's, or another
+                call is at work on it.
         """
         self._require_no_topic(arn.plain)
         self.sweep()
@@ -193,7 +179,7 @@ class RuntimeTargets:
 
     def _missing(self, arn: str) -> BucketcastError:
         if arn in self._deployed:
-            return DeployedByFileError(f"{arn} is in bucketcast.toml: take it out there and deploy")
+            return BucketcastError(f"{arn} is in bucketcast.toml: take it out there and deploy")
         known = [target.arn for target in self._table.targets() if target.state != "kept"]
         near = did_you_mean(arn, known)
         return NoRuntimeTargetError(
@@ -204,18 +190,17 @@ class RuntimeTargets:
         """Check that a target may be created or changed here.
 
         Raises:
-            DeployedByFileError: the configuration file has this target.
-            TopicsTargetError: it is a topic's.
+            BucketcastError: the configuration file has this target, or it is a topic's.
         """
         if arn in self._deployed:
-            raise DeployedByFileError(
+            raise BucketcastError(
                 f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
             )
         self._require_no_topic(arn)
 
     def _require_no_topic(self, arn: str) -> None:
         if is_topics_target(arn) and not self._for_topics:
-            raise TopicsTargetError(
+            raise BucketcastError(
                 f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
             )
 
@@ -261,7 +246,7 @@ class RuntimeTargets:
         doomed += [Leftovers("secret", target.secret)] if target.secret else []
         made = self._task(target.arn, tuple(doomed))
         if not self._table.tasks.begin(made, task):
-            raise BusyError(_busy(target.arn))
+            raise BucketcastError(_busy(target.arn))
         try:
             if existing is None:
                 self._resources.make_queues(target)
@@ -293,7 +278,7 @@ class RuntimeTargets:
             elif found.due <= self._now():
                 self._take_over(found)
             if time.monotonic() > deadline:
-                raise BusyError(_busy(arn))
+                raise BucketcastError(_busy(arn))
             time.sleep(_PAUSE_SECONDS)
 
     def _take_over(self, task: Task) -> bool:

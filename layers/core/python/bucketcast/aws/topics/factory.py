@@ -2,20 +2,21 @@
 
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws
-from bucketcast.aws.runtime.factory import NoRuntimeError, resources_of, targets_of
+from bucketcast.aws.runtime.factory import resources_of, targets_of
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics
+from bucketcast.errors import BucketcastError
 
 
 def topics_of(stack: str, table: str, aws: Aws) -> Topics:
     """Return the topics of a deployment.
 
     Raises:
-        NoRuntimeError: its version does not support run-time targets.
-        BucketcastError: the stack does not exist, or AWS does not answer.
+        BucketcastError: the stack does not exist, its version does not support run-time targets, or
+            AWS does not answer.
     """
     runtime = deployed.runtime(stack, aws)
     if runtime is None:
-        raise NoRuntimeError(f"the stack {stack} is older than topics are: deploy it again")
+        raise BucketcastError(f"the stack {stack} is older than topics are: deploy it again")
     targets = targets_of(stack, table, runtime, aws)
     return Topics(TopicTable(table, aws.dynamodb), runtime, targets, resources_of(runtime, aws))
