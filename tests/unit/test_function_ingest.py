@@ -149,13 +149,6 @@ def test_keys_that_grow_by_the_same_piece_are_warned_of(
     assert '"LoopsSuspected":[1.0]' in capsys.readouterr().out
 
 
-def test_rule_is_in_force_for_the_next_batch(ingest: Ingest) -> None:
-    assert ingest(message(record("before"))) == []
-    ingest.put()
-    assert ingest(message(record("after"))) == []
-    assert ingest.keys("webhook-primary") == [["after"]]
-
-
 def test_broken_message_is_buried_with_its_reason_beside_good_ones(ingest: Ingest) -> None:
     ingest.put()
     rubbish = ["rubbish", "{}", message(record(s3__bucket__name="")), "x" * 1_048_576]
@@ -181,27 +174,11 @@ def test_message_without_events_makes_none(ingest: Ingest, body: str) -> None:
     assert len(ingest.dead()) == (0 if body else 1)
 
 
-def test_a_rule_for_a_target_that_is_not_deployed_harms_no_other(ingest: Ingest) -> None:
-    ingest.put()
-    ingest.put("arn:minio:sqs::gone:redis")
-    ingest.put("arn:minio:sqs::x:hologram")
-    ingest.put("no arn at all")
-    assert ingest(message(record("a"))) == []
-    assert ingest.keys("webhook-primary") == [["a"]]
-
-
 def test_broken_message_stays_where_it_cannot_be_buried(ingest: Ingest) -> None:
     ingest.put()
     ingest.sqs.delete_queue(QueueUrl=ingest.urls["ingress-dead"])
     assert ingest(message(record("a")), "rubbish") == ["1"]
     assert ingest.keys("webhook-primary") == [["a"]]
-
-
-def test_thousand_events_are_a_few_messages(ingest: Ingest) -> None:
-    ingest.put()
-    bodies = [message(*(record(f"{m}/{n}") for n in range(100))) for m in range(12)]
-    assert ingest(*bodies) == []
-    assert [len(each) for each in ingest.keys("webhook-primary")] == [1_000, 200]
 
 
 def test_counts_are_written_for_cloudwatch(
@@ -229,16 +206,6 @@ def test_a_rule_on_a_tag_matches_only_objects_with_it(ingest: Ingest) -> None:
     assert ingest(*(message(record(key, eventTime=LATER)) for key in keys)) == []
     # It cannot be read of an object that is gone, and no event is lost by that.
     assert ingest.keys("webhook-primary") == [["public", "gone"]]
-
-
-def test_a_target_gets_the_facts_that_it_needs(ingest: Ingest) -> None:
-    ingest.put(TABLE)
-    ingest.s3.put_object(Bucket="uploads", Key="a", Body=b"x", Tagging="class=public")
-    assert ingest(message(record("a", eventTime=LATER))) == []
-    (body,) = received(ingest.sqs, ingest.urls["postgres-_"])
-    (delivery,) = unpack(body["Body"])[1]
-    assert delivery.event.tags == [("class", "public")]
-    assert delivery.event.metadata is None
 
 
 def test_without_the_right_to_look_the_messages_stay_as_a_whole(
