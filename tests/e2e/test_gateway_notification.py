@@ -227,21 +227,8 @@ def test_delete_of_the_configuration_never_deletes_the_bucket(system: System, bu
     ("text", "status", "code"),
     [
         ("", 411, "MissingContentLength"),
-        ("<NotificationConfiguration>", 400, "MalformedXML"),
-        (config("s3:ObjectCreated:Nothing"), 400, "InvalidArgument"),
-        (config("s3:ObjectCreated:*", arn=HOOK.replace("::", ":mars-1:")), 400, "InvalidArgument"),
-        (
-            "<NotificationConfiguration><CloudFunctionConfiguration/></NotificationConfiguration>",
-            400,
-            "UnsupportedNotification",
-        ),
         # Here no trail logs reads, so nothing would ever come.
         (config("s3:ObjectAccessed:Get"), 400, "InvalidArgument"),
-        (
-            "<NotificationConfiguration><TopicConfiguration/></NotificationConfiguration>",
-            400,
-            "MalformedXML",
-        ),
     ],
 )
 def test_an_invalid_request_changes_nothing(

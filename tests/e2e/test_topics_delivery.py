@@ -214,34 +214,6 @@ def test_what_ends_rgw_does_no_harm(
         s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + id_)
 
 
-def test_persistent_waits_and_the_other_is_lost(
-    system: System, s3: Any, topic: Callable[..., str], prefix: str
-) -> None:
-    kept, once = topic("kept", persistent="true"), topic("once")
-    for name, arn in (("kept", kept), ("once", once)):
-        notify(s3, prefix + name, arn, Key=[("prefix", prefix)])
-    flaky = system.consumers.flaky
-    flaky.answer(Answer(status=503, match=prefix))
-    system.put(BUCKET, f"{prefix}a")
-
-    def tried() -> list[int]:
-        return [len(seen(system, prefix, name)) for name in ("kept", "once")]
-
-    system.until("both were tried", tried, lambda found: found[0] >= 2 and found[1] == 1)
-    flaky.answer()
-    system.until_equal("it is back", lambda: keys(system, prefix, "kept"), ["a"])
-    assert (keys(system, prefix, "once"), tried()[1]) == ([], 1)
-
-    def lost() -> list[tuple[int, int]]:
-        ran = system.bucketcast("target", "ls", "--json")
-        found = {each["arn"]: each["events"] for each in ran.document["others"]}
-        return [(each["sent"], each["dead"]) for arn, each in found.items() if arn == once]
-
-    system.until_equal("it is counted", lost, [(0, 1)])
-    for name in ("kept", "once"):
-        s3.delete_bucket_notification_configuration(Bucket=BUCKET, Notification=prefix + name)
-
-
 def test_limits_hold_by_the_clock_of_the_receiver(
     system: System, s3: Any, topic: Callable[..., str], prefix: str
 ) -> None:
