@@ -75,8 +75,6 @@ def test_a_mirror_gets_a_test_event_that_leaves_no_row(system: System) -> None:
     assert ran.code == 0, ran.err
     assert ran.document["delivered"] == 1
     assert table(system, "bucketcast-test/") == {}
-    refused = system.bucketcast("test", MIRROR, "--event", "put")
-    assert (refused.code, "would leave a row" in refused.err) == (1, True)
 
 
 def test_explain_shows_the_body_that_then_arrives(
@@ -95,6 +93,3 @@ def test_explain_shows_the_body_that_then_arrives(
         lambda found: len(found) == 1,
     )
     assert json.loads(delivery["body"])["Key"] == arrived.key
-    refused = system.bucketcast("explain", f"s3://uploads/{key}.txt", "--event", "put", "--json")
-    reasons = [each["because"] for each in refused.document["rules"] if not each["matched"]]
-    assert any("does not end with '.jpg'" in reason for reason in reasons)

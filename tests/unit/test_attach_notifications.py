@@ -27,18 +27,6 @@ RESTORED = {
 }
 
 
-def test_entry_joins_those_of_others() -> None:
-    before = {"TopicConfigurations": [RESTORED], "EventBridgeConfiguration": {}}
-    after = notifications.attach(before, OURS, QUEUE, Part(["s3:ObjectCreated:*"]))
-    assert after == {
-        "TopicConfigurations": [RESTORED],
-        "QueueConfigurations": [
-            {"Id": OURS, "QueueArn": QUEUE, "Events": ["s3:ObjectCreated:*"]},
-        ],
-        "EventBridgeConfiguration": {},
-    }
-
-
 def test_entry_asks_for_every_event() -> None:
     (entry,) = notifications.attach({}, OURS, QUEUE)["QueueConfigurations"]
     assert entry["Events"] == list(notifications.EVENTS)
@@ -87,19 +75,6 @@ def test_every_event_of_s3_overlaps_with_anything() -> None:
             notifications.attach(
                 {"TopicConfigurations": [{**RESTORED, "Events": [event]}]}, OURS, QUEUE
             )
-
-
-def test_detaching_what_is_not_there_changes_nothing() -> None:
-    before = {"LambdaFunctionConfigurations": [THUMBS], "EventBridgeConfiguration": {}}
-    assert notifications.detach(before, OURS) == before
-
-
-def test_switch_keeps_entries_and_is_never_switched_off() -> None:
-    before = {"LambdaFunctionConfigurations": [THUMBS]}
-    switched = notifications.to_eventbridge(before)
-    assert switched == {**before, "EventBridgeConfiguration": {}}
-    assert notifications.detach(switched, OURS) == switched
-    assert notifications.to_eventbridge(switched) == switched
 
 
 _ids = st.sampled_from(["a", "b", "c", OURS])

@@ -91,13 +91,6 @@ def deploy(s3: Any) -> None:
     DeployedBucket(s3, None, wanted, retried=once).bring(was="")
 
 
-def test_a_write_adds_our_entry_and_keeps_the_others(s3: Any) -> None:
-    changed = writer(s3).write(BUCKET, attach)
-    assert changed == [f"added the notification entry '{OURS}'"]
-    assert ids(s3) == {"thumbs", OURS}
-    assert writer(s3).write(BUCKET, attach) == []
-
-
 @pytest.mark.parametrize("write", [lambda s3: writer(s3).write(BUCKET, attach), deploy])
 def test_an_entry_that_s3_dropped_is_put_back(
     s3: Any, after_put: Interrupt, write: Callable[[Any], object]

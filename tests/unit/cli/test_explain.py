@@ -41,15 +41,6 @@ def when(on: str, how: Any, *values: str, unless: bool = False) -> Condition:
 QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, str]] = [
     ([], {}, (), True, ""),
     (["--event", "get"], {}, (), False, "the event is s3:ObjectAccessed:Get"),
-    ([], {"prefix": "films/"}, (), False, "does not begin with 'films/'"),
-    ([], {"suffix": ".png"}, (), False, "does not end with '.png'"),
-    (
-        [],
-        {"prefix": "photos/cat", "suffix": "cat.jpg"},
-        (),
-        False,
-        "overlap in 'photos/cat.jpg'",
-    ),
     (
         ["--size", "2048"],
         {},
@@ -84,13 +75,6 @@ QUESTIONS: list[tuple[list[str], dict[str, Any], tuple[Condition, ...], bool, st
         (when("source_ip", "cidr", "10.0.0.0/8"),),
         False,
         "source_ip is '192.0.2.1'",
-    ),
-    (
-        [],
-        {},
-        (when("key", "regex", r"photos/[0-9]+\.jpg"),),
-        False,
-        "matches the regular expression",
     ),
 ]
 
