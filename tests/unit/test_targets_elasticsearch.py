@@ -60,19 +60,6 @@ def test_minios_key_is_the_hash_of_pi() -> None:
     assert highwayhash256(PI.encode(), bytes(32)) == ids._KEY
 
 
-def test_ids_are_paths_and_hashes_where_they_would_be_too_long() -> None:
-    longest = "b/" + "k" * 510
-    assert ids.document_id(longest) == longest
-    hashed = [ids.document_id(longest + "k"), ids.document_id("b/" + "😀" * 128)]
-    hashed.append(ids.document_id("b/k", always_hashed=True))
-    assert len({*hashed}) == 3
-    for each in hashed:
-        assert ids.is_hashed(each)
-        assert not ids.is_plain(each)
-    assert ids.is_plain(longest)
-    assert not ids.is_hashed("kABOAKIBTC-Bk2Ioqh9v")
-
-
 def event(name: str, at: int, **more: Any) -> Event:
     moment = f"2026-01-02T03:{at // 60_000:02}:{at // 1000 % 60:02}.{at % 1000:03}Z"
     sequencer = "" if name == TAGGED else f"{at:X}"

@@ -64,15 +64,6 @@ def test_brokers_that_are_all_down_are_abandoned_soon(found: BrokerHealth, clock
     )
 
 
-def test_brokers_that_hang_up_without_a_word_are_abandoned_soon(
-    found: BrokerHealth, clock: Clock
-) -> None:
-    found.hear(ALL_DOWN)
-    clock.now += health.GRACE + 0.1
-    assert found.should_give_up
-    assert "do sasl = off and tls = off suit the port?" in str(found.reason())
-
-
 def test_connections_that_grew_old_are_opened_again(found: BrokerHealth, clock: Clock) -> None:
     found.reset()
     for error in (ENDED, ALL_DOWN):

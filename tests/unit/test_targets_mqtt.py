@@ -63,17 +63,6 @@ class Scripted(DeadlineSocket):
         self._answers = []
 
 
-@pytest.mark.parametrize("level", [4, 5])
-def test_connect(level: int) -> None:
-    login = Login(level, "id", "ü", Secret("p"), 10)
-    properties = b"\x00" if level == 5 else b""
-    payload = b"\x00\x02id" + b"\x00\x02\xc3\xbc" + b"\x00\x01p"
-    rest = b"\x00\x04MQTT" + bytes([level, 0xC2]) + b"\x00\x0a" + properties + payload
-    assert protocol.connect(login) == b"\x10" + bytes([len(rest)]) + rest
-    without = protocol.connect(login._replace(username="", password=Secret("")))
-    assert without[9] == 0x02
-
-
 @pytest.mark.parametrize(
     ("size", "length"),
     [
@@ -111,13 +100,6 @@ def test_no_secret_is_in_a_repr() -> None:
     found = parse("wss://u:hunter2@h/mqtt?token=hunter2")
     assert repr(found) == "Broker(wss://h:443/mqtt)"
     assert "hunter2" not in repr(Login(protocol.MQTT_5, "id", "u", found.password, 10))
-
-
-def test_publish_in_mqtt_5_has_properties() -> None:
-    one = event()
-    properties = b"\x03\x00\x04text" + b"\x26\x00\x02id\x00\x20" + one.id.encode()
-    rest = b"\x00\x01t" + bytes([len(properties)]) + properties + b"body"
-    assert protocol.publisher(5, "t", 0, "text", id_of)(1, one, b"body") == b"\x30\x36" + rest
 
 
 def test_a_text_too_long_for_mqtt_is_an_error() -> None:
@@ -215,12 +197,6 @@ def test_the_second_quality_is_confirmed_by_the_last_step_only() -> None:
     batch.confirmed(connection(sent_back), soon())
     assert batch.unconfirmed == set()
     assert outcomes(batch.failures) == {1: Retryable}, "an id that the broker does not know"
-
-
-def test_a_success_of_another_kind_is_one() -> None:
-    batch = batch_of(1)
-    batch.confirmed(connection(b"\x40\x04\x00\x01\x10\x00"), soon())
-    assert (batch.unconfirmed, batch.failures) == (set(), {})
 
 
 def test_what_a_packet_cannot_hold_fails_without_being_sent(
