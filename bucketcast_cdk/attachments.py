@@ -37,12 +37,7 @@ TARGETS: Final = "Custom::Targets"
 
 
 class Attachments(Construct):
-    """The function behind the custom resources, and one `AttachedBucket` a configured bucket.
-
-    Its id, the ids in it and the function's name are those of deployed stacks. With others an
-    update would fail: CloudFormation makes each resource anew before it removes the old one, the
-    names of buckets and rules are taken, and a custom resource cannot change its function.
-    """
+    """The function behind the custom resources, and one `AttachedBucket` a configured bucket."""
 
     def __init__(
         self,
@@ -227,9 +222,9 @@ class Attachments(Construct):
         """
         made = Function(
             self,
-            "Wire",
+            "CustomResources",
             self._context,
-            name=f"{Stack.of(self).stack_name}-wiring",
+            name=f"{Stack.of(self).stack_name}-custom-resources",
             folder="custom_resources",
             layers=self._context.assets.shared(),
             environment={},

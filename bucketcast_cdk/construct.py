@@ -103,7 +103,7 @@ class Bucketcast(Construct):
             add_outputs(self, trail, config)
         attachments = Attachments(
             self,
-            "Wiring",  # an id of every deployed stack (see `Attachments`)
+            "Attachments",
             context,
             trail=trail,
             ingest=ingest,

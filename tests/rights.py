@@ -19,7 +19,7 @@ TARGETS, RUNTIME = "targets", "run-time targets"
 CALLED: Final = "called in the end-to-end tests"
 _NAMES: Final = {
     "control": "control plane",
-    "wiring": "custom resources",
+    "custom-resources": "custom resources",
     "start": "scans by report",
     "ScansRole": "scans by schedule",
     **{each: each for each in ("ingest", "backfill", "reconcile", "scan")},

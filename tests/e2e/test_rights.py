@@ -31,7 +31,7 @@ def test_what_was_called_so_far_is_within_the_roles(
     assert system.beyond_their_rights() == []
     calls = iam.recorded(system.local.calls)
     made = {(call.function, call.operation) for call in calls}
-    assert ("Bucketcast-wiring", "PutBucketNotificationConfiguration") in made
+    assert ("Bucketcast-custom-resources", "PutBucketNotificationConfiguration") in made
     assert ("Bucketcast-ingest", "SendMessageBatch") in made
     # What was refused goes back as a message of its own, or is seen again later.
     back = {"ChangeMessageVisibilityBatch", "SendMessageBatch"}

@@ -111,7 +111,7 @@ def test_no_secret_is_in_a_template(system: System) -> None:
 
 
 def test_no_secret_is_in_a_functions_configuration(system: System) -> None:
-    names = ["Bucketcast-ingest", "Bucketcast-wiring"]
+    names = ["Bucketcast-ingest", "Bucketcast-custom-resources"]
     names += [target["function"] for target in system.targets.values()]
     functions = system.client("lambda")
     texts = {

@@ -56,7 +56,7 @@ def test_with_a_trail_that_is_named_none_is_made(make: Make, name: str) -> None:
     assert len(named.of_type("AWS::S3::Bucket")) == 2
     attachment = named.properties("Custom::BucketNotification", Bucket="uploads")
     assert "trail/everything" in json.dumps(attachment["Trail"])
-    (logical_id,) = [key for key in named.of_type("AWS::IAM::Policy") if "WiringTrail" in key]
+    (logical_id,) = [key for key in named.of_type("AWS::IAM::Policy") if "AttachmentsTrail" in key]
     (statement,) = [each for policy, each in named.statements() if policy == logical_id]
     assert statement["Action"] == ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
     assert statement["Resource"] == attachment["Trail"]
@@ -81,7 +81,7 @@ def test_a_trail_with_another_owner_is_left_alone(make: Make) -> None:
     assert outputs["AccessTrail"]["Value"] == owner
     assert outputs["TrailSelectors"]["Value"] == "off"
     outputs_read = [
-        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")
+        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Attachments")
     ]
     assert {"bucket": "uploads", "via": "sqs", "access_events": "on"} in outputs_read
 
@@ -114,7 +114,7 @@ def test_a_rule_matches_successful_calls_of_this_bucket(found: Synthesised) -> N
     assert rule["State"] == "ENABLED"
 
 
-def test_the_wiring_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synthesised) -> None:
+def test_the_attachment_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synthesised) -> None:
     attachment = {
         each["Properties"]["Bucket"]: each["Properties"]
         for each in found.of_type("Custom::BucketNotification").values()
@@ -124,7 +124,7 @@ def test_the_wiring_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synth
     rights = [
         statement
         for policy, statement in found.statements()
-        if policy.startswith("Wiring") and "cloudtrail" in json.dumps(statement["Action"])
+        if policy.startswith("Attachments") and "cloudtrail" in json.dumps(statement["Action"])
     ]
     assert [each["Action"] for each in rights] == [
         ["cloudtrail:GetEventSelectors", "cloudtrail:PutEventSelectors"]
@@ -135,7 +135,9 @@ def test_the_wiring_of_such_a_bucket_selects_what_its_rules_ask_for(found: Synth
 def test_the_command_line_learns_the_trail(found: Synthesised) -> None:
     outputs: dict[str, Any] = found.json["Outputs"]
     assert "AccessTrail" in outputs
-    made = [json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")]
+    made = [
+        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Attachments")
+    ]
     assert {each["bucket"]: each["access_events"] for each in made} == {
         "uploads": "on",
         "other": "off",

@@ -36,14 +36,14 @@ def test_made_and_found_buckets_are_connected_by_the_same_resource(typical: Synt
     timeouts = {int(each["ServiceTimeout"]) for each in connected}
     assert max(timeouts) <= 900
     # It may wait that long itself: for S3, which heeds a change late, and for rights.
-    assert min(timeouts) > typical.function("Bucketcast-wiring")["Timeout"] > 600
+    assert min(timeouts) > typical.function("Bucketcast-custom-resources")["Timeout"] > 600
     assert {each["Overlap"] for each in connected} == {"600"}
 
 
 def test_a_request_is_not_tried_again_when_its_deploy_is_long_over(typical: Synthesised) -> None:
     (config,) = typical.of_type("AWS::Lambda::EventInvokeConfig").values()
     properties = config["Properties"]
-    assert properties["FunctionName"]["Ref"].startswith("WiringWire")
+    assert properties["FunctionName"]["Ref"].startswith("AttachmentsCustomResources")
     assert properties["MaximumRetryAttempts"] == 0
     assert properties["MaximumEventAgeInSeconds"] <= 900
 
@@ -52,7 +52,7 @@ def test_locally_s3_applies_a_notification_at_once_without_a_wait(make: Make) ->
     local = make(CREATED.format(name="uploads", via="eventbridge"), local=True)
     (connected,) = local.of_type("Custom::BucketNotification").values()
     assert connected["Properties"]["Overlap"] == "0"
-    assert local.function("Bucketcast-wiring")["Timeout"] <= 300
+    assert local.function("Bucketcast-custom-resources")["Timeout"] <= 300
     assert local.json["Outputs"]["TakesEffect"]["Value"] == "0"
 
 
@@ -72,7 +72,7 @@ def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
     (common,) = {
         policy
         for policy, statement in typical.statements()
-        if policy.startswith("Wiring") and "dynamodb:PutItem" in statement["Action"]
+        if policy.startswith("Attachments") and "dynamodb:PutItem" in statement["Action"]
     }
     for found in typical.of_type("Custom::BucketNotification").values():
         assert common in found["DependsOn"]
@@ -81,7 +81,7 @@ def test_what_all_buckets_need_is_in_one_policy_that_goes_after_their_entries(
 def test_the_command_line_learns_which_buckets_are_the_deploys(typical: Synthesised) -> None:
     outputs = typical.json["Outputs"]
     buckets = [
-        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Wiring")
+        json.loads(each["Value"]) for key, each in outputs.items() if key.startswith("Attachments")
     ]
     assert {each["bucket"]: each["via"] for each in buckets} == {
         "uploads": "sqs",
@@ -100,8 +100,8 @@ def test_an_entry_waits_for_queue_policy_and_rights_and_leaves_before_them(
         assert ("AWS::S3::Bucket" in types) == (bucket == "uploads")
 
 
-def _wiring_rights(made: Synthesised) -> dict[str, list[str]]:
-    """The buckets of each policy that lets wiring write notifications."""
+def _notification_rights(made: Synthesised) -> dict[str, list[str]]:
+    """The buckets of each policy that lets the function write notifications."""
     return {
         policy: [
             each["Fn::Join"][1][-1].rpartition(":")[2]
@@ -116,14 +116,16 @@ def _wiring_rights(made: Synthesised) -> dict[str, list[str]]:
     }
 
 
-def test_wiring_may_write_to_the_configured_buckets_and_no_other(typical: Synthesised) -> None:
-    assert list(_wiring_rights(typical).values()) == [["archive", "uploads"]]
+def test_custom_resources_may_write_to_the_configured_buckets_and_no_other(
+    typical: Synthesised,
+) -> None:
+    assert list(_notification_rights(typical).values()) == [["archive", "uploads"]]
 
 
 def test_a_bucket_that_leaves_is_detached_before_the_right_to_it_goes(make: Make) -> None:
     """A policy with another list is another policy: the old one goes after what depends on it."""
-    (before,) = _wiring_rights(make("[bucket.a1a]\n[bucket.b2b]\n"))
-    (after,) = _wiring_rights(make("[bucket.a1a]\n"))
+    (before,) = _notification_rights(make("[bucket.a1a]\n[bucket.b2b]\n"))
+    (after,) = _notification_rights(make("[bucket.a1a]\n"))
     assert before != after
     for text, policy in (("[bucket.a1a]\n[bucket.b2b]\n", before), ("[bucket.a1a]\n", after)):
         for entry in make(text).of_type("Custom::BucketNotification").values():
@@ -136,7 +138,7 @@ def _buckets(count: int) -> str:
 
 def test_as_many_buckets_are_taken_as_fit_in_a_policy(make: Make) -> None:
     made = make(_buckets(60))
-    (found,) = _wiring_rights(made).values()
+    (found,) = _notification_rights(made).values()
     assert len(found) == 60
     (policy,) = Resolved(made.json).of_type("AWS::IAM::ManagedPolicy").values()
     size = len(json.dumps(policy["PolicyDocument"], separators=(",", ":")))
@@ -187,5 +189,5 @@ def test_without_buckets_and_targets_there_is_still_a_queue_to_write_to(make: Ma
     functions = found.of_type("AWS::Lambda::Function").values()
     names = {each["Properties"]["FunctionName"] for each in functions}
     here = {name for name in names if not name.startswith("Bucketcast-runtime-")}
-    assert here == {"Bucketcast-ingest", "Bucketcast-wiring"}
+    assert here == {"Bucketcast-ingest", "Bucketcast-custom-resources"}
     assert found.mapping("Bucketcast-ingest")["BatchSize"] == 10

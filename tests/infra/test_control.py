@@ -23,7 +23,7 @@ def test_it_has_a_url_and_both_permissions_that_a_url_needs(make: Make) -> None:
 
 
 def test_it_outlives_the_longest_wait_of_its_calls(make: Make) -> None:
-    """Changes of a bucket's wiring or of a run-time target wait up to a minute, more than once."""
+    """Changes of a bucket or of a run-time target wait up to a minute, more than once."""
     assert make(ON).function(NAME)["Timeout"] == 300
 
 

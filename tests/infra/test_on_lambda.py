@@ -37,7 +37,7 @@ NAMES = [
     "control",
     "ingest",
     "start",
-    "wiring",
+    "custom-resources",
     "webhook-primary",
     *(f"runtime-{kind}" for kind in targets.kinds()),
 ]

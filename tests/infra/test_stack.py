@@ -25,7 +25,7 @@ def test_each_target_has_one_queue_one_dead_letter_queue_and_one_function(
         found["Properties"]["FunctionName"]
         for found in typical.of_type("AWS::Lambda::Function").values()
     }
-    assert functions == {f"Bucketcast-{name}" for name in [*FUNCTIONS, "wiring"]}
+    assert functions == {f"Bucketcast-{name}" for name in [*FUNCTIONS, "custom-resources"]}
 
 
 @pytest.mark.parametrize("name", QUEUES)

@@ -122,7 +122,7 @@ def test_the_deployments_own_trail_needs_no_name(run: Run, aws: MotoAws) -> None
 def test_a_bucket_of_the_deploy_follows_its_rules_too(run: Run, aws: MotoAws) -> None:
     aws.outputs["AccessTrail"] = "ours"
     attached = {"bucket": "uploads", "via": "sqs", "access_events": "on"}
-    aws.outputs["Wiringuploads"] = json.dumps(attached)
+    aws.outputs["Attachmentsuploads"] = json.dumps(attached)
     run("event", "add", "uploads", WEBHOOK, "--event", "s3:ObjectAccessed:Get")
     assert logged_calls("ours") == ["GetObject"]
 

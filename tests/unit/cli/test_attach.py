@@ -241,7 +241,7 @@ def test_a_queue_that_would_not_take_the_events_is_reported(
 def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
     run: Run, put: Mock, aws: MotoAws, word: str
 ) -> None:
-    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
     ran = run("bucket", word, "uploads")
     assert ran.code == 1
     assert "[bucket.uploads] in bucketcast.toml" in ran.err
@@ -252,7 +252,7 @@ def test_a_bucket_of_the_deploy_is_changed_by_the_deploy(
 def test_the_rule_that_a_deploy_left_can_be_removed(run: Run, aws: MotoAws, via: str) -> None:
     """Else each event of a bucket that the deploy took over would come twice for ever."""
     run("bucket", "attach", "uploads", "--via", "eventbridge")
-    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": via})
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": via})
     if via == "sqs":
         notify("uploads", EventBridgeConfiguration={}, QueueConfigurations=[ENTRY])
     before = notification("uploads")
@@ -297,7 +297,7 @@ def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
 def test_status_shows_the_ways_and_what_is_not_ours(run: Run, aws: MotoAws) -> None:
     run("bucket", "attach", "archive")
     run("bucket", "attach", "photos", "--via", "eventbridge")
-    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
     notify("uploads", EventBridgeConfiguration={})
     make_bucket("theirs")
     assert cells(run("bucket", "ls").out) == [
@@ -401,7 +401,7 @@ def test_who_died_before_it_was_remembered_attaches_again(run: Run, aws: MotoAws
 
 
 def test_of_a_bucket_of_the_deploy_no_part_is_attached(run: Run, aws: MotoAws) -> None:
-    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     ran = run("bucket", "attach", "uploads", "--event", "put")
     assert ran.code == 1
     assert "uploads is attached by the deploy" in ran.err

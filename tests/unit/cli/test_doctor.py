@@ -36,7 +36,7 @@ PART = {"QueueConfigurations": [{**ENTRY, "Events": ["s3:ObjectCreated:*"]}]}
 def deployment(aws: MotoAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MotoAws:
     """A deployment in which all is well."""
     monkeypatch.chdir(tmp_path)
-    aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     names = ["Bucketcast-ingress", FUNCTION, "Bucketcast-postgres-main"]
     for name in names:
         aws.sqs.create_queue(QueueName=f"{name}-dead")
@@ -91,7 +91,7 @@ def settings(**wanted: str) -> Plant:
 
 def eventbridge(rule_state: str) -> Plant:
     def plant(aws: MotoAws) -> None:
-        aws.outputs["Wiringuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
+        aws.outputs["Attachmentsuploads"] = json.dumps({"bucket": "uploads", "via": "eventbridge"})
         notify("uploads", EventBridgeConfiguration={})
         if rule_state:
             pattern = json.dumps({"detail": {"bucket": {"name": ["uploads"]}}})

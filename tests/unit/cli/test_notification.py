@@ -88,7 +88,7 @@ def test_import_prints_what_it_would_create_and_creates_it(
     aws: MotoAws, run: Run, files: list[str]
 ) -> None:
     aws.sqs.create_queue(QueueName="Bucketcast-ingress")
-    aws.outputs["Wiring0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    aws.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     aws.outputs["Runtime0"] = msgspec.json.encode(RUNTIME).decode()
     words = ("import", "ceph", *files, "--bucket", "uploads")
     ran = run(*words)

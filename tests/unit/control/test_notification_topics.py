@@ -36,7 +36,7 @@ def aws(deploy: Deploy) -> MotoAws:
     make_bucket("uploads")
     deployed = deploy(("webhook", "webhook", "primary"))
     deployed.sqs.create_queue(QueueName="Bucketcast-ingress")
-    deployed.outputs["Wiring0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
+    deployed.outputs["Attachments0"] = json.dumps({"bucket": "uploads", "via": "sqs"})
     return deployed
 
 

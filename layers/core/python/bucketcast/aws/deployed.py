@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _EFFECT = "TakesEffect"
 _KMS_KEY = "KmsKey"
-_ATTACHMENTS = "Wiring"
+_ATTACHMENTS = "Attachments"
 """How the outputs of attached buckets begin."""
 _SUMMARY = ("arn", "kind", "id", "function", "queue", "dead", "enabled", "writes")
 
