@@ -63,7 +63,7 @@ def _unconnected(seen: Connection) -> Finding | None:
     if not seen.rules:
         return None
     found = "rules name it, but its events do not come here"
-    hint = "attach it, or remove its rules; nothing is wrong if MinIO or Ceph posts its events"
+    hint = "attach it, or remove its rules; nothing is wrong if its events come through SNS"
     return Finding(CHECK, name, "warn", found, hint, _attach(seen))
 
 
