@@ -64,7 +64,7 @@ command.add_command(apply)
 @click.option(
     "--ahead",
     is_flag=True,
-    help="Accept a bucket that does not exist in S3: one to be created, or one of MinIO or Ceph.",
+    help="Accept a bucket that is not seen here: one to be created, or of another account.",
 )
 @shared
 def add(
@@ -97,8 +97,7 @@ def add(
     why = deployed.why_not_attached(bucket, deployment, aws)
     if why == deployed.missing(bucket) and not ahead:
         raise BucketcastError(
-            f"{why}: check the name, or add --ahead for a bucket to be created or one of MinIO or "
-            "Ceph"
+            f"{why}: check the name, or add --ahead for a bucket to be created or of another account"
         )
     _refuse_implicit_costs(rule, deployment, aws)
     with aws_errors():
