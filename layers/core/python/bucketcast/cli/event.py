@@ -97,7 +97,8 @@ def add(
     why = deployed.why_not_attached(bucket, deployment, aws)
     if why == deployed.missing(bucket) and not ahead:
         raise BucketcastError(
-            f"{why}: check the name, or add --ahead for a bucket to be created or of another account"
+            f"{why}: check the name, or add --ahead for a bucket to be created or of another "
+            "account"
         )
     _refuse_implicit_costs(rule, deployment, aws)
     with aws_errors():
