@@ -87,7 +87,7 @@ def follow(
     """Let a trail log what the bucket's rules ask for, if access events are on.
 
     Raises:
-        NotSelectableError: the trail's selectors cannot be shared.
+        BucketcastError: the trail's selectors cannot be shared.
         ClientError: AWS refused, also after a while where waiting could have helped.
     """
     properties = event["ResourceProperties"]

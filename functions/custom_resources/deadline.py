@@ -14,10 +14,6 @@ is given three times, 10 seconds each and 3 between them.
 """
 
 
-class OutOfTimeError(BucketcastError):
-    """Waiting on would take the time to answer in."""
-
-
 class Deadline:
     """Waits until `left` seconds from now, less the `RESERVE`, are over.
 
@@ -39,10 +35,10 @@ class Deadline:
         """Wait, as `time.sleep` does.
 
         Raises:
-            OutOfTimeError: the function would be ended before it could answer.
+            BucketcastError: the function would be ended before it could answer.
         """
         if self._clock() + seconds > self._end:
-            raise OutOfTimeError(
+            raise BucketcastError(
                 "what was waited for did not come in the function's time: deploy again; the log "
                 "says what it was"
             ) from None

@@ -27,14 +27,6 @@ _LISTED: Final = "listed.json"
 _MAX_AGE: Final = LISTING_DAYS * 86_400  # seconds
 
 
-class TooOldError(BucketcastError):
-    """The listing is so old that removed objects could come back in a mirror."""
-
-
-class OtherRunError(BucketcastError):
-    """The run's folder holds another backfill."""
-
-
 class Listed(msgspec.Struct, kw_only=True):
     """What was listed and spooled; `taken` is Unix ms, `spool` the outbox's URL."""
 
@@ -51,11 +43,9 @@ def backfill(spark: SparkSession, settings: Backfill, run: Run) -> None:
     """Send the bucket's objects to the target as its rules require; the result says how many.
 
     Raises:
-        BadListingError: the source cannot be used.
-        NoRuleError: no rule of the target matches such events.
-        TooOldError: the listing is too old, or would be before all is sent.
-        OtherRunError: the run's folder holds the backfill of something else.
-        OutboxError: SQS did not take everything.
+        BucketcastError: the source cannot be used; no rule of the target matches such events; the
+            listing is too old, or would be before all is sent; the run's folder holds the backfill
+            of something else; or SQS did not take everything.
     """
     listed = _earlier(settings, run) or _list(spark, settings, run)
     left = listed.events - outbox.sent(listed.spool)
@@ -78,7 +68,7 @@ def _earlier(settings: Backfill, run: Run) -> Listed | None:
         return None
     if listed.scope != _scope(settings):
         found = ", ".join(f"{name} {text!r}" for name, text in listed.scope.items())
-        raise OtherRunError(f"{run.folder} holds the backfill of {found}: start one of its own")
+        raise BucketcastError(f"{run.folder} holds the backfill of {found}: start one of its own")
     return listed
 
 
@@ -126,7 +116,7 @@ def _check_age(taken: int, seconds: float) -> None:
     else:
         found += f", and all is sent in {seconds / 86_400:.1f} days"
         hint = "raise --rate, or do it in several with --prefix"
-    raise TooOldError(
+    raise BucketcastError(
         f"{found}: a listing is good for {LISTING_DAYS} days, after which objects that were "
         f"removed since could come back; {hint}"
     )

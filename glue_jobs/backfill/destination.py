@@ -16,10 +16,6 @@ NAMES = frozenset({"s3:ObjectCreated:Put", "s3:ObjectCreated:CompleteMultipartUp
 """The possible events of an existing object; a listing does not show copies or form posts."""
 
 
-class NoRuleError(BucketcastError):
-    """The target has no rule that could match such an event."""
-
-
 @dataclass(frozen=True, slots=True)
 class Destination:
     """A target; `queue` is the URL of its queue, `rules` are those of one bucket."""
@@ -34,8 +30,8 @@ def destination(settings: Backfill) -> Destination:
     """Return the target that a job sends to, with its current rules.
 
     Raises:
-        BucketcastError: the ARN names an unknown kind of target, or the table cannot be read.
-        NoRuleError: no rule of the target matches objects created in the bucket.
+        BucketcastError: the ARN names an unknown kind of target, the table cannot be read, or no
+            rule of the target matches objects created in the bucket.
     """
     try:
         arn = Arn.parse(settings.target)
@@ -47,7 +43,7 @@ def destination(settings: Backfill) -> Destination:
     if not any(takes(rule) for rule in rules):
         events = sorted({name for rule in rules for name in rule.events})
         found = f"only rules for {', '.join(events)}" if events else "no rule"
-        raise NoRuleError(
+        raise BucketcastError(
             f"{arn.plain} has {found} in {settings.bucket}, so none for objects that were put: "
             f"bucketcast event add {settings.bucket} {arn.plain} --event put"
         )

@@ -2,15 +2,16 @@
 
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs.listing import inventory, live, metadata
-from glue_jobs.listing.schema import BadListingError, Listing
+from glue_jobs.listing.schema import Listing
 
 
 def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
     """Read a bucket's content below a prefix, from a source as `settings.jobs.Job` describes it.
 
     Raises:
-        BadListingError: the source is unknown, or cannot be used.
+        BucketcastError: the source is unknown, or cannot be used.
     """
     kind, _, table = source.partition(":")
     if source == "listing":
@@ -19,7 +20,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
         return metadata.read(spark, bucket, table, prefix=prefix)
     if all(each.strip().startswith(("s3://", "file://")) for each in source.split(",")):
         return inventory.read(spark, bucket, source, prefix=prefix)
-    raise BadListingError(
+    raise BucketcastError(
         f"--source: found {source!r}, allowed are listing, metadata, "
         "metadata:CATALOG.NAMESPACE.TABLE and the s3:// URL of an Inventory report, or of several "
         "with commas"

@@ -13,9 +13,10 @@ from typing import Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs.aws import client
 from glue_jobs.listing.ranges import Page, Range, plan
-from glue_jobs.listing.schema import LISTING, BadListingError, Listing
+from glue_jobs.listing.schema import LISTING, Listing
 
 _RANGES_OF_A_CORE: Final = 8  # a core that is done early takes another
 _LOOKS_AT_ONCE: Final = 16
@@ -34,7 +35,7 @@ def read(spark: SparkSession, bucket: str, *, prefix: str = "") -> Listing:
     number of cores alone. What is written meanwhile may be among the rows or not.
 
     Raises:
-        BadListingError: there is no such bucket, or it may not be listed.
+        BucketcastError: there is no such bucket, or it may not be listed.
     """
     taken = datetime.now(UTC)
     with _explained(bucket):
@@ -76,7 +77,7 @@ def listed_range(
     """Yield the rows of one range, in `LISTING`'s order of columns.
 
     Raises:
-        BadListingError: S3 refused.
+        BucketcastError: S3 refused.
     """
     with _explained(bucket):
         for entries in _pages(bucket, prefix, part.after, versioned=versioned):
@@ -128,7 +129,7 @@ def _explained(bucket: str) -> Iterator[None]:
         code = about.get("Code", "")
         text = _HINTS.get(code) or about.get("Message") or str(error)
         message = f"the bucket {bucket} cannot be listed: {text} ({code})"
-        raise BadListingError(message) from error
+        raise BucketcastError(message) from error
     except BotoCoreError as error:
         message = f"the bucket {bucket} cannot be listed: S3 cannot be reached: {error}"
-        raise BadListingError(message) from error
+        raise BucketcastError(message) from error

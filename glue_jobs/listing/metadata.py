@@ -11,7 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from glue_jobs.listing.schema import BadListingError, Listing, shaped
+from bucketcast.errors import BucketcastError
+from glue_jobs.listing.schema import Listing, shaped
 from glue_jobs.reason import reason
 
 CATALOG: Final = "s3md"
@@ -47,7 +48,7 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
     puts changes into it within an hour, so `taken` is an hour before the snapshot.
 
     Raises:
-        BadListingError: no catalog, no such table, no permission, other columns, other buckets.
+        BucketcastError: no catalog, no such table, no permission, other columns, other buckets.
     """
     parts = table.split(".") if table else [CATALOG, f"b_{bucket.replace('.', '_')}", "inventory"]
     name = ".".join(parts)
@@ -59,7 +60,7 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
         frame = spark.sql(f"SELECT * FROM {quoted} VERSION AS OF {snapshot.id}")  # noqa: S608
         _usable(frame, bucket, name)
     except (PySparkException, Py4JJavaError) as error:
-        raise BadListingError(_explained(error, name, bucket)) from error
+        raise BucketcastError(_explained(error, name, bucket)) from error
     if prefix:
         frame = frame.where(F.col("key").startswith(prefix))
     return Listing(
@@ -72,12 +73,12 @@ def read(spark: SparkSession, bucket: str, table: str = "", *, prefix: str = "")
 
 def _has_catalog(spark: SparkSession, parts: list[str], name: str) -> None:
     if len(parts) < 3 or not all(parts):  # noqa: PLR2004  # catalog, namespace, table
-        raise BadListingError(
+        raise BucketcastError(
             f"metadata:{name}: found no CATALOG.NAMESPACE.TABLE; name the table with all three, or "
             "only metadata for S3's own"
         )
     if spark.conf.get(f"spark.sql.catalog.{parts[0]}", None) is None:
-        raise BadListingError(
+        raise BucketcastError(
             f"{name}: Spark knows no catalog {parts[0]}; {_CONF.format(parts[0])}"
         )
 
@@ -87,7 +88,7 @@ def _newest(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
     snapshots = spark.table(f"{quoted}.snapshots").select(when, "snapshot_id")
     found = snapshots.orderBy(F.desc("ms")).first()
     if found is None:
-        raise BadListingError(
+        raise BucketcastError(
             f"{name}: the table is empty: S3 is still filling it, which takes minutes to hours; "
             "wait for its status to be ACTIVE, or read the listing"
         )
@@ -97,13 +98,13 @@ def _newest(spark: SparkSession, quoted: str, name: str) -> _Snapshot:
 def _usable(frame: DataFrame, bucket: str, name: str) -> None:
     missing = [column for column in _COLUMNS if column not in frame.columns]
     if missing:
-        raise BadListingError(
+        raise BucketcastError(
             f"{name}: found no column {', '.join(missing)} among {', '.join(frame.columns)}; name "
             "an S3 Metadata inventory table, not its journal"
         )
     other = frame.where(~F.col("bucket").eqNullSafe(bucket)).select("bucket").first()
     if other:
-        raise BadListingError(
+        raise BucketcastError(
             f"{name}: found rows of bucket {other[0]}, wanted only {bucket}; name the table of "
             f"{bucket}"
         )

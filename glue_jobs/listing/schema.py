@@ -15,8 +15,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from bucketcast.errors import BucketcastError
-
 LISTING: Final = StructType(
     [
         StructField("bucket", StringType(), nullable=False),
@@ -43,10 +41,6 @@ def shaped(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
     return frame.select(
         *(columns[field.name].cast(field.dataType).alias(field.name) for field in LISTING)
     )
-
-
-class BadListingError(BucketcastError):
-    """A source that cannot be used; the message has the file or table, found and wanted."""
 
 
 @dataclass(frozen=True, slots=True)

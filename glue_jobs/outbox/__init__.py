@@ -12,6 +12,6 @@ task that Spark retries, resumes where the last one stopped.
 
 from glue_jobs.outbox.checkpoints import events as sent
 from glue_jobs.outbox.chunks import MESSAGES, Message, spool
-from glue_jobs.outbox.sender import OutboxError, send
+from glue_jobs.outbox.sender import send
 
-__all__ = ["MESSAGES", "Message", "OutboxError", "send", "sent", "spool"]
+__all__ = ["MESSAGES", "Message", "send", "sent", "spool"]

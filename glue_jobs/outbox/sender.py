@@ -26,10 +26,6 @@ _REASONS: Final = 5
 """How many reasons are reported."""
 
 
-class OutboxError(BucketcastError):
-    """SQS refused messages; the text has the queues and reasons."""
-
-
 class Refusal(NamedTuple):
     """A queue that refused messages, and its reason."""
 
@@ -53,12 +49,12 @@ def send(
     task that ends between SQS's answer and the checkpoint sends that chunk twice.
 
     Raises:
-        OutboxError: SQS refused messages, after everything else was sent; or there is no spool.
+        BucketcastError: SQS refused messages, after everything else was sent; or there is no spool.
     """
     try:
         spooled = json.loads(files.read(f"{folder}/finished.json"))
     except files.MissingFileError as error:
-        raise OutboxError(f"{error}: nothing was spooled there to the end") from None
+        raise BucketcastError(f"{error}: nothing was spooled there to the end") from None
     total, before = spooled["events"], checkpoints.events(folder)
     refusals: list[Refusal] = []
     if before < total:
@@ -164,10 +160,10 @@ def _watch(folder: str, total: int, on_progress: OnProgress, ended: threading.Ev
         pause = max(_BETWEEN, 10 * (time.monotonic() - start))
 
 
-def _explained(refusals: Iterable[Refusal], missing: int) -> OutboxError:
+def _explained(refusals: Iterable[Refusal], missing: int) -> BucketcastError:
     reasons = sorted({f"{queue}: {reason}" for queue, reason in refusals})
     more = f"\nand {len(reasons) - _REASONS} reasons more" if len(reasons) > _REASONS else ""
-    return OutboxError(
+    return BucketcastError(
         f"{missing} events were not sent; the same run goes on with them once this is fixed:\n"
         + "\n".join(reasons[:_REASONS])
         + more

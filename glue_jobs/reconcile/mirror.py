@@ -34,10 +34,6 @@ _PARTITIONS_A_READER: Final = 4
 """Several, so that a reader with slow partitions leaves the rest to others."""
 
 
-class NoMirrorError(BucketcastError):
-    """The target cannot be compared with a bucket; the text names those that can."""
-
-
 class MirrorConfig(NamedTuple):
     """A configured mirror; secrets in `settings` are references."""
 
@@ -50,25 +46,25 @@ def find(arn: str, configured: str) -> MirrorConfig:
     """Find the target among those configured, JSON as in `settings.jobs.Reconcile.targets`.
 
     Raises:
-        NoMirrorError: it does not exist, or keeps no row per object.
+        BucketcastError: it does not exist, or keeps no row per object.
     """
     try:
         wanted = Arn.parse(arn).plain
     except ValueError as error:
-        raise NoMirrorError(f"target: {error}") from None
+        raise BucketcastError(f"target: {error}") from None
     configs = {each: MirrorConfig(each, **about) for each, about in json.loads(configured).items()}
     mirrors = [each.arn for each in configs.values() if _format(each) == "namespace"]
     available = ", ".join(sorted(mirrors)) or "none: configure one with format = namespace"
     if wanted not in configs:
         near = did_you_mean(wanted, configs)
-        raise NoMirrorError(
+        raise BucketcastError(
             f"target: found {wanted}, which is not configured; {near}those that mirror a bucket "
             f"are {available}"
         )
     if wanted not in mirrors:
         format_ = _format(configs[wanted])
         found = f"in format = {format_}" if format_ else "of a kind that keeps no rows"
-        raise NoMirrorError(
+        raise BucketcastError(
             f"target: found {wanted}, {found}; allowed are targets in format = namespace, which "
             f"are {available}"
         )

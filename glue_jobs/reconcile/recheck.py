@@ -35,10 +35,6 @@ _ENCRYPTED: Final = "400"
 """HeadObject's status for an object encrypted with a customer's key."""
 
 
-class UnseenError(BucketcastError):
-    """An object that cannot be read; the text names it."""
-
-
 class Difference(NamedTuple):
     """A key that differs.
 
@@ -157,7 +153,7 @@ def head(bucket: str, key: str) -> Object | None:
     """Return the object as S3 has it now; None if there is none.
 
     Raises:
-        UnseenError: it cannot be read.
+        BucketcastError: it cannot be read.
     """
     try:
         found = client("s3").head_object(Bucket=bucket, Key=key)
@@ -167,9 +163,9 @@ def head(bucket: str, key: str) -> Object | None:
             return None
         if code == _ENCRYPTED:
             return _listed(bucket, key)
-        raise UnseenError(_why(bucket, key, code, error)) from None
+        raise BucketcastError(_why(bucket, key, code, error)) from None
     except BotoCoreError as error:
-        raise UnseenError(f"s3://{bucket}/{key} cannot be looked at: {error}") from None
+        raise BucketcastError(f"s3://{bucket}/{key} cannot be looked at: {error}") from None
     return Object(
         bucket,
         key,

@@ -14,23 +14,20 @@ from glue_jobs.aws import client
 from glue_jobs.background import running
 
 
-class BusyError(BucketcastError):
-    """Another run holds the lease; the text names it."""
-
-
 @contextmanager
 def acquired(bucket: str, table: str, run: str) -> Iterator[None]:
     """Hold the lease of a bucket, in the rules table, while the block runs.
 
     Raises:
-        BusyError: another run holds it.
-        BucketcastError: the table cannot be used.
+        BucketcastError: another run holds it, or the table cannot be used.
     """
     lease = ScanLease(table, bucket, run, client("dynamodb"))
     with rules.named(table):
         if not lease.take():
             owner = lease.owner() or "another run"
-            raise BusyError(f"{bucket}: {owner} scans this bucket now; wait until it has ended")
+            raise BucketcastError(
+                f"{bucket}: {owner} scans this bucket now; wait until it has ended"
+            )
     try:
         with running("lease", partial(_renew, lease)):
             yield

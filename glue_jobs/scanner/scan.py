@@ -38,11 +38,9 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
-        BadListingError: the source cannot be used; nothing was sent or changed.
-        BusyError: another run scans this bucket.
-        BucketcastError: the rules table cannot be used.
-        StateError: the state cannot be used, or another scan was first.
-        OutboxError: SQS refused events; the next scan sends them before it begins.
+        BucketcastError: the source, the rules table or the state cannot be used; another run
+            scans this bucket, or was first; or SQS refused events, which the next scan sends
+            before it begins.
     """
     run.report("reading the listing")
     found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)

@@ -22,10 +22,6 @@ from glue_jobs import files
 from glue_jobs.scanner.alert_states import ALERT_STATES
 
 
-class StateError(BucketcastError):
-    """The state of a bucket's scans cannot be used, or another scan was first."""
-
-
 @dataclass(frozen=True, slots=True)
 class Generation:
     """The state after one scan, with `events` alerts; before the first, `folder` is "".
@@ -59,7 +55,7 @@ class StateStore:
         """Return the current generation.
 
         Raises:
-            StateError: the pointer is damaged.
+            BucketcastError: the pointer is damaged.
         """
         try:
             content, etag = files.read_with_etag(self._pointer)
@@ -69,7 +65,7 @@ class StateStore:
             pointer = json.loads(content)
             return Generation(f"{self._home}/{pointer['generation']}", int(pointer["events"]), etag)
         except (ValueError, KeyError, TypeError) as error:
-            raise StateError(
+            raise BucketcastError(
                 f"{self._pointer}: found {content[:80]!r} ({error}), wanted what a scan writes; "
                 "restore it, or remove it, and every finding is alerted once more"
             ) from None
@@ -84,7 +80,7 @@ class StateStore:
         """Make a generation current, whose outbox is written.
 
         Raises:
-            StateError: another scan has committed its own meanwhile.
+            BucketcastError: another scan has committed its own meanwhile.
         """
         name = new.folder.removeprefix(f"{self._home}/")
         content = json.dumps({"generation": name, "events": new.events}).encode()
@@ -93,7 +89,7 @@ class StateStore:
         except files.TakenError:
             # The client retries a write that succeeded but whose response was lost.
             if self.current().folder != new.folder:
-                raise StateError(
+                raise BucketcastError(
                     f"{self._pointer}: another scan of this bucket has sent its alerts "
                     "meanwhile; nothing of this one was sent: start it again"
                 ) from None

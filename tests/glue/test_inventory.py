@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import listing
-from glue_jobs.listing.schema import LISTING, BadListingError, Listing
+from glue_jobs.listing.schema import LISTING, Listing
 from tests.glue.inventories import BEFORE, FIELDS, TAKEN, Format, Row, inventories, write
 
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -186,5 +187,5 @@ def test_a_delete_marker_has_no_bytes(spark: SparkSession, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("source", ["", "inventory", "/tmp/manifest.json", "s3://b/x,listing"])  # noqa: S108
 def test_a_source_is_one_of_three(spark: SparkSession, source: str) -> None:
-    with pytest.raises(BadListingError, match="allowed are listing, metadata"):
+    with pytest.raises(BucketcastError, match="allowed are listing, metadata"):
         listing.read(spark, "b", source)

@@ -14,8 +14,8 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import listing
-from glue_jobs.listing.schema import BadListingError
 from glue_jobs.reason import reason
 from tests.glue.inventories import TAKEN, Row, sign, write
 
@@ -25,7 +25,7 @@ ROWS = [Row("b", "a"), Row("b", "c")]
 
 def refusal(spark: SparkSession, source: str, bucket: str = "b") -> str:
     """What a person reads."""
-    with pytest.raises(BadListingError) as error:
+    with pytest.raises(BucketcastError) as error:
         listing.read(spark, bucket, source)
     return str(error.value)
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs.listing.inventory.checks import check
 from glue_jobs.listing.inventory.manifest import newest, read
-from glue_jobs.listing.schema import BadListingError
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import DESTINATION, TAKEN, Row, sign, write
 
@@ -68,10 +68,10 @@ def test_a_file_with_an_etag_of_parts_is_read(spark: SparkSession, s3: Any, tmp_
 
     check(spark, report, "b")
     s3.put_object(**location, Body=body[:-1] + b"?")
-    with pytest.raises(BadListingError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
+    with pytest.raises(BucketcastError, match=rf"{key}: its MD5 is \w+, the manifest says \w+"):
         check(spark, report, "b")
     s3.delete_object(**location)
-    with pytest.raises(BadListingError, match=f"{key}: there is no such object"):
+    with pytest.raises(BucketcastError, match=f"{key}: there is no such object"):
         check(spark, report, "b")
 
 
@@ -81,15 +81,15 @@ def test_a_report_that_was_copied_to_another_bucket(s3: Any, tmp_path: Path) -> 
     for name in (key, key.replace("manifest.json", "manifest.checksum")):
         s3.copy_object(Bucket="copies", Key=name, CopySource=f"{DESTINATION}/{name}")
 
-    with pytest.raises(BadListingError, match="but it lies in copies; read the report where"):
+    with pytest.raises(BucketcastError, match="but it lies in copies; read the report where"):
         read(f"s3://copies/{key}", "b")
 
 
 def test_no_bucket_and_no_report(s3: Any) -> None:
-    with pytest.raises(BadListingError, match="there is no such object"):
+    with pytest.raises(BucketcastError, match="there is no such object"):
         read(f"{HOME}/2026-01-02T01-00Z/manifest.json", "b")
-    with pytest.raises(BadListingError, match="there is no such bucket"):
+    with pytest.raises(BucketcastError, match="there is no such bucket"):
         newest("s3://no-such-bucket/b/daily", "b")
-    with pytest.raises(BadListingError, match="found no finished report in it; name the folder"):
+    with pytest.raises(BucketcastError, match="found no finished report in it; name the folder"):
         newest(HOME, "b")
     assert s3.list_objects_v2(Bucket=DESTINATION)["KeyCount"] == 0

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs.aws import client
 from glue_jobs.listing import live
 from glue_jobs.listing.ranges import Range, plan
-from glue_jobs.listing.schema import LISTING, BadListingError
+from glue_jobs.listing.schema import LISTING
 from tests.glue.emulator import Emulator
 
 Row = tuple[Any, ...]
@@ -182,7 +183,7 @@ def test_the_one_version_that_has_no_name(
 
 @pytest.mark.usefixtures("aws")
 def test_a_bucket_that_is_not_there(spark: SparkSession) -> None:
-    with pytest.raises(BadListingError, match="no-such-one cannot be listed: there is no such"):
+    with pytest.raises(BucketcastError, match="no-such-one cannot be listed: there is no such"):
         live.read(spark, "no-such-one")
 
 
@@ -190,7 +191,7 @@ def test_a_bucket_that_is_not_there(spark: SparkSession) -> None:
 def test_a_bucket_that_may_not_be_listed(spark: SparkSession) -> None:
     with Stubber(client("s3")) as stubber:
         stubber.add_client_error("get_bucket_versioning", "AccessDenied", "Access Denied")
-        with pytest.raises(BadListingError, match="grant the job's role s3:ListBucketVersions"):
+        with pytest.raises(BucketcastError, match="grant the job's role s3:ListBucketVersions"):
             live.read(spark, "theirs")
 
 

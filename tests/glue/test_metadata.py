@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import listing
-from glue_jobs.listing.schema import BadListingError, Listing
+from glue_jobs.listing.schema import Listing
 from tests.glue.inventories import Row, inventories
 
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/metadata-tables-inventory-schema.html
@@ -102,7 +103,7 @@ def test_a_job_that_needs_no_latest_versions_sorts_nothing(spark: SparkSession, 
 
 
 def refusal(spark: SparkSession, source: str = "metadata", bucket: str = "my-bucket.org") -> str:
-    with pytest.raises(BadListingError) as error:
+    with pytest.raises(BucketcastError) as error:
         listing.read(spark, bucket, source)
     return str(error.value)
 

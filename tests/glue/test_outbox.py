@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import files, outbox
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
@@ -86,7 +87,7 @@ def test_only_a_finished_spool_is_kept(spark: SparkSession, folder: str, tmp_pat
 
 
 def test_nothing_is_sent_of_an_unfinished_spool(spark: SparkSession, folder: str) -> None:
-    with pytest.raises(outbox.OutboxError, match=r"finished\.json.*nothing was spooled"):
+    with pytest.raises(BucketcastError, match=r"finished\.json.*nothing was spooled"):
         outbox.send(spark, folder)
 
 
@@ -135,11 +136,11 @@ def test_messages_that_sqs_refuses_are_reported_after_the_rest_was_sent(
     good = [f"message {n}" for n in range(40)]
     outbox.spool(messages(spark, url, [*good[:20], "x" * (1 << 20), *good[20:]]), folder)
     with pytest.raises(
-        outbox.OutboxError, match=rf"^{EVENTS} events were not sent.*\n.*1048576 bytes"
+        BucketcastError, match=rf"^{EVENTS} events were not sent.*\n.*1048576 bytes"
     ):
         outbox.send(spark, folder)
     assert bodies(aws, url) == Counter(good)
-    with pytest.raises(outbox.OutboxError):
+    with pytest.raises(BucketcastError, match="1048576 bytes"):
         outbox.send(spark, folder)
     assert not bodies(aws, url), "what was taken does not go again"
 
@@ -152,7 +153,7 @@ def test_a_queue_that_is_not_there_stops_no_other(
     both = messages(spark, gone, ["a", "b"]).union(messages(spark, url, ["c", "d"]))
     outbox.spool(both, folder)
     with pytest.raises(
-        outbox.OutboxError, match=r"(?s)6 events were not sent.*outbox-gone: .*NonExistentQueue"
+        BucketcastError, match=r"(?s)6 events were not sent.*outbox-gone: .*NonExistentQueue"
     ):
         outbox.send(spark, folder)
     assert bodies(aws, url) == Counter("cd")

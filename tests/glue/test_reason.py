@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from glue_jobs.listing.schema import BadListingError
+from bucketcast.errors import BucketcastError
 from glue_jobs.reason import reason
 from tests.glue.conftest import PACKAGES, ROOT
 
@@ -19,7 +19,7 @@ from tests.glue.conftest import PACKAGES, ROOT
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (BadListingError("s3://a/b: found no bucket, allowed is one"),) * 2,
+        (BucketcastError("s3://a/b: found no bucket, allowed is one"),) * 2,
         (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
     ],
 )

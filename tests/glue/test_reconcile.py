@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from bucketcast.aws.rules import Rules
 from bucketcast.delivery.envelope import unpack
+from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Rule
 from bucketcast.settings.jobs import Reconcile, parse
 from glue_jobs import events, files
 from glue_jobs.reason import reason
 from glue_jobs.reconcile import mirror
-from glue_jobs.reconcile.mirror import NoMirrorError
 from glue_jobs.reconcile.reconcile import reconcile
 from glue_jobs.run import Run
 from tests.glue import inventories
@@ -230,7 +230,7 @@ def configured(arn: str, kind: str, **settings: str) -> str:
     ],
 )
 def test_what_is_no_mirror_is_refused(target: str, targets: str, expected: str) -> None:
-    with pytest.raises(NoMirrorError, match=expected):
+    with pytest.raises(BucketcastError, match=expected):
         mirror.find(target, targets)
 
 

@@ -3,12 +3,13 @@
 import pytest
 from botocore.exceptions import ClientError
 
+from bucketcast.errors import BucketcastError
 from bucketcast.event import padded
 from bucketcast.namespace.rows import MergedState, StoredRow
 from glue_jobs.aws import client
 from glue_jobs.events import EPOCH, OLDEST, Object
 from glue_jobs.reconcile import recheck, repair
-from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Difference, UnseenError
+from glue_jobs.reconcile.recheck import CHANGING, UNCOVERED, Difference
 from tests.glue.emulator import Emulator
 
 BEGAN = 1_767_323_045_000
@@ -129,6 +130,6 @@ def test_an_object_that_cannot_be_read_is_reported(
         raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
 
     monkeypatch.setattr(client("s3"), "head_object", refuse)
-    with pytest.raises(UnseenError, match=r"s3://looked-at/a cannot .*grant .* s3:GetObject"):
+    with pytest.raises(BucketcastError, match=r"s3://looked-at/a cannot .*grant .* s3:GetObject"):
         recheck.head("looked-at", "a")
     assert aws

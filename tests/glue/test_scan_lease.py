@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.scan_lease import PARTITION, ScanLease
 from bucketcast.errors import BucketcastError
-from glue_jobs.scanner.lease import BusyError, acquired
+from glue_jobs.scanner.lease import acquired
 from tests.glue.emulator import Emulator
 from tests.unit.aws import TABLE
 
@@ -49,7 +49,8 @@ def test_a_live_owner_is_named_at_once(dynamodb: Any) -> None:
     with acquired(BUCKET, TABLE, "run-1"):
         with (
             pytest.raises(
-                BusyError, match=r"^uploads: run-1 scans this bucket now; wait until it has ended$"
+                BucketcastError,
+                match=r"^uploads: run-1 scans this bucket now; wait until it has ended$",
             ),
             acquired(BUCKET, TABLE, "run-2"),
         ):

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import files
-from glue_jobs.scanner.state import Generation, StateError, StateStore
+from glue_jobs.scanner.state import Generation, StateStore
 from tests.glue.emulator import Emulator
 
 pytestmark = pytest.mark.one_spark
@@ -33,7 +34,7 @@ def test_of_two_scans_that_began_with_the_same_state_one_counts(home: str) -> No
     before = memory.current()
     memory.commit(generation(home, "1"), replaces=before)
 
-    with pytest.raises(StateError, match=r"current\.json: another scan of this bucket"):
+    with pytest.raises(BucketcastError, match=r"current\.json: another scan of this bucket"):
         memory.commit(generation(home, "2"), replaces=before)
 
     assert memory.current().folder == f"{home}/1"
@@ -66,5 +67,5 @@ def test_only_what_is_older_than_the_last_generation_goes(home: str) -> None:
 
 def test_a_pointer_that_is_none_is_named(home: str) -> None:
     files.write(f"{home}/current.json", b'{"generation": 7')
-    with pytest.raises(StateError, match=r"current\.json: found .*remove it, and every"):
+    with pytest.raises(BucketcastError, match=r"current\.json: found .*remove it, and every"):
         StateStore(home).current()

@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from bucketcast import sources
 from bucketcast.aws.rules import Rules
+from bucketcast.errors import BucketcastError
 from bucketcast.event.names import from_words
 from bucketcast.rules import Rule
 from bucketcast.settings.jobs import Scan, parse
 from glue_jobs import files
-from glue_jobs.listing.schema import LISTING, BadListingError, Listing
+from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.run import Run
 from glue_jobs.scanner import lease
-from glue_jobs.scanner.lease import BusyError
 from glue_jobs.scanner.scan import scan
 from tests.glue.emulator import Emulator
 from tests.glue.inventories import TAKEN
@@ -169,7 +169,10 @@ def test_a_scan_alerts_on_what_it_sees_and_leaves_the_rest(stage: Stage) -> None
 @pytest.mark.one_spark
 def test_a_bucket_that_another_run_scans_is_left_to_it(stage: Stage) -> None:
     stage.keys = {"many": 3}
-    with lease.acquired(BUCKET, TABLE, "run-1"), pytest.raises(BusyError, match="run-1 scans this"):
+    with (
+        lease.acquired(BUCKET, TABLE, "run-1"),
+        pytest.raises(BucketcastError, match="run-1 scans this"),
+    ):
         stage.scan()
     assert files.names(f"{stage.folder}/alerts") == []
     assert stage.events() == []
@@ -177,10 +180,10 @@ def test_a_bucket_that_another_run_scans_is_left_to_it(stage: Stage) -> None:
 
 def test_a_bad_listing_changes_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     def bad(*_: object, **__: object) -> Listing:
-        raise BadListingError("manifest.json: it is another bucket's")
+        raise BucketcastError("manifest.json: it is another bucket's")
 
     monkeypatch.setattr("glue_jobs.listing.read", bad)
-    with pytest.raises(BadListingError):
+    with pytest.raises(BucketcastError, match="another bucket's"):
         stage.scan()
 
     assert files.names(f"{stage.folder}/alerts") == []

@@ -14,11 +14,11 @@ from bucketcast.attach.notifications import Overlap, Part, part_of
 from bucketcast.aws.attach.cutover import Cutover, Cutovers
 from bucketcast.aws.propagation import PAUSE_SECONDS
 from bucketcast.aws.rules import Rules
+from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
-from bucketcast.rules.trail_selectors import NotSelectableError
 from functions.custom_resources import bucket as custom_bucket
 from functions.custom_resources import response
-from functions.custom_resources.deadline import RESERVE, Deadline, OutOfTimeError
+from functions.custom_resources.deadline import RESERVE, Deadline
 from tests.unit.aws import (
     ACCOUNT,
     ENTRY,
@@ -386,7 +386,7 @@ def test_what_does_not_come_is_answered_while_there_is_time(
     function.handler(event(answers, "Create"), nearly_over)
     (answer,) = answers.taken
     assert answer["Status"] == "FAILED"
-    assert "OutOfTimeError" in answer["Reason"]
+    assert "deploy again" in answer["Reason"]
 
 
 def test_all_waits_of_a_request_share_its_time() -> None:
@@ -394,7 +394,7 @@ def test_all_waits_of_a_request_share_its_time() -> None:
     deadline = Deadline(RESERVE + 100, clock=lambda: sum(slept), sleep=slept.append)
     deadline.sleep(60)
     deadline.sleep(40)
-    with pytest.raises(OutOfTimeError, match="deploy again"):
+    with pytest.raises(BucketcastError, match="deploy again"):
         deadline.sleep(1)
     assert slept == [60, 40]
 
@@ -460,7 +460,7 @@ def test_a_trail_that_was_refused_does_not_keep_the_deploy_from_being_rolled_bac
     data = [{"Type": "AWS::S3::Object", "Values": ["arn:aws:s3:::theirs/"]}]
     select("theirs", EventSelectors=[{"ReadWriteType": "All", "DataResources": data}])
     written = watch(trails("cloudtrail"), "put_event_selectors")
-    with pytest.raises(NotSelectableError):
+    with pytest.raises(BucketcastError, match="name another trail"):
         follow(trails, "Create", logging("theirs"))
     follow(trails, "Delete", logging("theirs"))
     assert not written.called

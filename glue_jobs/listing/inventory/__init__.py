@@ -10,11 +10,12 @@ from itertools import pairwise
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from bucketcast.errors import BucketcastError
 from glue_jobs.listing.inventory import checks
 from glue_jobs.listing.inventory.manifest import Manifest, newest
 from glue_jobs.listing.inventory.manifest import read as one
 from glue_jobs.listing.inventory.rows import rows
-from glue_jobs.listing.schema import BadListingError, Listing
+from glue_jobs.listing.schema import Listing
 
 
 def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> Listing:
@@ -26,7 +27,7 @@ def read(spark: SparkSession, bucket: str, source: str, *, prefix: str = "") -> 
     checked as they are read: a bad one ends the job, and `glue_jobs.reason` reports it.
 
     Raises:
-        BadListingError: a file is missing, damaged or another bucket's, or the reports do not
+        BucketcastError: a file is missing, damaged or another bucket's, or the reports do not
             fit together.
     """
     reports = [_report(url.strip(), bucket) for url in source.split(",")]
@@ -55,12 +56,12 @@ def _alike(reports: Sequence[Manifest]) -> None:
     for nth, report in enumerate(reports):
         for other in reports[:nth]:
             if report.id == other.id:
-                raise BadListingError(
+                raise BucketcastError(
                     f"{report.url} and {other.url} are both of the configuration {report.id}: name "
                     "one of them"
                 )
             if report.versions != other.versions:
-                raise BadListingError(
+                raise BucketcastError(
                     f"{report.url} and {other.url}: one has all versions, the other the current "
                     "ones; name reports that have the same"
                 )
@@ -80,7 +81,7 @@ def _apart(reports: Sequence[Manifest], parts: Sequence[DataFrame]) -> None:
     ranges = sorted((low, high, nth) for nth, low, high in found.collect())
     for (_, last, nth), (first, _, other) in pairwise(ranges):
         if first <= last:
-            raise BadListingError(
+            raise BucketcastError(
                 f"{reports[nth].url} and {reports[other].url} overlap, both cover the key "
                 f"{first!r}: name reports whose prefixes exclude each other"
             )

@@ -11,9 +11,9 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import files
 from glue_jobs.listing.inventory.manifest import Manifest
-from glue_jobs.listing.schema import BadListingError
 
 _TASK: Final = 1 << 29  # bytes, should they have to be read
 _HEAD: Final = 1 << 16  # bytes; longer than any row
@@ -27,7 +27,7 @@ def check(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
     with KMS or were uploaded in parts: those are read in full.
 
     Raises:
-        BadListingError: with the first few of those that are missing, changed or of another shape.
+        BucketcastError: with the first few of those that are missing, changed or of another shape.
     """
     if not manifest.files:
         return
@@ -43,7 +43,7 @@ def check(spark: SparkSession, manifest: Manifest, bucket: str) -> None:
     )
     if problems:
         text = "\n".join(sorted(problems)[:_SHOWN])
-        raise BadListingError(
+        raise BucketcastError(
             f"{manifest.url}: {len(problems)} of its {len(expected)} data files cannot be used; "
             f"take a report as S3 wrote it, or an older one:\n{text}"
         )
@@ -55,12 +55,12 @@ def of_bucket(rows: DataFrame, manifest: Manifest, bucket: str) -> None:
     The files' statistics answer that: a column with one value is not read.
 
     Raises:
-        BadListingError: it holds another.
+        BucketcastError: it holds another.
     """
     wanted = F.col("bucket").eqNullSafe(bucket)
     other = rows.where(~wanted).select("bucket", F.input_file_name()).first()
     if other:
-        raise BadListingError(
+        raise BucketcastError(
             f"{other[1]}: found rows of bucket {other[0]}, wanted only {bucket}; take the report "
             f"of {manifest.url} as S3 wrote it"
         )

@@ -11,8 +11,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from bucketcast.errors import BucketcastError
 from glue_jobs import files
-from glue_jobs.listing.schema import BadListingError
 
 Format = Literal["CSV", "ORC", "Parquet"]
 VERSION: Final = "2016-11-30"
@@ -78,12 +78,12 @@ def read(url: str, bucket: str) -> Manifest:
     """Read the report of a bucket whose manifest.json is at this URL.
 
     Raises:
-        BadListingError: it is unfinished, damaged, unreadable or another bucket's.
+        BucketcastError: it is unfinished, damaged, unreadable or another bucket's.
     """
     try:
         content = files.read(url)
     except files.FileError as error:
-        raise BadListingError(str(error)) from error
+        raise BucketcastError(str(error)) from error
     _matches(content, url)
     return _understood(content, url, bucket)
 
@@ -92,20 +92,20 @@ def newest(folder: str, bucket: str) -> Manifest:
     """Read the newest finished report in the folder of a configuration.
 
     Raises:
-        BadListingError: there is none, or the newest is of another bucket.
+        BucketcastError: there is none, or the newest is of another bucket.
     """
     folder = folder.rstrip("/")
     try:
         dated = [name for name in files.folders(folder) if _DATED.fullmatch(name)]
     except files.FileError as error:
-        raise BadListingError(str(error)) from error
+        raise BucketcastError(str(error)) from error
     unfinished = []
     for name in reversed(dated):
         try:
             return read(f"{folder}/{name}/manifest.json", bucket)
         except UnfinishedError as error:
             unfinished.append(str(error))
-    raise BadListingError(
+    raise BucketcastError(
         f"{folder}/: found no finished report in it"
         + (f" (the newest: {unfinished[0]})" if unfinished else "")
         + "; name the folder of an Inventory configuration, …/SOURCE-BUCKET/CONFIGURATION-ID/, "
@@ -113,7 +113,7 @@ def newest(folder: str, bucket: str) -> Manifest:
     )
 
 
-class UnfinishedError(BadListingError):
+class UnfinishedError(BucketcastError):
     """A report that S3 is still writing, or that was cut: its checksum is missing or wrong."""
 
 
@@ -128,7 +128,7 @@ def _matches(content: bytes, url: str) -> None:
             "older report"
         ) from None
     except files.FileError as error:
-        raise BadListingError(str(error)) from error
+        raise BucketcastError(str(error)) from error
     found = hashlib.md5(content, usedforsecurity=False).hexdigest()
     if found != wanted:
         raise UnfinishedError(
@@ -141,12 +141,12 @@ def _understood(content: bytes, url: str, bucket: str) -> Manifest:
     try:
         written = msgspec.json.decode(content, type=_Written)
     except msgspec.DecodeError as error:
-        raise BadListingError(
+        raise BucketcastError(
             f"{url}: {error}; wanted is the manifest.json of an S3 Inventory report, version "
             f"{VERSION}, whole"
         ) from error
     if written.source_bucket != bucket:
-        raise BadListingError(
+        raise BucketcastError(
             f"{url}: found a report of bucket {written.source_bucket}, wanted {bucket}; name a "
             f"report of {bucket}, or the bucket {written.source_bucket}"
         )
@@ -172,12 +172,12 @@ def _columns(written: _Written, url: str) -> tuple[str, ...]:
         needed = {"bucket", "key"}
     missing = needed - set(names)
     if missing:
-        raise BadListingError(
+        raise BucketcastError(
             f"{url}: fileSchema is {written.file_schema!r}, without {', '.join(sorted(missing))};"
             " columns are read in no other order than it says, so take a report as S3 wrote it"
         )
     if written.file_format == "CSV" and ("" in names or len(set(names)) < len(names)):
-        raise BadListingError(
+        raise BucketcastError(
             f"{url}: fileSchema is {written.file_schema!r}, where a column has no name or stands "
             "twice; take a report as S3 wrote it"
         )
@@ -191,7 +191,7 @@ def _in_place(manifest: Manifest, destination: str) -> None:
     if scheme == "s3":
         found, _, home = path.partition("/")
         if destination.rpartition(":")[2] != found:
-            raise BadListingError(
+            raise BucketcastError(
                 f"{manifest.url}: its destinationBucket is {destination}, but it lies in {found}; "
                 "read the report where S3 wrote it"
             )
@@ -200,7 +200,7 @@ def _in_place(manifest: Manifest, destination: str) -> None:
         folder, _, name = file.key.rpartition("/")
         inside = folder == f"{home}/data" or (scheme == "file" and folder.endswith(f"/{home}/data"))
         if not inside or not name or name in seen:
-            raise BadListingError(
+            raise BucketcastError(
                 f"{manifest.url}: found the data file {file.key!r}, wanted each once and in "
                 f"{home}/data/; take a report as S3 wrote it, where S3 wrote it"
             )

@@ -10,9 +10,10 @@ from urllib.parse import unquote
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from bucketcast.errors import BucketcastError
 from glue_jobs.listing.inventory import checks
 from glue_jobs.listing.inventory.manifest import Manifest
-from glue_jobs.listing.schema import LISTING, BadListingError, shaped
+from glue_jobs.listing.schema import LISTING, shaped
 
 _CSV: Final = {
     "Bucket": "bucket",
@@ -41,7 +42,7 @@ def rows(spark: SparkSession, manifest: Manifest, bucket: str, prefix: str) -> D
     """Return a report's rows whose keys begin with the prefix.
 
     Raises:
-        BadListingError: a column that fileSchema names is missing, or rows are of another bucket.
+        BucketcastError: a column that fileSchema names is missing, or rows are of another bucket.
     """
     if not manifest.files:
         return spark.createDataFrame([], LISTING)
@@ -80,7 +81,7 @@ def _columnar(spark: SparkSession, manifest: Manifest, bucket: str) -> DataFrame
     frame = spark.read.format(manifest.format.lower()).load(_paths(manifest))
     missing = (set(_CSV.values()) & set(manifest.columns)) - set(frame.columns)
     if missing:
-        raise BadListingError(
+        raise BucketcastError(
             f"{manifest.url}: fileSchema names {', '.join(sorted(missing))}, but the data files "
             f"have only {', '.join(frame.columns)}; take a report as S3 wrote it"
         )
@@ -98,7 +99,7 @@ def _in_utc(spark: SparkSession, manifest: Manifest) -> None:
     jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  # nobody else knows
     zone = jvm.java.util.TimeZone.getDefault()
     if manifest.format == "ORC" and (zone.getRawOffset() or zone.useDaylightTime()):
-        raise BadListingError(
+        raise BucketcastError(
             f"{manifest.url}: Spark would read the times of its ORC files in the zone "
             f"{zone.getID()}, but they are in UTC; start it with --conf "
             "spark.driver.extraJavaOptions=-Duser.timezone=UTC and "

@@ -38,10 +38,6 @@ _BESIDE: Final = len(_DATA) + len(CALLS)
 Document = Mapping[str, Any]
 
 
-class NotSelectableError(BucketcastError):
-    """The trail's selectors cannot be shared; the text says what to do."""
-
-
 def nothing(log_bucket_arn: str) -> dict[str, Any]:
     """Return a selector that matches no call, since a trail must have one."""
     unused = {"Field": "resources.ARN", "StartsWith": [f"{log_bucket_arn}/unused/"]}
@@ -86,7 +82,7 @@ def selectors(
     """Return the trail's selectors with ours for one bucket; without it where no rule asks.
 
     Raises:
-        NotSelectableError: the trail logs data events by basic selectors, or has no room.
+        BucketcastError: the trail logs data events by basic selectors, or has no room.
     """
     kept = [
         each for each in _advanced(found) if not each.get("Name", "").startswith(_prefix(stack))
@@ -108,7 +104,7 @@ def selectors(
     shared = _selector(f"{_prefix(stack)}{_SHARED}", ours, partition)
     if values([shared]) <= room:
         return [*kept, shared]
-    raise NotSelectableError(
+    raise BucketcastError(
         f"a trail takes {MOST_VALUES} values in its event selectors, others of this one take "
         f"{values(kept)}, and {len(ours)} buckets need {values([shared])} at least: name another "
         "trail for some of them"
@@ -163,7 +159,7 @@ def _advanced(found: Document) -> list[dict[str, Any]]:
 
 def _of_basic(basic: Document) -> dict[str, Any]:
     if basic.get("DataResources") or basic.get("ExcludeManagementEventSources"):
-        raise NotSelectableError(
+        raise BucketcastError(
             "the trail has basic event selectors for data events: switch it to advanced event "
             "selectors in CloudTrail's console, which keeps what they say, or name another trail"
         )

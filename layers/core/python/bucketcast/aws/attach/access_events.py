@@ -23,9 +23,8 @@ class AccessEvents:
         """Log the calls that the bucket's rules need; return the changes as texts.
 
         Raises:
-            BucketcastError: none is given, and the deployment has none.
-            NotSelectableError: the trail's selectors cannot be shared.
-            BucketcastError: EventBridge may not write to the queue.
+            BucketcastError: none is given, and the deployment has none; the trail's selectors
+                cannot be shared; or EventBridge may not write to the queue.
             AwsError: AWS refused; the additions are undone.
         """
         name = trail or self._deployment.trail
@@ -83,7 +82,7 @@ class AccessEvents:
         """Update the trail after a change of the bucket's rules; None if access events are off.
 
         Raises:
-            NotSelectableError: the trail's selectors cannot be shared.
+            BucketcastError: the trail's selectors cannot be shared.
             AwsError: AWS refused.
         """
         with aws_errors():

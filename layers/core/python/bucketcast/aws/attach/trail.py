@@ -121,8 +121,8 @@ class Trail:
         """Make the trail log what the bucket's rules need, and as little else as fits.
 
         Raises:
-            NotSelectableError: the trail's selectors cannot be shared.
-            BucketcastError: others hold the lock all the time.
+            BucketcastError: the trail's selectors cannot be shared, or others hold the lock all
+                the time.
         """
         return self._select(bucket, rules)
 
