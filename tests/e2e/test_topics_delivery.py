@@ -18,7 +18,6 @@ from tests.servers.receiver import Answer, Request
 
 BUCKET = "uploads"
 PUT = "s3:ObjectCreated:*"
-REGION_ARN = "arn:aws:sns:us-east-1::"
 _FILTER = {
     "type": "structure",
     "members": {"FilterRules": {"shape": "FilterRuleList", "locationName": "FilterRule"}},
