@@ -7,7 +7,6 @@ import pytest
 
 from bucketcast.config import Deployment, load
 from bucketcast.cost import estimate
-from bucketcast.cost.alternatives import alternatives
 from bucketcast.cost.bill import Bill
 from bucketcast.cost.estimate import Load
 from bucketcast.cost.prices import prices
@@ -15,7 +14,6 @@ from bucketcast.cost.prices import prices
 ARN = "arn:minio:sqs::primary:webhook"
 HOOK = '[notify_webhook.primary]\nendpoint = "https://example.org/hook"\n'
 BULK = HOOK + '[notify_webhook.primary.deploy]\nprofile = "throughput"\n'
-TEN_A_SECOND = 864_000
 
 
 @pytest.fixture
@@ -89,18 +87,20 @@ def test_the_aims_are_met_under_load_or_with_a_window(
     assert bill.per_million(bill.total(fixed=False)) <= aim
 
 
-def test_what_would_be_cheaper_is_named(deployment: object) -> None:
+def test_what_sources_jobs_and_the_dashboard_add_by_hand(deployment: object) -> None:
     text = 'dashboard = "on"\n[bucket.uploads]\nvia = "eventbridge"\n[pipeline]\n' + (
-        '[scan.uploads]\nschedule = "rate(1 day)"\n' + HOOK
+        'execution_class = "{}"\n[scan.uploads]\nschedule = "rate(1 day)"\n' + HOOK
     )
-    found = alternatives(deployment(text), Load(events_a_day=TEN_A_SECOND))  # type: ignore[operator]
-    savings = {each.change.partition(" ")[0]: each.saves for each in found}
-    assert [each.saves for each in found] == sorted(savings.values(), reverse=True)
-    assert savings["via"] == pytest.approx(25.92)
-    assert savings["dashboard"] == pytest.approx(3.0)
+    load = Load(events_a_day=864_000)
+    standard, flex = (
+        estimate.estimate(deployment(text.format(each)), load)  # type: ignore[operator]
+        for each in ("standard", "flex")
+    )
+    assert dollars(standard, "EventBridge", "events of buckets") == pytest.approx(25.92)
+    assert dollars(standard, "CloudWatch", "dashboard") == pytest.approx(3.0)
     # Ten DPU for ten minutes, thirty times.
-    assert savings["execution_class"] == pytest.approx(50 * (0.44 - 0.29))
-    assert savings["profile"] > 100
+    assert dollars(standard, "Glue", "scans of uploads") == pytest.approx(50 * 0.44)
+    assert dollars(flex, "Glue", "scans of uploads") == pytest.approx(50 * 0.29)
 
 
 def test_a_share_costs_its_share(deployment: object) -> None:

@@ -11,7 +11,6 @@ from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.config import Deployment, load
 from bucketcast.cost import comparison
-from bucketcast.cost.alternatives import Alternative, alternatives
 from bucketcast.cost.bill import Bill, Line
 from bucketcast.cost.estimate import Load, at_once, estimate
 
@@ -109,8 +108,7 @@ def command(  # noqa: PLR0913 - one for each option
         target_seconds=target_ms / 1_000,
         **demand,
     )
-    bill, together = estimate(config, wanted), at_once(config, wanted)
-    _show(out, bill, together, alternatives(config, wanted))
+    _show(out, estimate(config, wanted), at_once(config, wanted))
 
 
 def _compare(out: Output) -> None:
@@ -137,19 +135,13 @@ def _shares(texts: Sequence[str], config: Deployment) -> Iterator[tuple[str, flo
         yield arn, share / 100
 
 
-def _show(out: Output, bill: Bill, together: float, cheaper: Sequence[Alternative]) -> None:
-    document = {
-        "events_at_once": together,
-        **bill.document(),
-        "alternatives": [{**each._asdict(), "saves": round(each.saves, 4)} for each in cheaper],
-    }
+def _show(out: Output, bill: Bill, together: float) -> None:
+    document = {"events_at_once": together, **bill.document()}
     out.table(document, _COLUMNS, list(_rows(bill)), "nothing is paid for")
     if out.json:
         return
     out.note(f"prices of {bill.prices.region}, without free tiers")
     out.note(f"ingest gets about {together:g} events at once")
-    for each in cheaper:
-        out.note(f"saves ${each.saves:,.2f} a month: {each.change}")
 
 
 def _rows(bill: Bill) -> Iterator[tuple[str, ...]]:
