@@ -1,6 +1,5 @@
 """What the report says of a bucket small enough to count by hand."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,9 +17,7 @@ from glue_jobs import files
 from glue_jobs.listing.schema import LISTING, Listing
 from glue_jobs.scanner import alert_states, folders, report, versions
 from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
-from glue_jobs.scanner.report.formatting import dollars, size
-from glue_jobs.scanner.report.lifecycle import advice
-from glue_jobs.scanner.report.page import Page, html
+from glue_jobs.scanner.report.page import Page, html, size
 
 TAKEN = datetime(2026, 3, 1, tzinfo=UTC)
 GIB = 1 << 30
@@ -96,14 +93,13 @@ def written(
     return report.write(judged, listing, scanned, folder), folder
 
 
-def test_the_result_has_the_findings_with_their_price(written: tuple[Any, str]) -> None:
+def test_the_result_has_the_findings_with_their_bytes(written: tuple[Any, str]) -> None:
     result, folder = written
 
     plan = {"key": "docs/plan.txt", "state": "new", "bytes": 15 * GIB}
-    price = round(3 * 0.023 + 4 * 0.0036 + 8 * 0.00099, 4)
     assert result["findings"] == [
-        plan | {"kind": "ManyVersions", "count": 5, "alerted": 5, "price": price},
-        plan | {"kind": "LargeVersions", "count": 15 * GIB, "alerted": 15 * GIB, "price": price},
+        plan | {"kind": "ManyVersions", "count": 5, "alerted": 5},
+        plan | {"kind": "LargeVersions", "count": 15 * GIB, "alerted": 15 * GIB},
         {
             "kind": "BigPrefix",
             "key": "",
@@ -111,7 +107,6 @@ def test_the_result_has_the_findings_with_their_price(written: tuple[Any, str]) 
             "count": 4,
             "alerted": 4,
             "bytes": 15 * GIB + 1_147,
-            "price": price,
         },
         {
             "kind": "BigPrefix",
@@ -120,7 +115,6 @@ def test_the_result_has_the_findings_with_their_price(written: tuple[Any, str]) 
             "count": 4,
             "alerted": 4,
             "bytes": 1_136,
-            "price": 0.0,
         },
         {
             "kind": "ManyVersions",
@@ -129,7 +123,6 @@ def test_the_result_has_the_findings_with_their_price(written: tuple[Any, str]) 
             "count": 4,
             "alerted": 4,
             "bytes": 4,
-            "price": 0.0,
         },
         {
             "kind": "ManyVersions",
@@ -138,13 +131,12 @@ def test_the_result_has_the_findings_with_their_price(written: tuple[Any, str]) 
             "count": None,
             "alerted": 9,
             "bytes": None,
-            "price": None,
         },
     ]
     assert result["report"] == f"{folder}/index.html"
 
 
-def test_the_tables_have_ages_folders_and_costs(
+def test_the_tables_have_ages_folders_and_noncurrent_versions(
     spark: SparkSession, written: tuple[Any, str]
 ) -> None:
     _, folder = written
@@ -175,11 +167,6 @@ def test_the_tables_have_ages_folders_and_costs(
     found = spark.read.parquet(f"{folder}/findings").where("key = 'docs/plan.txt'")
     (many,) = found.where("kind = 'ManyVersions'").collect()
     assert (many.old_versions, many.old_bytes, many.markers) == (4, 13 * GIB, 1)
-    assert many.old_dollars == pytest.approx(0.023 + 4 * 0.0036 + 8 * 0.00099)
-    assert json.loads(many.rule)["Rules"][0]["NoncurrentVersionExpiration"] == {
-        "NoncurrentDays": 30,
-        "NewerNoncurrentVersions": 2,
-    }
 
 
 class Elements(HTMLParser):
@@ -232,7 +219,7 @@ def finding(kind: str, breakdown: Breakdown) -> Finding:
 
 
 def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
-    """Without them everything adds up to 0 bytes and $0.00, which nobody said."""
+    """Without them everything adds up to 0 bytes, which nobody said."""
     share = Share("<1d", 5, 0)
     breakdown = Breakdown(versions=9, old_versions=8, markers=1, ages=[share], folders=[share])
     thresholds = {"ManyVersions": 3, "LargeVersions": GIB, "BigPrefix": 3}
@@ -243,49 +230,10 @@ def test_the_page_says_nothing_of_sizes_that_the_source_does_not_list() -> None:
     text = Elements(html(replace(made, sizes=False))).text
 
     assert "0 bytes" not in text
-    assert "$" not in text
-    assert text.count("unknown") == 6
+    assert text.count("unknown") == 4
     assert "8 of them are noncurrent" in text
     assert "Versions by age" in text
     assert "0 bytes" in Elements(html(made)).text
-
-
-YOUNG = Breakdown(
-    versions=1_001,
-    bytes=1_001,
-    old_versions=1_000,
-    old_bytes=1_000,
-    old_ages=[Share("<1d", 1_000, 1_000)],
-)
-
-
-@pytest.mark.parametrize(
-    ("kind", "breakdown", "threshold", "wanted"),
-    [
-        ("ManyVersions", YOUNG, 1_000, {"NoncurrentDays": 1, "NewerNoncurrentVersions": 10}),
-        (
-            "ManyVersions",
-            replace(YOUNG, old_ages=[Share("older", 1_000, 1_000)]),
-            1_000,
-            {"NoncurrentDays": 90, "NewerNoncurrentVersions": 10},
-        ),
-        ("ManyVersions", YOUNG, 1, {"NoncurrentDays": 1}),
-        ("LargeVersions", YOUNG, 1_001, {"NoncurrentDays": 1, "NewerNoncurrentVersions": 10}),
-        ("LargeVersions", Breakdown(versions=1, bytes=5), 5, None),
-        ("BigPrefix", YOUNG, 5, None),
-    ],
-)
-def test_the_rule_is_the_mildest_that_ends_the_finding(
-    kind: str, breakdown: Breakdown, threshold: int, wanted: dict[str, int] | None
-) -> None:
-    rule = advice(finding(kind, breakdown), threshold).rule
-
-    if wanted is None:
-        assert rule is None
-    else:
-        assert rule
-        assert rule["Rules"][0]["NoncurrentVersionExpiration"] == wanted
-        assert rule["Rules"][0]["Filter"] == {"Prefix": "k"}
 
 
 def test_numbers_read_well() -> None:
@@ -295,5 +243,4 @@ def test_numbers_read_well() -> None:
         "1.5 KiB",
         "1.0 TiB",
     )
-    assert (dollars(0), dollars(0.004), dollars(1_234.5)) == ("$0.00", "under $0.01", "$1,234.50")
     assert printable("a b\tä\u200b\ud800") == "a b\\tä\\u200b\\ud800"

@@ -2,7 +2,7 @@
 
 ::
 
-    FOLDER/findings/    all findings; the first with costs and a lifecycle rule
+    FOLDER/findings/    all findings; the first with what is noncurrent of them
     FOLDER/ages/        versions and bytes of the first findings by age
     FOLDER/folders/     the largest sub-folders of the prefixes among them
     FOLDER/index.html   the page
@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from bucketcast.settings.jobs import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
-from glue_jobs.scanner.report import prices, tables
+from glue_jobs.scanner.report import tables
 from glue_jobs.scanner.report.details import DETAILED, reasons
 from glue_jobs.scanner.report.finding import Finding
 from glue_jobs.scanner.report.page import Page, html
@@ -73,7 +73,7 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         notes,
         sizes=found.sizes,
     )
-    tables.write(judged, details.top, thresholds, folder, sizes=found.sizes)
+    tables.write(judged, details.top, folder, sizes=found.sizes)
     url = f"{folder}/index.html"
     files.write(url, html(page).encode(), kind="text/html; charset=utf-8")
     return {
@@ -85,7 +85,6 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
             _document(each, sizes=found.sizes) for each in (*details.top, *details.cleared)
         ][:_LISTED],
         "numbers": scanned.numbers,
-        "prices": prices.SOURCE,
         "report": url,
         "notes": notes,
     }
@@ -100,5 +99,4 @@ def _document(finding: Finding, *, sizes: bool) -> dict[str, Any]:
         "count": finding.count,
         "alerted": finding.alerted,
         "bytes": breakdown.bytes if breakdown else finding.bytes,
-        "price": round(breakdown.dollars, 4) if breakdown else None,
     }

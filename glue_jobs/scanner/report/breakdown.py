@@ -1,4 +1,4 @@
-"""Break a finding down by age, storage class and sub-folder.
+"""Break a finding down by age and sub-folder.
 
 A second pass over the listing, for some findings only: a broadcast join leads each row to the
 findings that it is under, whatever the number of rows.
@@ -35,7 +35,6 @@ def under(objects: DataFrame, findings: Sequence[Row]) -> DataFrame:
         sql.col("key").alias("object"),
         "is_latest",
         "is_delete_marker",
-        "storage_class",
         "last_modified",
         sql.coalesce("size", sql.lit(0)).alias("size"),
         sql.explode(_candidates(depths)).alias("candidate"),
@@ -46,13 +45,13 @@ def under(objects: DataFrame, findings: Sequence[Row]) -> DataFrame:
 
 
 def slices(rows: DataFrame, taken: datetime) -> DataFrame:
-    """Sum up each finding by (kind, key, storage_class, age, old).
+    """Sum up each finding by (kind, key, age, old).
 
     `old` is whether the versions are noncurrent; of each slice there are the `versions`, their
     `bytes`, and how many of them are delete `markers`.
     """
     return rows.groupBy(
-        *_GROUP, "storage_class", _age(taken).alias("age"), (~sql.col("is_latest")).alias("old")
+        *_GROUP, _age(taken).alias("age"), (~sql.col("is_latest")).alias("old")
     ).agg(
         sql.count("*").alias("versions"),
         sql.sum("size").alias("bytes"),

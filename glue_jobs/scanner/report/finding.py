@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import Row
 
-from glue_jobs.scanner.report import prices
 from glue_jobs.scanner.report.breakdown import AGES, OLDER, UNKNOWN
 
 ORDER: Final = (*(name for name, _ in AGES), OLDER, UNKNOWN)
@@ -24,17 +23,14 @@ class Share(NamedTuple):
 
 @dataclass(slots=True)
 class Breakdown:
-    """What is under a finding: `old` are noncurrent versions, dollars are per month."""
+    """What is under a finding: `old` are noncurrent versions."""
 
     versions: int = 0
     bytes: int = 0
-    dollars: float = 0.0
     old_versions: int = 0
     old_bytes: int = 0
-    old_dollars: float = 0.0
     markers: int = 0
     ages: Sequence[Share] = ()
-    old_ages: Sequence[Share] = ()
     folders: list[Share] = field(default_factory=list)
 
 
@@ -59,25 +55,20 @@ FindingKey = tuple[str, str]
 def explained(slices: Iterable[Row], folders: Iterable[Row]) -> Mapping[FindingKey, Breakdown]:
     """Return the breakdown of each finding by kind and key, from the rows of `breakdown`."""
     found: dict[FindingKey, Breakdown] = defaultdict(Breakdown)
-    ages: dict[FindingKey, dict[bool, dict[str, list[int]]]] = defaultdict(
-        lambda: {False: defaultdict(lambda: [0, 0]), True: defaultdict(lambda: [0, 0])}
-    )
+    ages: dict[FindingKey, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
     for row in slices:
-        breakdown, dollars = found[row.kind, row.key], prices.a_month(row.bytes, row.storage_class)
+        breakdown = found[row.kind, row.key]
         breakdown.versions += row.versions
         breakdown.bytes += row.bytes
-        breakdown.dollars += dollars
         breakdown.markers += row.markers
         if row.old:
             breakdown.old_versions += row.versions
             breakdown.old_bytes += row.bytes
-            breakdown.old_dollars += dollars
-        for old in {False, row.old}:
-            share = ages[row.kind, row.key][old][row.age]
-            share[0] += row.versions
-            share[1] += row.bytes
-    for key, (every, old) in ((key, by_old.values()) for key, by_old in ages.items()):
-        found[key].ages, found[key].old_ages = _shares(every), _shares(old)
+        share = ages[row.kind, row.key][row.age]
+        share[0] += row.versions
+        share[1] += row.bytes
+    for key, by_name in ages.items():
+        found[key].ages = _shares(by_name)
     for row in sorted(folders, key=lambda row: row.rank):
         found[row.kind, row.key].folders.append(Share(row.folder, row.versions, row.bytes))
     return found

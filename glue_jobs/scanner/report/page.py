@@ -4,7 +4,6 @@ Keys are untrusted input. The template escapes all values, and the page's policy
 too.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +14,14 @@ from typing import Final, NamedTuple
 from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.printable import printable
-from glue_jobs.scanner.report import formatting, prices
 from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
-from glue_jobs.scanner.report.lifecycle import Advice, advice
 
 CARDS: Final = 100
 """How many findings the page explains; the Parquet files have more."""
-_BARS: Final = 10
+_EVERYTHING: Final = "(the whole bucket)"
+"""How the key of the bucket itself, "", is shown."""
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_STEP: Final = 1_024
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
@@ -29,7 +29,7 @@ _TEMPLATE: Final = Path(__file__).with_name("page.html")
 class Page:
     """The page's data: `numbers` are findings by kind and state, `top` the worst, in order.
 
-    Without `sizes` in the source, the page shows no bytes and no costs.
+    Without `sizes` in the source, the page shows no bytes.
     """
 
     bucket: str
@@ -55,11 +55,10 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One finding, with its breakdown and advice."""
+    """One finding, with its breakdown."""
 
     finding: Finding
     breakdown: Breakdown
-    advice: Advice
     ages: Sequence[Bar]
     folders: Sequence[Bar]
 
@@ -67,40 +66,34 @@ class Card:
 def html(page: Page) -> str:
     """Render the page as HTML."""
     cards = [
-        _card(finding, finding.breakdown, page.thresholds[finding.kind], sizes=page.sizes)
+        _card(finding, finding.breakdown, sizes=page.sizes)
         for finding in page.top[:CARDS]
         if finding.breakdown
     ]
-    costs = _costs(cards) if page.sizes else []
-    return _template().render(page=page, cards=cards, costs=costs, prices=prices.SOURCE)
+    return _template().render(page=page, cards=cards)
 
 
-def _card(finding: Finding, breakdown: Breakdown, threshold: int, *, sizes: bool) -> Card:
+def size(number: int) -> str:
+    """Format a size: 1536 is `1.5 KiB`."""
+    amount, unit = float(number), 0
+    while amount >= _STEP and unit < len(_UNITS) - 1:
+        amount, unit = amount / _STEP, unit + 1
+    return f"{amount:,.1f} {_UNITS[unit]}" if unit else f"{number} {_UNITS[0]}"
+
+
+def _card(finding: Finding, breakdown: Breakdown, *, sizes: bool) -> Card:
     def bars(shares: Sequence[Share]) -> list[Bar]:
         by_versions = finding.kind == "ManyVersions" or not sizes
         return [
             Bar(
                 share.name,
-                f"{share.versions:,}" + (f" with {formatting.size(share.bytes)}" if sizes else ""),
+                f"{share.versions:,}" + (f" with {size(share.bytes)}" if sizes else ""),
                 share.versions if by_versions else share.bytes,
             )
             for share in shares
         ]
 
-    return Card(
-        finding,
-        breakdown,
-        advice(finding, threshold),
-        bars(breakdown.ages),
-        bars(breakdown.folders),
-    )
-
-
-def _costs(cards: Sequence[Card]) -> list[Bar]:
-    """Return the most expensive keys and prefixes, each once."""
-    costs = {card.finding.key or formatting.EVERYTHING: card.breakdown.dollars for card in cards}
-    dearest = sorted(costs.items(), key=lambda cost: -cost[1])[:_BARS]
-    return [Bar(key, formatting.dollars(amount), amount) for key, amount in dearest if amount]
+    return Card(finding, breakdown, bars(breakdown.ages), bars(breakdown.folders))
 
 
 @cache
@@ -109,12 +102,9 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {
-        "size": formatting.size,
-        "dollars": formatting.dollars,
-        "key": lambda key: printable(key) or formatting.EVERYTHING,
+        "size": size,
+        "key": lambda key: printable(key) or _EVERYTHING,
         "plain": printable,
         "number": lambda number: f"{number:,}",
-        # In ASCII, so that nothing in it is hidden.
-        "pretty": lambda document: json.dumps(document, indent=2),
     }
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))

@@ -1,28 +1,22 @@
 """Write the report as Parquet."""
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
-from glue_jobs.scanner.report.lifecycle import advice
 
 _GROUP = "kind string, key string"
-_COSTS = (
-    f"{_GROUP}, total long, dollars double, old_versions long, old_bytes long, old_dollars double, "
-    "markers long, rule string"
-)
-_OF_SIZE = ("total", "dollars", "old_bytes", "old_dollars")
+_ANALYSED = f"{_GROUP}, total long, old_versions long, old_bytes long, markers long"
+_OF_SIZE = ("total", "old_bytes")
 _SHARES = f"{_GROUP}, place int, name string, versions long, bytes long"
 
 
 def write(
     alert_states: DataFrame,
     top: Sequence[Finding],
-    thresholds: Mapping[str, int],
     folder: str,
     *,
     sizes: bool,
@@ -30,12 +24,12 @@ def write(
     """Write the three tables below this folder, over those of an earlier attempt.
 
     `findings` has a row per finding that exists or has just cleared. What is known only of `top`,
-    such as the price and the rule, is null for the rest; bytes and prices are null for all if the
-    listing has no `sizes`.
+    such as the noncurrent versions, is null for the rest; bytes are null for all if the listing has
+    no `sizes`.
     """
     spark = alert_states.sparkSession
-    costs = [_costs(each, thresholds[each.kind], each.breakdown) for each in top if each.breakdown]
-    analysed = spark.createDataFrame(costs, _COSTS)
+    broken_down = [_analysed(each, each.breakdown) for each in top if each.breakdown]
+    analysed = spark.createDataFrame(broken_down, _ANALYSED)
     if not sizes:
         nothing = {name: sql.lit(None).cast(analysed.schema[name].dataType) for name in _OF_SIZE}
         analysed = analysed.withColumns(nothing)
@@ -52,18 +46,14 @@ def write(
         rows.coalesce(1).write.mode("overwrite").parquet(f"{folder}/{name}")
 
 
-def _costs(finding: Finding, threshold: int, breakdown: Breakdown) -> tuple[Any, ...]:
-    rule = advice(finding, threshold).rule
+def _analysed(finding: Finding, breakdown: Breakdown) -> tuple[Any, ...]:
     return (
         finding.kind,
         finding.key,
         breakdown.bytes,
-        breakdown.dollars,
         breakdown.old_versions,
         breakdown.old_bytes,
-        breakdown.old_dollars,
         breakdown.markers,
-        json.dumps(rule) if rule else None,
     )
 
 
