@@ -13,9 +13,8 @@ from typing import Any
 
 from bucketcast.aws import propagation
 from bucketcast.aws.removal import Removal
-from bucketcast.aws.runtime.orphans import require_functions
+from bucketcast.aws.runtime.deploy import raise_visibility, require_functions
 from bucketcast.aws.runtime.table import Table
-from bucketcast.aws.runtime.visibility import raise_visibility
 from bucketcast.aws.topics.table import TopicTable
 from functions.custom_resources.stack import Clients, client, is_rolled_back
 

@@ -1,14 +1,20 @@
-"""Run-time targets and topics whose kind a deploy would leave without a function."""
+"""What a deploy checks and changes of run-time targets and topics, which no template holds."""
 
 import sys
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.errors import BucketcastError
+from bucketcast.telemetry import logger
 from bucketcast.topics.model import is_topics_target
 
-_NAMED = 8
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+_NAMED: Final = 8
+_TIMEOUT: Final = "VisibilityTimeout"
 
 
 def require_functions(
@@ -45,6 +51,29 @@ def require_functions(
         f"[runtime] kinds leaves {kinds} out, and nobody would read the queues of "
         f"{' and '.join(found)}. Remove them, or name {kinds} in kinds"
     )
+
+
+def raise_visibility(table: Table, sqs: "SQSClient", queues: str, seconds: int) -> None:
+    """Raise the visibility timeout of each queue that a function reads to at least so many seconds.
+
+    Lambda refuses to let a function run for longer than one of its queues hides a message. It is
+    never lowered here: until the end of the deploy the function may run as long as before.
+
+    Raises:
+        ClientError: DynamoDB or SQS refused.
+    """
+    for target in table.targets():
+        if target.state != "on":
+            continue  # its mapping sets it
+        url = f"{queues}/{target.queue}"
+        try:
+            found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[_TIMEOUT])["Attributes"]
+        except sqs.exceptions.QueueDoesNotExist:  # doctor reports it; no deploy may fail over it
+            logger.warning("the queue of a run-time target is gone", target=target.arn)
+            continue
+        if int(found[_TIMEOUT]) < seconds:
+            wanted: Any = {_TIMEOUT: str(seconds)}
+            sqs.set_queue_attributes(QueueUrl=url, Attributes=wanted)
 
 
 def _said(what: str, hint: str, arns: Sequence[str]) -> list[str]:
