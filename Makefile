@@ -12,7 +12,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV PYTHONDONTWRITEBYTECODE
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
 .DEFAULT_GOAL := help
-.PHONY: help python setup deployable up demo demo-scan spark stop lint type unit contract model glue infra e2e test chaos synth lock bench clean
+.PHONY: help python setup deployable up demo spark stop lint type unit contract model glue infra e2e test chaos synth lock bench clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,9 +26,6 @@ demo: deployable ## run the demo: real S3 operations, and every event as it arri
 spark: python ## install what the Spark jobs need locally: PySpark, Java and S3A
 	@$(PYTHON) -m localstack.install spark
 	@tests/servers/install javac mvn s3a
-
-demo-scan: spark ## run the scanner demo: alerts arrive at the webhook, once (FULL=1: real thresholds)
-	@FULL="$(FULL)" $(RUN) -m localstack.demo_scan --config "$(CONFIG)"
 
 stop: python ## stop the local AWS and everything started with it; its objects and rules are lost
 	@$(PYTHON) -m localstack.stop

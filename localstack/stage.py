@@ -1,4 +1,4 @@
-"""What the demos share: a receiver behind the webhook, the command as a user types it, headings."""
+"""What the demo runs on: a receiver behind the webhook, the command as a user types it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from bucketcast import cli
 from bucketcast.aws import deployed, health
 from bucketcast.aws.clients import Aws
-from bucketcast.config import TargetConfig, load
+from bucketcast.config import load
 from localstack import receiver
 from localstack.layout import STACK, Failure, aws_environment
 
@@ -21,7 +21,7 @@ def say(title: str) -> None:
     print(f"\n== {title}", flush=True)
 
 
-def start_receiver(config: Path) -> TargetConfig:
+def start_receiver(config: Path) -> None:
     """Start it behind the configured webhook, or where there is none behind one of the demo's."""
     target = receiver.watched(load(config, os.environ, local=True))
     if target is None:
@@ -31,7 +31,6 @@ def start_receiver(config: Path) -> TargetConfig:
         raise Failure("the demo's own webhook is missing: a fault of localstack/receiver.py")
     receiver.start(target)
     print(f"webhook: {receiver.PROGRAM.name}, at {target.settings['endpoint']}", flush=True)
-    return target
 
 
 def lead_here() -> None:
