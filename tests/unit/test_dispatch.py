@@ -658,7 +658,7 @@ def test_mirror_is_not_given_what_it_may_have_forgotten() -> None:
     outcome = bench(
         message("1", "a", created=NOW - LONGEST_LIFE_MS - 1),
         message("2", "b", created=NOW - LONGEST_LIFE_MS),
-        # A letter of an older release, redriven: it has but its `since`.
+        # The jobs send no `created`: the `since` of the envelope counts.
         message("3", "c", since=NOW - LONGEST_LIFE_MS - 1),
     )
     assert bench.target.batches == [["b"]]

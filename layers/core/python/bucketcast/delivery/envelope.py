@@ -66,7 +66,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One event for one target, and the rule that it matched.
 
     `named` says that `rule` is a name, not an id: such a rule sends a copy of its own. `created` is
-    Unix ms; 0, as older releases and the jobs leave it, means the envelope's `since`.
+    Unix ms; 0, as the jobs leave it, means the envelope's `since`.
     """
 
     rule: str

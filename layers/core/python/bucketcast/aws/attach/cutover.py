@@ -18,10 +18,8 @@ from bucketcast.errors import BucketcastError
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-KEY: Final = "#wired"
-"""A partition key that no bucket name can be, so readers of rules do not see it.
-
-Stored by every release: another key would forget the cutovers in progress."""
+KEY: Final = "#cutovers"
+"""A partition key that no bucket name can be, so readers of rules do not see it."""
 TAKES_EFFECT: Final = 600
 """Seconds after which a change is in effect: twice what S3 names."""
 
