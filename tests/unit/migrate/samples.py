@@ -1,14 +1,9 @@
-"""One target of each kind as MinIO users have it: a line of an export, an object of a config.json.
+"""One target of each kind as MinIO users have it in a line of an export.
 
-Both say the same, which is `MEANT`: Bucketcast's own keys, only those that are not at a default.
+It says what is `MEANT`: Bucketcast's own keys, only those that are not at a default.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 from bucketcast import targets
-from bucketcast.migrate.parsed import TargetId
 
 EXPORTED = {
     "amqp": (
@@ -54,106 +49,6 @@ EXPORTED = {
         'endpoint=http://localhost:3000 auth_token="Basic YWxpY2U6" queue_limit=0 queue_dir='
         " client_cert= client_key="
     ),
-}
-IN_JSON: Mapping[str, dict[str, Any]] = {
-    "amqp": {
-        "url": "amqp://myuser:mypass@localhost:5672",
-        "exchange": "bucketevents",
-        "routingKey": "bucketlogs",
-        "exchangeType": "fanout",
-        "deliveryMode": 2,
-        "mandatory": True,
-        "immediate": False,
-        "durable": True,
-        "internal": False,
-        "noWait": False,
-        "autoDeleted": True,
-        "publisherConfirms": True,
-    },
-    "elasticsearch": {
-        "format": "access",
-        "url": "http://elastic:MagicWord@127.0.0.1:9200",
-        "index": "minio_events",
-    },
-    "kafka": {
-        "brokers": ["localhost:9092", "localhost:9093"],
-        "topic": "bucketevents",
-        "version": "2.2.0",
-        "tls": {
-            "enable": True,
-            "skipVerify": True,
-            "clientAuth": 0,
-            "clientTLSCert": "",
-            "clientTLSKey": "",
-        },
-        "sasl": {
-            "enable": True,
-            "username": "kafka",
-            "password": "kafka pass",
-            "mechanism": "sha512",
-        },
-    },
-    "mqtt": {
-        "broker": "tcp://localhost:1883",
-        "topic": "minio",
-        "qos": 1,
-        "clientId": "",
-        "username": "u",
-        "password": "mqtt-pass",
-        "reconnectInterval": 60_000_000_000,
-        "keepAliveInterval": 10_000_000_000,
-    },
-    "mysql": {
-        "format": "access",
-        "dsnString": "root:my pass@tcp(172.17.0.1:3306)/miniodb",
-        "table": "minio_images",
-        "host": "",
-        "port": "",
-        "user": "",
-        "password": "",
-        "database": "",
-        "maxOpenConnections": 5,
-    },
-    "nats": {
-        "address": "0.0.0.0:4222",
-        "subject": "bucketevents",
-        "username": "yourusername",
-        "password": "yoursecret",
-        "token": "",
-        "tls": False,
-        "tlsSkipVerify": False,
-        "secure": False,
-        "certAuthority": "",
-        "clientCert": "",
-        "clientKey": "",
-        "pingInterval": 0,
-        "jetStream": {"enable": True},
-        "streaming": {"enable": False, "clusterID": "", "async": False, "maxPubAcksInflight": 0},
-    },
-    "nsq": {
-        "nsqdAddress": "127.0.0.1:4150",
-        "topic": "minio",
-        "tls": {"enable": True, "skipVerify": True},
-    },
-    "postgres": {
-        "format": "access",
-        "connectionString": "host=localhost port=5432 dbname=minio_events user=postgres"
-        " password=password sslmode=disable",
-        "table": "bucketevents",
-        "host": "",
-        "port": "",
-        "user": "",
-        "password": "",
-        "database": "",
-    },
-    "redis": {
-        "format": "access",
-        "address": "127.0.0.1:6379",
-        "password": "yoursecret",
-        "user": "me",
-        "key": "bucketevents",
-    },
-    "webhook": {"endpoint": "http://localhost:3000", "authToken": "Basic YWxpY2U6"},
 }
 MEANT = {
     "amqp": {
@@ -258,25 +153,3 @@ def export(*kinds: str) -> str:
         off = " ".join(f"{key}=" for key in MEANT[kind])
         lines += [f"# notify_{kind} enable=off {off} ", f"notify_{kind}:1 {EXPORTED[kind]} "]
     return "\n".join(lines) + "\n"
-
-
-def config_json(*kinds: str) -> str:
-    """A config.json with targets of these kinds, all unless some are named."""
-    notify = {
-        targets.load(kind).arn_type: {
-            "1": {"enable": True, **IN_JSON[kind], "queueDir": "/home/events", "queueLimit": 9},
-            "2": {"enable": False, **dict.fromkeys(IN_JSON[kind])},
-        }
-        for kind in kinds or targets.kinds()
-    }
-    document = {
-        "version": "33",
-        "credential": {"accessKey": "minio", "secretKey": "minio-pass"},
-        "region": "us-east-1",
-        "notify": notify,
-    }
-    return json.dumps(document, indent=4)
-
-
-def one(kind: str) -> TargetId:
-    return TargetId(kind, "1")

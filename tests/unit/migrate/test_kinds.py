@@ -1,4 +1,4 @@
-"""Every kind, from a line of an export and from a config.json, means the same here."""
+"""Every kind means the same here as in a line of an export."""
 
 import tomllib
 from typing import Any
@@ -30,16 +30,15 @@ def moved(text: str, *, plain: bool = True) -> render.Configuration:
 
 
 def test_there_is_a_sample_of_every_kind() -> None:
-    for each in (samples.EXPORTED, samples.IN_JSON, samples.MEANT):
+    for each in (samples.EXPORTED, samples.MEANT):
         assert each.keys() >= set(targets.kinds())
 
 
 @pytest.mark.parametrize("kind", targets.kinds())
-@pytest.mark.parametrize("text", [samples.export, samples.config_json])
-def test_every_key_of_a_kind_is_taken_over(kind: str, text: Any) -> None:
-    made = moved(text(kind))
+def test_every_key_of_a_kind_is_taken_over(kind: str) -> None:
+    made = moved(samples.export(kind))
     tables = tomllib.loads(made.toml)
-    assert tables.pop("sync_events", "off") == ("on" if text == samples.export else "off")
+    assert tables.pop("sync_events") == "on"
     assert tables.keys() == {f"notify_{kind}"}
     texts = tables[f"notify_{kind}"]["1"]
     assert texts.keys() <= samples.MEANT[kind].keys()
@@ -61,14 +60,6 @@ def test_secrets_of_a_kind_become_references(kind: str) -> None:
     assert f'{key} = "secret:{stored.name}"' in made.toml
 
 
-@pytest.mark.parametrize("text", [samples.export(), samples.config_json()])
-def test_all_kinds_at_once(text: str) -> None:
-    tables = tomllib.loads(moved(text).toml)
+def test_all_kinds_at_once() -> None:
+    tables = tomllib.loads(moved(samples.export()).toml)
     assert {f"notify_{kind}" for kind in targets.kinds()} == tables.keys() - {"sync_events"}
-
-
-def test_a_line_and_an_object_of_each_kind_agree() -> None:
-    tables = [tomllib.loads(moved(text()).toml) for text in (samples.export, samples.config_json)]
-    for kind in targets.kinds():
-        line, of_json = (meant(kind, each[f"notify_{kind}"]["1"]) for each in tables)
-        assert line == of_json

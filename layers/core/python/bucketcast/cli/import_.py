@@ -62,9 +62,8 @@ def minio(  # noqa: PLR0913 - one parameter an option
     """Convert the configuration of a MinIO server into bucketcast.toml.
 
     FILE is the output of `mc admin config export`, a file of MINIO_NOTIFY_... variables such as
-    /etc/default/minio, a config.json from before 2020, or a bucket's notification XML, which is
-    converted into `bucketcast event add` commands. Several files are merged as MinIO merges them.
-    - is standard input.
+    /etc/default/minio, or a bucket's notification XML, which is converted into `bucketcast event
+    add` commands. Several files are merged as MinIO merges them. - is standard input.
 
     Configuration and commands go to standard output; with both, --output is required. Secrets
     become references; the commands that store them are printed, or written with --secrets. Settings

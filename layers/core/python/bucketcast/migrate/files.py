@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import NamedTuple
 
-from bucketcast.migrate import environment, export, legacy, notification
+from bucketcast.migrate import environment, export, notification
 from bucketcast.migrate.parsed import Parsed
 
 _ASSIGNED = re.compile(r"(?:export\s+)?[A-Za-z_][A-Za-z0-9_]*=")
@@ -38,16 +38,14 @@ def read(files: Iterable[File], *, bucket: str = "") -> Parsed:
             parsed.error(
                 file.name,
                 "unknown format",
-                "allowed are the output of `mc admin config export`, MINIO_… variables, a "
-                "config.json, notification XML",
+                "allowed are the output of `mc admin config export`, MINIO_… variables, "
+                "notification XML",
             )
     parsed.checked()
     return parsed
 
 
 def _reader(text: str) -> Callable[[str, str, Parsed], None] | None:
-    if text.lstrip().startswith("{"):
-        return legacy.read
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = next((line for line in lines if line[0] not in "#;"), "")
     if _ASSIGNED.match(said):

@@ -40,26 +40,6 @@ SUB_SYSTEMS = frozenset(
     }
 )
 """Sub-systems in `mc admin config export` besides `notify_*`."""
-SECTIONS = frozenset(
-    {
-        "browser",
-        "cache",
-        "compress",
-        "credential",
-        "domain",
-        "kms",
-        "ldapserveridentity",
-        "logger",
-        "openid",
-        "policy",
-        "region",
-        "storageclass",
-        "usage",
-        "version",
-        "worm",
-    }
-)
-"""Sections of a `config.json` besides `notify`."""
 ABOUT_THE_SERVER = "it is about the MinIO server, not about notifications"
 
 FORMER: Mapping[str, Mapping[str, str]] = {
@@ -72,15 +52,3 @@ WITHOUT_USE: Mapping[str, Mapping[str, str]] = {
     "nats": {"streaming_client_id": "each function has its own"},
 }
 """Keys of MinIO that have no effect here, by kind."""
-IN_JSON: Mapping[str, str] = {
-    "jet_stream": "jetstream",
-    "n_key_seed": "nkey_seed",
-    "producer_compression": "compression_codec",
-    "producer_compression_level": "compression_level",
-    "secure": "tls",
-    "streaming_max_pub_acks_inflight": "streaming_max_pub_acks_in_flight",
-    "tls_client_tls_cert": "client_tls_cert",
-    "tls_client_tls_key": "client_tls_key",
-    "user": "username",
-}
-"""Keys of a `config.json`, in snake case, that were renamed; a kind's own key takes precedence."""

@@ -8,9 +8,10 @@ itself keeps sending there.
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
+from bucketcast import targets
 from bucketcast.arn import PREFIX, Arn
 from bucketcast.event import names
-from bucketcast.migrate.parsed import Parsed, kind_of
+from bucketcast.migrate.parsed import Parsed
 from bucketcast.rules import Rule
 
 ROOT = "NotificationConfiguration"
@@ -57,7 +58,7 @@ def _read_rule(each: ET.Element, bucket: str, where: str, parsed: Parsed) -> Non
     except ValueError as error:
         parsed.error(where, str(error), f"an ARN such as {PREFIX}:ID:KIND, and event names")
         return
-    if kind_of(arn.type) is None:
+    if arn.kind not in targets.kinds():
         parsed.error(where, f"unknown kind '{arn.type}' in {text}", "allowed are MinIO's kinds")
     filters: dict[str, list[str]] = {"prefix": [], "suffix": []}
     if id_ := "".join(_texts(each, "Id")):

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from bucketcast import targets
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.rules import Rule
 
@@ -62,13 +61,6 @@ class Parsed:
         """
         if self.errors:
             raise ConfigErrors(self.errors)
-
-
-def kind_of(name: str) -> str | None:
-    """Return the kind with this name in MinIO (`notify_postgres`, or the last field of an ARN)."""
-    if name in targets.kinds():
-        return name
-    return next((kind for kind in targets.kinds() if targets.load(kind).arn_type == name), None)
 
 
 def listed(names: Iterable[str]) -> str:
