@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from bucketcast.config import Deployment, load
-from localstack import deploy, emulator, gateway, seed
+from localstack import clients, deploy, emulator, gateway
 from localstack.layout import (
     ENV_FILE,
     LOCAL,
@@ -67,8 +68,23 @@ def write_env() -> None:
 
 def _deploy(deployment: Deployment, config: Path) -> bool:
     life = emulator.ensure()
-    seed.seed(deployment.plain_secrets)
+    _seed(deployment.plain_secrets)
     return deploy.deploy(life, config)
+
+
+def _seed(secrets: Iterable[Mapping[str, str]]) -> None:
+    """Write each named secret into the local Secrets Manager, where the functions look for it.
+
+    Only a local deploy takes secrets in plain text; a stack for a real account refers to secrets
+    that are there already.
+    """
+    manager = clients.secretsmanager()
+    for named in secrets:
+        for name, value in named.items():
+            try:
+                manager.create_secret(Name=name, SecretString=value)
+            except manager.exceptions.ResourceExistsException:
+                manager.put_secret_value(SecretId=name, SecretString=value)
 
 
 if __name__ == "__main__":

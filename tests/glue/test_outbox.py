@@ -14,8 +14,7 @@ from glue_jobs import files, outbox
 from glue_jobs.outbox import checkpoints
 from glue_jobs.outbox.checkpoints import Checkpoint
 from glue_jobs.outbox.chunks import CHUNKS, Chunk
-from glue_jobs.outbox.rate_limit import RateLimit
-from glue_jobs.outbox.sender import Sender
+from glue_jobs.outbox.sender import RateLimit, Sender
 from tests.glue.emulator import Emulator
 
 EVENTS = 3

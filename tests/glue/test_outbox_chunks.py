@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bucketcast.delivery.envelope import MAX_BYTES
 from bucketcast.queues import BATCH
 from glue_jobs.outbox.chunks import Chunk, Message, chunked
-from glue_jobs.outbox.rate_limit import RateLimit
+from glue_jobs.outbox.sender import RateLimit
 
 MESSAGES = st.lists(
     st.builds(

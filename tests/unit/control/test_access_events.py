@@ -3,7 +3,7 @@
 import pytest
 
 from bucketcast.control.errors import S3Error
-from bucketcast.control.s3.access_events import require_logged
+from bucketcast.control.s3.checks import require_logged
 from bucketcast.rules import Rule
 
 HOOK = "arn:minio:sqs::primary:webhook"

@@ -1,15 +1,21 @@
 """The dialects on the ingress queue, one module each, recognised by their form."""
 
+import re
+
 import msgspec
 
 from bucketcast.errors import BadEvent
 from bucketcast.event import Event
-from bucketcast.sources import cloudtrail, eventbridge, minio, nesting, s3, sns
+from bucketcast.sources import cloudtrail, eventbridge, minio, s3, sns
 
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DIALECTS = (s3, eventbridge, cloudtrail, minio)
 _WRAPPINGS = 2
 """An event in a notification of SNS, and no notification in that again."""
+_DEEPEST = 400
+"""A record of any source has about ten levels; the interpreter's limit is 1,000."""
+_TEXT = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 def events(body: str) -> list[Event]:
@@ -23,7 +29,7 @@ def events(body: str) -> list[Event]:
             fields = _body.decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise BadEvent(f"the message is no JSON object: {error}") from None
-        nesting.check(body)
+        _check_depth(body)
         for dialect in _DIALECTS:
             if dialect.recognises(fields, body):
                 try:
@@ -38,3 +44,23 @@ def events(body: str) -> list[Event]:
     raise BadEvent(
         f"no known event: no Records, s3:TestEvent or S3 detail-type among its fields ({known})"
     )
+
+
+def _check_depth(body: str) -> None:
+    """Check that valid JSON is nested no deeper than `_DEEPEST`.
+
+    The decoder's limit counts the caller's frames too. A message that barely passes it here would
+    not inside an envelope, two levels deeper, and would take its neighbours with it.
+
+    Raises:
+        BadEvent: it is.
+    """
+    # Almost all bodies have too few brackets for that, in whatever order.
+    if len(body) <= 2 * _DEEPEST or body.count("{") + body.count("[") <= _DEEPEST:
+        return
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(_TEXT.sub("", body)):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    if deepest > _DEEPEST:
+        raise BadEvent(f"the message is nested {deepest} levels deep; allowed are {_DEEPEST}")

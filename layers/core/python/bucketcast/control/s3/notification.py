@@ -20,7 +20,6 @@ from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.attach.attachments import Attachments
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed
-from bucketcast.aws.object_permission import missing_permission
 from bucketcast.aws.rules import Rules
 from bucketcast.control import xml
 from bucketcast.control.authentication import AuthenticatedRequest
@@ -28,11 +27,10 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.request import RawRequest
 from bucketcast.control.responses import Handler, Send, send_response
 from bucketcast.control.s3 import conversion, document
-from bucketcast.control.s3.access_events import require_logged
+from bucketcast.control.s3.checks import bindable, check_supported, require_logged
 from bucketcast.control.s3.document import Document
-from bucketcast.control.s3.topic_lookup import bindable
 from bucketcast.errors import BucketcastError
-from bucketcast.rules import Rule, patterns
+from bucketcast.rules import Rule
 from bucketcast.telemetry import logger
 from bucketcast.topics import notification
 from bucketcast.topics.model import is_topics_target
@@ -162,7 +160,7 @@ class Notifications:
 
         def edit(stored: list[Rule]) -> list[Rule]:
             wanted = conversion.exchanged(bucket, given, stored, whole=whole)
-            _check_supported(wanted, stored, deployment)
+            check_supported(wanted, stored, deployment)
             return wanted
 
         stored = rules.in_order(bucket)
@@ -244,24 +242,6 @@ def _for_queues(deployment: Deployed) -> list[str]:
 def requested_id(call: RawRequest) -> str:
     """Return the Id of the notification that a call is about, "" for all."""
     return call.first(QUERY) or call.first(_ONE) or ""
-
-
-def _check_supported(wanted: Sequence[Rule], stored: Sequence[Rule], deployment: Deployed) -> None:
-    """Check that ingest supports the new rules.
-
-    Raises:
-        S3Error: it does not.
-    """
-    there_already = {rule.id for rule in stored}
-    new = [rule for rule in wanted if rule.id not in there_already]
-    for rule in new:
-        if why := missing_permission(rule, deployment):
-            raise S3Error("InvalidArgument", why)
-    if any(map(patterns, new)):
-        try:
-            notification.check_memory(wanted)
-        except notification.WrongFilterError as error:
-            raise S3Error("InvalidArgument", str(error)) from None
 
 
 @contextmanager
