@@ -17,6 +17,7 @@ from localstack.layout import LOCAL, LOGS, ROOT, Failure
 
 PIDS = LOCAL / "pids"
 GRACE_SECONDS = 5.0
+TAIL_LINES = 30
 # The started process writes its own pid: an interrupt right after the start cannot lose it.
 SHELL = 'echo "$$" > "$0.new"; echo "$1" >> "$0.new"; mv "$0.new" "$0"; exec "$@"'
 # Those of this very process, which has to wait for them when they end.
@@ -51,10 +52,10 @@ def log(name: str) -> Path:
     return LOGS / f"{name}.log"
 
 
-def log_tail(name: str, lines: int = 30) -> str:
+def log_tail(name: str) -> str:
     """Return the last lines of the program's output, or nothing when there is none."""
     try:
-        return "\n".join(log(name).read_text(errors="replace").splitlines()[-lines:])
+        return "\n".join(log(name).read_text(errors="replace").splitlines()[-TAIL_LINES:])
     except OSError:
         return ""
 

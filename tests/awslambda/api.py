@@ -11,8 +11,6 @@ from threading import Thread
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-VERSION = "/2018-06-01/runtime"
-
 
 class Answer(NamedTuple):
     """What the function posted: its document, and whether that is an error."""

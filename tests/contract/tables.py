@@ -8,9 +8,7 @@ from bucketcast.event import Event
 
 PUT = "s3:ObjectCreated:Put"
 DELETE = "s3:ObjectRemoved:Delete"
-MARKER = "s3:ObjectRemoved:DeleteMarkerCreated"
 TAGGING = "s3:ObjectCreated:PutTagging"
-HOLD = "s3:ObjectCreated:PutLegalHold"
 
 OF_MINIO = {
     "eventName": PUT,

@@ -27,7 +27,6 @@ from tests.servers import Server
 from tests.servers.elasticsearch import API_KEY, PASSWORD, USER, RefusedError, SearchServer
 
 TAGGED, MARKER = "s3:ObjectCreated:PutTagging", "s3:ObjectRemoved:DeleteMarkerCreated"
-HOLD = "s3:ObjectCreated:PutLegalHold"
 GUARD = "events-guard"
 
 

@@ -34,13 +34,13 @@ def mirror_of(sender: Sender) -> Mirror:
     return sender.target
 
 
-def stored(sender: Sender, prefix: str = UPLOADS, count: int = 3) -> list[StoredRow]:
+def stored(sender: Sender, prefix: str = UPLOADS) -> list[StoredRow]:
     """Return all rows below a prefix, each partition read by itself."""
 
     def read() -> Iterable[StoredRow]:
         mirror = mirror_of(sender)
         return chain.from_iterable(
-            [*mirror.stored_rows(partition, prefix)] for partition in mirror.partitions(count)
+            [*mirror.stored_rows(partition, prefix)] for partition in mirror.partitions(3)
         )
 
     return sorted(bounded(lambda: list(read())), key=lambda each: each.path)

@@ -59,9 +59,9 @@ def get(system: System, bucket: str) -> bytes:
     return call(system, "GET", f"/{bucket}?notification")[2]
 
 
-def config(*events: str, arn: str = HOOK, more: str = "") -> str:
+def config(*events: str, more: str = "") -> str:
     elements = "".join(f"<Event>{event}</Event>" for event in events)
-    queue = f"<QueueConfiguration>{elements}<Queue>{arn}</Queue>{more}</QueueConfiguration>"
+    queue = f"<QueueConfiguration>{elements}<Queue>{HOOK}</Queue>{more}</QueueConfiguration>"
     return f"<NotificationConfiguration>{queue}</NotificationConfiguration>"
 
 

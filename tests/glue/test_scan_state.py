@@ -1,7 +1,6 @@
 """Who may tell findings: the first to move the pointer."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from glue_jobs.scanner.state import Generation, StateStore
 from tests.glue.emulator import Emulator
 
 pytestmark = pytest.mark.one_spark
-AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(params=["file", "s3"])

@@ -33,9 +33,9 @@ class Queues:
         self.queue = TargetQueue(HOOK, Queue(self.own, sqs), Queue(self.dead, sqs), fifo=fifo)
 
 
-def dead(key: str, reason: str = "refused", since: int = 7) -> Dead:
+def dead(key: str, reason: str = "refused") -> Dead:
     delivery = Delivery("rule-1", event(key, record=msgspec.Raw(b'{"a":1}')))
-    return Dead(delivery, since, "Rejected", reason)
+    return Dead(delivery, 7, "Rejected", reason)
 
 
 def test_dead_event_lies_alone_with_its_reason(sqs: "SQSClient") -> None:

@@ -51,10 +51,10 @@ def test_minios_put_is_read_with_its_metadata() -> None:
     assert json.loads(bytes(event.record))["eventSource"] == "minio:s3"
 
 
-def minios(key: str, size: int = 1) -> dict[str, Any]:
+def minios(key: str) -> dict[str, Any]:
     """A record of MinIO's with this text for its key."""
     record: dict[str, Any] = json.loads(recorded("minio/object-created-put"))["Records"][0]
-    record["s3"]["object"] |= {"key": key, "size": size}
+    record["s3"]["object"] |= {"key": key, "size": 1}
     return record
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +92,6 @@ class Deployment:
 @pytest.fixture
 def deployment(dynamodb: "DynamoDBClient", sqs: "SQSClient", rules_table: str) -> Deployment:
     return Deployment(Table(rules_table, dynamodb), sqs)
-
-
-Call = Callable[[Listen, Client], Coroutine[Any, Any, None]]
 
 
 async def answer(listen: Listen, client: Client, target: str = TARGET) -> None:

@@ -145,7 +145,6 @@ class Delivering:
         workers: int = 2,
         grain: float = 1.0,
         batch_size: int = 1_000,
-        max_receives: int = 1_000,
     ) -> None:
         self.simulation = Simulation(seed)
         end = ".fifo" if fifo else ""
@@ -157,7 +156,6 @@ class Delivering:
                 f"sqs/Bucketcast-webhook-primary{end}",
                 visibility=6 * timeout,
                 dead=self.dead,
-                max_receives=max_receives,
             )
         )
         client: Any = self.simulation.sqs

@@ -16,21 +16,16 @@ _KEPT: Final = 1_000
 class AccountCache:
     """The accounts by access key, known and unknown ones, each cached for a few seconds."""
 
-    def __init__(
-        self,
-        find: Callable[[str], Account | None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, find: Callable[[str], Account | None]) -> None:
         self._find = find
-        self._clock = clock
         self._kept: OrderedDict[str, tuple[float, Account | None]] = OrderedDict()
 
     async def __call__(self, access_key: str) -> Account | None:
         kept = self._kept.get(access_key)
-        if kept and self._clock() - kept[0] < MAX_AGE_SECONDS:
+        if kept and time.monotonic() - kept[0] < MAX_AGE_SECONDS:
             return kept[1]
         found = await asyncio.to_thread(self._find, access_key)
-        self._kept[access_key] = (self._clock(), found)
+        self._kept[access_key] = (time.monotonic(), found)
         self._kept.move_to_end(access_key)
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)

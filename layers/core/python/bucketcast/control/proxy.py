@@ -73,14 +73,11 @@ class Proxy:
         endpoint: str,
         region: str,
         login: Callable[[], Awaitable[Credentials]],
-        *,
-        at_once: int = 0,
     ) -> None:
         self._endpoint = endpoint.rstrip("/")
         self._host = urlsplit(endpoint).netloc
         self._region = region
         self._login = login
-        self._at_once = at_once
         self._session: aiohttp.ClientSession | None = None
 
     async def __call__(self, admitted: AuthenticatedRequest, send: Send) -> None:
@@ -126,9 +123,7 @@ class Proxy:
         """Return the session, created inside the event loop."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=self._at_once, keepalive_timeout=_KEPT_SECONDS
-                ),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT_SECONDS),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=_CONNECT_SECONDS, sock_read=_SILENT_SECONDS
                 ),

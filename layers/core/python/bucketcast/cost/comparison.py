@@ -1,6 +1,5 @@
 """The profiles side by side: what a million events cost into one webhook, at some rates."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from bucketcast.config import load
@@ -50,6 +49,6 @@ def per_million(bill: Bill) -> dict[str, float]:
     return {**found, "TOTAL": bill.per_million(variable.total())}
 
 
-def compare(cases: Sequence[Case] = CASES) -> dict[str, dict[str, float]]:
+def compare() -> dict[str, dict[str, float]]:
     """Return the dollars a million events by case, and then by service."""
-    return {case.name: per_million(case.bill()) for case in cases}
+    return {case.name: per_million(case.bill()) for case in CASES}

@@ -30,7 +30,7 @@ class Finding:
     command: str = ""
 
 
-def not_checked(check: str, subject: str, why: str, hint: str = "") -> Finding:
+def not_checked(check: str, subject: str, why: str) -> Finding:
     """Return the finding for what could not be read."""
-    again = hint or "give this login the permission that is named, or use another with AWS_PROFILE"
-    return Finding(check, subject, "warn", f"not checked: {why}", again)
+    hint = "give this login the permission that is named, or use another with AWS_PROFILE"
+    return Finding(check, subject, "warn", f"not checked: {why}", hint)
