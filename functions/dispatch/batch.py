@@ -46,7 +46,7 @@ def deliver(
     dispatcher: Callable[..., Outcome],
     event: Mapping[str, Any],
     context: Any,
-    counters: Counters | None = None,
+    counters: Counters | None,
 ) -> dict[str, Any]:
     """Deliver the messages; return those to retry as Lambda's partial batch response."""
 

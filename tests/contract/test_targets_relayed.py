@@ -13,6 +13,7 @@ import pytest
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.dispatch import Dead, Dispatcher, Message, Requeue
+from bucketcast.dispatch.breaker import Breaker, LocalStore
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.contract.mirrors import rows
@@ -96,7 +97,13 @@ def dispatched(sender: Sender, events: Sequence[Event]) -> list[str]:
         for each in pack([Delivery("rule", each) for each in events], now)
     ]
     queue = Buried()
-    dispatch = Dispatcher(lambda _: sender.target, queue, batch_size=1000, in_order=False)
+    dispatch = Dispatcher(
+        lambda _: sender.target,
+        queue,
+        batch_size=1000,
+        in_order=False,
+        breaker=Breaker(LocalStore()),
+    )
     outcome = bounded(lambda: dispatch(messages, now=now, remaining=lambda: 600.0))
     assert (outcome.stay, outcome.retried, outcome.dead) == ([], 0, len(queue.dead))
     assert all(str(each.reason) for each in queue.dead)

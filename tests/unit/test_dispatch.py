@@ -383,7 +383,9 @@ def test_secret_that_cannot_be_read_is_an_outcome() -> None:
     def connect(_: bool) -> Target:  # noqa: FBT001
         raise NotAuthorized("the secret 'db' cannot be read")
 
-    dispatcher = Dispatcher(connect, FakeQueue(), batch_size=10, in_order=False)
+    dispatcher = Dispatcher(
+        connect, FakeQueue(), batch_size=10, in_order=False, breaker=Breaker(LocalStore())
+    )
     outcome = dispatcher([message("1", "a")], now=NOW, remaining=lambda: 900.0)
     assert outcome.retried == 1
     assert str(outcome.reason) == "the secret 'db' cannot be read"

@@ -178,7 +178,7 @@ class Delivering:
         self.sent: Counter[str] = Counter()
 
         def handler(event: Any, context: Any) -> dict[str, Any]:
-            return deliver(ARN, dispatcher, event, context)
+            return deliver(ARN, dispatcher, event, context, None)
 
         self.simulation.functions.append(
             Function(self.queue, handler, timeout=timeout, workers=workers, grain=grain)

@@ -39,7 +39,8 @@ class SimulatedIngress(Ingress):
         self, simulation: Simulation, own: SimulatedQueue, dead: Queue, fanout: Fanout
     ) -> None:
         client: Any = simulation.sqs
-        super().__init__(Queue(own.name, client), dead, fanout)
+        queue = Queue(own.name, client)
+        super().__init__(queue, dead, fanout, queue)
         self._simulation = simulation
         self._queue = own
 

@@ -9,7 +9,7 @@ from bucketcast.delivery.envelope import Delivery
 from bucketcast.delivery.retention import DAY_MS, LONGEST_LIFE_DAYS
 from bucketcast.delivery.tracing import Outcomes
 from bucketcast.dispatch.attempts import read
-from bucketcast.dispatch.breaker import Breaker, BreakerState, LocalStore, is_unreachable
+from bucketcast.dispatch.breaker import Breaker, BreakerState, is_unreachable
 from bucketcast.dispatch.chunks import chunks
 from bucketcast.dispatch.expiry import Expiry
 from bucketcast.dispatch.messages import Batch, Message, OpenMessage, QueueActions, SealedMessage
@@ -32,8 +32,7 @@ class Dispatcher:
     """Sends batches to one target.
 
     `connect(fresh)` creates the target with its secrets, fetched again if `fresh`. `in_order` sends
-    one event at a time and stops at the first failure. Without a `breaker`, the dispatcher has one
-    of its own.
+    one event at a time and stops at the first failure.
     """
 
     def __init__(
@@ -43,13 +42,13 @@ class Dispatcher:
         *,
         batch_size: int,
         in_order: bool,
-        breaker: Breaker | None = None,
+        breaker: Breaker,
     ) -> None:
         self._sender = Sender(connect)
         self._queue = queue
         self._batch_size = 1 if in_order else batch_size
         self._in_order = in_order
-        self._breaker = breaker or Breaker(LocalStore())
+        self._breaker = breaker
         self._settlement = Settlement(queue, self._breaker, in_order=in_order)
         self._expiry = Expiry(queue, self._settlement, in_order=in_order)
 

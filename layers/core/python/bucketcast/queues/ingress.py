@@ -21,9 +21,7 @@ _NUMBERS = ("since", "tries", "created")
 class Ingress(ConsumerQueue):
     """Implements `ingest.Publisher`."""
 
-    def __init__(
-        self, own: Queue, dead: Queue, fanout: Fanout, heartbeats: Queue | None = None
-    ) -> None:
+    def __init__(self, own: Queue, dead: Queue, fanout: Fanout, heartbeats: Queue) -> None:
         super().__init__(own, dead, heartbeats)
         self._fanout = fanout
 
