@@ -9,7 +9,6 @@ figure: it holds where the machine does not. Run: `python -m benchmarks.dispatch
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,16 +26,14 @@ from bucketcast import targets
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from tests import servers
-from tests.servers.machine import MissingProgramError, ports
+from tests.servers.machine import MissingProgramError
 from tests.servers.tls import issue
 
 EVENTS = 20_000
 BATCH = 1_000
 ROUNDS = 5
-SLOW_EVENTS = 4_000
 MINIO = {"webhook": 4_670, "redis": 6_350, "postgres": 2_510}
 """Events a second of MinIO draining its queue_dir on such a machine: its figures to beat."""
-MINIO_SLOW = 89
 
 
 class Figure(NamedTuple):
@@ -79,10 +76,6 @@ def _measure(name: str) -> None:
     with server(name) as settings:
         ours, bare = _compare(kind, settings)
     _print(name, ours, bare, MINIO.get(name))
-    if kind == "webhook":
-        with slow() as settings:
-            ours, bare = _compare(kind, settings, SLOW_EVENTS, rounds=2)
-        _print("webhook, 10 ms", ours, bare, MINIO_SLOW)
 
 
 @contextmanager
@@ -103,36 +96,19 @@ def server(name: str) -> Iterator[dict[str, str]]:
             running.stop()
 
 
-@contextmanager
-def slow() -> Iterator[dict[str, str]]:
-    """Yield the settings of an endpoint that answers after 10 ms."""
-    with tempfile.TemporaryDirectory() as name:
-        port = str(ports(Path(name), "http")["http"])
-    command = [sys.executable, "-m", "benchmarks.slow", port, "0.010"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as receiver:
-        try:
-            assert receiver.stdout is not None  # noqa: S101 - Popen was asked for it
-            receiver.stdout.readline()
-            yield {"endpoint": f"http://127.0.0.1:{port}/"}
-        finally:
-            receiver.terminate()
-
-
-def _compare(
-    kind: str, settings: Mapping[str, str], count: int = EVENTS, rounds: int = ROUNDS
-) -> tuple[Figure, Figure]:
+def _compare(kind: str, settings: Mapping[str, str]) -> tuple[Figure, Figure]:
     """Ours and the raw client's, each the median of its rounds."""
     handle = _handler(kind, settings)
     bare_client = raw.load(kind)
     write = bare_client.writer(dict(settings))
     ours: list[Figure] = []
     bare: list[Figure] = []
-    for turn in range(rounds + 1):
-        first, second = turn * 2 * count, (turn * 2 + 1) * count
-        batches = [bare_client.rows(part) for part in _batches(made.events(count, first))]
-        invocation = _invocation(made.events(count, second))
-        bare.append(_timed(count, partial(_write_all, write, batches)))
-        ours.append(_timed(count, partial(handle, invocation)))
+    for turn in range(ROUNDS + 1):
+        first, second = turn * 2 * EVENTS, (turn * 2 + 1) * EVENTS
+        batches = [bare_client.rows(part) for part in _batches(made.events(EVENTS, first))]
+        invocation = _invocation(made.events(EVENTS, second))
+        bare.append(_timed(partial(_write_all, write, batches)))
+        ours.append(_timed(partial(handle, invocation)))
     return _median(ours[1:]), _median(bare[1:])
 
 
@@ -187,11 +163,11 @@ def _write_all(write: raw.Writer, batches: list[raw.Batch]) -> None:
         write(batch)
 
 
-def _timed(count: int, run: Callable[[], object]) -> Figure:
+def _timed(run: Callable[[], object]) -> Figure:
     cpu, start = time.process_time(), time.perf_counter()
     run()
     spent, used = time.perf_counter() - start, time.process_time() - cpu
-    return Figure(count / spent, used / count * 1e6)
+    return Figure(EVENTS / spent, used / EVENTS * 1e6)
 
 
 def _median(figures: list[Figure]) -> Figure:

@@ -1,14 +1,18 @@
-"""The scanner's counting on Spark, of a generated Inventory report.
+"""The scanner's counting on Spark, of a generated Inventory report in Parquet with all versions.
 
 The question: objects with more than 1,000 versions or at least 1 TiB, prefixes with more than
 50,000 sub-folders. `wall` and `cpu` are of the question alone, after Spark's start; reading the
 manifest with its check of all files' MD5s is shown apart. `peak` is the memory of this process and
 its children, the JVM among them; the report is written by a process of its own.
 
-Run: `python -m benchmarks.scanner [--millions 10] [--shape skewed] [--keep]`.
+The report has about two versions of a key and a hundred rows in a folder, three folders deep. Of
+each hundred rows one is in a few hot keys, two are each in a sub-folder of their own of a single
+prefix, and one lies forty levels deep. Run: `python -m benchmarks.scanner [--millions 10]`.
 """
 
 import argparse
+import hashlib
+import json
 import multiprocessing
 import os
 import shutil
@@ -23,65 +27,118 @@ from typing import Final
 import psutil
 from pyspark.sql import SparkSession
 
-from benchmarks import inventory
 from bucketcast.settings.jobs import LARGE_VERSIONS, MANY_FOLDERS, MANY_VERSIONS
 from glue_jobs import listing
 from glue_jobs.scanner import folders, versions
 
 _SCRATCH: Final = Path(".local/benchmark-inventory").absolute()
-_HEADINGS: Final = (
-    "shape",
-    "rows",
-    "findings",
-    "check s",
-    "wall s",
-    "rows/s",
-    "cpu s",
-    "peak MB",
-    "load",
+_BUCKET: Final = "uploads"
+_ROWS_A_FILE: Final = 2_500_000
+_SCHEMA: Final = (
+    "message s3.inventory { required binary bucket (UTF8); required binary key (UTF8); "
+    "optional binary version_id (UTF8); optional boolean is_latest; "
+    "optional boolean is_delete_marker; optional int64 size; "
+    "optional int64 last_modified_date (TIMESTAMP(MILLIS,true)); optional binary e_tag (UTF8); "
+    "optional binary storage_class (UTF8); }"
 )
+_ROWS: Final = """
+    select '{bucket}' as bucket,
+        case
+            when lot = 0 then concat('data/hot/key-', pmod(mark, 1 + {rows} div 1000000))
+            when lot in (1, 2) then concat('data/wide/child-', row, '/object')
+            when lot = 3 then concat(repeat('level/', 40), row % 5000)
+            else concat(
+                'data/team-', key div 200000, '/run-', (key div 50) % 4000, '/part-', key, '.csv'
+            )
+        end as key,
+        md5(string(row * 3)) as version_id, mark % 2 = 0 as is_latest,
+        mark % 100 = 0 as is_delete_marker, if(mark % 100 = 0, 0, mark % 10000000) as size,
+        timestamp_seconds(1577836800 + mark % 150000000) as last_modified_date,
+        md5(string(row * 3 + 1)) as e_tag, if(mark % 5 = 0, 'GLACIER', 'STANDARD') as storage_class
+    from (
+        select id as row, pmod(xxhash64(id, 7), 100) as lot,
+            pmod(xxhash64(id, 13), 1000000000) as mark, pmod(xxhash64(id, 29), {keys}) as key
+        from range(0, {rows}, 1, {files})
+    )
+"""
+_HEADINGS: Final = ("rows", "findings", "check s", "wall s", "rows/s", "cpu s", "peak MB", "load")
 
 
 def main() -> None:
-    """Print a line for a shape and a size."""
+    """Print a line for a size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--millions", type=int, default=10, help="rows of the report")
-    parser.add_argument("--shape", choices=["skewed", "even"], default="skewed")
-    parser.add_argument("--keep", action="store_true", help="leave the report for the next run")
-    options = parser.parse_args()
-    rows = options.millions * 1_000_000
-    folder = _SCRATCH / f"{options.shape}-{options.millions}"
+    millions = parser.parse_args().millions
+    rows = millions * 1_000_000
+    manifest = _SCRATCH / _BUCKET / "all" / "2026-01-02T01-00Z" / "manifest.json"
+    shutil.rmtree(_SCRATCH, ignore_errors=True)
     try:
-        _write(folder, rows, options.shape)
+        writer = multiprocessing.get_context("spawn").Process(target=_write, args=(manifest, rows))
+        writer.start()
+        writer.join()
+        if writer.exitcode:
+            raise SystemExit(f"the report was not written: {writer.exitcode}")
         load = os.getloadavg()[0]
         with _peak() as most:
-            findings, check, wall, cpu = _measured(inventory.manifest(folder))
+            findings, check, wall, cpu = _measured(manifest)
     finally:
-        if not options.keep:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(_SCRATCH, ignore_errors=True)
     figures = (f"{check:.1f}", f"{wall:.2f}", round(rows / wall), f"{cpu:.1f}", most[0] >> 20)
     print(" | ".join(_HEADINGS))
-    size = f"{options.millions} M"
-    print(" | ".join(map(str, (options.shape, size, findings, *figures, f"{load:.1f}"))))
+    print(" | ".join(map(str, (f"{millions} M", findings, *figures, f"{load:.1f}"))))
 
 
-def _write(folder: Path, rows: int, shape: inventory.Shape) -> None:
-    """Write the report, unless an earlier run kept it."""
-    if inventory.manifest(folder).exists():
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    spawn = multiprocessing.get_context("spawn")
-    writer = spawn.Process(target=inventory.write, args=(folder, rows, shape))
-    writer.start()
-    writer.join()
-    if writer.exitcode:
-        raise SystemExit(f"the report was not written: {writer.exitcode}")
+def _write(manifest: Path, rows: int) -> None:
+    """Write a report of so many rows: its data files, its manifest and the checksum of that."""
+    spark = _spark()
+    data = manifest.parents[1] / "data"
+    files = -(-rows // _ROWS_A_FILE)
+    question = _ROWS.format(bucket=_BUCKET, rows=rows, keys=rows // 2, files=files)
+    spark.sql(question).write.parquet(data.as_uri())
+    spark.stop()
+    document = {
+        "sourceBucket": _BUCKET,
+        "destinationBucket": "arn:aws:s3:::inventories",
+        "version": "2016-11-30",
+        "creationTimestamp": "1767315600000",
+        "fileFormat": "Parquet",
+        "fileSchema": _SCHEMA,
+        "files": [
+            {
+                "key": path.relative_to(_SCRATCH).as_posix(),
+                "size": path.stat().st_size,
+                "MD5checksum": _md5(path),
+            }
+            for path in sorted(data.glob("*.parquet"))
+        ],
+    }
+    manifest.parent.mkdir()
+    manifest.write_text(json.dumps(document))
+    manifest.with_name("manifest.checksum").write_text(_md5(manifest))
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
 
 
 def _measured(manifest: Path) -> tuple[int, float, float, float]:
     """Return the number of findings, and seconds: of the check, of the question, of its CPU."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(Path.cwd())}
-    spark = (
+    spark = _spark()
+    begun = time.perf_counter()
+    objects = listing.read(spark, _BUCKET, manifest.as_uri()).objects
+    check = time.perf_counter() - begun
+    begun, used = time.perf_counter(), _cpu()
+    many = versions.findings(objects, many=MANY_VERSIONS, large=LARGE_VERSIONS).collect()
+    many += folders.findings(objects, many=MANY_FOLDERS).collect()
+    wall, cpu = time.perf_counter() - begun, _cpu() - used
+    spark.stop()
+    return len(many), check, wall, cpu
+
+
+def _spark() -> SparkSession:
+    return (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
@@ -94,15 +151,6 @@ def _measured(manifest: Path) -> tuple[int, float, float, float]:
         .config("spark.local.dir", str(_SCRATCH / "spark"))
         .getOrCreate()
     )
-    begun = time.perf_counter()
-    objects = listing.read(spark, inventory.BUCKET, manifest.as_uri()).objects
-    check = time.perf_counter() - begun
-    begun, used = time.perf_counter(), _cpu()
-    many = versions.findings(objects, many=MANY_VERSIONS, large=LARGE_VERSIONS).collect()
-    many += folders.findings(objects, many=MANY_FOLDERS).collect()
-    wall, cpu = time.perf_counter() - begun, _cpu() - used
-    spark.stop()
-    return len(many), check, wall, cpu
 
 
 def _cpu() -> float:
