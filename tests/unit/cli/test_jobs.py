@@ -30,7 +30,6 @@ SCANNED: Mapping[str, Any] = {
             "count": 1001,
             "alerted": None,
             "bytes": 20_000,
-            "price": 0.004,
         }
     ],
     "report": "s3://pipeline/runs/scan/1/report/index.html",
@@ -135,8 +134,8 @@ def test_a_scan_is_followed_and_its_findings_arrive(run: Run, aws: MotoAws) -> N
         {"--bucket": "uploads", "--alert_excess_versions": "1000"},
     )
     assert cells(ran.out)[:2] == [
-        ["KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH"],
-        ["ManyVersions", "new", "a.csv", "1,001", "20,000", "0.00"],
+        ["KIND", "STATE", "KEY", "COUNT", "BYTES"],
+        ["ManyVersions", "new", "a.csv", "1,001", "20,000"],
     ]
     assert "showing 1 of 155 findings; the report has them all" in ran.out
     assert "ManyVersions: 100 new, 54 same; BigPrefix: 1 cleared" in ran.out

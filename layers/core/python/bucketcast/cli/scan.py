@@ -9,7 +9,7 @@ from bucketcast.aws.pipeline import Runs
 from bucketcast.cli import jobs, params
 from bucketcast.cli.output import Output, counted, shared
 
-_COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES", "$ A MONTH")
+_COLUMNS = ("KIND", "STATE", "KEY", "COUNT", "BYTES")
 
 
 @click.command()
@@ -55,14 +55,12 @@ def _totals(numbers: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def _row(finding: Mapping[str, Any]) -> tuple[str, ...]:
-    price = finding["price"]
     return (
         finding["kind"],
         finding["state"],
         finding["key"],
         _count(finding["count"]),
         _count(finding["bytes"]),
-        "" if price is None else f"{price:,.2f}",
     )
 
 
