@@ -48,7 +48,7 @@ class Function(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         module = f"functions.{folder}.{entry}"
-        assets, tracing = context.assets, context.config.tracing
+        assets = context.assets
         log_group = logs.LogGroup(
             self,
             "Logs",
@@ -80,13 +80,10 @@ class Function(Construct):
             timeout=timeout,
             reserved_concurrent_executions=reserved,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if queued else None,
-            tracing=lambda_.Tracing.ACTIVE if tracing else None,
             role=self.role,
             log_group=log_group,
         )
         nag.accept(self.function, nag.RUNTIME)
-        if tracing:
-            nag.accept(self.role, nag.TRACING)
 
     def read(
         self,

@@ -26,7 +26,6 @@ NETWORK_INTERFACES: Final = Finding(
     "Lambda makes and removes network interfaces in the VPC with the function's role; their "
     "names are not known before, and EC2's describing actions take no resource at all.",
 )
-TRACING: Final = Finding(_WILDCARD.format("*"), "X-Ray's two actions that write take no resource.")
 IS_DEAD_LETTER_QUEUE: Final = Finding(
     "AwsSolutions-SQS3",
     "It is a dead-letter queue itself, of services that are not queues; no function reads it.",

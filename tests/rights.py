@@ -32,7 +32,6 @@ _LOCAL_AWS: Final = "only in tests/e2e/own_stack/test_removal.py, which has a lo
 _OWN_CLIENT: Final = "called for clients by the gateway's own HTTP client, not by botocore"
 REASONS: Final = (
     ("*", "logs:*", "Lambda and Glue write the logs"),
-    ("*", "xray:*", 'Lambda sends traces, with `tracing = "on"`'),
     ("*", "kms:Decrypt", "services decrypt for the role, with `kms_key` or `kms_keys`"),
     ("*", "kms:*", "services encrypt for the role, with `kms_key`"),
     ("*", "cloudtrail:*", "the local AWS has no CloudTrail; only with `access_events`"),
@@ -241,7 +240,6 @@ def example() -> dict[str, Any]:
 
 EXAMPLE: Final[dict[str, Any]] = {
     "control": "on",
-    "tracing": "on",
     "object_facts": "on",
     "kms_key": "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000",
     "kms_keys": ["arn:aws:kms:eu-central-1:111122223333:key/0f0f0f0f-0000-4000-8000-000000000000"],

@@ -1,11 +1,9 @@
-"""The dashboard shows what there is, for one target and for hundreds, and X-Ray is an option."""
+"""The dashboard shows what there is, for one target and for hundreds."""
 
 import json
 import re
 from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from tests.infra.conftest import Make, Synthesised
 from tests.infra.resolved import Resolved
@@ -79,21 +77,3 @@ def test_an_expression_reads_the_metrics_beside_it(typical: Synthesised) -> None
 
 def test_it_can_be_left_out(make: Make) -> None:
     assert not make('dashboard = "off"\n' + HOOK).of_type("AWS::CloudWatch::Dashboard")
-
-
-@pytest.mark.parametrize(("text", "mode"), [('tracing = "on"\n', "Active"), ("", None)])
-def test_xray_is_an_option(make: Make, text: str, mode: str | None) -> None:
-    found = make(text + HOOK)
-    ours = [
-        each["Properties"]
-        for each in found.of_type("AWS::Lambda::Function").values()
-        if "FunctionName" in each["Properties"]
-    ]
-    assert {each.get("TracingConfig", {}).get("Mode") for each in ours} == {mode}
-    roles = {
-        json.dumps(role)
-        for policy in found.of_type("AWS::IAM::Policy").values()
-        if "xray:PutTraceSegments" in json.dumps(policy)
-        for role in policy["Properties"]["Roles"]
-    }
-    assert len(roles) == (len(ours) if mode else 0)

@@ -52,7 +52,7 @@ NO_FUNCTION_URLS = "E3006 Resource type 'AWS::Lambda::Url' does not exist in 'us
 
 
 def test_the_stack_is_clean(tmp_path: Path) -> None:
-    found = _findings(_app(tmp_path, 'tracing = "on"\n'), tmp_path)
+    found = _findings(_app(tmp_path), tmp_path)
     assert not [(each["ruleName"], each["violatingConstructs"]) for each in found]
     assert _linted(tmp_path / "out", "us-east-1", "cn-north-1", "us-gov-west-1") == {
         NO_FUNCTION_URLS
@@ -84,10 +84,10 @@ def _linted(folder: Path, *regions: str) -> set[str]:
     return {f"{rule} {message}" for rule, message in found if rule not in EXPLAINED}
 
 
-def _app(folder: Path, top: str = "") -> App:
+def _app(folder: Path) -> App:
     config = folder / "bucketcast.toml"
     typical = TYPICAL.replace('kinds = "off"', 'kinds = "webhook"')
-    config.write_text(top + 'object_facts = "on"\ncontrol = "on"\n' + typical + IN_VPC + MORE)
+    config.write_text('object_facts = "on"\ncontrol = "on"\n' + typical + IN_VPC + MORE)
     app = App(context=CONTEXT, outdir=str(folder / "out"))
     Bucketcast(Stack(app, "Bucketcast"), "Default", config=config)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

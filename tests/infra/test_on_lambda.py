@@ -17,7 +17,6 @@ from tests.infra.conftest import Make, Synthesised
 
 CONFIG = """
 control = "on"
-tracing = "on"
 
 [bucket.uploads]
 

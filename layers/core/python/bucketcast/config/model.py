@@ -67,9 +67,6 @@ class StackOptions:
         "are free, others $3.00 a month",
         default="on",
     )
-    tracing: OnOff = option(
-        "let X-Ray sample the functions' calls, $5.00 per million recorded", default="off"
-    )
     log_retention_days: int = option(
         "days that CloudWatch keeps the functions' logs, one of its steps",
         default="30",
