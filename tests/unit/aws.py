@@ -210,7 +210,8 @@ class MotoAws(Aws):
     def _make_target(self, kind: str, type_: str, id_: str) -> dict[str, str]:
         name = f"{self.stack}-{kind}-{id_}"
         make_function(name)
-        self.answers[name] = {"online": True, "why": "", "where": f"{kind}.example.org"}
+        online = {"online": True, "why": "", "where": f"{kind}.example.org"}
+        self.answers[name] = {**online, "findings": []}
         return {
             "arn": f"arn:minio:sqs::{id_}:{type_}",
             "kind": kind,
