@@ -1,4 +1,4 @@
-"""One scan of a bucket: count, compare with earlier alerts, explain, alert.
+"""One scan of a bucket: count, compare with earlier alerts, report, alert.
 
 The order makes a rerun safe (`state`): everything is written before the new state becomes current,
 and only then sent.
@@ -28,10 +28,7 @@ _NO_VERSIONS: Final = (
     "The source lists no versions, so that they were not counted: ManyVersions and LargeVersions "
     "stay as they were."
 )
-_NO_SIZES: Final = (
-    "The source lists no sizes: LargeVersions stay as they were, and what a finding costs is not "
-    "known."
-)
+_NO_SIZES: Final = "The source lists no sizes: LargeVersions stay as they were."
 
 
 def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
@@ -44,21 +41,23 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """
     run.report("reading the listing")
     found = listing.read(spark, settings.bucket, settings.source, prefix=settings.prefix)
+    objects = found.objects.select("key", "size")
     if settings.source == "listing":
         # Otherwise each pass would list the bucket anew, and find it changed.
-        found.objects.persist(StorageLevel.DISK_ONLY)
+        objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
     with lease.acquired(settings.bucket, settings.rules, run.folder):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
         with progress.reported(spark, run, "counting"):
-            new = store.write(_compared(found, before.alert_states(spark), settings, at), at)
+            states = _compared(objects, found, before.alert_states(spark), settings, at)
+            new = store.write(states, at)
         judged = new.alert_states(spark)
         numbers = _numbers(judged)
         notes = [*_unseen(found), *_unmatched(numbers, settings)]
         scanned = report.Scanned(settings, at, numbers, notes)
-        with progress.reported(spark, run, "explaining"):
+        with progress.reported(spark, run, "writing the report"):
             summary = report.write(judged, found, scanned, run.path("report"))
         run.report("writing the events down")
         new = replace(new, events=_spooled(judged, new, numbers, settings, at))
@@ -68,12 +67,13 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     run.ends({**summary, "events": late + sent})
 
 
-def _compared(found: Listing, before: DataFrame, settings: Scan, at: datetime) -> DataFrame:
+def _compared(
+    objects: DataFrame, found: Listing, before: DataFrame, settings: Scan, at: datetime
+) -> DataFrame:
     """Compare today's findings with earlier ones, as far as this scan covers them.
 
     It sees folders above its prefix only in part, and without versions it counts none.
     """
-    objects = found.objects
     crowded = folders.findings(objects, many=settings.alert_excess_folders)
     many = None
     if found.versions:

@@ -2,31 +2,29 @@
 
 ::
 
-    FOLDER/findings/    all findings; the first with what is noncurrent of them
-    FOLDER/ages/        versions and bytes of the first findings by age
-    FOLDER/folders/     the largest sub-folders of the prefixes among them
+    FOLDER/findings/    all findings
     FOLDER/index.html   the page
 
 `docs/adr/0026-the-scan-report.md`
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
 
 from bucketcast.settings.jobs import Scan
 from glue_jobs import files
 from glue_jobs.listing.schema import Listing
-from glue_jobs.scanner.report import tables
-from glue_jobs.scanner.report.details import DETAILED, reasons
-from glue_jobs.scanner.report.finding import Finding
-from glue_jobs.scanner.report.page import Page, html
+from glue_jobs.scanner.alert_states import ALERTED
+from glue_jobs.scanner.report.page import Finding, Page, html
 
-_LISTED: Final = 100
-"""How many findings the run's result has."""
+_SHOWN: Final = 100
+"""How many findings the page has, how many cleared ones, and how many the run's result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +41,18 @@ class Scanned:
 
 
 def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> dict[str, Any]:
-    """Write the report of these rows of `ALERT_STATES`; return its part of the run's result."""
+    """Write the report of these rows of `ALERT_STATES`; return its part of the run's result.
+
+    It replaces that of an earlier attempt.
+    """
     settings = scanned.settings
     thresholds = {
         "ManyVersions": settings.alert_excess_versions,
         "LargeVersions": settings.alert_versions_size,
         "BigPrefix": settings.alert_excess_folders,
     }
-    details = reasons(judged, found.objects, found.taken, thresholds)
-    open_findings = sum(
-        number
-        for states in scanned.numbers.values()
-        for state, number in states.items()
-        if state != "cleared"
-    )
-    notes = list(scanned.notes)
-    if open_findings > DETAILED:
-        notes.append(f"Of {open_findings:,} findings the first {DETAILED:,} were looked into.")
+    top = _most_urgent(judged, thresholds)
+    cleared = _first(judged.where("state = 'cleared'"), sql.desc("alerted"))
     page = Page(
         settings.bucket,
         settings.prefix,
@@ -68,12 +61,12 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         found.taken,
         thresholds,
         scanned.numbers,
-        details.top,
-        details.cleared,
-        notes,
-        sizes=found.sizes,
+        top,
+        cleared,
+        scanned.notes,
     )
-    tables.write(judged, details.top, folder, sizes=found.sizes)
+    findings = judged.where("state is not null").drop("open")
+    findings.write.mode("overwrite").parquet(f"{folder}/findings")
     url = f"{folder}/index.html"
     files.write(url, html(page).encode(), kind="text/html; charset=utf-8")
     return {
@@ -81,22 +74,34 @@ def write(judged: DataFrame, found: Listing, scanned: Scanned, folder: str) -> d
         "source": found.name,
         "taken": found.taken.isoformat(),
         "versions": found.versions,
-        "findings": [
-            _document(each, sizes=found.sizes) for each in (*details.top, *details.cleared)
-        ][:_LISTED],
+        "findings": [asdict(each) for each in (*top, *cleared)][:_SHOWN],
         "numbers": scanned.numbers,
         "report": url,
-        "notes": notes,
+        "notes": scanned.notes,
     }
 
 
-def _document(finding: Finding, *, sizes: bool) -> dict[str, Any]:
-    breakdown = finding.breakdown if sizes else None
-    return {
-        "kind": finding.kind,
-        "key": finding.key,
-        "state": finding.state,
-        "count": finding.count,
-        "alerted": finding.alerted,
-        "bytes": breakdown.bytes if breakdown else finding.bytes,
-    }
+def _most_urgent(states: DataFrame, thresholds: Mapping[str, int]) -> list[Finding]:
+    """Return the findings just alerted, then those the farthest over their threshold."""
+    current = states.where("state != 'cleared'")
+    alerted = sql.desc(sql.col("state").isin(*ALERTED))
+    return _first(current, alerted, sql.desc(_beyond(thresholds)))
+
+
+def _beyond(thresholds: Mapping[str, int]) -> Column:
+    """Return a finding's count as a multiple of its kind's threshold, to compare kinds."""
+
+    def kind(so_far: Column, name: str) -> Column:
+        times = sql.col("count") / max(1, thresholds[name])
+        return sql.when(sql.col("kind") == name, times).otherwise(so_far)
+
+    return reduce(kind, thresholds, sql.lit(0.0))
+
+
+def _first(states: DataFrame, *order: Column) -> list[Finding]:
+    rows = states.orderBy(*order, "kind", "key").limit(_SHOWN).collect()
+    return [
+        # By index, since a row has a method of this name.
+        Finding(row.kind, row.key, row.state, row["count"], row.alerted, row.bytes)
+        for row in rows
+    ]

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from jinja2 import Environment, StrictUndefined, Template
 
 from bucketcast.printable import printable
-from glue_jobs.scanner.report.finding import Breakdown, Finding, Share
 
-CARDS: Final = 100
-"""How many findings the page explains; the Parquet files have more."""
 _EVERYTHING: Final = "(the whole bucket)"
 """How the key of the bucket itself, "", is shown."""
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -26,11 +23,20 @@ _TEMPLATE: Final = Path(__file__).with_name("page.html")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """The page's data: `numbers` are findings by kind and state, `top` the worst, in order.
+class Finding:
+    """A row of `alert_states.ALERT_STATES`, as in the page and in the run's result."""
 
-    Without `sizes` in the source, the page shows no bytes.
-    """
+    kind: str
+    key: str
+    state: str
+    count: int | None
+    alerted: int | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page's data: `numbers` are findings by kind and state, `top` the worst, in order."""
 
     bucket: str
     prefix: str
@@ -42,35 +48,21 @@ class Page:
     top: Sequence[Finding]
     cleared: Sequence[Finding]
     notes: Sequence[str]
-    sizes: bool = True
 
-
-class Bar(NamedTuple):
-    """A bar of a chart: its name, its label and its length."""
-
-    name: str
-    text: str
-    length: float
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One finding, with its breakdown."""
-
-    finding: Finding
-    breakdown: Breakdown
-    ages: Sequence[Bar]
-    folders: Sequence[Bar]
+    @property
+    def current(self) -> int:
+        """How many findings there are, without the cleared ones."""
+        return sum(
+            number
+            for states in self.numbers.values()
+            for state, number in states.items()
+            if state != "cleared"
+        )
 
 
 def html(page: Page) -> str:
     """Render the page as HTML."""
-    cards = [
-        _card(finding, finding.breakdown, sizes=page.sizes)
-        for finding in page.top[:CARDS]
-        if finding.breakdown
-    ]
-    return _template().render(page=page, cards=cards)
+    return _template().render(page=page)
 
 
 def size(number: int) -> str:
@@ -79,21 +71,6 @@ def size(number: int) -> str:
     while amount >= _STEP and unit < len(_UNITS) - 1:
         amount, unit = amount / _STEP, unit + 1
     return f"{amount:,.1f} {_UNITS[unit]}" if unit else f"{number} {_UNITS[0]}"
-
-
-def _card(finding: Finding, breakdown: Breakdown, *, sizes: bool) -> Card:
-    def bars(shares: Sequence[Share]) -> list[Bar]:
-        by_versions = finding.kind == "ManyVersions" or not sizes
-        return [
-            Bar(
-                share.name,
-                f"{share.versions:,}" + (f" with {size(share.bytes)}" if sizes else ""),
-                share.versions if by_versions else share.bytes,
-            )
-            for share in shares
-        ]
-
-    return Card(finding, breakdown, bars(breakdown.ages), bars(breakdown.folders))
 
 
 @cache
