@@ -22,7 +22,7 @@ def command(out: Output, /, *, bucket: str, no_wait: bool, **values: str) -> Non
 
     Each finding is sent as an event, s3:Scanner:ManyVersions, LargeVersions or BigPrefix, to the
     targets whose rules ask for it (`bucketcast event add BUCKET ARN --event scanner`): once when it
-    is new, and again only when it got worse. The report has details and costs.
+    is new, and again only when it got worse. The report has all findings in Parquet.
 
     \b
     Example:

@@ -1,8 +1,8 @@
 """Amazon S3's own record: the original bytes, or as S3 would have written it.
 
 `{"Records": [one]}`. Source: "Event message structure" of the Amazon S3 user guide. Events from
-EventBridge, CloudTrail, MinIO or Ceph become records of version 2.3, the last that was common to
-all kinds of events; what the source did not state is left out.
+EventBridge, CloudTrail or in MinIO's dialect become records of version 2.3, the last that was
+common to all kinds of events; what the source did not state is left out.
 """
 
 from urllib.parse import quote_plus

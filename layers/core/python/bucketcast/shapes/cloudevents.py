@@ -4,7 +4,7 @@ Structured: one JSON document with the S3 record as its `data`. Binary: the reco
 attributes beside it in whatever the transport has for headers. Source: "AWS Simple Storage Service
 Event Adapter" and "JSON Event Format" of the CloudEvents specification. Where one request makes
 several events (DeleteObjects does), the adapter's `id` would repeat: a third part keeps it unique.
-The `source` of events from MinIO or Ceph RGW begins with their `eventSource`, as in RGW's own.
+The `source` begins with the record's `eventSource`, `aws:s3`; `shapes.ceph` has RGW's own.
 `sequence` is S3's sequencer with leading zeros, so that it compares as text.
 """
 
