@@ -1,4 +1,4 @@
-"""`bucketcast bucket attach`, `detach` and `status` on buckets that belong to somebody."""
+"""`bucketcast bucket attach`, `detach` and `ls` on buckets that belong to somebody."""
 
 import json
 import time
