@@ -8,11 +8,6 @@ import pytest
 from tests.e2e.system import System
 from tests.e2e.test_gateway import call
 
-BOMB = (
-    b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
-    b"<NotificationConfiguration>&c;</NotificationConfiguration>"
-)
-
 
 def spoken(system: System, text: bytes) -> bytes:
     """What is answered to these bytes, until the connection is closed."""
@@ -33,22 +28,12 @@ def still_serves(system: System) -> bool:
     return call(system, "GET", "/")[0] == 200
 
 
-def test_an_entity_bomb_and_ten_megabytes_are_refused(system: System) -> None:
-    for body, code in ((BOMB, b"MalformedXML"), (b" " * 10_000_000, b"EntityTooLarge")):
-        status, _, answer = call(system, "PUT", "/uploads?notification", body)
-        assert (status, code in answer) == (400, True)
-    assert still_serves(system)
-
-
 @pytest.mark.parametrize(
     "target",
     [
         "/uploads/../archive/a",
         "/uploads/%2e%2e/archive/a",
-        "/uploads%2f..%2farchive",
         "//archive/a",
-        "/uploads/%00",
-        "/uploads/%zz",
         "/" + "k" * 20_000,
     ],
 )

@@ -251,9 +251,7 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             'sync_event = "on"',
             "sync_event: unknown key; did you mean 'sync_events'? allowed are alarms, ",
         ),
-        ('sync_events = "yes"', "sync_events: found 'yes'; allowed is on or off"),
         ('object_facts = "some"', "object_facts: found 'some'; allowed is one of off, on, all"),
-        ("sync_events = [1]", "sync_events: found a list of other than text; text, a whole"),
         ("sync_events = 1", "sync_events: found '1'; allowed is on or off"),
         (
             "[notify_webhok.a]\nendpoint='https://example.org'",
@@ -267,18 +265,10 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         ),
         ("[bucket.up]", "bucket.up: invalid bucket name"),
         (
-            "[bucket.uploads]\nvai = 'sqs'",
-            "bucket.uploads.vai: unknown key; did you mean 'via'? allowed are create, via",
-        ),
-        (
             "[bucket.uploads]\nvia = 'sns'",
             "bucket.uploads.via: found 'sns'; allowed is one of sqs, eventbridge (did you",
         ),
         ("kms_key = 'secret:x'", "kms_key: found 'secret:x'; no reference to a secret"),
-        (
-            "[source.s3]\naccounts = 'secret:x'",
-            "source.s3.accounts: found 'secret:x'; no reference to a secret",
-        ),
         (
             f"{HOOK}[notify_webhook.primary.deploy]\ntls_skip_verify = 'secret:x'",
             "notify_webhook.primary.deploy.tls_skip_verify: found 'secret:x'; no reference",
@@ -295,10 +285,6 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
         (
             HOOK + "endpiont = 'x'",
             "notify_webhook.primary.endpiont: unknown key; did you mean 'endpoint'? allowed are",
-        ),
-        (
-            HOOK + "timeout = 10",
-            "notify_webhook.primary.timeout: found '10'; allowed is a duration with its unit",
         ),
         (
             HOOK + "timeout = 1.5",
@@ -325,20 +311,8 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "found the id 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'; 1 to 32 of",
         ),
         (
-            HOOK + "[notify_webhook.primary.deploy]\nmemroy = 512",
-            "notify_webhook.primary.deploy.memroy: unknown key; did you mean 'memory'?",
-        ),
-        (
             HOOK + "[notify_webhook.primary.deploy]\nmemory = 127",
             "notify_webhook.primary.deploy.memory: found '127'; allowed is 128 to 10240",
-        ),
-        (
-            HOOK + "[notify_webhook.primary.deploy]\nmemory = 10241",
-            "notify_webhook.primary.deploy.memory: found '10241'; allowed is 128 to 10240",
-        ),
-        (
-            HOOK + "[notify_webhook.primary.deploy]\ntimeout = '500ms'",
-            "notify_webhook.primary.deploy.timeout: found '500ms'; allowed is whole seconds",
         ),
         (
             HOOK + "timeout = '40s'\n[notify_webhook.primary.deploy]\ntimeout = '60s'",
@@ -368,13 +342,15 @@ def test_arn_of_postgres_ends_in_minios_name(folder: Folder) -> None:
             "notify_webhook.primary.deploy.facts: found 'size'; allowed is one of metadata, tags",
         ),
         (
-            HOOK + "[notify_webhook.primary.deploy]\nvpc = 'vpc-1'",
-            "notify_webhook.primary.deploy.subnets: missing; a function in a VPC needs it beside",
-        ),
-        (
             HOOK + "[notify_webhook.primary.deploy]\nsubnets = ['a']",
             "notify_webhook.primary.deploy.vpc: missing; a function in a VPC needs it beside sub",
         ),
+        (
+            "[ingest]\nreserved_concurrency = 1",
+            "ingest.reserved_concurrency: found '1'; allowed is 0, or 2 to 1000",
+        ),
+        ("[ingest]\nwindow = '1500ms'", "ingest.window: found '1500ms'; allowed is whole seconds"),
+        ("[ingest]\nwindow = '301s'", "ingest.window: found '301s'; allowed is 0, or 1s to 5m"),
         (
             TABLE + "max_open_connections = 1",
             "notify_postgres.db.max_open_connections: found '1'; allowed is 0, or 2 to 1000",
@@ -596,7 +572,6 @@ def test_who_else_may_write_to_the_ingress_queue_is_named(folder: Folder) -> Non
             "source.sns.topics: found 'arn:aws:sns:eu-west-1:444455556666:up.fifo'; allowed is",
         ),
         ("[source.sqs]\nqueues = ['x']", "source.sqs: unknown key; did you mean 'sns'?"),
-        ("[source.sns]\ntopic = ['x']", "source.sns.topic: unknown key; did you mean 'topics'?"),
     ],
 )
 def test_what_is_no_account_and_no_topic_is_refused(
@@ -616,8 +591,6 @@ def test_what_is_given_up_is_named_and_not_configured(folder: Folder) -> None:
     )
     (problem,) = folder.problems("[removed]\ndiscard = 'webhook'")
     assert problem.startswith("removed.discard: found 'webhook'; the ARN of a target: ")
-    (problem,) = folder.problems("[removed]\ndiscards = ['x']")
-    assert problem.startswith("removed.discards: unknown key; did you mean 'discard'?")
 
 
 @pytest.mark.parametrize("on", ["'on'", "'true'", "true", "1", "'enabled'"])
@@ -755,24 +728,6 @@ def test_concurrency_is_reserved_for_ingest_with_a_note(folder: Folder) -> None:
     none = folder.load("[ingest]\nreserved_concurrency = 0\n" + HOOK)
     assert none.ingest.reserved_concurrency == 0
     assert any(note.startswith("ingest.reserved_concurrency is 0:") for note in none.notes)
-
-
-@pytest.mark.parametrize("number", [1, 1_001])
-def test_ingest_has_two_calls_at_least(folder: Folder, number: int) -> None:
-    text = f"[ingest]\nreserved_concurrency = {number}\n" + HOOK
-    assert folder.problems(text) == [
-        f"ingest.reserved_concurrency: found '{number}'; allowed is 0, or 2 to 1000"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("window", "allowed"), [("1500ms", "whole seconds, such as 10s"), ("301s", "0, or 1s to 5m")]
-)
-def test_a_window_is_whole_seconds_and_no_longer_than_lambda_waits(
-    folder: Folder, window: str, allowed: str
-) -> None:
-    (found,) = folder.problems(f'[ingest]\nwindow = "{window}"\n' + HOOK)
-    assert found.startswith(f"ingest.window: found '{window}'; allowed is {allowed}")
 
 
 @pytest.mark.parametrize(

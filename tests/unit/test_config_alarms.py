@@ -71,7 +71,6 @@ def test_without_the_table_a_note_says_that_nobody_is_paged(tmp_path: Path) -> N
                 "such as ops@example.org; for several give a topic"
             ),
         ),
-        ("phone = '1'", "alarms.phone: unknown key; allowed are topic, email"),
     ],
 )
 def test_problems_name_the_key_what_was_found_and_what_is_allowed(
@@ -80,10 +79,3 @@ def test_problems_name_the_key_what_was_found_and_what_is_allowed(
     with pytest.raises(ConfigErrors) as refused:
         _load(tmp_path, f"[alarms]\n{table}\n")
     assert problem in [str(error) for error in refused.value.errors]
-
-
-def test_a_table_is_needed(tmp_path: Path) -> None:
-    path = tmp_path / "bucketcast.toml"
-    path.write_text("alarms = 'ops@example.org'\n")
-    with pytest.raises(ConfigErrors, match="a table"):
-        load(path, {}, local=False)

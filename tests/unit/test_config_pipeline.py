@@ -52,7 +52,6 @@ def test_a_scan_on_inventory_knows_where_reports_come(tmp_path: Path) -> None:
         ("workers = 1", "pipeline.workers: found '1'; allowed is 2 to 299"),
         ('timeout = "200h"', "pipeline.timeout: found '200h'; allowed is 1m to 168h"),
         ('subnet = "subnet-0a"', "pipeline.security_groups: missing; jobs in a VPC need it"),
-        ("worker = 3", "did you mean 'workers'?"),
         ("[scan.uploads]", "scan.uploads.schedule: missing"),
         ('[scan.uploads]\nschedule = "daily"', "scan.uploads.schedule: found 'daily'; allowed is"),
         (

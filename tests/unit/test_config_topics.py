@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
 from bucketcast.config import load
-from bucketcast.errors import ConfigErrors
 from bucketcast.topics.model import TopicDefaults
 
 
@@ -17,10 +14,3 @@ def test_topics_have_no_limits_unless_they_are_configured(tmp_path: Path) -> Non
     file.write_text("[topics]\nmax_retries = 3\ntopics_per_user = 5\n")
     found = load(file, {}, local=False).topics
     assert (found.max_retries, found.topics_per_user) == (3, 5)
-
-
-def test_limits_are_not_negative(tmp_path: Path) -> None:
-    file = tmp_path / "bucketcast.toml"
-    file.write_text("[topics]\ntopics_per_user = -1\n")
-    with pytest.raises(ConfigErrors, match=r"topics\.topics_per_user"):
-        load(file, {}, local=False)

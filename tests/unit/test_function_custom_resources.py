@@ -168,6 +168,7 @@ def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
     apply(request("Delete", ours), s3, lambda _: gone, pauses.append)
     assert gone.refused == ["get_item", "delete_item"]
     assert Cutovers(rules_table, dynamodb).of("uploads") is None
+    assert notification("uploads") == {}
     assert pauses == [PAUSE_SECONDS] * 4
 
 
@@ -271,16 +272,6 @@ def test_a_rollback_does_not_fail_on_an_entry_of_others_for_our_events(
     apply(request("Delete", ours), s3, clients, no_sleep)
     assert notification("uploads") == {"TopicConfigurations": [others]}
     assert switches.of("uploads") is None
-
-
-def test_a_deploy_that_is_rolled_back_takes_out_what_it_had_made(
-    s3: Any, dynamodb: Any, rules_table: str
-) -> None:
-    make_bucket("uploads")
-    ours = {**properties(), "RulesTable": rules_table}
-    for kind in ("Create", "Delete"):
-        apply(request(kind, ours), s3, {"dynamodb": dynamodb}.__getitem__, no_sleep)
-    assert notification("uploads") == {}
 
 
 def test_a_bucket_that_is_gone_needs_no_taking_out(s3: Any) -> None:

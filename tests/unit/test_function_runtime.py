@@ -167,19 +167,9 @@ def test_messages_wait_while_the_table_does_not_answer(
     assert Fake.sent == []
 
 
-def test_aged_message_whose_target_is_not_on_is_sent_again(runtime: Runtime) -> None:
+def test_aged_messages_whose_target_is_not_on_are_sent_again_ten_a_call(runtime: Runtime) -> None:
     queue = runtime.put("audit", enable="off")
-    assert waiting(runtime, queue, RENEW_AFTER) == ([], [])
-    (again,) = received(runtime.account.sqs, RUNTIME.url(queue))
-    envelope, (delivery,) = unpack(again["Body"])
-    assert (envelope.reason, delivery.event.key) == ("busy", "x")
-    assert envelope.attempts == 0, "to wait for the target is no try"
-    assert Fake.sent == []
-
-
-def test_aged_messages_are_sent_again_ten_a_call(runtime: Runtime) -> None:
-    queue = runtime.put("audit", enable="off")
-    event = invocation(*(body(f"key-{number}") for number in range(10)))
+    event = invocation(*(body(f"key-{number}", reason="busy") for number in range(10)))
     sent = str(round(time.time() * 1_000) - 60_000)
     for each in event["Records"]:
         each["eventSourceARN"] = RUNTIME.arn(queue)
@@ -189,9 +179,12 @@ def test_aged_messages_are_sent_again_ten_a_call(runtime: Runtime) -> None:
     events.register("before-call.sqs", lambda model, **_: calls.append(model.name))
     assert runtime.handler(event, Context(60 * SECONDS)) == {"batchItemFailures": []}
     assert calls == ["SendMessageBatch"]
-    again = received(runtime.account.sqs, RUNTIME.url(queue))
-    keys = {delivery.event.key for each in again for delivery in unpack(each["Body"])[1]}
+    again = [unpack(each["Body"]) for each in received(runtime.account.sqs, RUNTIME.url(queue))]
+    keys = {delivery.event.key for _, deliveries in again for delivery in deliveries}
     assert keys == {f"key-{number}" for number in range(10)}
+    # To wait for the target is no try.
+    assert {(envelope.reason, envelope.attempts) for envelope, _ in again} == {("busy", 0)}
+    assert Fake.sent == []
 
 
 def test_what_is_refused_is_buried_beside_its_own_queue(runtime: Runtime) -> None:

@@ -216,20 +216,21 @@ def depth(stack: Stack) -> str:
     return str(found["Attributes"][counted])
 
 
-def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
-    topic = stack.topics.put(
-        TopicArn(REGION, "acme", "kept"),
-        lambda *_: Wanted(
-            "ann",
-            checked({**URL, "persistent": "true", "max_retries": "1", "retry_sleep_duration": "0"}),
-        ),
-    )
+def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
+    """A persistent topic with these limits, and its queue."""
+    given = checked({**URL, "persistent": "true", **limits})
+    topic = stack.topics.put(TopicArn(REGION, "acme", "kept"), lambda *_: Wanted("ann", given))
     queue = stack.account.book().queue(topic.arn)
     assert queue
-    Fake.answers = {"x": Retryable("busy")}
-    given = body(topic.arn, "x", "y")
     stack.account.fill(queue)  # moto calls no function for it from now on
     received(stack.account.sqs, RUNTIME.url(queue))
+    return topic, queue
+
+
+def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
+    topic, queue = with_queue(stack, {"max_retries": "1", "retry_sleep_duration": "0"})
+    Fake.answers = {"x": Retryable("busy")}
+    given = body(topic.arn, "x", "y")
     for _ in range(2):
         assert stack(given, queue=queue) == []
         left = received(stack.account.sqs, RUNTIME.url(queue))
@@ -243,25 +244,10 @@ def test_a_persistent_topic_drops_events_at_its_limits(stack: Stack) -> None:
 
 
 def test_a_persistent_topic_without_limits_is_served_as_every_target(stack: Stack) -> None:
-    topic = stack.put("kept", persistent="true")
-    queue = stack.account.book().queue(topic.arn)
-    assert queue
+    topic, queue = with_queue(stack, {})
     Fake.answers = {"x": Retryable("busy")}
-    stack.account.fill(queue)
-    received(stack.account.sqs, RUNTIME.url(queue))
     assert stack(body(topic.arn, "x"), queue=queue) == []
     assert stack.counts() == {topic.target_arn: Counts(failed=1)}
-
-
-def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
-    """A persistent topic with these limits, and its queue."""
-    given = checked({**URL, "persistent": "true", **limits})
-    topic = stack.topics.put(TopicArn(REGION, "acme", "kept"), lambda *_: Wanted("ann", given))
-    queue = stack.account.book().queue(topic.arn)
-    assert queue
-    stack.account.fill(queue)  # moto calls no function for it from now on
-    received(stack.account.sqs, RUNTIME.url(queue))
-    return topic, queue
 
 
 @pytest.mark.parametrize("limits", [{}, {"max_retries": "1"}])
