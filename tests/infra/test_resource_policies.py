@@ -164,8 +164,16 @@ def test_services_write_to_queues_of_targets_by_no_policy(stack: Resolved) -> No
             assert not allows(statements(stack, queue), send(service, queue, source))
 
 
-def _a_rule() -> str:
-    return f"arn:aws:events:{REGION}:{ACCOUNT}:rule/Bucketcast-bucket-uploads"
+def _a_rule(name: str = "Bucketcast-bucket-uploads") -> str:
+    return f"arn:aws:events:{REGION}:{ACCOUNT}:rule/{name}"
+
+
+@pytest.mark.parametrize(("name", "may"), [("Bucketcast-attached-a", True), ("others", False)])
+def test_only_rules_of_the_stack_and_of_attached_buckets_write_to_the_ingress_queue(
+    stack: Resolved, name: str, *, may: bool
+) -> None:
+    rule = send("events", INGRESS, _a_rule(name))
+    assert allows(statements(stack, INGRESS), rule) == may
 
 
 def test_cloudtrail_writes_the_log_of_this_account_only(stack: Resolved) -> None:

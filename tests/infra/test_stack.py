@@ -48,16 +48,6 @@ def test_queue_keeps_events_as_long_as_sqs_can_and_then_buries_them(
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 1_000
 
 
-def test_queues_outlive_their_stack_with_what_is_in_them(typical: Synthesised, make: Make) -> None:
-    for queue in typical.of_type("AWS::SQS::Queue").values():
-        # Of a first deploy that failed nothing must be left: the next one would find it in its way.
-        assert queue["DeletionPolicy"] == "RetainExceptOnCreate"
-        assert queue["UpdateReplacePolicy"] == "Retain"
-    local = make('[notify_webhook.a]\nendpoint = "https://example.org"\n', local=True)
-    for queue in local.of_type("AWS::SQS::Queue").values():
-        assert queue["DeletionPolicy"] == "Delete"
-
-
 def test_a_deploy_checks_what_it_removes_before_and_after_ingest_is_updated(
     typical: Synthesised,
 ) -> None:
@@ -128,49 +118,6 @@ def test_function_reads_its_queue_and_reports_failures_one_by_one(
     assert "MaximumBatchingWindowInSeconds" not in mapping
     timeout = typical.function(f"Bucketcast-{function}")["Timeout"]
     assert typical.queue(f"Bucketcast-{queue}")["VisibilityTimeout"] == timeout + 30
-
-
-def test_only_buckets_of_this_account_and_the_rule_may_write_to_the_ingress_queue(
-    typical: Synthesised,
-) -> None:
-    (ingress,) = [
-        logical_id
-        for logical_id, found in typical.of_type("AWS::SQS::Queue").items()
-        if found["Properties"]["QueueName"] == "Bucketcast-ingress"
-    ]
-    allowed = [
-        (statement["Principal"]["Service"], statement["Condition"])
-        for resource in typical.of_type("AWS::SQS::QueuePolicy").values()
-        if resource["Properties"]["Queues"] == [{"Ref": ingress}]
-        for statement in resource["Properties"]["PolicyDocument"]["Statement"]
-        if statement["Effect"] == "Allow"
-    ]
-    any_bucket = {"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":s3:::*"]]}
-    rules = typical.of_type("AWS::Events::Rule").values()
-    assert {each["Properties"]["Name"] for each in rules} == {"Bucketcast-bucket-archive"}
-    any_rule = [
-        "arn:",
-        {"Ref": "AWS::Partition"},
-        ":events:",
-        {"Ref": "AWS::Region"},
-        ":",
-        {"Ref": "AWS::AccountId"},
-        # Those of attached buckets too. One statement each would be more than a policy takes.
-        ":rule/Bucketcast-*",
-    ]
-    assert allowed == [
-        (
-            "s3.amazonaws.com",
-            {
-                "StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}},
-                "ArnLike": {"aws:SourceArn": any_bucket},
-            },
-        ),
-        (
-            "events.amazonaws.com",
-            {"ArnLike": {"aws:SourceArn": {"Fn::Join": ["", any_rule]}}},
-        ),
-    ]
 
 
 def test_a_dispatch_function_reads_its_own_secret_only(typical: Synthesised) -> None:
