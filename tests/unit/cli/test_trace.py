@@ -79,6 +79,14 @@ def test_an_event_for_a_missing_target_or_topic_is_not_queued(run: Run, gone: st
     assert step["why"] == "by rule r1; the event was dropped"
 
 
+def test_a_drop_that_is_all_the_logs_know_is_shown(run: Run) -> None:
+    gone = "arn:minio:sqs::gone:webhook"
+    log("Bucketcast-ingest", tracing.dropped(gone, [CAT]))
+    (step,) = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
+    assert (step["what"], step["target"]) == ("not deployed", gone)
+    assert step["why"] == "the event was dropped"
+
+
 def whats(run: Run) -> list[str]:
     steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     return [step["what"] for step in steps]

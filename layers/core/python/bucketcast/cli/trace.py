@@ -26,7 +26,7 @@ _NOTHING = (
 def command(out: Output, *, uri: str, since: float) -> None:
     """Show where an object's events went: received, queued, retried, delivered or dead.
 
-    An event for a target or topic that does not exist is "not deployed": it was dropped.
+    "not deployed": the target or topic did not exist or had no endpoint; the event was dropped.
     The steps are read from the functions' logs. EVENT OF is the event's time, which identifies it;
     WHY is the target's own error.
 
@@ -59,12 +59,13 @@ def _story(read: Iterable[Step]) -> list[Step]:
 def _without_dropped(known: Sequence[Step]) -> list[Step]:
     """Replace queued steps of events that ingest then dropped, since there is no such target."""
     dropped = {(step.event, step.target) for step in known if step.what == NOT_DEPLOYED}
+    queued = {(step.event, step.target) for step in known if step.what == QUEUED}
     return [
         step._replace(what=NOT_DEPLOYED, why=f"{step.why}; the event was dropped")
         if step.what == QUEUED and (step.event, step.target) in dropped
         else step
         for step in known
-        if step.what != NOT_DEPLOYED
+        if step.what != NOT_DEPLOYED or (step.event, step.target) not in queued
     ]
 
 

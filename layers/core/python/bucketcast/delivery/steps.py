@@ -33,7 +33,8 @@ def of(at: int, line: Line, begins: str = "") -> Iterator[Step]:
         yield from _received(at, line, begins)
         return
     if isinstance(line, Dropped):
-        yield from (Step(at, event, NOT_DEPLOYED, line.target) for event in _ids(line.ids, begins))
+        for event in _ids(line.ids, begins):
+            yield Step(at, event, NOT_DEPLOYED, line.target, why="the event was dropped")
         return
     for event in _ids(line.delivered, begins):
         yield Step(at, event, "delivered", line.target)
