@@ -8,11 +8,16 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from msgspec.structs import asdict
 
 from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.rules import Rules
+from bucketcast.aws.topics.factory import topics_of
+from bucketcast.aws.topics.topics import Wanted
 from bucketcast.doctor.clock import clock
 from bucketcast.rules import Rule
+from bucketcast.topics.attributes import checked
+from bucketcast.topics.model import TopicArn
 from tests.unit.aws import (
     ENTRY,
     INGRESS_ARN,
@@ -26,6 +31,7 @@ from tests.unit.aws import (
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.test_attach import POLICY, admit
 from tests.unit.conftest import Watch
+from tests.unit.runtime_targets import RUNTIME
 
 WEBHOOK, POSTGRES = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::main:postgresql"
 FUNCTION = "Bucketcast-webhook-primary"
@@ -294,14 +300,30 @@ def test_rules_whose_target_or_topic_does_not_exist_are_found(
         f"rule {removed.id} names {target}, which does not exist: its events are dropped": (
             f"bucketcast event rm uploads --id {removed.id}"
         ),
-        f"notification my notification names {topic}, which does not exist: its events are "
-        "dropped": (
+        f"notification my notification names {topic}, which does not exist or has no endpoint: "
+        "its events are dropped": (
             "bucketcast notification rm --bucket uploads --notification-id 'my notification'"
         ),
     }
     for command in said.values():
         assert run(*shlex.split(command)[1:]).code == 0
     assert problems(run) == (0, [])
+
+
+def test_a_notification_of_a_topic_without_an_endpoint_is_found(
+    run: Run, deployment: MotoAws
+) -> None:
+    deployment.outputs["RuntimeOutput"] = json.dumps(asdict(RUNTIME))
+    topics = topics_of("Bucketcast", TABLE, deployment)
+    for name, given in (("silent", {}), ("pushed", {"push-endpoint": "http://h/"})):
+        arn = topics.put(TopicArn("r", "", name), lambda *_, a=given: Wanted("ann", checked(a))).arn
+        rule = Rule(bucket="uploads", arn=arn, events=("s3:ObjectCreated:Put",), name=name)
+        Rules(TABLE, deployment.dynamodb).add(rule)
+    code, (one,) = problems(run)
+    assert (code, one["check"]) == (1, "rule")
+    assert "::silent, which does not exist or has no endpoint" in one["found"]
+    listed = run("event", "ls", "uploads", "--json").document["rules"]
+    assert {each["name"]: each["deployed"] for each in listed} == {"silent": False, "pushed": True}
 
 
 def test_a_disabled_target_is_not_checked(run: Run, deployment: MotoAws) -> None:

@@ -10,9 +10,10 @@ from bucketcast.topics.model import TopicArn, is_topic
 
 
 def existing_targets(rules: Iterable[Rule], deployment: Deployed, aws: Aws) -> set[str]:
-    """Return the ARNs of the deployment's targets, and of the existing topics that rules name."""
+    """Return the ARNs of the deployment's targets, and of named topics that have an endpoint."""
     topics = TopicTable(deployment.rules_table, aws.dynamodb)
     named = {rule.arn for rule in rules if is_topic(rule.arn)}
     with aws_errors():
-        existing = {arn for arn in named if topics.topic(TopicArn.parse(arn))}
+        found = {arn: topics.topic(TopicArn.parse(arn)) for arn in named}
+    existing = {arn for arn, topic in found.items() if topic and topic.kind}
     return existing | {target.arn for target in deployment.targets}

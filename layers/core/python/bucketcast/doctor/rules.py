@@ -18,10 +18,11 @@ def missing_targets(rules: Iterable[Rule], existing: Collection[str]) -> Iterato
 
 
 def _missing(rule: Rule) -> Finding:
-    what, id_, target = "rule", rule.id, "target"
+    what, id_, fault, cure = "rule", rule.id, "does not exist", "create the target again"
     command = f"bucketcast event rm {rule.bucket} --id {rule.id}"
     if is_notification(rule):
-        what, id_, target = "notification", rule.name, "topic"
+        what, id_, fault = "notification", rule.name, "does not exist or has no endpoint"
+        cure = "create the topic with an endpoint"
         command = (
             f"bucketcast notification rm --bucket {rule.bucket} "
             f"--notification-id {shlex.quote(rule.name)}"
@@ -30,7 +31,7 @@ def _missing(rule: Rule) -> Finding:
         CHECK,
         rule.bucket,
         "error",
-        f"{what} {id_} names {rule.arn}, which does not exist: its events are dropped",
-        f"create the {target} again, or remove the {what}",
+        f"{what} {id_} names {rule.arn}, which {fault}: its events are dropped",
+        f"{cure}, or remove the {what}",
         command,
     )
