@@ -21,10 +21,6 @@ CONTENT = "content"
 """The member whose text is the digest of all others."""
 
 
-class UnsafeFolderError(Exception):
-    """The folder belongs to another user, who could have written anything into it."""
-
-
 def load(name: str, archive: str) -> None:
     """Import the unpacked module instead of the stand-in."""
     folder = str(unpacked(Path(archive)))
@@ -38,7 +34,7 @@ def unpacked(archive: Path) -> Path:
     """Return the folder with the modules; processes may call this at the same time.
 
     Raises:
-        UnsafeFolderError: another user made the folder first.
+        PermissionError: another user made the folder first.
     """
     with zipfile.ZipFile(archive) as archived:
         digest = archived.read(CONTENT).decode()
@@ -47,7 +43,7 @@ def unpacked(archive: Path) -> Path:
         if not folder.is_dir():
             _unpack(archived, folder)
     if folder.lstat().st_uid != os.getuid():
-        raise UnsafeFolderError(f"{folder} belongs to another user: remove it")
+        raise PermissionError(f"{folder} belongs to another user: remove it")
     return folder / FOLDER
 
 

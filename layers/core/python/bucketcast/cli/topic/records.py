@@ -1,18 +1,19 @@
 """`bucketcast topic ls`, `get` and `rm`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import click
 
-from bucketcast.aws.clients import aws_errors
+from bucketcast.aws.clients import Aws, aws_errors
+from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
-from bucketcast.aws.topics.notifications import buckets_by_topic
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.cli.output import Output, shared
 from bucketcast.cli.topic_lookup import find_topic, tenant_option, topic_arn
 from bucketcast.control.sns.responses import endpoint
-from bucketcast.topics.model import Topic
+from bucketcast.topics.errors import TopicError
+from bucketcast.topics.model import Topic, TopicArn
 
 _COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
 _ALL: Final = 1_000_000
@@ -38,7 +39,7 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
         found, after = TopicTable(deployment.rules_table, aws.dynamodb).page(
             tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
         )
-        buckets = buckets_by_topic(deployment.rules_table, aws)
+        buckets = _buckets_by_topic(deployment.rules_table, aws)
     documents = [_document(each, buckets.get((each.tenant, each.name), ())) for each in found]
     document: dict[str, Any] = {"topics": documents}
     if after:
@@ -72,7 +73,7 @@ def get(out: Output, name: str, *, tenant: str) -> None:
     deployment, aws = out.deployed()
     topic = find_topic(name, tenant, deployment, aws)
     with aws_errors():
-        buckets = buckets_by_topic(deployment.rules_table, aws).get((topic.tenant, topic.name), ())
+        buckets = _buckets_by_topic(deployment.rules_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
     flat = {**document, **document["dest"]}
     del flat["dest"]
@@ -122,3 +123,19 @@ def _document(topic: Topic, buckets: Sequence[str]) -> dict[str, Any]:
         "policy": topic.policy,
         "subscribed_buckets": list(buckets),
     }
+
+
+def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str]]:
+    """Return the buckets' names by tenant and name of a topic; each bucket's rules are read."""
+    pages = aws.s3.get_paginator("list_buckets").paginate()
+    names = [each["Name"] for page in pages for each in page["Buckets"]]
+    rules = Rules(table, aws.dynamodb)
+    found: dict[tuple[str, str], list[str]] = {}
+    for bucket in sorted(rules.versions(names)):
+        for arn in {rule.arn for rule in rules.in_order(bucket)}:
+            try:
+                named = TopicArn.parse(arn)
+            except TopicError:
+                continue
+            found.setdefault((named.tenant, named.name), []).append(bucket)
+    return found
