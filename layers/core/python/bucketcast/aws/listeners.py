@@ -276,7 +276,7 @@ class Listeners:
     def _make_queue(self, one: Listener) -> None:
         attributes: Any = {
             "MessageRetentionPeriod": str(RETENTION_SECONDS),
-            **encryption.attributes(self.kms_key()),
+            **encryption(self.kms_key()),
             "VisibilityTimeout": str(VISIBILITY_SECONDS),
             "Policy": json.dumps(_with_tls_only()),
         }

@@ -59,6 +59,11 @@ def queue_name(stack: str, kind: str, id: str, *, dead: bool = False, fifo: bool
     return queue_names(target_name(stack, kind, id), fifo=fifo)[dead]
 
 
+def encryption(key: str) -> dict[str, str]:
+    """Return a queue's attributes for a customer's key by its ARN, or for SQS's own if it is ""."""
+    return {"KmsMasterKeyId": key} if key else {"SqsManagedSseEnabled": "true"}
+
+
 def visibility(timeout: int, *, window: int = 0, fifo: bool = False) -> int:
     """Return a queue's visibility timeout for messages that no function began to process.
 

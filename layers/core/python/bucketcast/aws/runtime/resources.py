@@ -60,7 +60,7 @@ class Resources:
         fifo = {"FifoQueue": "true"} if target.queue.endswith(".fifo") else {}
         common = {
             "MessageRetentionPeriod": str(RETENTION_DAYS * _DAY),
-            **encryption.attributes(self._runtime.kms_key),
+            **encryption(self._runtime.kms_key),
             **fifo,
         }
         redrive = {
