@@ -5,7 +5,6 @@ import hashlib
 import json
 import logging
 import os
-import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from pika.exceptions import AMQPError
 from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import find_program, ports
 from tests.servers.process import Process
-from tests.servers.tls import CLIENT_NAME, Tls, as_files
+from tests.servers.tls import CLIENT_NAME, Tls
 
 USER, PASSWORD = "alice", "alice-s3cret"
 LIMITED_USER, LIMITED_PASSWORD = "bob", "bob-s3cret"
@@ -166,22 +165,6 @@ class AmqpServer(Server):
             "cert_authority": self.tls.ca.read_text(),
         }
         return self.settings(**{**verified, **overrides})
-
-    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002 - no keys
-        parameters = pika.URLParameters(settings["url"])
-        parameters.socket_timeout = parameters.stack_timeout = 2
-        if settings["url"].startswith("amqps:"):
-            with as_files(settings) as files:
-                context = ssl.create_default_context(cafile=files.get("cert_authority"))
-                if "client_cert" in files:
-                    context.load_cert_chain(files["client_cert"], files["client_key"])
-            parameters.ssl_options = pika.SSLOptions(context, parameters.host)
-        with pika.BlockingConnection(parameters) as connection:
-            channel = connection.channel()
-            channel.confirm_delivery()
-            persistent = pika.BasicProperties(delivery_mode=2)
-            exchange, routing_key = settings["exchange"], settings["routing_key"]
-            channel.basic_publish(exchange, routing_key, body, persistent, mandatory=True)
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [

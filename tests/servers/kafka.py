@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AclBindingFilter,
     AclOperation,
@@ -126,7 +126,6 @@ class KafkaServer(Server):
 
     kind = "kafka"
     destination = "events"
-    refusals = (KafkaException,)
     client_options = ("client_tls_cert", "client_tls_key")
 
     def __init__(self, process: Process, tls: Tls, chosen: Mapping[str, int]) -> None:
@@ -179,19 +178,6 @@ class KafkaServer(Server):
         yield
         for user, mechanism in SCRAM_USERS.items():
             change([UserScramCredentialDeletion(user, mechanism)])[user].result()
-
-    def write(self, settings: Settings, key: str, body: bytes) -> None:
-        producer = Producer(_client(settings))
-        refused: list[Exception] = []
-
-        def answered(error: Any, _: Message) -> None:
-            if error:
-                refused.append(KafkaException(error))
-
-        producer.produce(settings["topic"], body, key, on_delivery=answered)
-        producer.flush(_SETTLED)
-        if refused:
-            raise refused[0]
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [

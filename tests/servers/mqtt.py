@@ -7,18 +7,15 @@ killed; before that the broker keeps what comes.
 
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import paho.mqtt.client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
+from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
@@ -145,7 +142,6 @@ class MqttServer(Server):
 
     kind = "mqtt"
     destination = "bucket/events"
-    refusals = (OSError,)
 
     def __init__(
         self, process: Process, tls: Tls, chosen: Mapping[str, int], observer: Observer
@@ -192,28 +188,6 @@ class MqttServer(Server):
             "client_key": self.tls.client_key.read_text(),
         }
         return self.tls_settings(**{**own, **overrides})
-
-    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002 - no key
-        broker = urlsplit(settings["broker"])
-        assert broker.hostname is not None
-        assert broker.port is not None
-        writer = client(settings["username"], settings["password"])
-        if broker.scheme == "tls":
-            context = _context(settings)
-            # paho leaves a socket open where the handshake fails: let it fail before.
-            with socket.create_connection((broker.hostname, broker.port), 2) as plain:
-                context.wrap_socket(plain, server_hostname=broker.hostname).close()
-            writer.tls_set_context(context)
-        done = threading.Event()
-        writer.on_publish = lambda *_: done.set()
-        writer.connect_timeout = 2.0
-        writer.connect(broker.hostname, broker.port)
-        writer.publish(settings["topic"], body, qos=1)
-        deadline = time.monotonic() + 2
-        while not done.is_set():
-            if writer.loop(0.05) != MQTTErrorCode.MQTT_ERR_SUCCESS or time.monotonic() > deadline:
-                raise ConnectionError("the broker did not confirm the event")
-        writer.disconnect()
 
     def received(self, destination: str = "") -> list[Arrival]:
         return [_arrival(each) for each in self.messages(destination)]

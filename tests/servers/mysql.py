@@ -50,7 +50,6 @@ class MysqlServer(Server):
 
     kind = "mysql"
     destination = "events"
-    refusals = (pymysql.MySQLError,)
 
     def __init__(self, process: Process, tls: Tls, port: int) -> None:
         super().__init__(process, tls)

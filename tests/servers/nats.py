@@ -20,7 +20,7 @@ from tests.servers import Arrival, Server, Settings
 from tests.servers import nats_stream as stream
 from tests.servers import nats_streaming as stan
 from tests.servers.machine import MissingProgramError, ports
-from tests.servers.nats_client import SECONDS, connected, connected_as
+from tests.servers.nats_client import connected
 from tests.servers.process import Process
 from tests.servers.tls import Tls
 
@@ -157,13 +157,6 @@ class NatsServer(Server):
         """A client with all rights."""
         return connected(self.address, **self._login)
 
-    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002 - no keys here
-        async def write() -> None:
-            async with connected_as(settings) as client:
-                await client.jetstream(timeout=SECONDS).publish(settings["subject"], body)
-
-        asyncio.run(write())
-
     def received(self, destination: str = "") -> list[Arrival]:
         return self.streams(partial(stream.arrivals, subject=destination or self.destination))
 
@@ -224,15 +217,6 @@ streaming {{
   dir: "{self.folder}/streaming"
   {more or f'token: "{TOKEN}"'}
 }}"""
-
-    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002 - no keys here
-        async def write() -> None:
-            async with connected_as(settings) as client:
-                session = await stan.Session.open(client, CLUSTER)
-                await session.publish(settings["subject"], body)
-                await session.close()
-
-        asyncio.run(write())
 
     def received(self, destination: str = "") -> list[Arrival]:
         return asyncio.run(self._received(destination or self.destination))

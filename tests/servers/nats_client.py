@@ -1,15 +1,11 @@
 """nats-py as a test wants it: one try, a short wait, and encrypted wherever that was asked for."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from nats.aio.client import Client
-
-from tests.servers import Settings
-from tests.servers.tls import as_files
 
 SECONDS = 2.0
 """How long it waits for the server."""
@@ -47,17 +43,3 @@ async def connected(address: str, **options: Any) -> AsyncIterator[Client]:
         elif client._transport:  # its `close` would wait for ever after a failed handshake
             client._transport.close()  # type: ignore[no-untyped-call]
             await asyncio.sleep(0)
-
-
-@asynccontextmanager
-async def connected_as(settings: Settings) -> AsyncIterator[Client]:
-    """A client with a connection as a target's settings say."""
-    options: dict[str, Any] = {"token": settings["token"]}
-    if settings.get("tls") == "on":
-        with as_files(settings) as files:
-            options["tls"] = ssl.create_default_context(cafile=files["cert_authority"])
-            options["tls"].verify_flags &= ~ssl.VERIFY_X509_STRICT
-            if "client_cert" in files:
-                options["tls"].load_cert_chain(files["client_cert"], files["client_key"])
-    async with connected(settings["address"], **options) as client:
-        yield client

@@ -15,7 +15,7 @@ from tests.servers import Arrival, Server, Settings
 from tests.servers.machine import MissingProgramError, ports
 from tests.servers.nsq_client import Client, Message, NsqError
 from tests.servers.process import Process
-from tests.servers.tls import Tls, as_files
+from tests.servers.tls import Tls
 
 SECRET = "nsq-s3cret"
 LIMITED_SECRET = "limited-s3cret"
@@ -38,7 +38,6 @@ class NsqServer(Server):
 
     kind = "nsq"
     destination = "ev.events"
-    refusals = (OSError, NsqError)
 
     def __init__(self, process: Process, tls: Tls, tcp: int, http: int) -> None:
         super().__init__(process, tls)
@@ -107,14 +106,6 @@ class NsqServer(Server):
         context = ssl.create_default_context(cafile=self.tls.ca)
         context.load_cert_chain(self.tls.client_cert, self.tls.client_key)
         return Client(self.address, SECRET, context)
-
-    def write(self, settings: Settings, key: str, body: bytes) -> None:  # noqa: ARG002
-        """See `Server`; a message cannot carry the key."""
-        with as_files(settings) as files:
-            context = _context(files) if settings.get("tls") == "on" else None
-            address, secret = settings["nsqd_address"], settings["auth_secret"]
-            with Client(address, secret, context, seconds=2) as client:
-                client.publish(settings["topic"], body)
 
     def received(self, destination: str = "") -> list[Arrival]:
         topic = destination or self.destination

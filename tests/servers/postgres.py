@@ -48,7 +48,6 @@ class PostgresServer(Server):
 
     kind = "postgres"
     destination = "events"
-    refusals = (psycopg.OperationalError,)
 
     def __init__(self, process: Process, tls: Tls, port: int) -> None:
         super().__init__(process, tls)

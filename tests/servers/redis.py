@@ -39,7 +39,6 @@ class RedisServer(Server):
 
     kind = "redis"
     destination = "ev:events"
-    refusals = (redis.RedisError,)
 
     def __init__(self, process: Process, tls: Tls, plain: int, tls_port: int) -> None:
         super().__init__(process, tls)

@@ -28,7 +28,6 @@ class WebhookServer(Server):
 
     kind = "webhook"
     destination = "/events"
-    refusals = (OSError, HTTPException)
 
     def __init__(self, process: Process, tls: Tls, listeners: Configuration) -> None:
         super().__init__(process, tls)

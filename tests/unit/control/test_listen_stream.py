@@ -217,6 +217,25 @@ def test_a_client_that_does_not_read_within_the_bound_gets_a_note() -> None:
     asyncio.run(test())
 
 
+def test_a_client_that_reads_too_slowly_gets_a_note_before_anything_is_dropped() -> None:
+    async def test() -> None:
+        shelf, one = Shelf(), client()
+
+        async def slowly(text: bytes) -> None:
+            await asyncio.sleep(0.03)
+            await one.write(text)
+
+        shelf.put("a")
+        shelf.put("b")
+        stream = made(shelf, one, bound=0.05)
+        stream.write = slowly
+        with pytest.raises(EventsLostError):
+            await stream.run()
+        assert one.keys() == ["a"]
+
+    asyncio.run(test())
+
+
 def test_what_waited_longer_than_the_bound_is_sent_too() -> None:
     async def test() -> None:
         shelf = Shelf()

@@ -22,8 +22,8 @@ LEASE_SECONDS: Final = 6.0
 RENEWED_SECONDS: Final = 2.0
 BOUND_SECONDS: Final = 600
 """Events that a listener has not read by then are lost, and its client gets an error."""
-RETENTION_SECONDS: Final = 900
-"""SQS drops older messages silently, so this is longer than the bound."""
+RETENTION_SECONDS: Final = 3_600
+"""SQS drops older messages silently: one older than the bound is received before that."""
 LOST_SECONDS: Final = 3_600
 """How long a listener that lost events is kept, so that its client gets the error."""
 A_USER: Final = 150

@@ -103,15 +103,25 @@ class Stream:
         await self._delete(list(self._open.values()))
 
     async def _deliver(self) -> None:
-        """Receive and write, through errors of SQS."""
+        """Receive and write, through errors of SQS.
+
+        A round takes no longer than the bound, so that nothing is dropped from the queue unseen.
+        """
         while True:
             try:
-                messages = await self._receive()
-            except QueueTimeoutError as error:
-                self.warn(f"a listener's queue cannot be read now: {error}")
-                await self._wait(asyncio.ensure_future(asyncio.sleep(_AGAIN_SECONDS)))
-            else:
-                await self._write(messages)
+                async with asyncio.timeout(self.bound):
+                    await self._round()
+            except TimeoutError:
+                raise self._lost() from None
+
+    async def _round(self) -> None:
+        try:
+            messages = await self._receive()
+        except QueueTimeoutError as error:
+            self.warn(f"a listener's queue cannot be read now: {error}")
+            await self._wait(asyncio.ensure_future(asyncio.sleep(_AGAIN_SECONDS)))
+        else:
+            await self._write(messages)
 
     async def _receive(self) -> Sequence[Message]:
         """Wait for messages; a cancelled wait releases those that still arrive."""
@@ -147,9 +157,9 @@ class Stream:
             else:
                 found.append(_Open(message))
         self._open |= {each.message.id: each for each in found}
+        if any(self.wall() - each.message.sent / 1_000 > self.bound for each in found):
+            raise self._lost()
         for each in found:
-            if self.wall() - each.message.sent / 1_000 > self.bound:
-                raise self._lost()
             await self._send(self._lines(each.message))
             each.written_at = time.monotonic()
 
@@ -163,11 +173,7 @@ class Stream:
     async def _send(self, text: bytes) -> None:
         if not text:
             return
-        try:
-            async with asyncio.timeout(self.bound):
-                await self.write(text)
-        except TimeoutError:
-            raise self._lost() from None
+        await self.write(text)
         self._wrote_at = time.monotonic()
 
     async def _settle(self) -> None:
