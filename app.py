@@ -21,18 +21,13 @@ FAILED = 1
 MISUSE = 2
 
 
-def is_local(app: App) -> bool:
-    """Return whether the stack is for this machine."""
-    return str(app.node.try_get_context("local")).lower() == "true"
-
-
 def build(app: App) -> Stack:
     """Make the stack that the app's context and the environment ask for.
 
     Raises:
         ConfigErrors: all that is wrong with the configuration, or it is too large for a stack.
     """
-    local = is_local(app)
+    local = str(app.node.try_get_context("local")).lower() == "true"
     path = Path(app.node.try_get_context("config") or ROOT / "bucketcast.toml")
     if local:
         # A copy into the assembly that is cut short would be taken for whole the next time.

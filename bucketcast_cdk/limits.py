@@ -33,7 +33,7 @@ def report_buckets(scans: Mapping[str, ScanConfig]) -> list[str]:
 
 def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
     """Find all that AWS would refuse; values are not shown."""
-    found = list(_names("stack", f"{stack}-ingress", f"{stack}-ingest", fifo=False))
+    found = list(_names("stack", f"{stack}-ingress", f"{stack}-custom-resources", fifo=False))
     facts = len(config.facts.to_text().encode())
     if facts > _ROOM:
         found.append(
@@ -43,10 +43,7 @@ def validation_errors(config: Deployment, stack: str) -> list[ConfigError]:
                 f'Lambda has room for {_ROOM:,}: object_facts = "all" names no bucket',
             )
         )
-    reports = {
-        each.report[0] for each in config.scans.values() if each.on_inventory and each.report
-    }
-    if (count := len(config.buckets.keys() | reports)) > _BUCKETS:
+    if (count := len({*config.buckets, *report_buckets(config.scans)})) > _BUCKETS:
         found.append(
             ConfigError(
                 "bucket",

@@ -22,11 +22,8 @@ def interpreter(version: str) -> str:
     name = f"python{version}"
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     of_pyenv = pyenv.glob(f"versions/{version}.*/bin/{name}")
-    for found in [shutil.which(name), *map(str, of_pyenv)]:
+    for found in filter(None, (shutil.which(name), *map(str, of_pyenv))):
         # pyenv leaves stubs on PATH for versions that are not switched on.
-        if (
-            found
-            and not subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode
-        ):
+        if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
             return found
     return sys.executable

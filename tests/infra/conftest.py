@@ -20,6 +20,14 @@ CONTEXT = {
     "aws:cdk:bundling-stacks": [],
 }
 
+PIPELINE = """
+[pipeline]
+[scan.uploads]
+schedule = "rate(1 day)"
+[scan.archive]
+source = "s3://inventories/archive/weekly"
+on = "inventory"
+"""
 TYPICAL = """
 [runtime]
 kinds = "off"

@@ -10,7 +10,7 @@ from aws_lambda_powertools import Metrics
 from bucketcast import telemetry
 from bucketcast.config.function import ON_AWS
 from bucketcast_cdk import alarms as made_alarms
-from tests.infra.conftest import ROOT, Make, Synthesised
+from tests.infra.conftest import PIPELINE, ROOT, Make, Synthesised
 
 QUEUES = {
     "ingress": "ingest",
@@ -182,16 +182,6 @@ def test_a_local_stack_has_no_alarms(make: Make) -> None:
 
 def _policies(found: Synthesised) -> list[dict[str, Any]]:
     return list(found.of_type("AWS::SNS::TopicPolicy").values())
-
-
-PIPELINE = """
-[pipeline]
-[scan.uploads]
-schedule = "rate(1 day)"
-[scan.archive]
-source = "s3://inventories/archive/weekly"
-on = "inventory"
-"""
 
 
 def test_a_failed_run_and_a_lost_start_raise_an_alarm(make: Make) -> None:

@@ -14,7 +14,7 @@ from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Wanted
-from bucketcast.doctor.clock import clock
+from bucketcast.doctor.queues import clock
 from bucketcast.rules import Rule
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import TopicArn

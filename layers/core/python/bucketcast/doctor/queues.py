@@ -1,4 +1,4 @@
-"""The queues: what waits in them and is dead, and whether S3 and EventBridge may write."""
+"""The queues: what waits in them and is dead, whether S3 and EventBridge may write; the clock."""
 
 import json
 import shlex
@@ -10,6 +10,9 @@ from bucketcast.doctor import BY_HAND, Finding
 
 POLICY = "queue-policy"
 KEY_POLICY = "key-policy"
+CLOCK = "clock"
+_WARN_SECONDS, _ERROR_SECONDS = 30, 240
+"""AWS refuses requests that were signed more than five minutes off."""
 _KEY_ACTIONS = ("kms:GenerateDataKey", "kms:Decrypt")
 
 
@@ -75,4 +78,20 @@ def key_policy(key: str, text: str, service: str, source: str) -> Finding:
         f"the policy of the key {name} does not let {service} use it: what it sends is lost",
         f"add kms:Decrypt and kms:GenerateDataKey for {service}: see docs/operations.md, Secrets; "
         "events from before are found by `bucketcast reconcile`, or sent by `bucketcast backfill`",
+    )
+
+
+def clock(local: float, aws: float) -> Finding:
+    """Check this machine's clock against AWS's, in Unix seconds; AWS's has whole seconds only."""
+    off = local - aws
+    if abs(off) < _WARN_SECONDS:
+        return Finding(CLOCK, "this machine", "ok", "agrees with AWS's clock")
+    found = f"{abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} AWS's clock"
+    return Finding(
+        CLOCK,
+        "this machine",
+        "error" if abs(off) > _ERROR_SECONDS else "warn",
+        found,
+        "set the clock, best by NTP: AWS refuses requests that are five minutes off",
+        "sudo timedatectl set-ntp true",
     )

@@ -11,7 +11,6 @@ from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.doctor import at_once, unless_unread
 from bucketcast.doctor import Finding
-from bucketcast.doctor import clock as clocks
 from bucketcast.doctor import queues as checks
 from bucketcast.queues import queue_names
 from bucketcast.queues.depth import depth
@@ -28,7 +27,7 @@ def clock(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
         )
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date:
-        yield clocks.clock(time.time(), parsedate_to_datetime(date).timestamp())
+        yield checks.clock(time.time(), parsedate_to_datetime(date).timestamp())
 
 
 def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
