@@ -73,7 +73,7 @@ class Counters:
         last: Last | None = None,
         is_late: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Add to a target's counts, or to those of `TOPICS`; zeros alone make no call.
+        """Add to a target's counts, or to those of `TOPICS`; zeros without a `last` make no call.
 
         The `last` replaces what was known of a target. What is left when it `is_late` is written
         with later counts.
