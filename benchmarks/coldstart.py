@@ -56,7 +56,7 @@ def _measure(folder: Path) -> None:
 def _variables(function: str, kind: str) -> dict[str, str]:
     return {
         "BUCKETCAST_HANDLER": f"functions.{function}.handler",
-        "BUCKETCAST_RULES_TABLE": "rules",
+        "BUCKETCAST_STATE_TABLE": "state",
         "BUCKETCAST_QUEUE_PREFIX": URL,
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": f"{URL}ingress-dead",
         "BUCKETCAST_KIND": kind,

@@ -138,7 +138,7 @@ class Attachments(Construct):
                     "Queues": {arn: list(urls) for arn, urls in queues.items()},
                     "Discard": list(discard),
                     "Kinds": list(kinds),
-                    "RulesTable": self._ingest.rules.table_name,
+                    "StateTable": self._ingest.table.table_name,
                     **(hidden if runtime.queues else {}),
                     "Settle": str(settle),
                     "Timeout": str(timeout),
@@ -181,7 +181,7 @@ class Attachments(Construct):
         trail is one: hence the lock.
         """
         stack = Stack.of(self)
-        table = self._ingest.rules.table_arn
+        table = self._ingest.table.table_arn
         trail = arn(self, "cloudtrail", f"trail/{trail_name(stack.stack_name)}")
         return iam.Policy(
             self,
@@ -283,7 +283,7 @@ class AttachedBucket(Construct):
             {
                 "Id": notifications.entry_id(stack.stack_name),
                 "Via": bucket.via,
-                "RulesTable": ingest.rules.table_name,
+                "StateTable": ingest.table.table_name,
                 "Overlap": str(overlap.to_seconds()),
                 **(_logged(trail, stack.stack_name, config) if trail else {}),
             },

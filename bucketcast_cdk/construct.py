@@ -39,7 +39,7 @@ _OUTPUT_DIGITS: Final = 8
 
 
 class Bucketcast(Construct):
-    """Bucket notifications for a stack: queues, functions, rules' table, alarms and attachments.
+    """Bucket notifications for a stack: queues, functions, state table, alarms and attachments.
 
     Names of queues and functions begin with the stack's name, so a stack holds one. `config` is the
     path of a `bucketcast.toml`, its tables as a mapping, or what `bucketcast.config.load` returned;
@@ -83,7 +83,7 @@ class Bucketcast(Construct):
                 f"Target-{target.kind}-{target.id}",
                 context,
                 target=target,
-                table=ingest.rules,
+                table=ingest.table,
             )
             for target in config.targets
         }
@@ -167,7 +167,7 @@ class Bucketcast(Construct):
 
     def _outputs(self, ingest: Ingest, config: Deployment, attachments: Attachments) -> None:
         CfnOutput(self, "IngressQueueUrl", value=ingest.queue.queue_url)
-        CfnOutput(self, "RulesTable", value=ingest.rules.table_name)
+        CfnOutput(self, "StateTable", value=ingest.table.table_name)
         CfnOutput(self, "TakesEffect", value=attachments.takes_effect)
         CfnOutput(self, "ObjectFacts", value=json.dumps(sorted(config.facts.buckets)))
 

@@ -35,13 +35,13 @@ class Control(Construct):
             layers=[*context.assets.shared(), *context.assets.layer("gateway")],
             environment={
                 "BUCKETCAST_STACK": stack,
-                "BUCKETCAST_RULES_TABLE": ingest.rules.table_name,
+                "BUCKETCAST_STATE_TABLE": ingest.table.table_name,
             },
             memory=_MEMORY,
             timeout=_TIMEOUT,
         )
         self.role = made.role
-        ingest.rules.grant(
+        ingest.table.grant(
             made.role,
             "dynamodb:DeleteItem",
             "dynamodb:GetItem",

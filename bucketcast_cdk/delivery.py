@@ -58,7 +58,7 @@ class Delivery(Construct):
                 "BUCKETCAST_QUEUE_URL": self.queue.queue_url,
                 "BUCKETCAST_DEAD_QUEUE_URL": self.dead.queue_url,
                 "BUCKETCAST_SYNC_EVENTS": "on" if fifo else "off",
-                "BUCKETCAST_RULES_TABLE": table.table_name,
+                "BUCKETCAST_STATE_TABLE": table.table_name,
                 **egress(target.kind, deploy.egress, local=context.local),
             },
             memory=deploy.memory,

@@ -1,4 +1,4 @@
-"""From the ingress queue to the targets' queues: the queues, the rules' table and the function."""
+"""From the ingress queue to the targets' queues: the queues, the state table and the function."""
 
 import zlib
 from collections.abc import Iterable, Sequence
@@ -10,11 +10,11 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.aws.partition import EXPIRES
 from bucketcast.config import Deployment
 from bucketcast.config.ingest import MEMORY
 from bucketcast.listeners import queue_prefix
 from bucketcast.settings.environment import DeployedTargets, QueueLimits
+from bucketcast.state.table import EXPIRES, PARTITION_KEY, SORT_KEY
 from bucketcast_cdk import nag
 from bucketcast_cdk.alarms import Watched, watch, watch_throttled
 from bucketcast_cdk.arns import arn, bucket_arn
@@ -50,7 +50,7 @@ class Ingest(Construct):
         self.queue, self.dead = queues.queue, queues.dead
         self._allow_s3(config.source.s3.accounts)
         self._subscribe(config.source.sns.topics)
-        self.rules = self._table(context)
+        self.table = self._table(context)
         made = self.writer = Function(
             self,
             "Ingest",
@@ -59,7 +59,7 @@ class Ingest(Construct):
             folder="ingest",
             layers=context.assets.shared(),
             environment={
-                "BUCKETCAST_RULES_TABLE": self.rules.table_name,
+                "BUCKETCAST_STATE_TABLE": self.table.table_name,
                 "BUCKETCAST_QUEUE_PREFIX": self.queue_prefix,
                 "BUCKETCAST_SYNC_EVENTS": "on" if config.sync_events else "off",
                 "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": self.dead.queue_url,
@@ -79,8 +79,8 @@ class Ingest(Construct):
         watch(queues, self.watched)
         watch_throttled(queues, name, made.function)
         self._role = made.role
-        self.rules.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
-        allow_counting(made.role, self.rules)
+        self.table.grant(made.role, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query")
+        allow_counting(made.role, self.table)
         queues.allow_requeue(made.role)
         # Listeners come and go: their queues are known by how their names begin.
         self.allow_writing(self.listeners)
@@ -127,7 +127,7 @@ class Ingest(Construct):
         nag.accept_wildcards(self._role, [queues], nag.MADE_LATER)
 
     def _table(self, context: Context) -> dynamodb.Table:
-        """Make the rules' table.
+        """Make the state table.
 
         It is not protected from deletion, or its creation could not be rolled back. If it is
         deleted by hand, DynamoDB keeps a backup for 35 days, as it does with recovery on.
@@ -135,9 +135,9 @@ class Ingest(Construct):
         text = dynamodb.AttributeType.STRING
         return dynamodb.Table(
             self,
-            "Rules",
-            partition_key=dynamodb.Attribute(name="bucket", type=text),
-            sort_key=dynamodb.Attribute(name="rule", type=text),
+            "StateTable",
+            partition_key=dynamodb.Attribute(name=PARTITION_KEY, type=text),
+            sort_key=dynamodb.Attribute(name=SORT_KEY, type=text),
             time_to_live_attribute=EXPIRES,
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             encryption=dynamodb.TableEncryption.AWS_MANAGED,

@@ -12,9 +12,9 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 
 from bucketcast import targets
-from bucketcast.aws import breakers, counters
 from bucketcast.config import TargetConfig
 from bucketcast.settings.options import read
+from bucketcast.state import breakers, counters
 from bucketcast.targets.base.iam import IamLogin
 from bucketcast_cdk import nag
 from bucketcast_cdk.arns import arn
@@ -44,16 +44,16 @@ def leading_keys(*partitions: str) -> Mapping[str, Any]:
     return {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(partitions)}}
 
 
-def allow_counting(role: iam.IRole, rules: dynamodb.ITable) -> None:
-    """Allow to count events, in the rules' table."""
-    allow(role, ["dynamodb:UpdateItem"], [rules.table_arn], leading_keys(counters.PARTITION))
+def allow_counting(role: iam.IRole, table: dynamodb.ITable) -> None:
+    """Allow to count events, in the state table."""
+    allow(role, ["dynamodb:UpdateItem"], [table.table_arn], leading_keys(counters.PARTITION))
 
 
-def allow_dispatch_state(role: iam.IRole, rules: dynamodb.ITable) -> None:
-    """Allow to count events and to use breakers, which are stored in the rules' table."""
-    allow_counting(role, rules)
+def allow_dispatch_state(role: iam.IRole, table: dynamodb.ITable) -> None:
+    """Allow to count events and to use breakers, which are stored in the state table."""
+    allow_counting(role, table)
     use = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:UpdateItem"]
-    allow(role, use, [rules.table_arn], leading_keys(breakers.PARTITION))
+    allow(role, use, [table.table_arn], leading_keys(breakers.PARTITION))
 
 
 def allow_secrets(role: iam.IRole, names: Collection[str], keys: Sequence[str]) -> None:

@@ -69,15 +69,15 @@ class Pipeline(Construct):
 
     def _settings(self, ingest: Ingest) -> Mapping[str, Mapping[str, str]]:
         """Return what only the stack knows of jobs' options (`bucketcast.settings.jobs.GIVEN`)."""
-        rules = ingest.rules.table_name
+        table = ingest.table.table_name
         sending = {
-            "rules": rules,
+            "table": table,
             "queues": ingest.queue_prefix,
             "fifo": "on" if self._config.sync_events else "off",
         }
         state = f"s3://{self.bucket.bucket_name}/alerts"
         return {
-            "scan": {"state": state, "ingress": ingest.queue.queue_url, "rules": rules},
+            "scan": {"state": state, "ingress": ingest.queue.queue_url, "table": table},
             "backfill": sending,
             "reconcile": {**sending, "targets": _targets_text(self._mirrors)},
         }
@@ -86,12 +86,12 @@ class Pipeline(Construct):
         for key, job in self.jobs.items():
             self._allow_reading(job)
             self._allow_folder(job, f"runs/{key}/*")
-            job.allow(["dynamodb:Query"], [ingest.rules.table_arn])
+            job.allow(["dynamodb:Query"], [ingest.table.table_arn])
         scan, *senders = self.jobs.values()
         self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
         hold = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
-        scan.allow(hold, [ingest.rules.table_arn], leading_keys(scan_lease.PARTITION))
+        scan.allow(hold, [ingest.table.table_arn], leading_keys(scan_lease.PARTITION))
         if arns := [queue.queue_arn for queue in queues]:
             for job in senders:
                 job.allow(["sqs:SendMessage"], arns)

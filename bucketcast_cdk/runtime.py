@@ -105,11 +105,11 @@ class Runtime(Construct):
         allow(role, ["lambda:InvokeFunction"], functions)
         allow(role, _MAKE_MAPPINGS, ["*"], only)
         allow(role, ["lambda:ListEventSourceMappings"], ["*"])
-        allow(role, _WRITE, [self._ingest.rules.table_arn], leading_keys(PARTITION))
+        allow(role, _WRITE, [self._ingest.table.table_arn], leading_keys(PARTITION))
         nag.accept_wildcards(role, [*by_name, "*"], nag.MADE_LATER)
 
     def _function(self, kind: str) -> Function:
-        context, runtime, rules = self._context, self._config.runtime, self._ingest.rules
+        context, runtime, table = self._context, self._config.runtime, self._ingest.table
         name = self._name(kind)
         made = Function(
             self,
@@ -121,7 +121,7 @@ class Runtime(Construct):
             layers=[*context.assets.shared(), *context.assets.layer(f"client-{kind}")],
             environment={
                 "BUCKETCAST_KIND": kind,
-                "BUCKETCAST_RULES_TABLE": rules.table_name,
+                "BUCKETCAST_STATE_TABLE": table.table_name,
                 "BUCKETCAST_QUEUES": self._ingest.queues,
                 "BUCKETCAST_QUEUE_PREFIX": f"{self._prefix}{kind}-",
                 "BUCKETCAST_TOPICS": msgspec.json.encode(self._config.topics).decode(),
@@ -135,8 +135,8 @@ class Runtime(Construct):
         allow(made.role, _RECEIVE, [queues])
         allow(made.role, ["secretsmanager:GetSecretValue"], [secrets])
         nag.accept_wildcards(made.role, [queues, secrets], nag.MADE_LATER)
-        allow(made.role, ["dynamodb:GetItem"], [rules.table_arn], leading_keys(PARTITION))
-        allow_dispatch_state(made.role, rules)
+        allow(made.role, ["dynamodb:GetItem"], [table.table_arn], leading_keys(PARTITION))
+        allow_dispatch_state(made.role, table)
         Network(runtime.vpc, runtime.subnets, runtime.security_groups).join(made, made, name)
         watch_function(made, f"{self._prefix}{kind}", made.function)
         if kind in TOPIC_KINDS:

@@ -1,4 +1,4 @@
-"""The rules table, as jobs use it."""
+"""The state table, as jobs use it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ def of(bucket: str, table: str) -> list[Rule]:
     """Return the bucket's rules.
 
     Raises:
-        BucketcastError: the table, which `--rules` names, cannot be read.
+        BucketcastError: the table, which `--table` names, cannot be read.
     """
     with named(table):
         return Rules(table, client("dynamodb")).of(bucket)
@@ -31,4 +31,4 @@ def named(table: str) -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        raise BucketcastError(f"--rules: {table}: {error}") from error
+        raise BucketcastError(f"--table: {table}: {error}") from error

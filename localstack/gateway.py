@@ -52,7 +52,7 @@ def _may_be_ours() -> bool:
 
 def ensure() -> dict[str, str]:
     """Start it unless it runs as it should, with a user; return the variables that lead there."""
-    table = deploy.outputs()["RulesTable"]
+    table = deploy.outputs()["StateTable"]
     access, secret = _user(table)
     record = _record()
     # An emulator that was started anew has another table, and the same stack.

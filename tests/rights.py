@@ -208,7 +208,7 @@ def _named(logical_id: str, resources: Mapping[str, Any]) -> str:
 
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _WORDS: Final = {
-    "IngestRules": "RULES-TABLE",
+    "IngestStateTable": "STATE-TABLE",
     "PipelineBucket": "PIPELINE-BUCKET",
 }
 

@@ -2,7 +2,7 @@
 
 Properties: `Bucket`, `Id` (of our notification entry), `QueueArn`, `Via` (`sqs` | `eventbridge`)
 and `Account` (of the bucket's owner, so that a bucket name that changed hands is refused). For
-events of our own also `RulesTable` and `Overlap`: for how many seconds both transports are kept
+events of our own also `StateTable` and `Overlap`: for how many seconds both transports are kept
 when `Via` changes. With access events also `Trail` (ARN), `Stack` and `BucketEvents`: when that
 changes, CloudFormation writes the trail's selectors anew. The trail then logs the calls that the
 bucket's rules ask for.
@@ -46,7 +46,7 @@ def apply(
         ClientError: AWS refused, also after a while where waiting could have helped.
     """
     properties, before = event["ResourceProperties"], event.get("OldResourceProperties", {})
-    table = properties.get("RulesTable")
+    table = properties.get("StateTable")
     bucket = DeployedBucket(
         s3,
         Cutovers(table, clients("dynamodb")) if table else None,
@@ -93,7 +93,7 @@ def follow(
     properties = event["ResourceProperties"]
     before = event.get("OldResourceProperties", {})
     if "Trail" in properties and event["RequestType"] != DELETE:
-        rules = Rules(properties["RulesTable"], clients("dynamodb"))
+        rules = Rules(properties["StateTable"], clients("dynamodb"))
         trail = _trail(properties, clients, sleep)
         propagation.retry(lambda: trail.follow(properties["Bucket"], rules), sleep)
     was = {**properties, **before}
@@ -112,5 +112,5 @@ def _trail(
     properties: Mapping[str, str], clients: Clients, sleep: Callable[[float], None]
 ) -> Trail:
     partition = properties["Trail"].split(":")[1]
-    lock = Lock(properties["RulesTable"], clients("dynamodb"), sleep=sleep)
+    lock = Lock(properties["StateTable"], clients("dynamodb"), sleep=sleep)
     return Trail(properties["Trail"], properties["Stack"], clients("cloudtrail"), lock, partition)

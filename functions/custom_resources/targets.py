@@ -3,7 +3,7 @@
 Properties: `Queues` (the URLs of queue and dead letters by ARN), `Discard` (ARNs whose events may
 be given up), `Settle` (for how many seconds a queue must be seen empty) and `Timeout` (for how
 long to wait for that), `Kinds` (for which run-time targets and topics have a function) and
-`RulesTable`, in which those are kept; `RuntimeQueues` (the URL of their queues but for the name)
+`StateTable`, in which those are kept; `RuntimeQueues` (the URL of their queues but for the name)
 and `RuntimeVisibility` (for how many seconds these hide a message at least).
 """
 
@@ -38,8 +38,8 @@ def keep(
     if is_rolled_back(event, clients):
         return  # what is removed is what the failed deploy had added
     before, after = event["OldResourceProperties"], event["ResourceProperties"]
-    if "RulesTable" in after:
-        where = after["RulesTable"], clients("dynamodb")
+    if "StateTable" in after:
+        where = after["StateTable"], clients("dynamodb")
         table, topics = Table(*where), TopicTable(*where)
         kinds = before.get("Kinds", ()), after.get("Kinds", ())
         propagation.retry(lambda: require_functions(table, topics, *kinds), sleep)

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from bucketcast import telemetry
-from bucketcast.aws.counters import Counters, Counts, Last
 from bucketcast.delivery import tracing
 from bucketcast.delivery.alarms import LATE_SECONDS
 from bucketcast.delivery.latency import Histogram, histogram
@@ -17,6 +16,7 @@ from bucketcast.doctor import Finding
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
 from bucketcast.settings.options import read
 from bucketcast.settings.secret_values import secret_values
+from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets.base import Target
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]

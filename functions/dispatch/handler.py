@@ -10,13 +10,13 @@ import boto3
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
 from bucketcast.aws import secrets
-from bucketcast.aws.breakers import Breakers
-from bucketcast.aws.counters import CLIENT, Counters
 from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker, LocalStore
 from bucketcast.queues import Queue, heartbeat
 from bucketcast.queues.target import TargetQueue
 from bucketcast.settings.environment import DispatchSettings
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import CLIENT, Counters
 from bucketcast.targets.base import Target
 from functions.dispatch.batch import Handler, connector, deliver, probe
 
@@ -38,7 +38,7 @@ def build(
         heartbeats=Queue(settings.queue_url, boto3.client("sqs", config=heartbeat.CLIENT)),
     )
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
-    table = environ.get("BUCKETCAST_RULES_TABLE")
+    table = environ.get("BUCKETCAST_STATE_TABLE")
     client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
     counters = Counters(table, client) if table else None
     store = Breakers(table, client).of(arn) if table else LocalStore()

@@ -14,7 +14,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
 from bucketcast.aws import secrets
-from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, seal
@@ -25,6 +24,7 @@ from bucketcast.dispatch.sender import Sender
 from bucketcast.errors import DeliveryError, Retryable
 from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
+from bucketcast.state.counters import Counters, Counts
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
 from bucketcast.topics.errors import TopicError

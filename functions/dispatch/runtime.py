@@ -17,8 +17,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
 from bucketcast.aws import secrets
-from bucketcast.aws.breakers import Breakers
-from bucketcast.aws.counters import CLIENT, Counters
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.envelope import seal
@@ -29,6 +27,8 @@ from bucketcast.queues import Queue, heartbeat
 from bucketcast.queues.target import TargetQueue
 from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings.environment import RuntimeSettings
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import CLIENT, Counters
 from bucketcast.targets.base import Target
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn
@@ -62,13 +62,13 @@ class Kind:
         self._kind = kind
         self._sqs = boto3.client("sqs")
         self._heartbeat_client = boto3.client("sqs", config=heartbeat.CLIENT)
-        self._table = Table(settings.rules_table, boto3.client("dynamodb"))
+        self._table = Table(settings.state_table, boto3.client("dynamodb"))
         client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
-        self._counters = Counters(settings.rules_table, client)
-        self._breakers = Breakers(settings.rules_table, client)
+        self._counters = Counters(settings.state_table, client)
+        self._breakers = Breakers(settings.state_table, client)
         self._served: OrderedDict[str, Served] = OrderedDict()
         shared = self._queue(f"{settings.queue_prefix}{ONCE}")
-        self._topics = TopicTable(settings.rules_table, boto3.client("dynamodb"))
+        self._topics = TopicTable(settings.state_table, boto3.client("dynamodb"))
         self._once = Once(kind, shared, self._topics, self._counters)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:

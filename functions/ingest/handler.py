@@ -8,7 +8,6 @@ from typing import Any
 import boto3
 
 from bucketcast import telemetry
-from bucketcast.aws.counters import TOPICS, Counters, Counts, Triggered
 from bucketcast.aws.listener_cache import ListenerCache
 from bucketcast.aws.listeners import Table as Listeners
 from bucketcast.aws.object_facts import CLIENT, ObjectReader
@@ -24,6 +23,7 @@ from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.rules import loops
 from bucketcast.settings.environment import IngestSettings
+from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
 from bucketcast.topics.model import is_topic
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
@@ -37,11 +37,11 @@ def build(environ: Mapping[str, str]) -> Handler:
     settings = IngestSettings.from_environ(environ)
     sqs = boto3.client("sqs")
     dynamodb = boto3.client("dynamodb")
-    table = settings.rules_table
+    table = settings.state_table
     listeners = ListenerCache(Listeners(table, dynamodb))
     rules = RuleCache(Rules(table, dynamodb), listeners)
     made = QueueCache(Table(table, dynamodb), TopicTable(table, dynamodb), settings.runtime_prefix)
-    counters = Counters(settings.rules_table, lambda: dynamodb)
+    counters = Counters(settings.state_table, lambda: dynamodb)
     dead = Queue(settings.ingress_dead_queue_url, sqs)
     looked_at = settings.object_facts
     objects = (

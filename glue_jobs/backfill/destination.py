@@ -38,7 +38,7 @@ def destination(settings: Backfill) -> Destination:
         queue = queue_url(settings.queues, arn, fifo=settings.fifo)
     except ValueError as error:
         raise BucketcastError(f"--target: {error}") from None
-    of_bucket = rules_in_force.of(settings.bucket, settings.rules)
+    of_bucket = rules_in_force.of(settings.bucket, settings.table)
     rules = tuple(rule for rule in of_bucket if rule.arn == arn.plain)
     if not any(takes(rule) for rule in rules):
         events = sorted({name for rule in rules for name in rule.events})

@@ -16,7 +16,7 @@ from glue_jobs.background import running
 
 @contextmanager
 def acquired(bucket: str, table: str, run: str) -> Iterator[None]:
-    """Hold the lease of a bucket, in the rules table, while the block runs.
+    """Hold the lease of a bucket, in the state table, while the block runs.
 
     Raises:
         BucketcastError: another run holds it, or the table cannot be used.

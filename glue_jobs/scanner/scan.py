@@ -35,7 +35,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
     """Scan a bucket: send alerts to the ingress queue, write a report and a result.
 
     Raises:
-        BucketcastError: the source, the rules table or the state cannot be used; another run
+        BucketcastError: the source, the state table or the state cannot be used; another run
             scans this bucket, or was first; or SQS refused events, which the next scan sends
             before it begins.
     """
@@ -47,7 +47,7 @@ def scan(spark: SparkSession, settings: Scan, run: Run) -> None:
         objects.persist(StorageLevel.DISK_ONLY)
     home = f"{settings.state.rstrip('/')}/{settings.bucket}"
     store, at = StateStore(home), datetime.now(UTC)
-    with lease.acquired(settings.bucket, settings.rules, run.folder):
+    with lease.acquired(settings.bucket, settings.table, run.folder):
         before = store.current()
         late = _send(spark, before, run, "the last scan's events")
         with progress.reported(spark, run, "counting"):
@@ -93,7 +93,7 @@ def _compared(
 
 def _matched(settings: Scan, at: datetime) -> Column:
     """Return whether a rule matches a finding's event."""
-    return rule_match.matched(settings.bucket, rules.of(settings.bucket, settings.rules), at)
+    return rule_match.matched(settings.bucket, rules.of(settings.bucket, settings.table), at)
 
 
 def _unseen(found: Listing) -> Iterator[str]:

@@ -233,7 +233,7 @@ def _keys(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     items = [parameters[name] for name in ("Key", "Item") if name in parameters]
     for request in parameters.get("RequestItems", {}).values():
         items += request["Keys"] if isinstance(request, dict) else []
-    return tuple(sorted({item["bucket"]["S"] for item in items if "bucket" in item}))
+    return tuple(sorted({item["partition"]["S"] for item in items if "partition" in item}))
 
 
 def _list(value: Any) -> list[Any]:

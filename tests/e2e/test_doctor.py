@@ -117,7 +117,7 @@ def test_a_notification_of_a_removed_topic_is_found_and_its_events_are_traced_as
     gone = "arn:aws:sns:us-east-1::gone"
     put = ("s3:ObjectCreated:Put",)
     left = Rule(bucket="uploads", arn=gone, events=put, prefix=prefix, name="lost")
-    Rules(system.outputs["RulesTable"], system.client("dynamodb")).add(left)
+    Rules(system.outputs["StateTable"], system.client("dynamodb")).add(left)
     system.put("uploads", f"{prefix}a")
     steps = system.until(
         "the event in the logs",

@@ -33,7 +33,7 @@ def targets(system: System) -> RuntimeTargets:
 
 
 def stored(system: System) -> list[RuntimeTarget]:
-    return Table(system.outputs["RulesTable"], system.client("dynamodb")).targets()
+    return Table(system.outputs["StateTable"], system.client("dynamodb")).targets()
 
 
 def arn(id_: str) -> str:
@@ -141,7 +141,7 @@ def test_two_hundred_are_made_used_and_removed(
         list(pool.map(make, ids[1:-1]))
     assert calls_of(system, lambda: make(ids[-1])) == first
     assert len([each for each in stored(system) if each.id in ids]) == MANY
-    rules = Rules(system.outputs["RulesTable"], system.client("dynamodb"))
+    rules = Rules(system.outputs["StateTable"], system.client("dynamodb"))
     made = [
         Rule(bucket="uploads", arn=arn(id_), events=(PUT,), prefix=f"{prefix}{at}/")
         for at, id_ in enumerate(ids)

@@ -77,7 +77,7 @@ def counters(system: System) -> Counter[str]:
     """Ceph's counters, from which the gateway writes the metrics that it keeps for ten seconds."""
     aws = Aws(system)
     found = target_stats(deployed.find(STACK, aws), aws)
-    counts = counted(found, system.outputs["RulesTable"], aws)._asdict()
+    counts = counted(found, system.outputs["StateTable"], aws)._asdict()
     return Counter({f"pubsub_{name}": number for name, number in counts.items()})
 
 

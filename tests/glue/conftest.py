@@ -13,7 +13,7 @@ from bucketcast.aws.rules import Rules
 from glue_jobs.aws import client
 from localstack.spark import SMALL
 from tests.glue.emulator import Emulator
-from tests.unit.aws import TABLE, make_rules_table
+from tests.unit.aws import TABLE, make_state_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ROOT / ".local" / "servers"
@@ -68,9 +68,9 @@ def aws(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulato
 
 @pytest.fixture
 def rules(aws: Emulator) -> Iterator[Rules]:
-    """The rules table, empty: its name is `TABLE`."""
+    """The state table, empty: its name is `TABLE`."""
     dynamodb = aws.client("dynamodb")
-    make_rules_table(dynamodb)
+    make_state_table(dynamodb)
     yield Rules(TABLE, dynamodb)
     dynamodb.delete_table(TableName=TABLE)
 

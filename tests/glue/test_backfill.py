@@ -70,7 +70,7 @@ class Backfills:
             "bucket": BUCKET,
             "target": MIRROR,
             "run": (self.folder / "run").as_uri(),
-            "rules": TABLE,
+            "table": TABLE,
             "queues": self.url.removesuffix("postgres-mirror"),
             "rate": "0",
         } | more
@@ -242,7 +242,7 @@ def test_without_a_rule_nothing_is_listed(
     [
         ({"target": "arn:minio:sqs::x:carrier-pigeon"}, "--target: .*'carrier-pigeon'"),
         ({"target": "mirror"}, "--target: invalid ARN 'mirror'"),
-        ({"rules": "no-such-table"}, "--rules: no-such-table: "),
+        ({"table": "no-such-table"}, "--table: no-such-table: "),
     ],
 )
 def test_impossible_options_are_named(

@@ -101,7 +101,7 @@ def job(
         "source": _filled(aws, tmp_path),
         "run": (tmp_path / "runs").as_uri(),
         "target": ARN,
-        "rules": TABLE,
+        "table": TABLE,
         "queues": queue.removesuffix("postgres-mirror"),
         "targets": json.dumps({ARN: {"kind": "postgres", "settings": settings}}),
     }

@@ -15,7 +15,7 @@ from tests.unit.aws import TABLE
 
 pytestmark = pytest.mark.one_spark
 BUCKET = "uploads"
-KEY = {"bucket": {"S": PARTITION}, "rule": {"S": BUCKET}}
+KEY = {"partition": {"S": PARTITION}, "key": {"S": BUCKET}}
 SECONDS = 30
 
 
@@ -104,7 +104,7 @@ def test_who_lost_the_lease_leaves_it_to_its_owner(
 @pytest.mark.usefixtures("aws")
 def test_a_table_that_is_not_there_is_named() -> None:
     with (
-        pytest.raises(BucketcastError, match=r"--rules: no-table: .*ResourceNotFound"),
+        pytest.raises(BucketcastError, match=r"--table: no-table: .*ResourceNotFound"),
         acquired(BUCKET, "no-table", "run-1"),
     ):
         pytest.fail("nobody can hold it")

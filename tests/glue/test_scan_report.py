@@ -51,7 +51,7 @@ GIVEN = Scan(
     alert_cooldown=Duration(0.0),
     state="file:///alerts",
     ingress="https://sqs.example/ingress",
-    rules="",
+    table="",
 )
 
 

@@ -69,7 +69,7 @@ class Stage:
             "run": folder,
             "state": f"{self.folder}/alerts",
             "ingress": self._queue,
-            "rules": TABLE,
+            "table": TABLE,
             "alert_excess_versions": "2",
             "alert_excess_folders": "2",
         } | options

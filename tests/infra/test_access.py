@@ -119,7 +119,7 @@ def test_the_attachment_of_such_a_bucket_selects_what_its_rules_ask_for(found: S
         each["Properties"]["Bucket"]: each["Properties"]
         for each in found.of_type("Custom::BucketNotification").values()
     }
-    assert {"Trail", "RulesTable", "Stack"} <= attachment["uploads"].keys()
+    assert {"Trail", "StateTable", "Stack"} <= attachment["uploads"].keys()
     assert "Trail" not in attachment["other"]
     rights = [
         statement

@@ -31,5 +31,5 @@ def test_its_environment_names_the_deployment_and_no_secret(make: Make) -> None:
     variables = make(ON).function(NAME)["Environment"]["Variables"]
     assert {name for name in variables if name.startswith("BUCKETCAST_")} == {
         "BUCKETCAST_STACK",
-        "BUCKETCAST_RULES_TABLE",
+        "BUCKETCAST_STATE_TABLE",
     }

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.partition import EXPIRES
 from bucketcast.settings.environment import DeployedTargets
+from bucketcast.state.table import EXPIRES
 from tests.infra.conftest import Make, Synthesised
 
 TARGETS = ["webhook-primary", "postgres-a-b", "redis-a_b"]
@@ -90,7 +90,7 @@ def test_it_prompts_without_a_target_too(make: Make) -> None:
         assert resource["Properties"]["Queues"] == {}
         assert resource["Properties"]["Discard"] == ["arn:minio:sqs::x:webhook"]
         assert resource["Properties"]["Kinds"] == ["amqp", "kafka", "webhook"]
-        assert "Ref" in resource["Properties"]["RulesTable"]
+        assert "Ref" in resource["Properties"]["StateTable"]
 
 
 def test_of_a_target_that_is_off_only_the_reading_stops(make: Make) -> None:
@@ -178,7 +178,7 @@ def test_rules_outlive_an_invalid_change(typical: Synthesised) -> None:
     assert expires == {"AttributeName": EXPIRES, "Enabled": True}
     properties = table["Properties"]
     keys = [(key["AttributeName"], key["KeyType"]) for key in properties["KeySchema"]]
-    assert keys == [("bucket", "HASH"), ("rule", "RANGE")]
+    assert keys == [("partition", "HASH"), ("key", "RANGE")]
     assert properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
     # It could not be rolled back otherwise; one that is deleted by hand stays in a backup.
     assert "DeletionProtectionEnabled" not in properties

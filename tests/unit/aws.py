@@ -15,12 +15,13 @@ from botocore.exceptions import ClientError
 from moto.s3.models import s3_backends
 
 from bucketcast.attach.notifications import EVENTS
-from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.table import PARTITION_KEY, SORT_KEY
 
 ACCOUNT: Final = "123456789012"
 REGION: Final = "us-east-1"
-TABLE: Final = "rules"
+TABLE: Final = "state"
 INGRESS: Final = "https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress"
 INGRESS_ARN: Final = f"arn:aws:sqs:{REGION}:{ACCOUNT}:Bucketcast-ingress"
 ENTRY: Final = {"Id": "Bucketcast-ingress", "QueueArn": INGRESS_ARN, "Events": list(EVENTS)}
@@ -75,9 +76,9 @@ def make_table(dynamodb: Any, name: str, *keys: str) -> str:
     return name
 
 
-def make_rules_table(dynamodb: Any) -> str:
-    """Make the rules table as the stack does; return its name."""
-    return make_table(dynamodb, TABLE, "bucket", "rule")
+def make_state_table(dynamodb: Any) -> str:
+    """Make the state table as the stack does; return its name."""
+    return make_table(dynamodb, TABLE, PARTITION_KEY, SORT_KEY)
 
 
 def make_function(name: str, **settings: str) -> None:
@@ -190,13 +191,13 @@ class MotoAws(Aws):
         self.stack = "Bucketcast"
         self.outputs: dict[str, str] = {
             "IngressQueueUrl": INGRESS,
-            "RulesTable": TABLE,
+            "StateTable": TABLE,
         }
         self.answers: dict[str, Any] = {}
         self.pause_answers: dict[str, Any] = {}
         patch.setattr(self.cloudformation, "describe_stacks", self._describe_stacks)
         patch.setattr(self.functions, "invoke", self._invoke)
-        make_rules_table(self.dynamodb)
+        make_state_table(self.dynamodb)
         make_function(f"{self.stack}-ingest")
         for number, (kind, type_, id_) in enumerate(targets):
             self.outputs[f"Target{number}"] = json.dumps(self._make_target(kind, type_, id_))

@@ -12,7 +12,7 @@ from moto import mock_aws
 from moto.s3.notifications import S3NotificationEvent
 from moto.sqs.models import Queue
 
-from tests.unit.aws import REGION, MotoAws, client, make_rules_table
+from tests.unit.aws import REGION, MotoAws, client, make_state_table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -80,5 +80,5 @@ def dynamodb(mocked_aws: None) -> "DynamoDBClient":  # noqa: ARG001 - it answers
 
 
 @pytest.fixture
-def rules_table(dynamodb: "DynamoDBClient") -> str:
-    return make_rules_table(dynamodb)
+def state_table(dynamodb: "DynamoDBClient") -> str:
+    return make_state_table(dynamodb)

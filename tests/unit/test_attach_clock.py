@@ -108,12 +108,12 @@ def lost(s3: LateS3, listens: Callable[[float], bool], begin: float, end: float)
 
 def update(then: str, first: str, overlap: str = "600", id_: str = "r") -> dict[str, Any]:
     """Return CloudFormation's request where `via` has changed."""
-    same = {"Overlap": overlap, "RulesTable": TABLE}
+    same = {"Overlap": overlap, "StateTable": TABLE}
     now, before = ({**properties(via), **same} for via in (then, first))
     return {**request("Update", now, before), "RequestId": id_}
 
 
-@pytest.mark.usefixtures("rules_table")
+@pytest.mark.usefixtures("state_table")
 @pytest.mark.parametrize(("first", "then"), TRANSPORTS)
 def test_a_deploy_that_changes_the_transport_loses_no_event(
     dynamodb: Any, monkeypatch: pytest.MonkeyPatch, first: str, then: str
@@ -132,7 +132,7 @@ def test_a_deploy_that_changes_the_transport_loses_no_event(
     assert end - begin == 600
 
 
-@pytest.mark.usefixtures("rules_table")
+@pytest.mark.usefixtures("state_table")
 def test_the_clock_sees_the_gap_of_a_change_at_once(
     dynamodb: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +142,7 @@ def test_the_clock_sees_the_gap_of_a_change_at_once(
     assert len(lost(s3, lambda _: True, begin, clock())) == HEEDED_AFTER
 
 
-@pytest.mark.usefixtures("rules_table")
+@pytest.mark.usefixtures("state_table")
 @pytest.mark.parametrize(("first", "then"), TRANSPORTS)
 @pytest.mark.parametrize("after", [0, 1, 299, 300, 599])
 def test_a_deploy_that_is_rolled_back_in_between_loses_no_event(

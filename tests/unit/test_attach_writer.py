@@ -148,10 +148,10 @@ def test_a_read_that_is_still_the_old_one_is_read_again(s3: Any) -> None:
 
 
 def test_a_write_that_shows_late_still_counts_as_a_change(
-    s3: Any, dynamodb: Any, rules_table: str, monkeypatch: pytest.MonkeyPatch
+    s3: Any, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From then on S3 needs minutes again, which `backfill` has to wait for."""
-    cutovers, real, reads = Cutovers(rules_table, dynamodb), NotificationWriter.read, list[str]()
+    cutovers, real, reads = Cutovers(state_table, dynamodb), NotificationWriter.read, list[str]()
     cutovers.put(BUCKET, Cutover("sqs", 1.0, "earlier"))
 
     def stale(self: NotificationWriter, bucket: str) -> dict[str, Any]:

@@ -26,8 +26,8 @@ def rule(prefix: str = "", bucket: str = "uploads", events: Sequence[str] = (PUT
 
 
 @pytest.fixture
-def rules(dynamodb: "DynamoDBClient", rules_table: str) -> Rules:
-    return Rules(rules_table, dynamodb)
+def rules(dynamodb: "DynamoDBClient", state_table: str) -> Rules:
+    return Rules(state_table, dynamodb)
 
 
 def test_rule_is_there_as_it_was_given(rules: Rules) -> None:
@@ -123,8 +123,8 @@ class Read(Rules):
 
 
 @pytest.fixture
-def read(dynamodb: "DynamoDBClient", rules_table: str) -> Read:
-    return Read(rules_table, dynamodb)
+def read(dynamodb: "DynamoDBClient", state_table: str) -> Read:
+    return Read(state_table, dynamodb)
 
 
 UPLOADS = frozenset({"uploads"})
@@ -149,14 +149,14 @@ def test_rulebook_sees_a_rule_at_once_and_reads_only_what_changed(read: Read) ->
 
 
 def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
-    read: Read, dynamodb: "DynamoDBClient", rules_table: str
+    read: Read, dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     """Such as a condition that only a newer release knows."""
     read.add(rule("a"))
     read.add(rule(bucket="photos"))
-    page = {"bucket": {"S": "uploads"}, "rule": {"S": "page#000"}, "written": {"N": "1"}}
+    page = {"partition": {"S": "uploads"}, "key": {"S": "page#000"}, "written": {"N": "1"}}
     unknown = {"rules": {"B": zstd.compress(b'[{"bucket":"uploads","conditions":1}]')}}
-    dynamodb.put_item(TableName=rules_table, Item={**page, **unknown})
+    dynamodb.put_item(TableName=state_table, Item={**page, **unknown})
     rulebook = RuleCache(read)
     for _ in range(2):
         both = rulebook(frozenset({"uploads", "photos"}))
@@ -164,7 +164,7 @@ def test_rules_that_cannot_be_read_concern_their_own_bucket_alone(
         with pytest.raises(BucketcastError, match="the rules of uploads cannot be read: "):
             matched(both["uploads"], PUT, "a")
     none = {"rules": {"B": zstd.compress(b"[]")}}
-    dynamodb.put_item(TableName=rules_table, Item={**page, **none})
+    dynamodb.put_item(TableName=state_table, Item={**page, **none})
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a") == {}, "it was read again"
 
 
@@ -190,11 +190,11 @@ def test_without_buckets_no_rules_are_read(read: Read) -> None:
 
 
 def test_changes_of_another_are_seen_too(
-    read: Read, dynamodb: "DynamoDBClient", rules_table: str
+    read: Read, dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     rulebook = RuleCache(read)
     rulebook(UPLOADS)
-    Rules(rules_table, dynamodb).add(rule("a"))
+    Rules(state_table, dynamodb).add(rule("a"))
     assert matched(rulebook(UPLOADS)["uploads"], PUT, "a").keys() == {HOOK}
 
 
@@ -221,19 +221,19 @@ class Contended:
 
 
 def test_change_that_meets_another_comes_after_it(
-    dynamodb: "DynamoDBClient", rules_table: str
+    dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     contended: Any = Contended(dynamodb, conflicts=3)
-    Rules(rules_table, contended).add(rule("in/"))
-    assert [each.prefix for each in Rules(rules_table, dynamodb).of("uploads")] == ["in/"]
+    Rules(state_table, contended).add(rule("in/"))
+    assert [each.prefix for each in Rules(state_table, dynamodb).of("uploads")] == ["in/"]
 
 
 def test_change_that_meets_others_for_ever_is_an_error(
-    dynamodb: "DynamoDBClient", rules_table: str
+    dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     contended: Any = Contended(dynamodb, conflicts=1_000)
     with pytest.raises(dynamodb.exceptions.TransactionCanceledException):
-        Rules(rules_table, contended).add(rule("in/"))
+        Rules(state_table, contended).add(rule("in/"))
 
 
 def test_all_rules_are_exchanged_at_once_and_keep_their_order(rules: Rules) -> None:
@@ -309,16 +309,16 @@ class Torn:
             Rules(self._table, self._client).add(rule("later"))
             after = self._client.scan(TableName=self._table)["Items"]
             items = [item for page in before for item in page["Items"]]
-            pages = [item for item in items if item["rule"]["S"].startswith("page#")]
-            versions = [item for item in after if item["rule"]["S"] == "#version"]
+            pages = [item for item in items if item["key"]["S"].startswith("page#")]
+            versions = [item for item in after if item["key"]["S"] == "#version"]
             return _Pages([{"Items": [*pages, *versions]}])
         return self._client.get_paginator(name)
 
     def _all(self) -> Any:
         return {
             "TableName": self._table,
-            "KeyConditionExpression": "#bucket = :bucket",
-            "ExpressionAttributeNames": {"#bucket": "bucket"},
+            "KeyConditionExpression": "#partition = :bucket",
+            "ExpressionAttributeNames": {"#partition": "partition"},
             "ExpressionAttributeValues": {":bucket": {"S": "uploads"}},
         }
 
@@ -332,9 +332,9 @@ class _Pages(list[Any]):
 
 
 def test_a_read_that_meets_a_change_gives_one_of_both(
-    rules: Rules, dynamodb: "DynamoDBClient", rules_table: str
+    rules: Rules, dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     rules.add(rule("a"))
-    torn: Any = Torn(dynamodb, rules_table)
-    assert [each.prefix for each in Rules(rules_table, torn).in_order("uploads")] == ["a", "later"]
+    torn: Any = Torn(dynamodb, state_table)
+    assert [each.prefix for each in Rules(state_table, torn).in_order("uploads")] == ["a", "later"]
     assert torn.reads == 2

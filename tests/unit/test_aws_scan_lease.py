@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.partition import EXPIRES
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.scan_lease import LEASE_SECONDS, PARTITION, RENEWAL_SECONDS, ScanLease
+from bucketcast.state.table import EXPIRES
 
 BUCKET = "uploads"
 
@@ -24,8 +24,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(rules_table: str, dynamodb: Any) -> Machine:
-    return Machine(rules_table, dynamodb)
+def machine(state_table: str, dynamodb: Any) -> Machine:
+    return Machine(state_table, dynamodb)
 
 
 def test_of_two_runs_one_has_the_lease_until_it_releases_it(machine: Machine) -> None:
@@ -86,9 +86,9 @@ def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended:
 
 
 def test_clocks_may_differ_by_what_is_left_of_a_lease(
-    machine: Machine, rules_table: str, dynamodb: Any
+    machine: Machine, state_table: str, dynamodb: Any
 ) -> None:
-    owner, ahead = machine.lease("owner"), Machine(rules_table, dynamodb)
+    owner, ahead = machine.lease("owner"), Machine(state_table, dynamodb)
     owner.take()
     machine.now += RENEWAL_SECONDS
     ahead.now = machine.now + LEASE_SECONDS - RENEWAL_SECONDS
@@ -98,7 +98,7 @@ def test_clocks_may_differ_by_what_is_left_of_a_lease(
     assert ahead.lease("next").take()
     assert not owner.renew()
 
-    behind = Machine(rules_table, dynamodb)
+    behind = Machine(state_table, dynamodb)
     behind.now -= 600
     assert not behind.lease("behind").take()
 
@@ -124,11 +124,11 @@ def test_a_write_whose_answer_was_lost_counts(
 
 
 def test_the_lease_is_no_rule_and_expires_in_the_table(
-    machine: Machine, rules_table: str, dynamodb: Any
+    machine: Machine, state_table: str, dynamodb: Any
 ) -> None:
     machine.lease("run-1").take()
-    assert Rules(rules_table, dynamodb).of(BUCKET) == []
-    assert list(Rules(rules_table, dynamodb).buckets()) == []
-    (item,) = dynamodb.scan(TableName=rules_table)["Items"]
-    assert item["bucket"] == {"S": PARTITION}
+    assert Rules(state_table, dynamodb).of(BUCKET) == []
+    assert list(Rules(state_table, dynamodb).buckets()) == []
+    (item,) = dynamodb.scan(TableName=state_table)["Items"]
+    assert item["partition"] == {"S": PARTITION}
     assert item[EXPIRES] == {"N": str(1_000 + LEASE_SECONDS)}, "seconds, as DynamoDB counts"

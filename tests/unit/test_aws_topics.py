@@ -19,8 +19,8 @@ LOGIN = {"push-endpoint": "https://u:hunter2@h/x", "persistent": "true"}
 
 
 @pytest.fixture
-def account(rules_table: str) -> Account:
-    return Account(rules_table)
+def account(state_table: str) -> Account:
+    return Account(state_table)
 
 
 def items(account: Account) -> TopicTable:

@@ -52,8 +52,8 @@ def put(mocked_aws: None, watch: Watch) -> Mock:  # noqa: ARG001 - it answers
 
 
 @pytest.fixture
-def rules(dynamodb: Any, rules_table: str) -> Rules:
-    rules = Rules(rules_table, dynamodb)
+def rules(dynamodb: Any, state_table: str) -> Rules:
+    rules = Rules(state_table, dynamodb)
     for bucket in ("one", "two"):
         rules.add(reads(bucket))
     return rules
@@ -91,10 +91,10 @@ def test_two_writers_interleaved_lose_nothing(rules: Rules, put: Mock) -> None:
 
 @pytest.mark.parametrize("name", [ARN, "ours"])
 def test_who_died_with_the_lock_does_not_keep_it(
-    dynamodb: Any, rules_table: str, rules: Rules, name: str
+    dynamodb: Any, state_table: str, rules: Rules, name: str
 ) -> None:
     clock = Clock()
-    dead = Lock(rules_table, dynamodb).held("trail/ours")
+    dead = Lock(state_table, dynamodb).held("trail/ours")
     dead.__enter__()
     trail(clock, name).follow("one", rules)
     assert selected() == {"one"}
@@ -103,12 +103,12 @@ def test_who_died_with_the_lock_does_not_keep_it(
 
 
 def test_a_lock_that_changes_hands_all_the_time_is_given_up(
-    dynamodb: Any, rules_table: str, rules: Rules, put: Mock
+    dynamodb: Any, state_table: str, rules: Rules, put: Mock
 ) -> None:
     def another() -> None:
-        key = {"bucket": {"S": "#lock"}, "rule": {"S": "trail/ours"}}
+        key = {"partition": {"S": "#lock"}, "key": {"S": "trail/ours"}}
         item = {**key, "holder": {"S": str(clock.now)}}
-        dynamodb.put_item(TableName=rules_table, Item=item)
+        dynamodb.put_item(TableName=state_table, Item=item)
 
     clock = Clock(*[another] * 1_000)
     another()
@@ -142,15 +142,15 @@ def test_what_a_read_does_not_show_yet_is_waited_for(rules: Rules, put: Mock, wa
     assert (selected(), put.call_count) == ({"one"}, 1)
 
 
-def test_the_lock_is_no_rule(dynamodb: Any, rules_table: str, rules: Rules) -> None:
-    lock = Lock(rules_table, dynamodb)
+def test_the_lock_is_no_rule(dynamodb: Any, state_table: str, rules: Rules) -> None:
+    lock = Lock(state_table, dynamodb)
     with lock.held("trail/ours"):
         assert rules.of("one") == [reads("one")]
         assert rules.versions(["one", "#lock"]).keys() == {"one"}
     assert not dynamodb.scan(
-        TableName=rules_table,
-        FilterExpression="#bucket = :lock",
-        ExpressionAttributeNames={"#bucket": "bucket"},
+        TableName=state_table,
+        FilterExpression="#partition = :lock",
+        ExpressionAttributeNames={"#partition": "partition"},
         ExpressionAttributeValues={":lock": {"S": "#lock"}},
     )["Items"]
 

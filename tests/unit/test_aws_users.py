@@ -21,8 +21,8 @@ def secretsmanager(mocked_aws: None) -> Any:  # noqa: ARG001 - it answers
 
 
 @pytest.fixture
-def users(dynamodb: Any, rules_table: str, secretsmanager: Any) -> Users:
-    return Users("Bucketcast", rules_table, dynamodb, secretsmanager)
+def users(dynamodb: Any, state_table: str, secretsmanager: Any) -> Users:
+    return Users("Bucketcast", state_table, dynamodb, secretsmanager)
 
 
 def test_who_was_added_is_found_by_the_access_key(users: Users) -> None:
@@ -64,10 +64,10 @@ def test_who_was_removed_is_nobody_and_may_come_back(users: Users, secretsmanage
         users.remove("ann")
 
 
-def test_the_table_has_no_secret(users: Users, dynamodb: Any, rules_table: str) -> None:
+def test_the_table_has_no_secret(users: Users, dynamodb: Any, state_table: str) -> None:
     users.add(ANNA, SECRET)
-    assert SECRET not in str(dynamodb.scan(TableName=rules_table)["Items"])
-    assert Rules(rules_table, dynamodb).of("#users") == []
+    assert SECRET not in str(dynamodb.scan(TableName=state_table)["Items"])
+    assert Rules(state_table, dynamodb).of("#users") == []
 
 
 def test_who_has_no_secret_is_not_let_in_and_not_in_the_way(

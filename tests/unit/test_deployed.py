@@ -17,7 +17,7 @@ def aws(deploy: Deploy) -> MotoAws:
 
 def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
-    assert (deployment.ingress_queue, deployment.rules_table) == (INGRESS, "rules")
+    assert (deployment.ingress_queue, deployment.state_table) == (INGRESS, "state")
     assert [(each.kind, each.id, each.function) for each in deployment.targets] == [
         ("postgres", "a", "Bucketcast-postgres-a"),
         ("webhook", "b", "Bucketcast-webhook-b"),

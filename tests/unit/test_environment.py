@@ -11,7 +11,7 @@ from bucketcast.settings.environment import (
 )
 
 INGEST = {
-    "BUCKETCAST_RULES_TABLE": "rules",
+    "BUCKETCAST_STATE_TABLE": "state",
     "BUCKETCAST_QUEUE_PREFIX": "https://sqs/1/Bucketcast-",
     "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": "https://sqs/1/Bucketcast-ingress-dead",
     "BUCKETCAST_SYNC_EVENTS": "off",
@@ -30,7 +30,7 @@ DISPATCH = {
 
 def test_settings_are_read_from_the_environment() -> None:
     assert IngestSettings.from_environ(INGEST) == IngestSettings(
-        rules_table="rules",
+        state_table="state",
         queue_prefix="https://sqs/1/Bucketcast-",
         ingress_dead_queue_url="https://sqs/1/Bucketcast-ingress-dead",
         sync_events=False,

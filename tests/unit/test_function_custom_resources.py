@@ -157,17 +157,17 @@ class Fresh:
 
 @pytest.mark.usefixtures("put")
 def test_a_right_to_the_table_that_is_not_known_yet_is_waited_for(
-    s3: Any, dynamodb: Any, rules_table: str
+    s3: Any, dynamodb: Any, state_table: str
 ) -> None:
-    ours, pauses = {**properties(), "RulesTable": rules_table}, list[float]()
+    ours, pauses = {**properties(), "StateTable": state_table}, list[float]()
     made = Fresh(dynamodb)
     apply(request("Create", ours), s3, lambda _: made, pauses.append)
     assert made.refused == ["get_item", "put_item"]
-    assert Cutovers(rules_table, dynamodb).of("uploads")
+    assert Cutovers(state_table, dynamodb).of("uploads")
     gone = Fresh(dynamodb)
     apply(request("Delete", ours), s3, lambda _: gone, pauses.append)
     assert gone.refused == ["get_item", "delete_item"]
-    assert Cutovers(rules_table, dynamodb).of("uploads") is None
+    assert Cutovers(state_table, dynamodb).of("uploads") is None
     assert notification("uploads") == {}
     assert pauses == [PAUSE_SECONDS] * 4
 
@@ -183,14 +183,14 @@ def test_an_error_that_does_not_pass_is_raised_at_once(s3: Any) -> None:
     ("state", "stays"), [("UPDATE_ROLLBACK_IN_PROGRESS", True), ("UPDATE_COMPLETE", False)]
 )
 def test_a_deploy_that_is_rolled_back_leaves_what_attach_had_made(
-    s3: Any, dynamodb: Any, rules_table: str, state: str, *, stays: bool
+    s3: Any, dynamodb: Any, state_table: str, state: str, *, stays: bool
 ) -> None:
     """CloudFormation deletes what the deploy had created, as it does where a bucket goes."""
     make_bucket("uploads", QueueConfigurations=[ENTRY])
     before = Cutover("sqs", 1_000.0, "attach")
-    switches = Cutovers(rules_table, dynamodb)
+    switches = Cutovers(state_table, dynamodb)
     switches.put("uploads", before)
-    ours = {**properties(), "RulesTable": rules_table}
+    ours = {**properties(), "StateTable": state_table}
     for kind in ("Create", "Delete"):
         apply(request(kind, ours), s3, in_state(state, dynamodb), no_sleep)
     assert notification("uploads") == ({"QueueConfigurations": [ENTRY]} if stays else {})
@@ -198,17 +198,17 @@ def test_a_deploy_that_is_rolled_back_leaves_what_attach_had_made(
 
 
 @pytest.fixture
-def taken_over(s3: Any, dynamodb: Any, rules_table: str) -> Any:
+def taken_over(s3: Any, dynamodb: Any, state_table: str) -> Any:
     """Attach a bucket by one transport, deploy it by another, and delete it in that state."""
 
     def take_over(
         attached: str, deployed: str, state: str
     ) -> tuple[dict[str, Any], Cutover | None, list[float]]:
         make_bucket("uploads")
-        switches, pauses = Cutovers(rules_table, dynamodb), list[float]()
+        switches, pauses = Cutovers(state_table, dynamodb), list[float]()
         apply(request("Create", properties(attached)), s3, sleep=no_sleep)
         switches.put("uploads", Cutover(attached, 1_000.0, "attach"))
-        ours = {**properties(deployed), "RulesTable": rules_table, "Overlap": "600"}
+        ours = {**properties(deployed), "StateTable": state_table, "Overlap": "600"}
         clients = in_state(state, dynamodb)
         for kind in ("Create", "Create", "Delete", "Delete"):  # each may come twice
             clock = lambda: 5_000.0 + sum(pauses)  # noqa: E731
@@ -229,12 +229,12 @@ def test_a_bucket_that_a_deploy_took_over_from_the_queue_is_attached_again_in_a_
 
 
 def test_a_part_that_a_deploy_took_over_is_a_part_again_in_a_roll_back(
-    s3: Any, dynamodb: Any, rules_table: str
+    s3: Any, dynamodb: Any, state_table: str
 ) -> None:
     make_bucket("uploads")
-    switches, part = Cutovers(rules_table, dynamodb), Part(("s3:ObjectCreated:*",), "in/")
+    switches, part = Cutovers(state_table, dynamodb), Part(("s3:ObjectCreated:*",), "in/")
     switches.put("uploads", Cutover("sqs", 1_000.0, "attach", part=part))
-    ours = {**properties("sqs"), "RulesTable": rules_table, "Overlap": "0"}
+    ours = {**properties("sqs"), "StateTable": state_table, "Overlap": "0"}
     clients = in_state("UPDATE_ROLLBACK_IN_PROGRESS", dynamodb)
     for kind, wanted in (("Create", Part()), ("Delete", part)):
         apply(request(kind, ours), s3, clients, no_sleep)
@@ -261,13 +261,13 @@ def test_a_bucket_that_was_taken_over_goes_with_its_deploy(taken_over: Any) -> N
 
 
 def test_a_rollback_does_not_fail_on_an_entry_of_others_for_our_events(
-    s3: Any, dynamodb: Any, rules_table: str
+    s3: Any, dynamodb: Any, state_table: str
 ) -> None:
-    switches = Cutovers(rules_table, dynamodb)
+    switches = Cutovers(state_table, dynamodb)
     switches.put("uploads", Cutover("eventbridge", 1_000.0, "request", "sqs"))
     others = {**OTHERS["TopicConfigurations"][0], "Events": ["s3:ObjectCreated:*"]}
     make_bucket("uploads", TopicConfigurations=[others])
-    ours = {**properties("eventbridge"), "RulesTable": rules_table, "Overlap": "600"}
+    ours = {**properties("eventbridge"), "StateTable": state_table, "Overlap": "600"}
     clients = in_state("UPDATE_ROLLBACK_IN_PROGRESS", dynamodb)
     apply(request("Delete", ours), s3, clients, no_sleep)
     assert notification("uploads") == {"TopicConfigurations": [others]}
@@ -401,18 +401,18 @@ def test_an_answer_that_is_not_accepted_is_sent_again(
 
 
 @pytest.fixture
-def trails(mocked_aws: None, dynamodb: Any, rules_table: str) -> Any:  # noqa: ARG001 - it answers
+def trails(mocked_aws: None, dynamodb: Any, state_table: str) -> Any:  # noqa: ARG001 - it answers
     """Two trails, and what makes the clients; a rule needs reads of the bucket."""
     for name in ("ours", "theirs"):
         make_trail(name)
     rule = Rule(bucket="uploads", arn="arn:minio:sqs::a:webhook", events=("s3:ObjectAccessed:Get",))
-    Rules(rules_table, dynamodb).add(rule)
+    Rules(state_table, dynamodb).add(rule)
     return client
 
 
 def logging(trail: str) -> dict[str, str]:
     arn = f"arn:aws:cloudtrail:{REGION}:{ACCOUNT}:trail/{trail}"
-    return {**properties(), "Trail": arn, "RulesTable": TABLE, "Stack": "Bucketcast"}
+    return {**properties(), "Trail": arn, "StateTable": TABLE, "Stack": "Bucketcast"}
 
 
 def follow(clients: Any, kind: str, wanted: Any, before: Any = None) -> None:

@@ -12,11 +12,11 @@ import boto3
 import pytest
 from aws_lambda_powertools.utilities import parameters
 
-from bucketcast.aws.breakers import Breakers
-from bucketcast.aws.counters import Counters, Counts
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts
 from bucketcast.targets import base
 from bucketcast.targets.webhook import Target as Webhook
 from tests.unit.made import TIME, event, lambda_context, received
@@ -282,15 +282,15 @@ def test_secret_fetched_again_is_used(dispatch: Dispatch) -> None:
 
 
 def test_a_batch_is_counted_where_there_is_a_table(
-    dispatch: Dispatch, dynamodb: Any, rules_table: str, monkeypatch: pytest.MonkeyPatch
+    dispatch: Dispatch, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
     Fake.answers = {"b": Rejected("too long"), "c": Retryable("busy")}
     handler = dispatch.module.build(
-        dispatch.environ | {"BUCKETCAST_RULES_TABLE": rules_table}, lambda _: dispatch.kind
+        dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
     )
     handler(invocation(body("a", "b"), body("c")), Context(60 * SECONDS))
-    counters = Counters(rules_table, lambda: dynamodb)
+    counters = Counters(state_table, lambda: dynamodb)
     assert counters.read() == {ARN: Counts(sent=1, failed=1, dead=1)}
     handler(invocation(body("d")), Context(500))
     assert counters.read()[ARN].sent == 1, "a killed function would send it again"
@@ -299,12 +299,12 @@ def test_a_batch_is_counted_where_there_is_a_table(
 
 
 def test_a_pause_is_seen_and_obeyed(
-    dispatch: Dispatch, dynamodb: Any, rules_table: str, monkeypatch: pytest.MonkeyPatch
+    dispatch: Dispatch, dynamodb: Any, state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(boto3, "client", lambda name, **_: getattr(dispatch, name, dynamodb))
-    breakers = Breakers(rules_table, lambda: dynamodb)
+    breakers = Breakers(state_table, lambda: dynamodb)
     handler = dispatch.module.build(
-        dispatch.environ | {"BUCKETCAST_RULES_TABLE": rules_table}, lambda _: dispatch.kind
+        dispatch.environ | {"BUCKETCAST_STATE_TABLE": state_table}, lambda _: dispatch.kind
     )
     request = {"pause": True, "target": ARN}
     assert handler(request, Context(60 * SECONDS)) == {"paused": False}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bucketcast import sources
-from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.listeners import Listeners
 from bucketcast.aws.listeners import Table as ListenerTable
 from bucketcast.aws.rules import Rules
@@ -20,6 +19,7 @@ from bucketcast.listeners import ListenFilter
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
+from bucketcast.state.counters import Counters, Counts
 from tests.unit.aws import refusal
 from tests.unit.made import message, received, record, recorded
 
@@ -108,14 +108,14 @@ def ingest(
     sqs: "SQSClient",
     s3: "S3Client",
     dynamodb: "DynamoDBClient",
-    rules_table: str,
+    state_table: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Ingest:
     s3.create_bucket(Bucket="uploads")
     names = ("ingress", "ingress-dead", "webhook-primary", "postgres-_")
     urls = {name: sqs.create_queue(QueueName=f"Bucketcast-{name}")["QueueUrl"] for name in names}
     environ = {
-        "BUCKETCAST_RULES_TABLE": rules_table,
+        "BUCKETCAST_STATE_TABLE": state_table,
         "BUCKETCAST_QUEUE_PREFIX": urls["ingress"].removesuffix("ingress"),
         "BUCKETCAST_INGRESS_DEAD_QUEUE_URL": urls["ingress-dead"],
         "BUCKETCAST_SYNC_EVENTS": "off",
@@ -127,7 +127,7 @@ def ingest(
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
     module = import_module("functions.ingest.handler")
-    return Ingest(module.build(environ), Rules(rules_table, dynamodb), sqs, urls, s3)
+    return Ingest(module.build(environ), Rules(state_table, dynamodb), sqs, urls, s3)
 
 
 def test_event_goes_to_the_targets_that_its_rules_name(ingest: Ingest) -> None:
@@ -347,19 +347,19 @@ def test_event_knows_when_it_came(ingest: Ingest) -> None:
 
 
 def test_events_for_a_target_that_is_not_there_are_counted(
-    ingest: Ingest, dynamodb: "DynamoDBClient", rules_table: str
+    ingest: Ingest, dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     gone = "arn:minio:sqs::gone:webhook"
     ingest.put(gone)
     ingest.put(HOOK)
     assert ingest(message(record("a"), record("b"))) == []
-    assert Counters(rules_table, lambda: dynamodb).read() == {gone: Counts(skipped=2)}
+    assert Counters(state_table, lambda: dynamodb).read() == {gone: Counts(skipped=2)}
 
 
 def test_events_are_counted_once_for_each_notification_of_a_topic(
-    ingest: Ingest, dynamodb: "DynamoDBClient", rules_table: str
+    ingest: Ingest, dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
-    counters = Counters(rules_table, lambda: dynamodb)
+    counters = Counters(state_table, lambda: dynamodb)
     assert counters.triggered() == 0
     for name in ("n1", "n2"):
         names = ("s3:ObjectCreated:*",)
@@ -372,12 +372,12 @@ def test_events_are_counted_once_for_each_notification_of_a_topic(
 
 
 def test_a_listener_gets_events_beside_the_rules_and_a_removed_one_harms_none(
-    ingest: Ingest, rules_table: str, dynamodb: "DynamoDBClient"
+    ingest: Ingest, state_table: str, dynamodb: "DynamoDBClient"
 ) -> None:
     ingest.put()
     prefix = ingest.urls["ingress"].rpartition("/")[0]
     listeners = Listeners(
-        "Bucketcast", ListenerTable(rules_table, dynamodb), ingest.sqs, lambda: prefix
+        "Bucketcast", ListenerTable(state_table, dynamodb), ingest.sqs, lambda: prefix
     )
     listeners.renew()
     stays, goes = (

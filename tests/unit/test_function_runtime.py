@@ -42,13 +42,13 @@ class Runtime:
         return self.handler({"probe": True, "target": arn}, Context(60 * SECONDS))
 
 
-def webhooks_environ(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def webhooks_environ(state_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Set and return what Lambda gives the webhooks' function; `Fake` and its secrets are new."""
     parameters.clear_caches()  # type: ignore[no-untyped-call]
     Fake.sent, Fake.answers = [], {}
     environ = {
         "BUCKETCAST_KIND": "webhook",
-        "BUCKETCAST_RULES_TABLE": rules_table,
+        "BUCKETCAST_STATE_TABLE": state_table,
         "BUCKETCAST_QUEUES": RUNTIME.queues,
         "BUCKETCAST_QUEUE_PREFIX": f"{RUNTIME.prefix}webhook-",
         "POWERTOOLS_SERVICE_NAME": "dispatch",
@@ -59,10 +59,10 @@ def webhooks_environ(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 @pytest.fixture
-def runtime(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    environ = webhooks_environ(rules_table, monkeypatch)
+def runtime(state_table: str, monkeypatch: pytest.MonkeyPatch) -> Runtime:
+    environ = webhooks_environ(state_table, monkeypatch)
     module = import_module("functions.dispatch.runtime")
-    return Runtime(Account(rules_table), module.build(environ, lambda _: Fake))
+    return Runtime(Account(state_table), module.build(environ, lambda _: Fake))
 
 
 def test_each_queue_goes_to_its_own_target(runtime: Runtime) -> None:

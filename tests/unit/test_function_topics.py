@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.breakers import Breakers
-from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
@@ -16,6 +14,8 @@ from bucketcast.errors import NotConnected, Rejected, Retryable
 from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.aws import REGION
@@ -75,9 +75,9 @@ class Stack:
 
 
 @pytest.fixture
-def stack(rules_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
-    environ = webhooks_environ(rules_table, monkeypatch)
-    account = Account(rules_table)
+def stack(state_table: str, monkeypatch: pytest.MonkeyPatch) -> Stack:
+    environ = webhooks_environ(state_table, monkeypatch)
+    account = Account(state_table)
     account.sqs.create_queue(QueueName=SHARED)
     return Stack(account, import_module("functions.dispatch.runtime"), environ)
 

@@ -8,7 +8,7 @@ from tests.e2e.iam import Account, Call, Statement, refused
 
 ACCOUNT = Account("111122223333", "eu-west-1")
 QUEUE = "arn:aws:sqs:eu-west-1:111122223333:Bucketcast-webhook-a"
-TABLE = "arn:aws:dynamodb:eu-west-1:111122223333:table/rules"
+TABLE = "arn:aws:dynamodb:eu-west-1:111122223333:table/state"
 URL = "https://sqs.eu-west-1.amazonaws.com/111122223333/Bucketcast-webhook-"
 STATEMENTS: list[Statement] = [
     {"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": QUEUE},
@@ -29,7 +29,7 @@ STATEMENTS: list[Statement] = [
 
 
 def item(key: str) -> dict[str, Any]:
-    return {"TableName": "rules", "Item": {"bucket": {"S": key}, "rule": {"S": "x"}}}
+    return {"TableName": "state", "Item": {"partition": {"S": key}, "key": {"S": "x"}}}
 
 
 @pytest.mark.parametrize(

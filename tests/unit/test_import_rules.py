@@ -18,7 +18,7 @@ COMMAND_LINE = {"cli", "cost", "dlq", "migrate"}
 @pytest.mark.parametrize(
     ("contract", "free"),
     [
-        ("only aws, queues and telemetry know AWS", {"aws", "queues", "telemetry"}),
+        ("only aws, queues, state and telemetry know AWS", {"aws", "queues", "state", "telemetry"}),
         ("what functions carry knows no command line", COMMAND_LINE),
     ],
 )

@@ -71,8 +71,8 @@ class Gateway:
 
 
 @pytest.fixture
-def table(dynamodb: "DynamoDBClient", rules_table: str) -> Table:
-    return Table(rules_table, dynamodb)
+def table(dynamodb: "DynamoDBClient", state_table: str) -> Table:
+    return Table(state_table, dynamodb)
 
 
 @pytest.fixture

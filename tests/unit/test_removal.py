@@ -190,13 +190,13 @@ def test_a_deploy_is_refused_and_its_roll_back_is_not(answers: Any, account: Acc
 def test_the_function_of_a_kind_that_has_targets_is_not_removed(
     answers: Any,
     account: Account,
-    rules_table: str,
+    state_table: str,
     dynamodb: Any,
     state: State,
 ) -> None:
-    put_runtime_target(rules_table, dynamodb, state)
+    put_runtime_target(state_table, dynamodb, state)
     update = request(answers, "Update", account)
-    update["ResourceProperties"] |= {"Kinds": ["webhook"], "RulesTable": rules_table}
+    update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
     aws = {"dynamodb": dynamodb}
     update["OldResourceProperties"] |= {"Kinds": ["redis", "webhook"]}
     with pytest.raises(BucketcastError, match=r"leaves redis out.*sqs::audit:redis.*target rm"):
@@ -207,30 +207,30 @@ def test_the_function_of_a_kind_that_has_targets_is_not_removed(
 
 
 def test_one_that_was_removed_or_had_no_function_before_holds_up_no_deploy(
-    answers: Any, account: Account, rules_table: str, dynamodb: Any
+    answers: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
-    put_runtime_target(rules_table, dynamodb, "kept")
+    put_runtime_target(state_table, dynamodb, "kept")
     update = request(answers, "Update", account)
-    update["ResourceProperties"] |= {"Kinds": [], "RulesTable": rules_table}
+    update["ResourceProperties"] |= {"Kinds": [], "StateTable": state_table}
     update["OldResourceProperties"] |= {"Kinds": ["redis"]}
     aws = {"dynamodb": dynamodb}
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
-    put_runtime_target(rules_table, dynamodb, "on")
+    put_runtime_target(state_table, dynamodb, "on")
     update["OldResourceProperties"]["Kinds"] = []
     keep(update, clients(account, "UPDATE_IN_PROGRESS", aws), account.sleep)
 
 
 def test_queues_hide_messages_as_long_as_the_new_function_runs(
-    answers: Any, account: Account, rules_table: str, dynamodb: Any
+    answers: Any, account: Account, state_table: str, dynamodb: Any
 ) -> None:
     """Lambda refuses a longer timeout than the visibility of a queue that the function reads."""
-    put_runtime_target(rules_table, dynamodb, "on")
-    (target,) = Table(rules_table, dynamodb).targets()
-    put_runtime_target(rules_table, dynamodb, "on", "0gone")  # somebody deleted its queue
+    put_runtime_target(state_table, dynamodb, "on")
+    (target,) = Table(state_table, dynamodb).targets()
+    put_runtime_target(state_table, dynamodb, "on", "0gone")  # somebody deleted its queue
     url = account.sqs.create_queue(QueueName=target.queue)["QueueUrl"]
     update = request(answers, "Update", account)
     base = url.rpartition("/")[0]
-    more = {"Kinds": ["redis"], "RulesTable": rules_table, "RuntimeQueues": base}
+    more = {"Kinds": ["redis"], "StateTable": state_table, "RuntimeQueues": base}
     aws = {"dynamodb": dynamodb}
     for seconds in ("330", "90"):
         update["ResourceProperties"] |= {**more, "RuntimeVisibility": seconds}
@@ -243,12 +243,12 @@ def test_queues_hide_messages_as_long_as_the_new_function_runs(
 def test_the_function_of_a_kind_that_has_topics_is_not_removed(
     answers: Any,
     account: Account,
-    rules_table: str,
+    state_table: str,
     dynamodb: Any,
     persistent: str,
 ) -> None:
     """Those of one attempt have no target: ingest would write to a queue that is gone."""
-    items = TopicTable(rules_table, dynamodb)
+    items = TopicTable(state_table, dynamodb)
     work = Work(tenant="acme", name="photos", holder="me", due=0)
     assert items.works.begin(work)
     attributes = {"push-endpoint": "kafka://broker:9092", "persistent": persistent}
@@ -257,7 +257,7 @@ def test_the_function_of_a_kind_that_has_topics_is_not_removed(
     )
     assert items.commit(work, None, topic)
     update = request(answers, "Update", account)
-    update["ResourceProperties"] |= {"Kinds": ["webhook"], "RulesTable": rules_table}
+    update["ResourceProperties"] |= {"Kinds": ["webhook"], "StateTable": state_table}
     update["OldResourceProperties"] |= {"Kinds": ["kafka", "webhook"]}
     aws = {"dynamodb": dynamodb}
     with pytest.raises(

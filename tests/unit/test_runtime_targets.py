@@ -27,8 +27,8 @@ ALARMS = ("dead", "in-flight", "unread", "waiting")
 
 
 @pytest.fixture
-def account(rules_table: str) -> Account:
-    return Account(rules_table)
+def account(state_table: str) -> Account:
+    return Account(state_table)
 
 
 def put(targets: RuntimeTargets, values: Mapping[str, str] = HIDDEN, **more: bool) -> str:

@@ -8,6 +8,7 @@ import pytest
 from bucketcast.aws.rules import Rules
 from bucketcast.rules import Rule
 from tests.unit.aws import (
+    TABLE,
     MotoAws,
     event_patterns,
     logged_calls,
@@ -67,7 +68,7 @@ def test_status_shows_what_is_logged(run: Run, aws: MotoAws) -> None:
     assert "on: no rule needs any, by all" in run("bucket", "ls").out
     # Not by the command line, which would have changed the trail.
     rule = Rule(bucket="uploads", arn=WEBHOOK, events=("s3:ObjectAccessed:Get",))
-    Rules("rules", aws.dynamodb).add(rule)
+    Rules(TABLE, aws.dynamodb).add(rule)
     (seen,) = run("bucket", "ls", "--json").document["buckets"]
     assert seen["access_events"] == {
         "trail": "all",
@@ -167,7 +168,7 @@ def test_reads_that_cost_money_are_selected_by_name(run: Run, aws: MotoAws) -> N
     assert ran.code == 2
     assert "--event: missing. Access events of uploads are enabled" in ran.err
     assert "$1.00 per million" in ran.err
-    assert Rules("rules", aws.dynamodb).of("uploads") == []
+    assert Rules(TABLE, aws.dynamodb).of("uploads") == []
     assert logged_calls("all") == []
     assert run("event", "add", "uploads", WEBHOOK, "--event", "put,delete,get").code == 0
     assert "GetObject" in logged_calls("all")

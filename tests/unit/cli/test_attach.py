@@ -284,7 +284,7 @@ def test_a_missing_bucket_is_reported(run: Run) -> None:
 
 
 def test_detach_says_what_rules_stay(run: Run, aws: MotoAws) -> None:
-    Rules("rules", aws.dynamodb).add(
+    Rules(TABLE, aws.dynamodb).add(
         Rule(bucket="uploads", arn="arn:minio:sqs::primary:webhook", events=("s3:Scanner:*",))
     )
     run("bucket", "attach", "uploads")

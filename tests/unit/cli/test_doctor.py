@@ -10,12 +10,12 @@ from unittest.mock import Mock
 import pytest
 from msgspec.structs import asdict
 
-from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Wanted
 from bucketcast.doctor.queues import clock
 from bucketcast.rules import Rule
+from bucketcast.state.breakers import Breakers
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import TopicArn
 from tests.unit.aws import (

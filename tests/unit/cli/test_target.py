@@ -3,10 +3,10 @@ import time
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from bucketcast.aws.breakers import Breakers
-from bucketcast.aws.counters import Counters, Counts, Last
 from bucketcast.cli.times import moment
 from bucketcast.dispatch.breaker import Outage
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts, Last
 from tests.unit.aws import TABLE, MotoAws, refusal
 from tests.unit.cli.conftest import Run, cells
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bucketcast.aws.breakers import Breakers
+from bucketcast.state.breakers import Breakers
 from tests.unit.aws import TABLE, MotoAws, refusal
 from tests.unit.cli.conftest import Run
 

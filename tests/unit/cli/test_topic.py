@@ -5,7 +5,6 @@ import json
 import pytest
 from msgspec.structs import asdict
 
-from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.factory import topics_of
@@ -13,6 +12,7 @@ from bucketcast.aws.topics.topics import Wanted
 from bucketcast.delivery.envelope import Delivery, pack, unpack
 from bucketcast.queues import Queue, dead_letter
 from bucketcast.rules import Rule
+from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.model import Topic, TopicArn
 from tests.unit.aws import TABLE, MotoAws

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bucketcast.aws.counters import Counts
 from bucketcast.aws.target_stats import TargetStats
 from bucketcast.aws.topics.metrics import Pubsub, pubsub
 from bucketcast.control.admin import metrics, prometheus_token
 from bucketcast.control.errors import S3Error
+from bucketcast.state.counters import Counts
 from bucketcast.topics.model import topic_id
 from bucketcast.users import Account, User
 from tests.unit.control.requests import ACCESS, ANNA, SECRET

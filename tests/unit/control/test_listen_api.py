@@ -90,8 +90,8 @@ class Deployment:
 
 
 @pytest.fixture
-def deployment(dynamodb: "DynamoDBClient", sqs: "SQSClient", rules_table: str) -> Deployment:
-    return Deployment(Table(rules_table, dynamodb), sqs)
+def deployment(dynamodb: "DynamoDBClient", sqs: "SQSClient", state_table: str) -> Deployment:
+    return Deployment(Table(state_table, dynamodb), sqs)
 
 
 async def answer(listen: Listen, client: Client, target: str = TARGET) -> None:

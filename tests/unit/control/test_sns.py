@@ -25,8 +25,8 @@ FULL = {
 
 
 @pytest.fixture
-def server(rules_table: str) -> Server:
-    return Server(Account(rules_table))
+def server(state_table: str) -> Server:
+    return Server(Account(state_table))
 
 
 @pytest.fixture
@@ -136,12 +136,12 @@ def test_topics_are_listed_in_pages_by_the_sdk_s_own_paginator(server: Server, a
     (item,) = server.account.dynamodb.query(
         TableName=server.account.table._name,
         KeyConditionExpression="#b = :b AND begins_with(#r, :r)",
-        ExpressionAttributeNames={"#b": "bucket", "#r": "rule"},
+        ExpressionAttributeNames={"#b": "partition", "#r": "key"},
         ExpressionAttributeValues={":b": {"S": "#targets"}, ":r": {"S": "topic#"}},
     )["Items"]
     for name in names:
         text = item["text"]["S"].replace('"t0"', f'"{name}"')
-        row = {**item, "rule": {"S": f"topic#acme:{name}"}, "text": {"S": text}}
+        row = {**item, "key": {"S": f"topic#acme:{name}"}, "text": {"S": text}}
         put(TableName=server.account.table._name, Item=row)
     pages = list(ann.get_paginator("list_topics").paginate())
     assert [len(page["Topics"]) for page in pages] == [100] * 10 + [1]
@@ -232,8 +232,8 @@ def test_an_action_that_ceph_does_not_have_is_refused(ann: Any) -> None:
     assert code(caught) == ("MethodNotAllowed", 405)
 
 
-def test_user_has_no_more_topics_than_allowed(rules_table: str) -> None:
-    server = Server(Account(rules_table), topics_per_user=2)
+def test_user_has_no_more_topics_than_allowed(state_table: str) -> None:
+    server = Server(Account(state_table), topics_per_user=2)
     ann = server.client("ANN")
     for name in ("t1", "t2", "t2"):
         ann.create_topic(Name=name)

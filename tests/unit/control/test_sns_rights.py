@@ -28,8 +28,8 @@ CALLS: dict[str, Call] = {
 
 
 @pytest.fixture
-def account(rules_table: str) -> Account:
-    return Account(rules_table)
+def account(state_table: str) -> Account:
+    return Account(state_table)
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ SPACE = "{https://sns.amazonaws.com/doc/2010-03-31/}"
 
 
 @pytest.fixture
-def server(rules_table: str) -> Server:
-    return Server(Account(rules_table))
+def server(state_table: str) -> Server:
+    return Server(Account(state_table))
 
 
 def post(

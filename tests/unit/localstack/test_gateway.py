@@ -34,12 +34,12 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> None:
 def users(
     mocked_aws: None,  # noqa: ARG001 - it answers
     dynamodb: Any,
-    rules_table: str,
+    state_table: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Users:
     monkeypatch.setattr(clients, "dynamodb", lambda: dynamodb)
     monkeypatch.setattr(clients, "secretsmanager", lambda: client("secretsmanager"))
-    return Users(STACK, rules_table, dynamodb, client("secretsmanager"))
+    return Users(STACK, state_table, dynamodb, client("secretsmanager"))
 
 
 def run_at(port: int) -> None:
@@ -57,7 +57,7 @@ def test_the_port_named_instead_is_not_the_receivers() -> None:
 def test_a_gateway_keeps_running_if_its_new_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     run_at(9100)
     monkeypatch.setenv("GATEWAY_PORT", "9102")
-    monkeypatch.setattr(deploy, "outputs", lambda: {"RulesTable": "rules"})
+    monkeypatch.setattr(deploy, "outputs", lambda: {"StateTable": "state"})
     monkeypatch.setattr(gateway, "_user", lambda _: ("key", "secret"))
     with pytest.raises(Failure, match="port 9102"):
         gateway.refuse_busy_port()
@@ -74,23 +74,23 @@ def test_its_own_port_is_not_another_programs(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_user_without_a_secret_is_created_again(users: Users, rules_table: str) -> None:
+def test_a_user_without_a_secret_is_created_again(users: Users, state_table: str) -> None:
     """As a start leaves it that was killed between the rows and the secret."""
-    access, secret = gateway._user(rules_table)
+    access, secret = gateway._user(state_table)
     client("secretsmanager").delete_secret(
         SecretId=f"{STACK}/users/{access}", ForceDeleteWithoutRecovery=True
     )
     assert users.find(access) is None
-    assert gateway._user(rules_table) == (access, secret)
+    assert gateway._user(state_table) == (access, secret)
     account = users.find(access)
     assert account
     assert account.secret == secret
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_user_whose_keys_were_lost_gets_other_ones(users: Users, rules_table: str) -> None:
-    before, _ = gateway._user(rules_table)
+def test_a_user_whose_keys_were_lost_gets_other_ones(users: Users, state_table: str) -> None:
+    before, _ = gateway._user(state_table)
     gateway.KEYS.unlink()
-    access, _ = gateway._user(rules_table)
+    access, _ = gateway._user(state_table)
     assert users.find(before) is None
     assert users.all() == [User(gateway.USER, "", access, admin=True)]

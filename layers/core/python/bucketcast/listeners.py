@@ -15,7 +15,7 @@ from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 
 PARTITION: Final = "#listeners"
-"""Where listeners are in the rules table: no bucket can have this name."""
+"""Where listeners are in the state table: no bucket can have this name."""
 KEPT_SECONDS: Final = 60
 """How long a listener is kept after its client disconnected."""
 LEASE_SECONDS: Final = 6.0

@@ -76,7 +76,7 @@ class Deployed:
 
     stack: str
     ingress_queue: str
-    rules_table: str
+    state_table: str
     ingest_function: str
     targets: tuple[DeployedTarget, ...]
     object_facts: frozenset[str] = frozenset()
@@ -121,17 +121,17 @@ def find(stack: str, aws: Aws) -> Deployed:
         AwsError: AWS cannot be reached.
     """
     outputs = _outputs(stack, aws)
-    if "IngressQueueUrl" not in outputs or "RulesTable" not in outputs:
+    if "IngressQueueUrl" not in outputs or "StateTable" not in outputs:
         raise BucketcastError(
             f"the stack {stack} is not a whole Bucketcast: it has no outputs IngressQueueUrl and "
-            "RulesTable; deploy it again, or name another with --stack"
+            "StateTable; deploy it again, or name another with --stack"
         )
     targets = [
         DeployedTarget(**{name: summary[name] for name in _SUMMARY if name in summary})
         for summary in _of(outputs, "Target")
     ]
     runtime = _runtime(outputs)
-    made = _made(runtime, outputs["RulesTable"], aws) if runtime else []
+    made = _made(runtime, outputs["StateTable"], aws) if runtime else []
     by_file = {target.arn for target in targets}
     resting = [each for each in made if each.arn in by_file or each.state == "kept"]
     targets += [each for each in made if each not in resting]
@@ -140,7 +140,7 @@ def find(stack: str, aws: Aws) -> Deployed:
     return Deployed(
         stack,
         outputs["IngressQueueUrl"],
-        outputs["RulesTable"],
+        outputs["StateTable"],
         f"{stack}-ingest",
         tuple(sorted(targets, key=lambda target: target.arn)),
         frozenset(json.loads(outputs.get("ObjectFacts", "[]"))),

@@ -1,4 +1,4 @@
-"""Listeners in the rules table, and their queues.
+"""Listeners in the state table, and their queues.
 
 A row names its queue before that is created, and is deleted after it: so no queue is orphaned.
 Every change that ingest must see increments the partition's change number.
@@ -15,7 +15,6 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec.structs import replace
 
-from bucketcast.aws.partition import Part, Partition, refusals
 from bucketcast.listeners import (
     KEPT_SECONDS,
     LEASE_SECONDS,
@@ -30,6 +29,7 @@ from bucketcast.listeners import (
     queue_prefix,
 )
 from bucketcast.queues import encryption
+from bucketcast.state.table import SORT_KEY, Part, Partition, refusals
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -56,7 +56,7 @@ class Table:
         """Return all listeners and leases."""
         version, listeners, leases = 0, [], {}
         for item in self._items.items():
-            row = item["rule"]["S"]
+            row = item[SORT_KEY]["S"]
             if row == VERSION:
                 version = int(item["version"]["N"])
             elif row.startswith(_LEASE):

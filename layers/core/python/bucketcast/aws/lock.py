@@ -1,4 +1,4 @@
-"""Locks in the rules table, for AWS documents without conditional writes.
+"""Locks in the state table, for AWS documents without conditional writes.
 
 A waiter watches the holder's token by its own clock, and takes the lock when the token has not
 changed for `LEASE` seconds: so clocks need not agree, and no dead process keeps it. Before it
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from bucketcast.aws.partition import Partition
 from bucketcast.errors import BucketcastError
+from bucketcast.state.table import Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass
 
 from bucketcast.arn import Arn
-from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.invocation import FunctionFailedError, invoke
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.errors import BucketcastError
+from bucketcast.state.breakers import Breakers
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn, is_topic
 
@@ -43,7 +43,7 @@ def target_of(arn: str, deployment: Deployed, aws: Aws) -> DeployedTarget:
         return deployment.target(Arn.parse(arn))
     try:
         with aws_errors():
-            topic = TopicTable(deployment.rules_table, aws.dynamodb).topic(TopicArn.parse(arn))
+            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
     except TopicError as error:
         raise BucketcastError(str(error)) from None
     if topic is None:
@@ -63,7 +63,7 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
         BucketcastError: its function does not see the pause; nothing is paused.
         AwsError: AWS does not answer.
     """
-    breakers = Breakers(deployment.rules_table, lambda: aws.dynamodb)
+    breakers = Breakers(deployment.state_table, lambda: aws.dynamodb)
     now = round(time.time() * 1_000)
     with aws_errors():
         since = breakers.pause(target.arn, now)
@@ -77,7 +77,7 @@ def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
     if not knows:
         raise BucketcastError(
             f"{target.arn} is not paused: its function {target.function} does not see the pause in "
-            f"the table {deployment.rules_table}. If it runs in a VPC, add a gateway endpoint for "
+            f"the table {deployment.state_table}. If it runs in a VPC, add a gateway endpoint for "
             "DynamoDB to that"
         )
     return Pause(target, since, since == now)
@@ -90,7 +90,7 @@ def resume(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:
         AwsError: AWS does not answer.
     """
     with aws_errors():
-        since = Breakers(deployment.rules_table, lambda: aws.dynamodb).resume(target.arn)
+        since = Breakers(deployment.state_table, lambda: aws.dynamodb).resume(target.arn)
     return Pause(target, since, since > 0)
 
 

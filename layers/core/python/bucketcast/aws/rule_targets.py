@@ -11,7 +11,7 @@ from bucketcast.topics.model import TopicArn, is_topic
 
 def existing_targets(rules: Iterable[Rule], deployment: Deployed, aws: Aws) -> set[str]:
     """Return the ARNs of the deployment's targets, and of named topics that have an endpoint."""
-    topics = TopicTable(deployment.rules_table, aws.dynamodb)
+    topics = TopicTable(deployment.state_table, aws.dynamodb)
     named = {rule.arn for rule in rules if is_topic(rule.arn)}
     with aws_errors():
         found = {arn: topics.topic(TopicArn.parse(arn)) for arn in named}

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.aws import rule_items
-from bucketcast.aws.partition import Partition, refusals
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.listeners import PARTITION as LISTENERS
 from bucketcast.rules import Hit, Rule, RuleIndex
 from bucketcast.rules.conditions import Fact
+from bucketcast.state.table import PARTITION_KEY, SORT_KEY, Partition, refusals
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -50,7 +50,7 @@ class _StoredRules:
 
 
 class Rules:
-    """The rules table."""
+    """The state table."""
 
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
         self._table = table
@@ -118,17 +118,17 @@ class Rules:
         """Return the buckets that have rules, by a scan of the table."""
         found = self._client.get_paginator("scan").paginate(
             TableName=self._table,
-            FilterExpression="#rule = :version AND pages > :none",
-            ProjectionExpression="#bucket",
-            ExpressionAttributeNames={"#rule": "rule", "#bucket": "bucket"},
+            FilterExpression="#key = :version AND pages > :none",
+            ProjectionExpression="#partition",
+            ExpressionAttributeNames={"#key": SORT_KEY, "#partition": PARTITION_KEY},
             ExpressionAttributeValues={":version": {"S": _VERSION}, ":none": {"N": "0"}},
             ConsistentRead=True,
         )
-        return sorted(item["bucket"]["S"] for page in found for item in page["Items"])
+        return sorted(item[PARTITION_KEY]["S"] for page in found for item in page["Items"])
 
     def versions(self, buckets: Iterable[str]) -> dict[str, int]:
         """Return the change number of each bucket that ever had a rule."""
-        keys = [{"bucket": {"S": name}, "rule": {"S": _VERSION}} for name in sorted(buckets)]
+        keys = [{PARTITION_KEY: {"S": name}, SORT_KEY: {"S": _VERSION}} for name in sorted(buckets)]
         found: dict[str, int] = {}
         for start in range(0, len(keys), _BATCH_GET):
             wanted: Any = {
@@ -137,14 +137,14 @@ class Rules:
             while wanted:
                 answer = self._client.batch_get_item(RequestItems=wanted)
                 for item in answer["Responses"].get(self._table, ()):
-                    found[item["bucket"]["S"]] = int(item["version"]["N"])
+                    found[item[PARTITION_KEY]["S"]] = int(item["version"]["N"])
                 wanted = answer.get("UnprocessedKeys")
         return found
 
     def _stored(self, bucket: str) -> _StoredRules:
         """Return the rules after one change; a read during a change is retried."""
         for _ in range(_TRIES):
-            items = {item["rule"]["S"]: item for item in self._partition(bucket).items()}
+            items = {item[SORT_KEY]["S"]: item for item in self._partition(bucket).items()}
             number: Any = items.get(_VERSION, {})
             version = int(number.get("version", {"N": "0"})["N"])
             if "pages" not in number:

@@ -1,4 +1,4 @@
-"""The lease of a bucket's scan, an item of the rules table: one scan of a bucket at a time.
+"""The lease of a bucket's scan, an item of the state table: one scan of a bucket at a time.
 
 Its owner renews it while it scans and deletes it at the end. The lease of a scan that was killed
 expires, and then the next scan takes it over at once.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
-from bucketcast.aws.partition import EXPIRES, Partition
+from bucketcast.state.table import EXPIRES, Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

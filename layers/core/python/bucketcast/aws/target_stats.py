@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.aws.counters import Counters, Counts
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.health import known_depth
+from bucketcast.state.counters import Counters, Counts
 
 _AT_ONCE = 16
 
@@ -27,7 +27,7 @@ def target_stats(deployment: Deployed, aws: Aws) -> list[TargetStats]:
         AwsError: AWS does not answer.
     """
     with aws_errors():
-        counted = Counters(deployment.rules_table, lambda: aws.dynamodb).read()
+        counted = Counters(deployment.state_table, lambda: aws.dynamodb).read()
     targets = (*deployment.targets, *deployment.resting)
     _ = aws.sqs  # making a client is not safe among threads, using one is
     with ThreadPoolExecutor(_AT_ONCE) as pool:

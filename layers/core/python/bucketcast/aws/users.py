@@ -1,4 +1,4 @@
-"""Users: their names in the rules table, their secrets in Secrets Manager, one each.
+"""Users: their names in the state table, their secrets in Secrets Manager, one each.
 
 Signature Version 4 is an HMAC: checking it needs the secret itself, a hash is not enough. So the
 secrets are in Secrets Manager, readable by the control function alone, and the table that ingest
@@ -10,8 +10,8 @@ import secrets
 import string
 from typing import TYPE_CHECKING, Any, Final
 
-from bucketcast.aws.partition import Part, Partition
 from bucketcast.errors import BucketcastError
+from bucketcast.state.table import SORT_KEY, Part, Partition
 from bucketcast.users import Account, User
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ class Users:
         return self._items.put_part(
             key,
             item,
-            ConditionExpression="attribute_not_exists(#rule)",
-            ExpressionAttributeNames={"#rule": "rule"},
+            ConditionExpression="attribute_not_exists(#key)",
+            ExpressionAttributeNames={"#key": SORT_KEY},
         )
 
 

@@ -45,7 +45,7 @@ def command(
     runs = Runs(deployment, aws)
     given = {"bucket": bucket, "target": jobs.deployed_target(deployment, target).arn, **values}
     with aws_errors():
-        Cutovers(deployment.rules_table, aws.dynamodb).require(bucket, time.time())
+        Cutovers(deployment.state_table, aws.dynamodb).require(bucket, time.time())
     result = jobs.finish(out, runs, "backfill", given, no_wait=no_wait, resume=resume)
     if result is None:
         return

@@ -102,9 +102,9 @@ def add(
         )
     _refuse_implicit_costs(rule, deployment, aws)
     with aws_errors():
-        _refuse_large(rule, Rules(deployment.rules_table, aws.dynamodb))
+        _refuse_large(rule, Rules(deployment.state_table, aws.dynamodb))
         try:
-            Rules(deployment.rules_table, aws.dynamodb).add(rule)
+            Rules(deployment.state_table, aws.dynamodb).add(rule)
         except RuleExistsError as error:
             if not ignore_existing:
                 raise RuleExistsError(f"{error}; use -p to ignore this") from None
@@ -136,7 +136,7 @@ def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     with aws_errors():
-        names = [bucket] if bucket else Rules(deployment.rules_table, aws.dynamodb).buckets()
+        names = [bucket] if bucket else Rules(deployment.state_table, aws.dynamodb).buckets()
     rules = [rule for name in names for rule in _of(deployment, name, arn, aws)]
     known = existing_targets(rules, deployment, aws)
     rows = [
@@ -244,7 +244,7 @@ def rm(
             f"or --force to remove all of them{listed}"
         )
     with aws_errors():
-        Rules(deployment.rules_table, aws.dynamodb).remove(rules)
+        Rules(deployment.state_table, aws.dynamodb).remove(rules)
     follow(out, bucket, deployment, aws)
     answer = {"bucket": bucket, "removed": [document(rule) for rule in rules]}
     out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
@@ -253,7 +253,7 @@ def rm(
 def _of(deployment: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
     """Return the bucket's rules for an ARN, or all, ordered by ARN and filter."""
     with aws_errors():
-        rules = Rules(deployment.rules_table, aws.dynamodb).of(bucket)
+        rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)
     wanted = [rule for rule in rules if arn is None or rule.arn == arn.plain]
     return sorted(wanted, key=lambda rule: (rule.arn, rule.prefix, rule.suffix, rule.events))
 

@@ -55,7 +55,7 @@ def apply(out: Output, *, file: Path, prune: bool, dry_run: bool, yes: bool) -> 
     with click.open_file(str(file), "rb") as opened:
         wanted = listing.read(opened.read(), _CHECKS)
     deployment, aws = out.deployed()
-    rules = Rules(deployment.rules_table, aws.dynamodb)
+    rules = Rules(deployment.state_table, aws.dynamodb)
     with aws_errors():
         if prune:
             wanted |= {bucket: [] for bucket in rules.buckets() if bucket not in wanted}
@@ -104,7 +104,7 @@ def _check(
 ) -> None:
     """Refuse new rules that could not have an effect here, all of them at once."""
     known = {target.arn for target in deployment.targets}
-    topics = TopicTable(deployment.rules_table, aws.dynamodb)
+    topics = TopicTable(deployment.state_table, aws.dynamodb)
     errors = []
     for bucket, added, _ in changes:
         for arn in sorted({rule.arn for rule in added.values()} - known):

@@ -67,7 +67,7 @@ def command(out: Output, /, what: str, **said: Any) -> None:
     """  # noqa: D301 - click reads the character
     events = _synthetic(what, said) if what.startswith(_URI) else _of_file(what, said)
     deployment, aws = out.deployed()
-    table = Rules(deployment.rules_table, aws.dynamodb)
+    table = Rules(deployment.state_table, aws.dynamodb)
 
     @cache
     def rules(bucket: str) -> Sequence[Rule]:
@@ -85,7 +85,7 @@ def command(out: Output, /, what: str, **said: Any) -> None:
 def unconnected(arn: str, deployment: deployed.Deployed, aws: Aws) -> Target | None:
     """Return the target of an ARN without its login, for the bytes it sends; None if absent."""
     if is_topic(arn):
-        return _of_topic(arn, deployment.rules_table, aws)
+        return _of_topic(arn, deployment.state_table, aws)
     found = next((each for each in deployment.targets if each.arn == arn), None)
     if found is None:
         return None

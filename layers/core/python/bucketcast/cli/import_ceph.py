@@ -87,7 +87,7 @@ def _make_topics(
 ) -> None:
     if not topics:
         return
-    opened = topics_of(deployment.stack, deployment.rules_table, aws)
+    opened = topics_of(deployment.stack, deployment.state_table, aws)
     region = aws.dynamodb.meta.region_name
     for topic, given in topics:
         arn = TopicArn(region, topic.arn.tenant, topic.arn.name)

@@ -113,7 +113,7 @@ class _Listening:
         from bucketcast.control.listen.queue import Sqs  # noqa: PLC0415 - takes long to import
 
         prefix = deployment.ingress_queue.rpartition("/")[0]
-        table = Table(deployment.rules_table, aws.dynamodb)
+        table = Table(deployment.state_table, aws.dynamodb)
         self._listeners = Listeners(
             deployment.stack, table, aws.sqs, lambda: prefix, kms_key=lambda: deployment.kms_key
         )

@@ -93,7 +93,7 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
         return not notification.is_notification(rule) or id_ not in ("", rule.name)
 
     with aws_errors():
-        Rules(deployment.rules_table, aws.dynamodb).change(
+        Rules(deployment.state_table, aws.dynamodb).change(
             bucket, lambda stored: [rule for rule in stored if stays(rule)]
         )
     follow(out, bucket, deployment, aws)
@@ -104,7 +104,7 @@ def rm(out: Output, *, bucket: str, id_: str) -> None:
 def _of(bucket: str, deployment: Deployed, aws: Aws) -> list[Notification]:
     """Return the bucket's notifications ordered by id, as RGW lists them."""
     with aws_errors():
-        stored = Rules(deployment.rules_table, aws.dynamodb).in_order(bucket)
+        stored = Rules(deployment.state_table, aws.dynamodb).in_order(bucket)
     found = [
         notification.notification(rule) for rule in stored if notification.is_notification(rule)
     ]

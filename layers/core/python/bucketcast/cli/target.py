@@ -8,15 +8,15 @@ import click
 
 from bucketcast.arn import Arn
 from bucketcast.aws import deployed
-from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
-from bucketcast.aws.counters import Counters, Counts, Last
 from bucketcast.aws.health import health
 from bucketcast.aws.runtime.factory import run_time_targets
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.target_pause import pause, resume
 from bucketcast.cli.target_rows import COLUMNS, MADE, Listed, cells, document, made_how, why
+from bucketcast.state.breakers import Breakers
+from bucketcast.state.counters import Counters, Counts, Last
 
 WAIT_SECONDS = 30.0
 
@@ -124,8 +124,8 @@ def ls(out: Output, *, wait: float) -> None:
     everyone = (*deployment.targets, *deployment.resting)
     reports = health(everyone, aws)
     with aws_errors():
-        outages = Breakers(deployment.rules_table, lambda: aws.dynamodb).read()
-        counters = Counters(deployment.rules_table, lambda: aws.dynamodb)
+        outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
+        counters = Counters(deployment.state_table, lambda: aws.dynamodb)
         lasts, counts = counters.last(), counters.read()
     found = [
         Listed(

@@ -9,7 +9,6 @@ import click
 
 from bucketcast.arn import Arn
 from bucketcast.aws import deployed, logs
-from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.cli import params
@@ -22,6 +21,7 @@ from bucketcast.delivery.trial import NAME, Trial
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.queues import Outgoing, Queue
+from bucketcast.state.breakers import Breakers
 
 _COLUMNS = ("STEP", "AFTER", "TIME", "WHY")
 _PUT, _DELETE = "s3:ObjectCreated:Put", "s3:ObjectRemoved:Delete"
@@ -76,7 +76,7 @@ def _require_reachable(target: DeployedTarget, deployment: Deployed, aws: Aws) -
     if not target.enabled:
         raise BucketcastError(f"{target.arn} is switched off: its events wait in its queue")
     with aws_errors():
-        outage = Breakers(deployment.rules_table, lambda: aws.dynamodb).read().get(target.arn)
+        outage = Breakers(deployment.state_table, lambda: aws.dynamodb).read().get(target.arn)
     if outage and outage.paused:
         raise BucketcastError(
             f"{target.arn} is paused since {moment(outage.paused)}: its events wait in its queue; "

@@ -37,7 +37,7 @@ def read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
         BucketcastError: there is none.
     """
     with aws_errors():
-        topic = TopicTable(deployment.rules_table, aws.dynamodb).topic(arn)
+        topic = TopicTable(deployment.state_table, aws.dynamodb).topic(arn)
     if topic is None:
         whose = f" of the tenant {arn.tenant}" if arn.tenant else ""
         raise BucketcastError(f"no topic {arn.name}{whose}; `bucketcast topic ls` lists them")

@@ -118,7 +118,7 @@ def rm(out: Output, name: str) -> None:
 
 def _users(out: Output) -> Users:
     deployment, aws = out.deployed()
-    return Users(deployment.stack, deployment.rules_table, aws.dynamodb, aws.secretsmanager)
+    return Users(deployment.stack, deployment.state_table, aws.dynamodb, aws.secretsmanager)
 
 
 def _read(file: Path) -> str:

@@ -34,7 +34,7 @@ def serve(
         OSError: the address cannot be bound.
     """
     app = create_app(
-        deployment.stack, deployment.rules_table, aws, domains=domains, secure_calls=secure_calls
+        deployment.stack, deployment.state_table, aws, domains=domains, secure_calls=secure_calls
     )
     config = uvicorn.Config(
         app,

@@ -122,7 +122,7 @@ def _value(hint: Any, text: str) -> Any:
 class IngestSettings(_Settings):
     """Settings of ingest; `queue_prefix` is the URL of each queue up to its own name."""
 
-    rules_table: str
+    state_table: str
     queue_prefix: str
     ingress_dead_queue_url: str
     sync_events: bool
@@ -145,7 +145,7 @@ class ControlSettings(_Settings):
     """Settings of the control plane: its deployment."""
 
     stack: str
-    rules_table: str
+    state_table: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +164,12 @@ class DispatchSettings(_Settings):
 class RuntimeSettings(_Settings):
     """Settings of dispatch for run-time targets; `queues` is the base URL of queues.
 
-    `rules_table` holds the targets, `queue_prefix` begins the names of this kind's queues, and
+    `state_table` holds the targets, `queue_prefix` begins the names of this kind's queues, and
     `topics` are the defaults of topics.
     """
 
     kind: str
-    rules_table: str
+    state_table: str
     queues: str
     queue_prefix: str
     topics: TopicDefaults = field(default_factory=TopicDefaults)

@@ -75,7 +75,7 @@ class Scan(Alerts, Job):
         "the URL of the ingress queue",
         example="https://sqs.us-east-1.amazonaws.com/123456789012/Bucketcast-ingress",
     )
-    rules: str = option("the name of the rules' table", example="Bucketcast-Rules12AB34CD")
+    table: str = option("the name of the state table", example="Bucketcast-State12AB34CD")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class Backfill(Job):
 
     target: str = option("the target's ARN", example="arn:minio:sqs::mirror:postgresql")
     rate: int = option("events a second at most; 0 is no limit", default="1000")
-    rules: str = option("the name of the rules' table", default="")
+    table: str = option("the name of the state table", default="")
     queues: str = option("the URL of every target's queue up to its kind", default="")
     fifo: OnOff = option("whether the queues keep the order (sync_events)", default="off")
 
@@ -103,7 +103,7 @@ class Reconcile(Backfill):
 
 
 JOBS: Final[Mapping[str, type[Job]]] = {"scan": Scan, "backfill": Backfill, "reconcile": Reconcile}
-GIVEN: Final = frozenset({"run", "state", "ingress", "rules", "queues", "fifo", "targets"})
+GIVEN: Final = frozenset({"run", "state", "ingress", "table", "queues", "fifo", "targets"})
 """What the deployment fills in; all else is set by whoever starts a job."""
 
 

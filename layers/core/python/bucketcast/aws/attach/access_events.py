@@ -16,8 +16,8 @@ class AccessEvents:
     def __init__(self, deployment: Deployed, aws: Aws) -> None:
         self._deployment = deployment
         self._aws = aws
-        self._rules = Rules(deployment.rules_table, aws.dynamodb)
-        self._attached = AttachedTrails(deployment.rules_table, aws.dynamodb)
+        self._rules = Rules(deployment.state_table, aws.dynamodb)
+        self._attached = AttachedTrails(deployment.state_table, aws.dynamodb)
 
     def on(self, bucket: str, ingress: Ingress, trail: str = "") -> list[str]:
         """Log the calls that the bucket's rules need; return the changes as texts.
@@ -96,7 +96,7 @@ class AccessEvents:
     def _trail(self, name: str) -> Trail | OwnersTrail:
         if name == self._deployment.trail and not self._deployment.trail_selectors:
             return OwnersTrail(name)
-        lock = Lock(self._deployment.rules_table, self._aws.dynamodb)
+        lock = Lock(self._deployment.state_table, self._aws.dynamodb)
         return Trail(name, self._deployment.stack, self._aws.cloudtrail, lock, self._partition())
 
     def _partition(self) -> str:

@@ -66,7 +66,7 @@ class Attachments:
         self._deployment = deployment
         self._aws = aws
         self._clock = clock
-        self._switches = Cutovers(deployment.rules_table, aws.dynamodb)
+        self._switches = Cutovers(deployment.state_table, aws.dynamodb)
         self._entry = notifications.entry_id(deployment.stack)
         self.ingress = Ingress.of(deployment, aws)
         self._rules = EventRules(self.ingress, aws)

@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bucketcast.attach.notifications import WHOLE, Part
-from bucketcast.aws.partition import Partition
 from bucketcast.errors import BucketcastError
+from bucketcast.state.table import Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -52,7 +52,7 @@ class Cutover(NamedTuple):
 
 
 class Cutovers:
-    """Reads and writes the last change of each bucket, in the rules table."""
+    """Reads and writes the last change of each bucket, in the state table."""
 
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
         self._items = Partition(table, KEY, client)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bucketcast.aws.lock import Lock
-from bucketcast.aws.partition import Partition
 from bucketcast.aws.rules import Rules
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import access_events, trail_selectors
 from bucketcast.rules.access_events import AccessCalls
+from bucketcast.state.table import Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudtrail import CloudTrailClient

@@ -18,7 +18,7 @@ def findings(deployment: Deployed, aws: Aws) -> list[Finding]:
     attachments = Attachments(deployment, aws)
     existing = set(attachments.names())
     with aws_errors():
-        ruled = set(Rules(deployment.rules_table, aws.dynamodb).buckets())
+        ruled = set(Rules(deployment.state_table, aws.dynamodb).buckets())
     states = _event_rules(attachments.ingress.queue, aws)
     _ = aws.s3, aws.events, aws.dynamodb  # making a client is not safe among threads
 

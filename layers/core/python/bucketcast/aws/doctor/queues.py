@@ -14,6 +14,7 @@ from bucketcast.doctor import Finding
 from bucketcast.doctor import queues as checks
 from bucketcast.queues import queue_names
 from bucketcast.queues.depth import depth
+from bucketcast.state.table import Partition
 
 _S3, _EVENTS = "s3.amazonaws.com", "events.amazonaws.com"
 _MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
@@ -22,9 +23,8 @@ _MISSING = ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist")
 def clock(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Compare this machine's clock with the date of an answer of AWS."""
     with aws_errors():
-        answer = aws.dynamodb.get_item(
-            TableName=deployment.rules_table, Key={"bucket": {"S": "#clock"}, "rule": {"S": "#"}}
-        )
+        table = Partition(deployment.state_table, "#clock", aws.dynamodb)
+        answer = table.call("get_item", "#")
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     if date:
         yield checks.clock(time.time(), parsedate_to_datetime(date).timestamp())

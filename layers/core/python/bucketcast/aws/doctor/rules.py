@@ -12,7 +12,7 @@ from bucketcast.doctor.rules import missing_targets
 
 def findings(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     """Check the rules and notifications of every bucket."""
-    table = Rules(deployment.rules_table, aws.dynamodb)
+    table = Rules(deployment.state_table, aws.dynamodb)
     with aws_errors():
         rules = [rule for bucket in table.buckets() for rule in table.of(bucket)]
     yield from missing_targets(rules, existing_targets(rules, deployment, aws))

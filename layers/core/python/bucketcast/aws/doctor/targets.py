@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bucketcast.aws import deployed
-from bucketcast.aws.breakers import Breakers
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.doctor import at_once, unless_unread
 from bucketcast.aws.invocation import FunctionFailedError, invoke
 from bucketcast.config.model import is_member, secret_names
 from bucketcast.doctor import BY_HAND, Finding
+from bucketcast.state.breakers import Breakers
 
 CHECK = "probe"
 _ABOUT_SECRETS = ("settings", "login")
@@ -58,7 +58,7 @@ def _new_secret(target: DeployedTarget, found: str, aws: Aws) -> str:
 
 def _paused(deployment: Deployed, aws: Aws) -> Iterator[Finding]:
     with aws_errors():
-        outages = Breakers(deployment.rules_table, lambda: aws.dynamodb).read()
+        outages = Breakers(deployment.state_table, lambda: aws.dynamodb).read()
     for target in deployment.targets:
         outage = outages.get(target.arn)
         if outage and outage.paused:

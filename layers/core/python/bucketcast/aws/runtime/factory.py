@@ -26,7 +26,7 @@ def run_time_targets(deployment: Deployed, aws: Aws) -> RuntimeTargets:
     by_file = frozenset(target.arn for target in deployment.targets if target.made is None)
     return targets_of(
         deployment.stack,
-        deployment.rules_table,
+        deployment.state_table,
         deployment.runtime,
         aws,
         deployed=by_file,

@@ -1,4 +1,4 @@
-"""Items of one partition of the rules table, each type under a prefix of its own.
+"""Items of one partition of the state table, each type under a prefix of its own.
 
 A value is stored as JSON. Every write names the condition under which it is valid, so of two
 simultaneous calls one fails and reads again.
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
-from bucketcast.aws.partition import Part, Partition
+from bucketcast.state.table import Part, Partition
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

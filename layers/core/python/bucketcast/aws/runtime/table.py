@@ -1,4 +1,4 @@
-"""Run-time targets in the rules table.
+"""Run-time targets in the state table.
 
 An item per target, one with a number that grows with every change, as for a bucket's rules, and one
 per running call: a `Task` names all that is to be removed if the call does not finish. So every
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from bucketcast.aws.partition import Part, Partition, refusals
 from bucketcast.aws.runtime.items import PARTITION, Items, Lease, Leases
 from bucketcast.errors import BucketcastError
 from bucketcast.runtime.model import RuntimeTarget
+from bucketcast.state.table import Part, Partition, refusals
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.aws.counters import Counters
 from bucketcast.aws.target_stats import TargetStats
+from bucketcast.state.counters import Counters
 from bucketcast.topics.model import is_topic, is_topics_target
 
 

@@ -1,4 +1,4 @@
-"""Topics in the rules table, beside their run-time targets.
+"""Topics in the state table, beside their run-time targets.
 
 An item per topic, and one per running call: a `Work` names the run-time targets and secrets that
 are to be removed, unless the topic's own item then names them. A change requires that the topic is
@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bucketcast.aws.partition import Part
 from bucketcast.aws.runtime.items import Items, Lease, Leases, if_same
 from bucketcast.aws.runtime.table import LostTaskError, Table
 from bucketcast.runtime.model import RuntimeTarget
+from bucketcast.state.table import Part
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import Topic, TopicArn
 

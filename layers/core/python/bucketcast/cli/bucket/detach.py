@@ -30,7 +30,7 @@ def detach(out: Output, bucket: str) -> None:
     changed += buckets.detach(bucket)
     seen = buckets.look(bucket)
     with aws_errors():
-        rules = len(Rules(deployment.rules_table, aws.dynamodb).of(bucket))
+        rules = len(Rules(deployment.state_table, aws.dynamodb).of(bucket))
     if rules:
         out.note(
             f"note: {rules} rules of {bucket} stay; remove them with "

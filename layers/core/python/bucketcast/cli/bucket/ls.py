@@ -44,7 +44,7 @@ def ls(out: Output, bucket: str | None) -> None:
     buckets = Attachments(deployment, aws)
     names = [bucket] if bucket else buckets.names()
     states = _look(buckets, names, aws)
-    rules = _rules(deployment.rules_table, names, aws)
+    rules = _rules(deployment.state_table, names, aws)
     shown = [each for each in states if bucket or each.via or each.by_deploy or rules[each.bucket]]
     events = AccessEvents(deployment, aws)
     seen = [_Seen(each, rules[each.bucket], _logged(events, each.bucket)) for each in shown]

@@ -36,10 +36,10 @@ def ls(out: Output, *, tenant: str | None, uid: str | None, max_entries: int, ma
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
     with aws_errors():
-        found, after = TopicTable(deployment.rules_table, aws.dynamodb).page(
+        found, after = TopicTable(deployment.state_table, aws.dynamodb).page(
             tenant, max_entries, marker, lambda topic: uid in (None, topic.owner, topic.user)
         )
-        buckets = _buckets_by_topic(deployment.rules_table, aws)
+        buckets = _buckets_by_topic(deployment.state_table, aws)
     documents = [_document(each, buckets.get((each.tenant, each.name), ())) for each in found]
     document: dict[str, Any] = {"topics": documents}
     if after:
@@ -73,7 +73,7 @@ def get(out: Output, name: str, *, tenant: str) -> None:
     deployment, aws = out.deployed()
     topic = find_topic(name, tenant, deployment, aws)
     with aws_errors():
-        buckets = _buckets_by_topic(deployment.rules_table, aws).get((topic.tenant, topic.name), ())
+        buckets = _buckets_by_topic(deployment.state_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
     flat = {**document, **document["dest"]}
     del flat["dest"]
@@ -96,7 +96,7 @@ def rm(out: Output, name: str, *, tenant: str) -> None:
     deployment, aws = out.deployed()
     arn = topic_arn(name, tenant)
     with aws_errors():
-        done = topics_of(deployment.stack, deployment.rules_table, aws).delete(arn, lambda _: None)
+        done = topics_of(deployment.stack, deployment.state_table, aws).delete(arn, lambda _: None)
     said = f"Deleted {arn.name}" if done else f"No such topic: {arn.name}"
     out.answer({"deleted": done}, said)
 

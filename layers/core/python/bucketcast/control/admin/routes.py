@@ -127,7 +127,7 @@ class Admin:
     def _measured_now(self) -> tuple[Sequence[TargetStats], Pubsub]:
         deployment = self._deployment()
         found = target_stats(deployment, self._aws)
-        return found, counted(found, deployment.rules_table, self._aws)
+        return found, counted(found, deployment.state_table, self._aws)
 
     def _deployment(self) -> deployed.Deployed:
         return deployed.find(self._stack, self._aws)

@@ -26,7 +26,7 @@ def bindable(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
         wanted = TopicArn.parse(arn)
     except TopicError as error:
         raise S3Error("InvalidArgument", str(error)) from None
-    found = TopicTable(deployment.rules_table, aws.dynamodb).topic(wanted)
+    found = TopicTable(deployment.state_table, aws.dynamodb).topic(wanted)
     if found is None:
         raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
     if not may(user, PUBLISH, found):

@@ -116,7 +116,7 @@ class Notifications:
         with _answered():
             deployment = deployed.find(self._stack, self._aws)
             known = set(_for_queues(deployment))
-            stored = Rules(deployment.rules_table, self._aws.dynamodb).in_order(bucket)
+            stored = Rules(deployment.state_table, self._aws.dynamodb).in_order(bucket)
         if id:
             stored = [rule for rule in stored if conversion.shown_id(rule) == id]
             if not stored:
@@ -155,7 +155,7 @@ class Notifications:
     def _store(
         self, deployment: Deployed, bucket: str, given: Document, user: User, *, whole: bool = False
     ) -> None:
-        rules = Rules(deployment.rules_table, self._aws.dynamodb)
+        rules = Rules(deployment.state_table, self._aws.dynamodb)
         logs = AccessEvents(deployment, self._aws)
 
         def edit(stored: list[Rule]) -> list[Rule]:
@@ -195,7 +195,7 @@ class Notifications:
         self.exists(bucket)
         with _answered():
             deployment = deployed.find(self._stack, self._aws)
-            Rules(deployment.rules_table, self._aws.dynamodb).change(
+            Rules(deployment.state_table, self._aws.dynamodb).change(
                 bucket, lambda stored: conversion.without(stored, id) if id else []
             )
         self._follow(deployment, bucket)

@@ -1,4 +1,4 @@
-"""Items of the rules table that a batch can do without.
+"""Items of the state table that a batch can do without.
 
 If the table does not answer, as from a VPC without access to DynamoDB, it is not asked again for a
 while.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.aws.partition import Partition, is_refusal
+from bucketcast.state.table import Partition, is_refusal
 from bucketcast.telemetry import logger
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The breakers of a stack's targets, in the rules table: an item per unreachable or paused target.
+"""The breakers of a stack's targets, in the state table: an item per unreachable or paused target.
 
 A batch reads its target's item, half a read unit; nothing is written while a target answers. While
 the table does not answer, each function uses only its own state. The item of a target that is tried
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
-from bucketcast.aws.optional_items import OptionalItems
-from bucketcast.aws.partition import EXPIRES, is_refusal
 from bucketcast.dispatch.breaker import LocalStore, Outage
+from bucketcast.state.optional_items import OptionalItems
+from bucketcast.state.table import EXPIRES, SORT_KEY, is_refusal
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -38,7 +38,7 @@ class Breakers:
     def read(self) -> Mapping[str, Outage]:
         """Return the unreachable and the paused targets, by ARN."""
         items = self._items.partition.items()
-        return {item["rule"]["S"]: outage for item in items if (outage := _outage(item))}
+        return {item[SORT_KEY]["S"]: outage for item in items if (outage := _outage(item))}
 
     def pause(self, arn: str, now: int) -> int:
         """Pause a target; return since when it is paused, in Unix ms.

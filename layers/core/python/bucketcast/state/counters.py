@@ -1,4 +1,4 @@
-"""Counts of events by target, in the rules table, for MinIO's metrics.
+"""Counts of events by target, in the state table, for MinIO's metrics.
 
 One call a batch adds to one item, that of the target; reading all is one query. Events are counted
 when they are delivered or dead-lettered, so those of a message that was received twice may count
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from botocore.config import Config
 
-from bucketcast.aws.optional_items import OptionalItems
+from bucketcast.state.optional_items import OptionalItems
+from bucketcast.state.table import SORT_KEY
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -96,11 +97,11 @@ class Counters:
 
     def read(self) -> Mapping[str, Counts]:
         """Return the counts since the stack was created, by ARN."""
-        return {item["rule"]["S"]: _counts(item) for item in self._items.partition.items(_ARN)}
+        return {item[SORT_KEY]["S"]: _counts(item) for item in self._items.partition.items(_ARN)}
 
     def last(self) -> Mapping[str, Last]:
         """Return the last success and failure of each target."""
-        return {item["rule"]["S"]: _last(item) for item in self._items.partition.items(_ARN)}
+        return {item[SORT_KEY]["S"]: _last(item) for item in self._items.partition.items(_ARN)}
 
     def triggered(self) -> int:
         """Return how many events topics' notifications matched since the stack was created."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.aws.counters import Counters, Counts, Last
+from bucketcast.state.counters import Counters, Counts, Last
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -15,8 +15,8 @@ HOOK = "arn:minio:sqs::primary:webhook"
 OTHER = "arn:minio:sqs::other:webhook"
 
 
-def test_counts_add_up_by_target(dynamodb: "DynamoDBClient", rules_table: str) -> None:
-    table = Counters(rules_table, lambda: dynamodb)
+def test_counts_add_up_by_target(dynamodb: "DynamoDBClient", state_table: str) -> None:
+    table = Counters(state_table, lambda: dynamodb)
     table.add(HOOK, Counts(sent=10, failed=2))
     table.add(HOOK, Counts(sent=1, dead=3))
     table.add("arn:minio:sqs::gone:webhook", Counts(skipped=4))
@@ -42,7 +42,7 @@ class Table:
 
 
 def test_a_batch_is_one_call_and_an_empty_one_none(
-    dynamodb: "DynamoDBClient", rules_table: str
+    dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     names: list[str] = []
 
@@ -50,7 +50,7 @@ def test_a_batch_is_one_call_and_an_empty_one_none(
         names.append(model.name)
 
     dynamodb.meta.events.register("before-call", count)
-    table = Counters(rules_table, lambda: dynamodb)
+    table = Counters(state_table, lambda: dynamodb)
     table.add(HOOK, Counts(sent=10_000, failed=1, dead=1))
     table.add(HOOK, Counts())
     dynamodb.meta.events.unregister("before-call", count)
@@ -58,13 +58,13 @@ def test_a_batch_is_one_call_and_an_empty_one_none(
 
 
 def test_counts_that_could_not_be_written_are_written_later(
-    dynamodb: "DynamoDBClient", rules_table: str, monkeypatch: pytest.MonkeyPatch
+    dynamodb: "DynamoDBClient", state_table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table: Any = Table(dynamodb)
     now = [1_000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    counters = Counters(rules_table, lambda: table)
-    reader = Counters(rules_table, lambda: dynamodb)
+    counters = Counters(state_table, lambda: table)
+    reader = Counters(state_table, lambda: dynamodb)
     for _ in range(3):
         counters.add(HOOK, Counts(sent=1))
         counters.add(OTHER, Counts(sent=10))
@@ -77,7 +77,7 @@ def test_counts_that_could_not_be_written_are_written_later(
 
 
 def test_a_batch_and_what_is_last_known_is_one_call(
-    dynamodb: "DynamoDBClient", rules_table: str
+    dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
     names: list[str] = []
 
@@ -86,15 +86,15 @@ def test_a_batch_and_what_is_last_known_is_one_call(
 
     dynamodb.meta.events.register("before-call", count)
     last = Last(1, 2, "Error", "why", 3)
-    Counters(rules_table, lambda: dynamodb).add(HOOK, Counts(sent=4, dead=1), last)
+    Counters(state_table, lambda: dynamodb).add(HOOK, Counts(sent=4, dead=1), last)
     dynamodb.meta.events.unregister("before-call", count)
     assert names == ["UpdateItem"]
-    reader = Counters(rules_table, lambda: dynamodb)
+    reader = Counters(state_table, lambda: dynamodb)
     assert (reader.read(), reader.last()) == ({HOOK: Counts(sent=4, dead=1)}, {HOOK: last})
 
 
-def test_what_a_batch_does_not_know_stays(dynamodb: "DynamoDBClient", rules_table: str) -> None:
-    table = Counters(rules_table, lambda: dynamodb)
+def test_what_a_batch_does_not_know_stays(dynamodb: "DynamoDBClient", state_table: str) -> None:
+    table = Counters(state_table, lambda: dynamodb)
     table.add(HOOK, Counts(failed=1), Last(failure=50, error="Throttled", reason="so", oldest=90))
     table.add(HOOK, Counts(sent=1), Last(success=300, oldest=60))
     assert table.last() == {HOOK: Last(300, 50, "Throttled", "so", 60)}
@@ -104,9 +104,9 @@ def test_what_a_batch_does_not_know_stays(dynamodb: "DynamoDBClient", rules_tabl
 
 
 def test_counts_that_there_is_no_time_for_are_written_later(
-    dynamodb: "DynamoDBClient", rules_table: str
+    dynamodb: "DynamoDBClient", state_table: str
 ) -> None:
-    table = Counters(rules_table, lambda: dynamodb)
+    table = Counters(state_table, lambda: dynamodb)
     table.add(HOOK, Counts(sent=1), Last(success=7), lambda: True)
     assert table.read() == {}
     table.add(HOOK, Counts(sent=2), Last(success=8))

@@ -1,7 +1,7 @@
-"""A partition of the rules table: the items under one partition key, by their sort key.
+"""A partition of the state table: the items under one partition key, by their sort key.
 
-The keys are named after what the table was made for, `bucket` and `rule`. What is no bucket's has a
-partition whose name no bucket can have.
+A bucket's partition has the bucket's name; what is no bucket's has one whose name no bucket can
+have, such as `#breakers`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,6 +12,8 @@ from botocore.exceptions import ClientError
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+PARTITION_KEY: Final = "partition"
+SORT_KEY: Final = "key"
 EXPIRES: Final = "expires"
 """The attribute by which DynamoDB removes items of the table, in seconds since 1970."""
 _CONDITION: Final = "ConditionalCheckFailedException"
@@ -43,11 +45,11 @@ class Partition:
 
     def items(self, begins: str = "", after: str = "", **more: Any) -> Iterator[Mapping[str, Any]]:
         """Yield the items whose sort key begins so, ordered by it, from behind the key `after`."""
-        condition = "#bucket = :bucket"
-        names, values = {"#bucket": "bucket"}, {":bucket": {"S": self._name}}
+        condition = "#partition = :partition"
+        names, values = {"#partition": PARTITION_KEY}, {":partition": {"S": self._name}}
         if begins:
-            condition += " AND begins_with(#rule, :begins)"
-            names["#rule"], values[":begins"] = "rule", {"S": begins}
+            condition += " AND begins_with(#key, :begins)"
+            names["#key"], values[":begins"] = SORT_KEY, {"S": begins}
         if after:
             more["ExclusiveStartKey"] = self._key(after)
         pages = self.client.get_paginator("query").paginate(
@@ -103,7 +105,7 @@ class Partition:
         return {"Delete": {"TableName": self._table, "Key": self._key(key), **condition}}
 
     def _key(self, key: str) -> dict[str, Any]:
-        return {"bucket": {"S": self._name}, "rule": {"S": key}}
+        return {PARTITION_KEY: {"S": self._name}, SORT_KEY: {"S": key}}
 
 
 def is_refusal(error: ClientError) -> bool:

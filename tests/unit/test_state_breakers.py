@@ -6,18 +6,18 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from bucketcast.aws.breakers import PARTITION, REASON_LENGTH, Breakers
-from bucketcast.aws.optional_items import OptionalItems
-from bucketcast.aws.partition import EXPIRES
 from bucketcast.dispatch.breaker import Outage
+from bucketcast.state.breakers import PARTITION, REASON_LENGTH, Breakers
+from bucketcast.state.optional_items import OptionalItems
+from bucketcast.state.table import EXPIRES
 
 HOOK, TABLE = "arn:minio:sqs::primary:webhook", "arn:minio:sqs::_:postgresql"
 SEEN = Outage(1_000, 3_000, error="NotConnected", reason="no answer")
 
 
 @pytest.fixture
-def breakers(rules_table: str) -> Breakers:
-    return Breakers(rules_table, lambda: boto3.client("dynamodb"))
+def breakers(state_table: str) -> Breakers:
+    return Breakers(state_table, lambda: boto3.client("dynamodb"))
 
 
 def test_a_target_that_answers_has_no_item(breakers: Breakers) -> None:
@@ -69,18 +69,18 @@ def test_a_long_reason_is_cut(breakers: Breakers) -> None:
 
 
 def test_the_item_of_a_target_that_is_tried_no_more_expires(
-    breakers: Breakers, rules_table: str
+    breakers: Breakers, state_table: str
 ) -> None:
     """It stayed for ever where the target was removed while it did not answer."""
     breakers.of(HOOK).note(SEEN, probed=False)
     later = SEEN._replace(next=5_000_000)
     breakers.of(HOOK).note(later, probed=True)
-    key = {"bucket": {"S": PARTITION}, "rule": {"S": HOOK}}
-    item = boto3.client("dynamodb").get_item(TableName=rules_table, Key=key)["Item"]
+    key = {"partition": {"S": PARTITION}, "key": {"S": HOOK}}
+    item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
     assert int(item[EXPIRES]["N"]) == 5_000 + 7 * 86_400, "seconds, as DynamoDB counts"
     breakers.pause(HOOK, 1)
     breakers.of(HOOK).note(later, probed=True)
-    item = boto3.client("dynamodb").get_item(TableName=rules_table, Key=key)["Item"]
+    item = boto3.client("dynamodb").get_item(TableName=state_table, Key=key)["Item"]
     assert EXPIRES not in item, "a pause stays"
     assert item["tries"]["N"] == "3"
 
@@ -99,7 +99,7 @@ def test_without_the_table_a_function_knows_what_it_saw_itself(
 
             return call
 
-    one = Breakers("rules", Silent).of(HOOK)  # type: ignore[arg-type]
+    one = Breakers("state", Silent).of(HOOK)  # type: ignore[arg-type]
     assert one.read() is None
     assert one.note(SEEN, probed=False) == SEEN
     assert one.read() == SEEN

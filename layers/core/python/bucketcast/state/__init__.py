@@ -1,0 +1,1 @@
+"""The state table: its partitions, counters and breakers."""
