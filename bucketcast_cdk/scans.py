@@ -93,7 +93,7 @@ class Scans(Construct):
             self._context,
             name=f"{self._prefix}start",
             folder="start",
-            layers=self._context.assets.layer("runtime"),
+            layers=self._context.assets.shared(),
             environment={"BUCKETCAST_JOB": self._job, "BUCKETCAST_RUNS": self._runs},
             memory=256,
             timeout=Duration.seconds(30),

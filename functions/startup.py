@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
-# The names and figures are those of `bucketcast.delivery` and `bucketcast.queues.ingress`, which a
-# test compares: they may be what is missing.
+# The names and figures are those of `bucketcast`, which a test compares: it may be what is missing.
 RENEW_AFTER: Final = 500
 MAX_RECEIVES: Final = 1_000
 LONGEST_PAUSE: Final = 1_200
@@ -32,6 +31,11 @@ _LONGEST_SPACING: Final = 12 * 3_600
 _SPARE_MS: Final = 5_000
 """With less left nothing is sent again: it would be there twice if the function ended first."""
 _BATCH: Final = 10
+LIMITS: Final[Any] = {
+    "connect_timeout": 2,
+    "read_timeout": 5,
+    "retries": {"mode": "standard", "total_max_attempts": 2},
+}
 
 
 def start(load: Callable[[], Handler]) -> Handler:
@@ -66,8 +70,9 @@ def _wait(records: Sequence[Mapping[str, Any]], context: Any) -> Sequence[Mappin
     if not records:
         return ()
     import boto3  # noqa: PLC0415 - it takes a while, and is not needed if all is well
+    from botocore.config import Config  # noqa: PLC0415 - as boto3
 
-    sqs = boto3.client("sqs")
+    sqs = boto3.client("sqs", config=Config(**LIMITS))
     *_, account, name = records[0]["eventSourceARN"].split(":")
     url = f"{sqs.meta.endpoint_url}/{account}/{name}"
     gone: set[str] = set()

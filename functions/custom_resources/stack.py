@@ -3,18 +3,15 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-import boto3
-from botocore.config import Config
+from bucketcast.aws import function_clients
 
 Clients = Callable[[str], Any]
 DELETE: Final = "Delete"
 
-_CONFIG = Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3})
-
 
 def client(service: str) -> Any:
     """Return a client of a service."""
-    return boto3.client(service, config=_CONFIG)  # type: ignore[call-overload]
+    return function_clients.client(service, function_clients.PATIENT)
 
 
 def is_rolled_back(event: Mapping[str, Any], clients: Clients) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bucketcast import telemetry
+from bucketcast.aws import function_clients, secrets
 from bucketcast.delivery import tracing
 from bucketcast.delivery.alarms import LATE_SECONDS
 from bucketcast.delivery.latency import Histogram, histogram
@@ -14,7 +15,7 @@ from bucketcast.dispatch.diagnosis import diagnose
 from bucketcast.dispatch.redaction import shortened, without_secrets
 from bucketcast.doctor import Finding
 from bucketcast.errors import ConfigErrors, DeliveryError, NotAuthorized
-from bucketcast.settings.options import read
+from bucketcast.settings.options import REFERENCE, read
 from bucketcast.settings.secret_values import secret_values
 from bucketcast.state.counters import Counters, Counts, Last
 from bucketcast.targets.base import Target
@@ -103,21 +104,28 @@ def _last(outcome: Outcome) -> Last:
     )
 
 
-def probe(connect: Connect, event: Mapping[str, Any]) -> dict[str, Any]:
+def probe(
+    connect: Connect, event: Mapping[str, Any], settings: Mapping[str, str]
+) -> dict[str, Any]:
     """Return whether the target is reachable from here: `{"online", "why", "where"}`.
 
     For `bucketcast doctor`, which asks for it in the event, return the findings of each step.
+    Before the target come the services of AWS that a function with these settings needs.
     """
+    secrets.forget()
     if event.get("doctor"):
-        return {"findings": [_unnamed(each) for each in diagnose(connect)]}
+        referring = any(text.startswith(REFERENCE) for text in settings.values())
+        needed = ["sqs", "dynamodb", *(["secretsmanager"] if referring else [])]
+        findings = [*function_clients.unreached(needed), *diagnose(connect)]
+        return {"findings": [_unnamed(each) for each in findings]}
     where, fresh = "", True
-    secrets: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
     try:
         with connect(fresh) as target:
-            where, secrets = target.where, secret_values(target.settings)
+            where, hidden = target.where, secret_values(target.settings)
             target.probe()
     except DeliveryError as error:
-        why = shortened(without_secrets(str(error), secrets))
+        why = shortened(without_secrets(str(error), hidden))
         return {"online": False, "why": why, "where": where}
     return {"online": True, "why": "", "where": where}
 

@@ -5,18 +5,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-import boto3
-
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
-from bucketcast.aws import secrets
+from bucketcast.aws import function_clients, secrets
 from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker, LocalStore
-from bucketcast.queues import Queue, heartbeat
+from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.settings.environment import DispatchSettings
 from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import CLIENT, Counters
+from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
 from functions.dispatch.batch import Handler, connector, deliver, probe
 
@@ -29,17 +27,16 @@ def build(
     kind = load(settings.kind)
     kind.preload()
     arn = str(Arn(id=settings.id, type=kind.arn_type))
-    sqs = boto3.client("sqs")
+    sqs = function_clients.client("sqs")
     queue = TargetQueue(
         arn,
         Queue(settings.queue_url, sqs),
         Queue(settings.dead_queue_url, sqs),
         fifo=settings.sync_events,
-        heartbeats=Queue(settings.queue_url, boto3.client("sqs", config=heartbeat.CLIENT)),
     )
     connect = connector(kind, lambda fresh: secrets.resolve(settings.settings, fresh=fresh))
     table = environ.get("BUCKETCAST_STATE_TABLE")
-    client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
+    client = cache(lambda: function_clients.client("dynamodb", function_clients.IN_PASSING))
     counters = Counters(table, client) if table else None
     store = Breakers(table, client).of(arn) if table else LocalStore()
     dispatcher = Dispatcher(
@@ -52,7 +49,7 @@ def build(
 
     def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         if event.get("probe"):
-            return probe(connect, event)
+            return probe(connect, event, settings.settings)
         if event.get("pause"):
             return {"paused": Breaker(store).is_paused()}
         return deliver(arn, dispatcher, event, context, counters)

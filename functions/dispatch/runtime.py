@@ -11,24 +11,23 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import targets, telemetry
 from bucketcast.arn import Arn
-from bucketcast.aws import secrets
+from bucketcast.aws import function_clients, secrets
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.envelope import seal
 from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker
 from bucketcast.dispatch.topic_limits import LimitedDispatcher, Limits
-from bucketcast.queues import Queue, heartbeat
+from bucketcast.queues import Queue
 from bucketcast.queues.target import TargetQueue
 from bucketcast.runtime.model import ONCE, RuntimeTarget, id_of
 from bucketcast.settings.environment import RuntimeSettings
 from bucketcast.state.breakers import Breakers
-from bucketcast.state.counters import CLIENT, Counters
+from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
 from bucketcast.topics.errors import TopicError
 from bucketcast.topics.model import TopicArn
@@ -60,15 +59,15 @@ class Kind:
         kind.preload()
         self._settings = settings
         self._kind = kind
-        self._sqs = boto3.client("sqs")
-        self._heartbeat_client = boto3.client("sqs", config=heartbeat.CLIENT)
-        self._table = Table(settings.state_table, boto3.client("dynamodb"))
-        client = cache(lambda: boto3.client("dynamodb", config=CLIENT))
+        self._sqs = function_clients.client("sqs")
+        dynamodb = function_clients.client("dynamodb")
+        self._table = Table(settings.state_table, dynamodb)
+        client = cache(lambda: function_clients.client("dynamodb", function_clients.IN_PASSING))
         self._counters = Counters(settings.state_table, client)
         self._breakers = Breakers(settings.state_table, client)
         self._served: OrderedDict[str, Served] = OrderedDict()
         shared = self._queue(f"{settings.queue_prefix}{ONCE}")
-        self._topics = TopicTable(settings.state_table, boto3.client("dynamodb"))
+        self._topics = TopicTable(settings.state_table, dynamodb)
         self._once = Once(kind, shared, self._topics, self._counters)
 
     def __call__(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -122,8 +121,7 @@ class Kind:
     def _connected(self, target: RuntimeTarget) -> tuple[Dispatcher, LimitedDispatcher, Breaker]:
         fifo = target.queue.endswith(".fifo")
         queue, dead = self._queue(target.queue), self._queue(target.dead)
-        heartbeats = Queue(queue.url, self._heartbeat_client)
-        actions = TargetQueue(target.arn, queue, dead, fifo=fifo, heartbeats=heartbeats)
+        actions = TargetQueue(target.arn, queue, dead, fifo=fifo)
         size, connect = self._kind.batch_size, self._connector(target)
         breaker = Breaker(self._breakers.of(target.arn))
         return (
@@ -145,7 +143,7 @@ class Kind:
         target = self._table.target(arn)
         if target is None:
             return {"online": False, "why": f"{arn} was removed", "where": ""}
-        return probe(self._connector(target), event)
+        return probe(self._connector(target), event, target.settings)
 
     def _queue(self, name: str) -> Queue:
         return Queue(f"{self._settings.queues}/{name}", self._sqs)

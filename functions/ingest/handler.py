@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import boto3
-
 from bucketcast import telemetry
+from bucketcast.aws import function_clients
 from bucketcast.aws.listener_cache import ListenerCache
 from bucketcast.aws.listeners import Table as Listeners
-from bucketcast.aws.object_facts import CLIENT, ObjectReader
+from bucketcast.aws.object_facts import ObjectReader
 from bucketcast.aws.queue_limits import QueueLimits
 from bucketcast.aws.rules import RuleCache, Rules
 from bucketcast.aws.runtime.queue_cache import QueueCache
@@ -18,7 +17,7 @@ from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
 from bucketcast.ingest import Ingester, Routed
-from bucketcast.queues import Queue, heartbeat
+from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
 from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.rules import loops
@@ -35,8 +34,8 @@ _DISCARDED = "discarded: the target's queue has as many messages as queue_limit 
 def build(environ: Mapping[str, str]) -> Handler:
     """Return the handler for these settings; clients and rules are kept between calls."""
     settings = IngestSettings.from_environ(environ)
-    sqs = boto3.client("sqs")
-    dynamodb = boto3.client("dynamodb")
+    sqs = function_clients.client("sqs")
+    dynamodb = function_clients.client("dynamodb")
     table = settings.state_table
     listeners = ListenerCache(Listeners(table, dynamodb))
     rules = RuleCache(Rules(table, dynamodb), listeners)
@@ -45,9 +44,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     dead = Queue(settings.ingress_dead_queue_url, sqs)
     looked_at = settings.object_facts
     objects = (
-        ObjectReader(
-            boto3.client("s3", config=CLIENT), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"]
-        )
+        ObjectReader(function_clients.client("s3"), looked_at, environ["AWS_LAMBDA_FUNCTION_NAME"])
         if looked_at.buckets
         else None
     )
@@ -64,8 +61,7 @@ def build(environ: Mapping[str, str]) -> Handler:
         ).is_full,
     )
     url = settings.ingress_queue_url
-    heartbeats = Queue(url, boto3.client("sqs", config=heartbeat.CLIENT))
-    publisher = Ingress(Queue(url, sqs), dead, fanout, heartbeats)
+    publisher = Ingress(Queue(url, sqs), dead, fanout)
     ingester = Ingester(rules, objects, publisher)
 
     def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:

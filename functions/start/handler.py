@@ -9,8 +9,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from aws_lambda_powertools import Logger
+
+from bucketcast.aws import function_clients
 
 if TYPE_CHECKING:
     from mypy_boto3_glue import GlueClient
@@ -19,7 +20,7 @@ _JOB = os.environ["BUCKETCAST_JOB"]
 _RUNS = os.environ["BUCKETCAST_RUNS"]
 _LAST = "/manifest.checksum"
 _logger = Logger()
-_glue: "GlueClient" = boto3.client("glue")
+_glue: "GlueClient" = function_clients.client("glue")
 
 
 @_logger.inject_lambda_context

@@ -14,10 +14,10 @@ from typing import Any
 
 import boto3
 import pytest
-from aws_lambda_powertools.utilities import parameters
 from moto import mock_aws
 
 from bucketcast import telemetry
+from bucketcast.aws import secrets
 from bucketcast.delivery.envelope import Delivery, pack
 from bucketcast.event import Event
 from bucketcast.settings.options import REFERENCE
@@ -160,7 +160,7 @@ def aws(one: Trial, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     }
     for name, text in wanted.items():
         monkeypatch.setenv(name, text)
-    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    secrets.forget()
     with mock_aws():
         yield
 

@@ -1,12 +1,14 @@
 """References are resolved by Secrets Manager, with as few calls as possible."""
 
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
-from aws_lambda_powertools.utilities import parameters
+from botocore.exceptions import ConnectTimeoutError
 
-from bucketcast.aws.secrets import resolve
+from bucketcast.aws import function_clients
+from bucketcast.aws.secrets import FRESH_SECONDS, forget, resolve
 from bucketcast.errors import NotAuthorized
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def secrets(mocked_aws: None) -> "SecretsManagerClient":  # noqa: ARG001 - it answers
-    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    forget()
     return boto3.client("secretsmanager")
 
 
@@ -106,3 +108,68 @@ def test_secret_is_kept_until_a_fresh_one_is_wanted(secrets: "SecretsManagerClie
     assert resolve(settings) == {"password": "old"}
     assert resolve(settings, fresh=True) == {"password": "new"}
     assert resolve(settings) == {"password": "new"}
+
+
+class Calls:
+    """What Secrets Manager was asked for, on a clock that is moved by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> None:
+        self.answer = answer
+        self.number = 0
+        self.now = 1_800_000_000.0
+        forget()
+        monkeypatch.setattr(function_clients, "client", lambda _: self)
+        monkeypatch.setattr("bucketcast.aws.secrets.time.time", lambda: self.now)
+        self.meta = Mock()
+
+    def get_secret_value(self, **_: Any) -> dict[str, str]:
+        self.number += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return {"SecretString": self.answer}
+
+
+def test_secret_is_read_afresh_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Calls(monkeypatch, "old")
+    settings = {"password": "secret:db"}
+    assert [resolve(settings, fresh=True)["password"] for _ in range(100)] == ["old"] * 100
+    calls.answer = "new"
+    assert resolve(settings, fresh=True) == {"password": "old"}
+    assert calls.number == 1
+    calls.now += FRESH_SECONDS
+    assert resolve(settings, fresh=True) == {"password": "new"}
+    assert calls.number == 2
+
+
+def test_secret_that_cannot_be_read_is_not_asked_for_again_within_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = Calls(monkeypatch, ConnectTimeoutError(endpoint_url="https://secretsmanager"))
+    settings = {"password": "secret:db"}
+    for fresh in (False, True, False, True):
+        with pytest.raises(NotAuthorized, match="cannot be read: Connect timeout"):
+            resolve(settings, fresh=fresh)
+    assert calls.number == 1
+    calls.answer = "found"
+    calls.now += FRESH_SECONDS
+    assert resolve(settings) == {"password": "found"}
+
+
+def test_secret_that_is_known_is_used_while_it_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = Calls(monkeypatch, "known")
+    settings = {"password": "secret:db"}
+    resolve(settings)
+    calls.answer = ConnectTimeoutError(endpoint_url="https://secretsmanager")
+    with pytest.raises(NotAuthorized):
+        resolve(settings, fresh=True)
+    assert resolve(settings) == {"password": "known"}
+
+
+def test_whoever_asks_anew_gets_what_is_true_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = Calls(monkeypatch, "old")
+    resolve({"password": "secret:db"}, fresh=True)
+    calls.answer = "new"
+    forget()
+    assert resolve({"password": "secret:db"}) == {"password": "new"}

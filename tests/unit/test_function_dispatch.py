@@ -1,6 +1,7 @@
 """Dispatch's function: settings and secrets in, the right answer to Lambda out."""
 
 import json
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
-from aws_lambda_powertools.utilities import parameters
 
+from bucketcast.aws import secrets
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
 from bucketcast.errors import DeliveryError, NotConnected, Rejected, Retryable
 from bucketcast.event import Event
@@ -62,8 +63,8 @@ class Dispatch:
 
     def __init__(self, module: ModuleType, sqs: "SQSClient") -> None:
         self.sqs = sqs
-        self.secrets = boto3.client("secretsmanager")
-        self.secrets.create_secret(Name="hook", SecretString='{"token": "hunter2"}')
+        self.secretsmanager = boto3.client("secretsmanager")
+        self.secretsmanager.create_secret(Name="hook", SecretString='{"token": "hunter2"}')
         self.own, self.dead = (
             sqs.create_queue(QueueName=name)["QueueUrl"]
             for name in ("Bucketcast-webhook-primary", "Bucketcast-webhook-primary-dead")
@@ -118,7 +119,7 @@ def body(*keys: str, reason: str = "") -> str:
 
 @pytest.fixture
 def dispatch(sqs: "SQSClient", monkeypatch: pytest.MonkeyPatch) -> Dispatch:
-    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    secrets.forget()
     Fake.sent, Fake.answers = [], {}
     first = {
         "BUCKETCAST_KIND": "webhook",
@@ -275,7 +276,7 @@ def test_secret_that_is_of_no_use_is_an_outcome_and_not_shown(
 def test_secret_fetched_again_is_used(dispatch: Dispatch) -> None:
     handler = dispatch.handler()
     handler(invocation(body("a")), Context(60 * SECONDS))
-    dispatch.secrets.put_secret_value(SecretId="hook", SecretString='{"token": "new"}')
+    dispatch.secretsmanager.put_secret_value(SecretId="hook", SecretString='{"token": "new"}')
     assert probe(dispatch)["online"]  # it asks for fresh secrets, which all then use
     assert dispatch(body("b")) == []
     assert Fake.sent == [("hunter2", ["a"]), ("new", ["b"])]
@@ -314,3 +315,24 @@ def test_a_pause_is_seen_and_obeyed(
     assert Fake.sent == []
     answer = dispatch.sqs.receive_message(QueueUrl=dispatch.own, WaitTimeSeconds=10)
     assert "paused since" in unpack(answer["Messages"][0]["Body"])[0].reason
+
+
+@pytest.mark.parametrize(("referring", "services"), [(True, 3), (False, 2)])
+def test_doctor_first_learns_which_services_of_aws_cannot_be_reached(
+    dispatch: Dispatch,
+    monkeypatch: pytest.MonkeyPatch,
+    referring: bool,  # noqa: FBT001 - a case
+    services: int,
+) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        dispatch.settings["endpoint"] = url
+        if not referring:
+            del dispatch.settings["auth_token"]
+        asked = {"probe": True, "doctor": True}
+        found = dispatch.handler()(asked, Context(60 * SECONDS))["findings"]
+    assert [each["check"] for each in found[: services + 1]] == ["aws"] * services + ["settings"]
+    assert all("in a VPC it needs" in each["hint"] for each in found[:services])
+    assert found[services]["status"] == ("error" if referring else "ok")

@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from aws_lambda_powertools.utilities import parameters
 from botocore.exceptions import ClientError
 
+from bucketcast.aws import secrets
 from bucketcast.delivery.envelope import unpack
 from bucketcast.delivery.retries import RENEW_AFTER
 from bucketcast.errors import NotAuthorized
@@ -44,7 +44,7 @@ class Runtime:
 
 def webhooks_environ(state_table: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Set and return what Lambda gives the webhooks' function; `Fake` and its secrets are new."""
-    parameters.clear_caches()  # type: ignore[no-untyped-call]
+    secrets.forget()
     Fake.sent, Fake.answers = [], {}
     environ = {
         "BUCKETCAST_KIND": "webhook",

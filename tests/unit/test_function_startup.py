@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bucketcast.aws import function_clients
 from bucketcast.delivery import retention, retries
 from bucketcast.queues import ingress
 from bucketcast.runtime.model import ONCE
@@ -169,6 +170,8 @@ def test_its_names_and_figures_are_those_of_the_package() -> None:
     assert startup.LAST_CALL * 1_000 == retries._LAST_CALL_MS
     assert startup.PREFIX == ingress._PREFIX
     assert f"-{ONCE}" == startup.ONCE
+    limits = {name: getattr(function_clients.LIMITS, name) for name in startup.LIMITS}
+    assert limits == startup.LIMITS
 
 
 def test_it_needs_no_package_to_start() -> None:

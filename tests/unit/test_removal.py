@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import boto3
 import pytest
 
+from bucketcast.aws import function_clients
 from bucketcast.aws.removal import Removal
 from bucketcast.aws.runtime.table import Table, Task
 from bucketcast.aws.topics.table import TopicTable, Work
@@ -284,7 +284,7 @@ def test_a_refusal_is_reported_to_cloudformation(
 ) -> None:
     account.put(HOOK)
     found = clients(account, "UPDATE_IN_PROGRESS")
-    monkeypatch.setattr(boto3, "client", lambda name, **_: found(name))
+    monkeypatch.setattr(function_clients, "client", lambda name, _: found(name))
     context = lambda_context()
     function.handler(request(answers, "Update", account, PhysicalResourceId="targets"), context)
     function.handler(request(answers, "Create", account), context)

@@ -40,7 +40,7 @@ class SimulatedIngress(Ingress):
     ) -> None:
         client: Any = simulation.sqs
         queue = Queue(own.name, client)
-        super().__init__(queue, dead, fanout, queue)
+        super().__init__(queue, dead, fanout)
         self._simulation = simulation
         self._queue = own
 

@@ -15,10 +15,10 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import telemetry
+from bucketcast.aws.function_clients import AT_ONCE
 from bucketcast.aws.head_object import event_fields
 from bucketcast.event import Event, to_millis
 from bucketcast.event.names import NOTHING_HAPPENED, REMOVALS
@@ -29,18 +29,10 @@ from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-AT_ONCE: Final = 16
 SECONDS: Final = 15.0
 """The time limit of one batch; the function's is twice as long."""
 SECONDS_FOR_SHOWN: Final = 5.0
 """The time limit for reading what keys show, which does not hold up their messages."""
-CLIENT: Final = Config(
-    connect_timeout=2,
-    read_timeout=5,
-    retries={"mode": "standard", "total_max_attempts": 2},
-    max_pool_connections=AT_ONCE,
-)
-"""For the S3 client: a call without a quick answer is retried with the message."""
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _OVERWRITTEN: Final = (None, "", "null")
 """Version ids of objects that the next put of their key replaces."""

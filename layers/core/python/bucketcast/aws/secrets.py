@@ -3,24 +3,34 @@
 `secret:NAME` is the whole secret, `secret:NAME#FIELD` one field of a secret that is a JSON
 object, such as those that RDS rotates. The line end of a secret of one line is no part of it: it is
 there if a file was stored that an editor or `echo` wrote. PEM blocks stay as they are.
+
+A target that refuses its login has its secret read afresh for every batch, which costs money, and
+time where it cannot be read: so that happens once a minute at most.
 """
 
 import json
 import re
+import time
 from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
 
-from aws_lambda_powertools.utilities import parameters
+from aws_lambda_powertools.utilities.parameters import SecretsProvider
 from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterError
 
+from bucketcast.aws import function_clients
 from bucketcast.errors import NotAuthorized
 from bucketcast.settings.options import REFERENCE
 
-MAX_AGE_SECONDS = 300
+MAX_AGE_SECONDS: Final = 300
+FRESH_SECONDS: Final = 60
+"""For so long a secret that was read afresh is fresh, and one that could not be read is not asked
+for again."""
 _LINE = re.compile(r"([^\r\n]*)\r?\n")
 
 
 def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, str]:
-    """Return the settings with every reference replaced; `fresh` bypasses the cache.
+    """Return the settings with every reference replaced; `fresh` reads what was not read so lately.
 
     Raises:
         NotAuthorized: a secret cannot be read; the text has its name, never a value.
@@ -31,10 +41,53 @@ def resolve(settings: Mapping[str, str], *, fresh: bool = False) -> dict[str, st
     }
 
 
+def forget() -> None:
+    """Read every secret afresh from now on: somebody asks what is true now."""
+    _reader.cache_clear()
+
+
+class _Reader(SecretsProvider):
+    """Reads secrets, and remembers when one was read afresh or could not be read."""
+
+    def __init__(self) -> None:
+        super().__init__(boto3_client=function_clients.client("secretsmanager"))
+        self._fresh: dict[str, float] = {}
+        self._failures: dict[str, tuple[float, str]] = {}
+
+    def read(self, name: str, *, fresh: bool) -> Any:
+        """Return a secret, a text or bytes.
+
+        Raises:
+            GetParameterError: it cannot be read, or could not within the last minute.
+        """
+        due = fresh and not _is_recent(self._fresh.get(name, 0.0))
+        found = self.get(name, max_age=MAX_AGE_SECONDS, force_fetch=due)
+        if due:
+            self._fresh[name] = time.time()
+        return found
+
+    def _get(self, name: str, **options: Any) -> str | bytes:
+        since, failure = self._failures.get(name, (0.0, ""))
+        if _is_recent(since):
+            raise LookupError(failure)
+        try:
+            return super()._get(name, **options)
+        except Exception as error:
+            self._failures[name] = time.time(), str(error)
+            raise
+
+
+_reader = cache(_Reader)
+
+
+def _is_recent(since: float) -> bool:
+    return 0 <= time.time() - since < FRESH_SECONDS
+
+
 def _secret(key: str, reference: str, *, fresh: bool) -> str:
     name, _, member = reference.removeprefix(REFERENCE).partition("#")
     try:
-        text = parameters.get_secret(name, max_age=MAX_AGE_SECONDS, force_fetch=fresh)
+        text = _reader().read(name, fresh=fresh)
         if isinstance(text, bytes):
             text = text.decode()
     except GetParameterError as error:

@@ -12,17 +12,15 @@ from bucketcast.telemetry import logger
 class ConsumerQueue:
     """What its function does with messages that it could not process.
 
-    If SQS does not answer, nothing changes: the message becomes visible again. `heartbeats` is the
-    own queue with a client of short timeouts.
+    If SQS does not answer, nothing changes: the message becomes visible again.
     """
 
-    def __init__(self, own: Queue, dead: Queue, heartbeats: Queue | None = None) -> None:
+    def __init__(self, own: Queue, dead: Queue) -> None:
         self._own = own
         self._dead = dead
-        self._heartbeats = heartbeats or own
 
     def heartbeat(self, seconds: Mapping[str, int]) -> Heartbeat:
-        return Heartbeat(self._heartbeats, seconds)
+        return Heartbeat(self._own, seconds)
 
     def postpone(self, pauses: dict[str, int]) -> None:
         try:

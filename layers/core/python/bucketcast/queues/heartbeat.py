@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Final
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast.queues import BATCH, Queue
@@ -17,11 +16,6 @@ from bucketcast.telemetry import logger
 
 BEAT_SECONDS: Final = 5.0
 _LAST_CALL_SECONDS: Final = 5.0
-CLIENT: Final = Config(
-    connect_timeout=2, read_timeout=3, retries={"mode": "standard", "total_max_attempts": 1}
-)
-"""For its client: what is not answered within a beat is asked again with the next, while botocore
-would wait for a minute and let the messages be seen meanwhile."""
 _CALL_SECONDS: Final = 0.1
 """What one call may take, of a function with little of a processor and much to do."""
 

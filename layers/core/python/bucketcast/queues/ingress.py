@@ -21,8 +21,8 @@ _NUMBERS = ("since", "tries", "created")
 class Ingress(ConsumerQueue):
     """Implements `ingest.Publisher`."""
 
-    def __init__(self, own: Queue, dead: Queue, fanout: Fanout, heartbeats: Queue) -> None:
-        super().__init__(own, dead, heartbeats)
+    def __init__(self, own: Queue, dead: Queue, fanout: Fanout) -> None:
+        super().__init__(own, dead)
         self._fanout = fanout
 
     def send(self, arn: str, batch: TargetBatch) -> Sequence[Unsent]:

@@ -17,10 +17,8 @@ LONGEST_DELAY = 900
 class TargetQueue(ConsumerQueue):
     """Implements `dispatch.QueueActions`."""
 
-    def __init__(
-        self, target: str, own: Queue, dead: Queue, *, fifo: bool, heartbeats: Queue | None = None
-    ) -> None:
-        super().__init__(own, dead, heartbeats)
+    def __init__(self, target: str, own: Queue, dead: Queue, *, fifo: bool) -> None:
+        super().__init__(own, dead)
         self._target = target
         self._fifo = fifo
 

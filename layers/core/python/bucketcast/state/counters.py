@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from botocore.config import Config
-
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import SORT_KEY
 
@@ -23,10 +21,6 @@ PARTITION = "#counters"
 TOPICS: Final = "#topics"
 """The key of the topics' counts, instead of an ARN."""
 _ARN: Final = "arn:"
-CLIENT: Final = Config(
-    connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}
-)
-"""For the client that adds: a batch must not wait for it."""
 
 
 class Counts(NamedTuple):
