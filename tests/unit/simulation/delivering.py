@@ -181,7 +181,13 @@ class Delivering:
             return deliver(ARN, dispatcher, event, context, None)
 
         self.simulation.functions.append(
-            Function(self.queue, handler, timeout=timeout, workers=workers, grain=grain)
+            Function(
+                self.queue,
+                lambda: handler,
+                timeout=timeout,
+                max_concurrency=workers,
+                grain=grain,
+            )
         )
 
     def put(self, *keys: str, rule: str = "rule", record: bytes = b"{}") -> None:
@@ -207,6 +213,7 @@ class Delivering:
         assert not self.queue.dropped, "SQS dropped events that nobody had buried"
         assert not self.queue.moved, "SQS itself moved events to the dead letters"
         assert not self.queue.messages, "events still wait"
+        assert not self.simulation.sqs.refused, "SQS refused what breaks its rules"
         letters = self.letters()
         lost = [name for name in self.sent if not self.target.taken[name] and not letters[name]]
         assert not lost, f"lost: {lost}"

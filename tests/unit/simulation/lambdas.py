@@ -1,15 +1,22 @@
 """Lambda on the simulated clock: pollers that hand messages to a handler for weeks."""
 
 import heapq
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from math import inf
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple, Self
 from unittest.mock import patch
 
-from tests.unit.simulation.sqs import SimulatedQueue, SimulatedSqs
+from tests.unit.simulation.sqs import DAY, Record, SimulatedQueue, SimulatedSqs
+from tests.unit.simulation.turns import Turn
 
 START = 1_800_000_000.0
+FIRST_CALLS = 5
+"""Calls side by side with which Lambda begins on a queue; as many more each second."""
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
@@ -18,17 +25,32 @@ class CrashError(BaseException):
 
 
 class Clock:
-    """Unix time in seconds; only `at` and what takes time move it."""
+    """Unix time in seconds; only `now` and what takes time move it.
+
+    Within a call it waits until then, while others go on.
+    """
 
     def __init__(self) -> None:
-        self.now = START
+        self._now = START
+        self.wait: Callable[[float], None] | None = None
 
     def __call__(self) -> float:
-        return self.now
+        return self._now
+
+    @property
+    def now(self) -> float:
+        return self._now
+
+    @now.setter
+    def now(self, at: float) -> None:
+        (self.wait or self.set)(at)
+
+    def set(self, at: float) -> None:
+        self._now = at
 
     @property
     def since_start(self) -> float:
-        return self.now - START
+        return self._now - START
 
 
 @dataclass
@@ -42,20 +64,78 @@ class Context:
         return max(0, round((self.until - self.clock.now) * 1_000))
 
 
-@dataclass
+class Delays(NamedTuple):
+    """The distribution of some delays in seconds."""
+
+    p50: float
+    p99: float
+    most: float
+
+    @classmethod
+    def of(cls, delays: Iterable[float]) -> Self:
+        found = sorted(delays)
+        return cls(found[len(found) // 2], found[len(found) * 99 // 100], found[-1])
+
+
+@dataclass(eq=False)
 class Function:
     """An event source mapping and its function.
 
-    `workers` run side by side; `grain` is how many seconds a poller at least takes between two
-    calls, which bounds how many calls there are to simulate.
+    `environment` begins one that handles calls, one at a time; a call that is killed ends it.
+    `grain` is how many seconds a poller at least takes between two calls, which bounds how many
+    calls there are to simulate. `calls` and the `seconds` that they took are counted.
     """
 
     queue: SimulatedQueue
-    handler: Handler
+    environment: Callable[[], Handler]
     timeout: float = 60.0
     batch: int = 10
-    workers: int = 2
+    max_concurrency: int = 2
     grain: float = 1.0
+    calls: int = 0
+    seconds: float = 0
+    busy: int = 0
+    busy_since: float = inf
+    wakes: float = inf
+    idle: list[Handler] = field(default_factory=list)
+
+    def may_call(self, now: float) -> bool:
+        scaled = FIRST_CALLS * (1 + int(max(0, now - self.busy_since)))
+        return self.busy < min(self.max_concurrency, scaled)
+
+
+class _Call:
+    """One invocation: it begins at once, and `until` is when it is killed."""
+
+    def __init__(self, function: Function, records: Sequence[Record], clock: Clock) -> None:
+        self.function, self.records = function, records
+        self.began, self.until = clock.now, clock.now + function.timeout
+        self.answer: dict[str, Any] | None = None
+        self.wrong: AssertionError | None = None
+        self._clock = clock
+
+    def run(self) -> None:
+        function = self.function
+        handler = function.idle.pop() if function.idle else function.environment()
+        try:
+            event = {"Records": self.records}
+            self.answer = handler(event, Context(self._clock, self.until))
+        except CrashError:
+            return
+        except AssertionError as error:
+            self.wrong = error
+        except Exception:  # noqa: BLE001 - Lambda counts the whole batch as failed
+            self.answer = None
+        function.idle.append(handler)
+
+    def done(self) -> Iterator[Record]:
+        """What Lambda deletes: all, if an answer says nothing; none, if it names an unknown one."""
+        if self.answer is None:
+            return
+        failed = self.answer.get("batchItemFailures") or ()
+        stay = {each.get("itemIdentifier") for each in failed}
+        if stay <= {each["messageId"] for each in self.records}:
+            yield from (each for each in self.records if each["messageId"] not in stay)
 
 
 class Simulation:
@@ -64,69 +144,111 @@ class Simulation:
     def __init__(self, seed: int) -> None:
         self.clock = Clock()
         self.sqs = SimulatedSqs(self.clock, Random(seed))  # noqa: S311 - a repeatable order
+        self.sqs.wake = self._wake
         self.functions: list[Function] = []
-        self.calls = 0
+        self._end = START
+        self._todo: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = count()
+        self._turns: list[Turn] = []
 
-    def time(self) -> Any:
+    @property
+    def calls(self) -> int:
+        return sum(function.calls for function in self.functions)
+
+    @contextmanager
+    def time(self) -> Iterator[None]:
         """Let the code read this clock."""
-        return patch("time.time", self.clock)
+        with patch("time.time", self.clock), patch("time.monotonic", self.clock):
+            yield
 
     def run(
         self, days: float, *, actions: Mapping[float, Callable[[], None]] | None = None
     ) -> None:
         """Go on for so many days; `actions` happen at their seconds from now."""
-        end = self.clock.now + days * 86_400
         begin = self.clock.now
-        todo = sorted(
-            (begin + after, n, do) for n, (after, do) in enumerate((actions or {}).items())
-        )
-        free = [
-            (begin, index, number)
-            for index, function in enumerate(self.functions)
-            for number in range(function.workers)
-        ]
-        heapq.heapify(free)
-        with self.time():
-            while True:
-                while todo and (not free or todo[0][0] <= free[0][0]):
-                    self.clock.now = todo[0][0]
-                    todo.pop(0)[2]()
-                if not free or free[0][0] >= end:
-                    break
-                at, index, number = heapq.heappop(free)
-                self.clock.now = at
-                function = self.functions[index]
-                wait = self._poll(function)
-                if wait is None and not any(each.queue.messages for each in self.functions):
-                    if not todo:
-                        continue
-                    wait = todo[0][0]
-                idle = at + 20 * 60 if wait is None else wait
-                if todo:
-                    idle = min(idle, max(todo[0][0], at + function.grain))
-                heapq.heappush(free, (max(idle, at + function.grain), index, number))
-        self.clock.now = end
+        self._end = begin + days * DAY
+        for after, act in (actions or {}).items():
+            self._at(begin + after, act)
+        for queue in self.sqs.queues.values():
+            self._wake(queue, begin)
+        try:
+            with self.time():
+                while self._todo and self._todo[0][0] < self._end:
+                    at, _, act = heapq.heappop(self._todo)
+                    self.clock.now = max(at, self.clock.now)
+                    act()
+        finally:
+            while self._turns:
+                self._turns.pop().end()
+        self.clock.now = self._end
         for queue in self.sqs.queues.values():
             self.sqs.expire(queue)
 
-    def _poll(self, function: Function) -> float | None:
-        """Receive and call once; when to poll again, None if nothing is there."""
-        started = self.clock.now
-        records = self.sqs.receive(function.queue, function.batch)
-        if not records:
-            return self.sqs.next_seen(function.queue)
-        self.calls += 1
-        until = started + function.timeout
-        try:
-            answer = function.handler({"Records": records}, Context(self.clock, until))
-        except CrashError:
-            self.clock.now = min(self.clock.now, until)
-            return self.clock.now
-        except Exception:  # noqa: BLE001 - Lambda counts the whole batch as failed
-            return self.clock.now
-        if self.clock.now > until:  # Lambda ended it: nobody heard the answer
-            self.clock.now = until
-            return self.clock.now
-        stay = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
-        self.sqs.delete(function.queue, [one for one in records if one["messageId"] not in stay])
-        return self.clock.now
+    def _at(self, moment: float, act: Callable[[], None]) -> None:
+        heapq.heappush(self._todo, (moment, next(self._numbers), act))
+
+    def _wake(self, queue: SimulatedQueue, at: float) -> None:
+        for function in self.functions:
+            if function.queue is queue and at < function.wakes:
+                function.wakes = at
+                self._at(at, partial(self._awake, function, at))
+
+    def _awake(self, function: Function, at: float) -> None:
+        if function.wakes == at:
+            function.wakes = inf
+            self._poll(function)
+
+    def _poll(self, function: Function) -> None:
+        """Receive and call if Lambda may now, and go on when a message can be seen."""
+        queue, now = function.queue, self.clock.now
+        records = self.sqs.receive(queue, function.batch) if function.may_call(now) else []
+        seen = queue.next_seen(now)
+        if records:
+            function.busy_since = min(function.busy_since, now)
+            self._wake(queue, now)
+            self._call(function, records)
+        elif seen != now:
+            function.busy_since = inf
+            if seen is not None:
+                self._wake(queue, seen)
+        elif function.busy < function.max_concurrency:
+            self._wake(queue, now + function.grain)
+
+    def _call(self, function: Function, records: Sequence[Record]) -> None:
+        function.busy += 1
+        function.calls += 1
+        turn = self._turns.pop() if self._turns else Turn()
+        call = _Call(function, records, self.clock)
+        self._run(turn, call, partial(turn.start, call.run))
+
+    def _run(self, turn: Turn, call: _Call, go_on: Callable[[], None]) -> None:
+        """Let a call go on until it waits or is over."""
+        self.clock.wait = partial(self._wait, turn, call)
+        go_on()
+        self.clock.wait = None
+        if turn.is_over:
+            self._turns.append(turn)
+            self._finish(call)
+
+    def _wait(self, turn: Turn, call: _Call, until: float) -> None:
+        """Let time go on within a call, which Lambda kills at its end."""
+        at = min(until, call.until)
+        if at < self._end and (not self._todo or at < self._todo[0][0]):
+            self.clock.set(at)
+        else:
+            self._at(at, partial(self._run, turn, call, turn.resume))
+            turn.wait()
+        if until > call.until:
+            raise CrashError
+
+    def _finish(self, call: _Call) -> None:
+        if call.wrong:
+            raise call.wrong
+        function, now = call.function, self.clock.now
+        function.seconds += now - call.began
+        self.sqs.delete(function.queue, call.done())
+        self._at(max(now, call.began + function.grain), partial(self._free, function))
+
+    def _free(self, function: Function) -> None:
+        function.busy -= 1
+        self._poll(function)

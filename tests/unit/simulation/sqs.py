@@ -6,32 +6,32 @@ It keeps what decides whether an event survives for weeks:
 * it is counted whenever it is received, and moved to the dead-letter queue instead of being
   received once more than `maxReceiveCount` allows, with the time at which it was first sent;
 * it is dropped 14 days after it was sent, without a word;
-* no more than so many may be in flight at once;
+* nothing is received while as many are in flight as SQS allows;
 * a FIFO queue gives a group's messages in order, none while one of them is in flight, and takes a
   token that it has seen within five minutes without keeping the message;
+* a standard queue gives messages of groups that keep its readers busy after the others';
+* a call that breaks SQS's rules is refused as SQS would, and written down;
 * what is redriven from a dead-letter queue is a new message with the old body and attributes.
 
 It is there for its clock alone: whatever needs no weeks is tested elsewhere, with another SQS.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import count
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from botocore.exceptions import ClientError
 
-MINUTE, HOUR, DAY = 60, 3_600, 86_400
-RETENTION = 14 * DAY
+from tests.unit.simulation import sqs_rules
+from tests.unit.simulation.simulated_queue import DAY, HOUR, MINUTE, Kept, SimulatedQueue
+from tests.unit.simulation.sqs_rules import MAX_VISIBILITY, Entry, Refusal
+
 DEDUPLICATION = 5 * MINUTE
-MAX_BYTES = 1_048_576
-MAX_DELAY = 900
-MAX_VISIBILITY = 12 * HOUR
-MAX_RECEIVES = 1_000
-_LEGAL = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
+BILLED_BYTES = 65_536
+PAYLOAD_BYTES = 6 * 1_048_576
+"""Of a call of Lambda: a batch is closed that has more."""
 Record = dict[str, Any]
 
 
@@ -39,55 +39,35 @@ class QueueDoesNotExistError(ClientError):
     """What boto3 makes of `AWS.SimpleQueueService.NonExistentQueue`."""
 
 
-@dataclass
-class Kept:
-    """A message; times are seconds. Its `seen` is when it can be received (again)."""
+class Trouble(NamedTuple):
+    """What goes wrong in a call that SQS would answer.
 
-    body: str
-    attributes: Mapping[str, Any]
-    sent: float
-    seen: float
-    id: str
-    group: str = ""
-    receives: int = 0
-    in_flight: bool = False
-
-
-@dataclass
-class SimulatedQueue:
-    """One queue.
-
-    What SQS itself took out of it lies in `dropped` and `moved`, whatever was sent in `arrived`.
+    Entries at these places fail by SQS's own fault; or the caller gets an error, `done` or not.
     """
 
-    name: str
-    visibility: float = 6 * MINUTE
-    dead: "SimulatedQueue | None" = None
-    max_receives: int = MAX_RECEIVES
-    in_flight_limit: int = 120_000
-    denied: bool = False
-    broken: bool = False
-    messages: list[Kept] = field(default_factory=list)
-    dropped: list[Kept] = field(default_factory=list)
-    moved: list[Kept] = field(default_factory=list)
-    tokens: dict[str, float] = field(default_factory=dict)
-    arrived: list[Kept] = field(default_factory=list)
-
-    @property
-    def fifo(self) -> bool:
-        return self.name.endswith(".fifo")
+    entries: Collection[int] = ()
+    error: Exception | None = None
+    done: bool = False
 
 
 class SimulatedSqs:
-    """What of boto3's client this project calls, and beside it what Lambda's poller does."""
+    """What of boto3's client this project calls, and beside it what Lambda's poller does.
+
+    `trouble` is asked before each batch call what is to go wrong. `refused` has what broke a rule,
+    and `requests` what was asked for, as it is billed: by units of 64 KB. `wake` is told when a
+    message of a queue can be received.
+    """
 
     exceptions = SimpleNamespace(QueueDoesNotExist=QueueDoesNotExistError)
 
     def __init__(self, clock: Callable[[], float], random: Random) -> None:
         self._clock = clock
         self._random = random
-        self._numbers = count(1)
         self.queues: dict[str, SimulatedQueue] = {}
+        self.refused: list[str] = []
+        self.requests: Counter[str] = Counter()
+        self.trouble: Callable[[str, str, Sequence[Entry]], Trouble | None] = lambda *_: None
+        self.wake: Callable[[SimulatedQueue, float], None] = lambda *_: None
 
     def add(self, queue: SimulatedQueue) -> SimulatedQueue:
         self.queues[queue.name] = queue
@@ -99,40 +79,61 @@ class SimulatedSqs:
         self,
         *,
         QueueUrl: str,  # noqa: N803
-        Entries: Sequence[Mapping[str, Any]],  # noqa: N803
+        Entries: Sequence[Entry],  # noqa: N803
     ) -> dict[str, Any]:
-        queue = self._reached(QueueUrl, "SendMessageBatch")
-        ids = [entry["Id"] for entry in Entries]
-        assert 1 <= len(ids) <= 10, ids
-        assert len(set(ids)) == len(ids), ids
-        assert sum(map(_size, Entries)) <= MAX_BYTES
-        for entry in Entries:
-            self._keep(queue, entry)
-        return {"Successful": [{"Id": each} for each in ids]}
+        return self._batch("SendMessageBatch", QueueUrl, Entries, self._send)
 
     def change_message_visibility_batch(
         self,
         *,
         QueueUrl: str,  # noqa: N803
-        Entries: Sequence[Mapping[str, Any]],  # noqa: N803
+        Entries: Sequence[Entry],  # noqa: N803
     ) -> dict[str, Any]:
-        queue = self._reached(QueueUrl, "ChangeMessageVisibilityBatch")
-        now = self._clock()
-        receipts = {f"{one.id}/{one.receives}": one for one in queue.messages}
-        for entry in Entries:
-            seconds = entry["VisibilityTimeout"]
-            assert 0 <= seconds <= MAX_VISIBILITY, seconds
-            found = receipts.get(entry["ReceiptHandle"])
-            if found is not None and found.seen > now:
-                found.seen = now + seconds
-        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+        return self._batch("ChangeMessageVisibilityBatch", QueueUrl, Entries, self._change)
+
+    def delete_message_batch(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        Entries: Sequence[Entry],  # noqa: N803
+    ) -> dict[str, Any]:
+        return self._batch("DeleteMessageBatch", QueueUrl, Entries, self._delete)
 
     def renew(self, queue: SimulatedQueue, seconds: Mapping[str, int], at: float) -> None:
         """What the last of many calls comes to that keep messages in flight: it was made `at`."""
-        for one in queue.messages:
-            wait = seconds.get(f"{one.id}/{one.receives}")
-            if wait is not None:
-                one.seen, one.in_flight = at + wait, True
+        for receipt, wait in seconds.items():
+            one = queue.by_receipt(receipt)
+            if one is not None:
+                self._hide(queue, one, at + wait)
+
+    def _batch(
+        self,
+        operation: str,
+        url: str,
+        entries: Sequence[Entry],
+        act: Callable[[SimulatedQueue, Entry], Refusal | None],
+    ) -> dict[str, Any]:
+        trouble = self.trouble(operation, url, entries) or Trouble()
+        if trouble.error and not trouble.done:
+            raise trouble.error
+        queue = self._reached(url, operation)
+        wrong = sqs_rules.of_batch(entries)
+        if wrong:
+            raise _error(operation, *self._refused(operation, wrong))
+        units = sum(map(sqs_rules.size, entries)) // BILLED_BYTES
+        self.requests[operation] += 1 + units
+        taken, failed = [], []
+        for number, entry in enumerate(entries):
+            ours = number not in trouble.entries
+            refusal = act(queue, entry) if ours else ("InternalError", "as the script has it")
+            if refusal is None:
+                taken.append({"Id": entry["Id"]})
+                continue
+            code, reason = refusal
+            failed.append({"Id": entry["Id"], "Code": code, "Message": reason, "SenderFault": ours})
+        if trouble.error:
+            raise trouble.error
+        return {"Successful": taken} | ({"Failed": failed} if failed else {})
 
     def _reached(self, url: str, operation: str) -> SimulatedQueue:
         queue = self.queues.get(url)
@@ -140,99 +141,130 @@ class SimulatedSqs:
             code = "AWS.SimpleQueueService.NonExistentQueue"
             raise QueueDoesNotExistError({"Error": {"Code": code, "Message": url}}, operation)
         if queue.denied:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": url}}, operation)
+            raise _error(operation, "AccessDenied", url)
         if queue.broken:
-            raise ClientError({"Error": {"Code": "InternalError", "Message": url}}, operation)
+            raise _error(operation, "InternalError", url)
         return queue
 
-    def _keep(self, queue: SimulatedQueue, entry: Mapping[str, Any]) -> None:
-        now, delay = self._clock(), entry.get("DelaySeconds", 0)
-        assert 0 <= delay <= MAX_DELAY, delay
-        assert _LEGAL.fullmatch(entry["MessageBody"]), "a character that SQS refuses"
-        assert entry["MessageBody"], "SQS refuses an empty body"
-        group, token = entry.get("MessageGroupId", ""), entry.get("MessageDeduplicationId", "")
-        assert queue.fifo == bool(group) == bool(token), (queue.name, group, token)
-        assert not (queue.fifo and delay), "a FIFO queue delays no single message"
-        if queue.fifo:
-            if now - queue.tokens.get(token, -DEDUPLICATION) < DEDUPLICATION:
-                return
-            queue.tokens[token] = now
-        attributes = entry.get("MessageAttributes", {})
-        made = Kept(entry["MessageBody"], attributes, now, now + delay, self._name(), group)
-        queue.messages.append(made)
-        queue.arrived.append(made)
+    def _refused(self, operation: str, refusal: Refusal) -> Refusal:
+        self.refused.append(f"{operation}: {refusal[0]}: {refusal[1]}")
+        return refusal
 
-    def _name(self) -> str:
-        return f"m{next(self._numbers)}"
+    def _send(self, queue: SimulatedQueue, entry: Entry) -> Refusal | None:
+        refusal = sqs_rules.of_message(entry, fifo=queue.fifo)
+        if refusal:
+            return self._refused("SendMessageBatch", refusal)
+        now = self._clock()
+        if queue.fifo:
+            token = entry["MessageDeduplicationId"]
+            if now - queue.tokens.get(token, -DEDUPLICATION) < DEDUPLICATION:
+                return None
+            queue.tokens[token] = now
+        made = Kept(
+            entry["MessageBody"],
+            entry.get("MessageAttributes", {}),
+            now,
+            now + entry.get("DelaySeconds", 0),
+            entry.get("MessageGroupId", ""),
+        )
+        queue.arrived.append(made)
+        self._add(queue, made)
+        return None
+
+    def _change(self, queue: SimulatedQueue, entry: Entry) -> Refusal | None:
+        seconds, now = entry["VisibilityTimeout"], self._clock()
+        one = queue.by_receipt(entry["ReceiptHandle"])
+        queue.in_flight(now)
+        if not 0 <= seconds <= MAX_VISIBILITY:
+            wrong = ("InvalidParameterValue", f"VisibilityTimeout {seconds}")
+            return self._refused("ChangeMessageVisibilityBatch", wrong)
+        if one is None or not one.in_flight:
+            return "InvalidParameterValue", "not in flight, or the receipt handle has expired"
+        if now + seconds > one.received + MAX_VISIBILITY:
+            return "InvalidParameterValue", "12 hours after it was received are all"
+        self._hide(queue, one, now + seconds)
+        return None
+
+    def _delete(self, queue: SimulatedQueue, entry: Entry) -> Refusal | None:
+        """Delete by receipt; a message that was received again meanwhile stays, without a word."""
+        one, now = queue.by_receipt(entry["ReceiptHandle"]), self._clock()
+        queue.in_flight(now)
+        if queue.fifo and one is not None and not one.in_flight:
+            return "InvalidParameterValue", "the receipt handle has expired"
+        if one is not None:
+            queue.remove(one, now)
+            self.wake(queue, now)
+        return None
 
     # What Lambda's poller does
-
-    def next_seen(self, queue: SimulatedQueue) -> float | None:
-        """When a message can be received, at the earliest; it may be one that is due already."""
-        return min((one.seen for one in queue.messages), default=None)
 
     def receive(self, queue: SimulatedQueue, most: int) -> list[Record]:
         """Up to `most` messages as Lambda hands them over."""
         now = self._clock()
         self.expire(queue)
-        for one in queue.messages:
-            one.in_flight = one.in_flight and one.seen > now
-        flying = sum(one.in_flight for one in queue.messages)
         found: list[Record] = []
-        for one in self._due(queue, now):
+        room = min(most, queue.in_flight_limit - queue.in_flight(now))
+        payload = 0
+        messages = queue.receivable(now, self._random)
+        while len(found) < room and payload < PAYLOAD_BYTES:
+            one = next(messages, None)
+            if one is None:
+                break
             if one.receives >= queue.max_receives and queue.dead is not None:
                 self._move(queue, one)
-            elif len(found) < min(most, queue.in_flight_limit - flying):
-                one.receives += 1
-                one.seen, one.in_flight = now + queue.visibility, True
-                found.append(_record(one))
+                continue
+            one.receives += 1
+            self._hide(queue, one, now + queue.visibility)
+            payload += len(one.body)
+            found.append(_record(one))
+        self.requests["ReceiveMessage"] += -(-len(found) // sqs_rules.MAX_ENTRIES)
         return found
 
-    def _due(self, queue: SimulatedQueue, now: float) -> Iterator[Kept]:
-        if queue.fifo:
-            locked = {one.group for one in queue.messages if one.in_flight}
-            yield from [one for one in queue.messages if one.group not in locked]
-            return
-        due = [one for one in queue.messages if one.seen <= now]
-        self._random.shuffle(due)
-        yield from due
-
-    def _move(self, queue: SimulatedQueue, one: Kept) -> None:
-        queue.messages.remove(one)
-        queue.moved.append(one)
-        assert queue.dead is not None
-        sent = self._clock() if queue.fifo else one.sent
-        moved = Kept(one.body, one.attributes, sent, self._clock(), self._name(), one.group)
-        queue.dead.messages.append(moved)
-
-    def delete(self, queue: SimulatedQueue, records: Sequence[Record]) -> None:
-        """Delete by receipt: a message that was received again meanwhile stays."""
-        gone = {each["receiptHandle"] for each in records}
-        queue.messages = [one for one in queue.messages if f"{one.id}/{one.receives}" not in gone]
+    def delete(self, queue: SimulatedQueue, records: Iterable[Record]) -> None:
+        """What the poller does with what was processed."""
+        receipts = [each["receiptHandle"] for each in records]
+        for start in range(0, len(receipts), sqs_rules.MAX_ENTRIES):
+            part = receipts[start : start + sqs_rules.MAX_ENTRIES]
+            entries = [{"Id": str(n), "ReceiptHandle": each} for n, each in enumerate(part)]
+            try:
+                self.delete_message_batch(QueueUrl=queue.name, Entries=entries)
+            except Exception:  # noqa: BLE001, S112 - they come again
+                continue
 
     def expire(self, queue: SimulatedQueue) -> None:
         """Drop what is older than SQS keeps anything."""
-        limit = self._clock() - RETENTION
-        if any(one.sent < limit for one in queue.messages):
-            queue.dropped += [one for one in queue.messages if one.sent < limit]
-            queue.messages = [one for one in queue.messages if one.sent >= limit]
+        now = self._clock()
+        for one in queue.expired(now):
+            queue.remove(one, now)
+            queue.dropped.append(one)
 
     def redrive(self, dead: SimulatedQueue, to: SimulatedQueue) -> None:
         """`start-message-move-task`: new messages, with a new time and the old attributes."""
         self.expire(dead)
         now = self._clock()
         for one in dead.messages:
-            to.messages.append(Kept(one.body, one.attributes, now, now, self._name(), one.group))
-        dead.messages.clear()
+            dead.remove(one, now)
+            self._add(to, Kept(one.body, one.attributes, now, now, one.group))
+
+    def _add(self, queue: SimulatedQueue, one: Kept) -> None:
+        queue.add(one)
+        self.wake(queue, one.seen)
+
+    def _hide(self, queue: SimulatedQueue, one: Kept, until: float) -> None:
+        queue.hide(one, until, self._clock())
+        self.wake(queue, until)
+
+    def _move(self, queue: SimulatedQueue, one: Kept) -> None:
+        assert queue.dead is not None
+        now = self._clock()
+        queue.remove(one, now)
+        queue.moved.append(one)
+        sent = now if queue.fifo else one.sent
+        self._add(queue.dead, Kept(one.body, one.attributes, sent, now, one.group))
 
 
-def _size(entry: Mapping[str, Any]) -> int:
-    attributes = entry.get("MessageAttributes", {})
-    extra = sum(
-        len(name) + len(value["DataType"]) + len(value["StringValue"].encode())
-        for name, value in attributes.items()
-    )
-    return len(entry["MessageBody"].encode()) + extra
+def _error(operation: str, code: str, reason: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": reason}}, operation)
 
 
 def _record(one: Kept) -> Record:
@@ -248,8 +280,11 @@ def _record(one: Kept) -> Record:
     }
     return {
         "messageId": one.id,
-        "receiptHandle": f"{one.id}/{one.receives}",
+        "receiptHandle": one.receipt,
         "body": one.body,
         "attributes": attributes,
         "messageAttributes": reported,
     }
+
+
+__all__ = ["DAY", "DEDUPLICATION", "HOUR", "SimulatedQueue", "SimulatedSqs", "Trouble"]

@@ -85,7 +85,7 @@ class Ingesting:
 
         self._bomb = False
         self.simulation.functions.append(
-            Function(self.ingress, handler, timeout=30, workers=1, grain=grain)
+            Function(self.ingress, lambda: handler, timeout=30, max_concurrency=1, grain=grain)
         )
 
     def _rules(self, buckets: frozenset[str]) -> Mapping[str, RuleIndex]:
@@ -116,6 +116,7 @@ class Ingesting:
         assert not self.ingress.dropped, "SQS dropped what nobody had buried"
         assert not self.ingress.moved, "SQS itself moved messages to the dead letters"
         assert not self.ingress.messages, "messages still wait"
+        assert not self.simulation.sqs.refused, "SQS refused what breaks its rules"
         assert all(kept.attributes["reason"]["StringValue"] for kept in self.dead.arrived)
 
 
