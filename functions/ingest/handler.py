@@ -64,7 +64,7 @@ def build(environ: Mapping[str, str]) -> Handler:
     publisher = Ingress(Queue(url, sqs), dead, fanout)
     ingester = Ingester(rules, objects, publisher)
 
-    def handler(event: Mapping[str, Any], _context: Any) -> dict[str, Any]:
+    def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         made.begin()
         triggered = 0
 
@@ -76,7 +76,8 @@ def build(environ: Mapping[str, str]) -> Handler:
         taken = ingester(
             map(incoming, event["Records"]),
             round(time.time() * 1000),
-            on_routed=on_routed,
+            lambda: float(context.get_remaining_time_in_millis()) / 1000,
+            on_routed,
         )
         counters.add(TOPICS, Triggered(triggered))
         _report_discarded(fanout)

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -39,10 +39,12 @@ def bucket(s3: "S3Client") -> "S3Client":
     return s3
 
 
-def objects(s3: "S3Client", *buckets: str, **more: Any) -> ObjectReader:
-    return ObjectReader(
-        s3, ObjectFacts(frozenset(buckets or {"uploads"})), "Bucketcast-ingest", **more
-    )
+def objects(s3: "S3Client", *buckets: str) -> ObjectReader:
+    return ObjectReader(s3, ObjectFacts(frozenset(buckets or {"uploads"})), "Bucketcast-ingest")
+
+
+def look(reader: ObjectReader, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+    return reader.enriched(requested, 30.0)
 
 
 def put(s3: "S3Client", key: str = "a", body: bytes = b"x", **more: Any) -> Event:
@@ -66,7 +68,7 @@ def counted(s3: "S3Client") -> Iterator[Counter[str]]:
 
 def test_head_and_tags_become_fields_of_the_event(bucket: "S3Client") -> None:
     made = put(bucket, **CREATED)
-    (enriched,) = objects(bucket).enriched([(made, BOTH)])
+    (enriched,) = look(objects(bucket), [(made, BOTH)])
     assert enriched is not None
     city = CREATED["Metadata"]["city"]
     assert enriched.metadata == {"x-amz-meta-team": "red", "x-amz-meta-city": city}
@@ -83,7 +85,7 @@ def test_only_requested_facts_are_read_once_per_object(bucket: "S3Client") -> No
     first, second = put(bucket, "a", **CREATED), put(bucket, "b", **CREATED)
     asking = [(first, Fact.TAGS), (second, Fact.HEAD), (first, Fact.TAGS), (second, Fact.HEAD)]
     with counted(bucket) as calls:
-        one, two, again, _ = objects(bucket).enriched(asking)
+        one, two, again, _ = look(objects(bucket), asking)
     # The tags of an object without version need a head that vouches for them.
     assert calls == {"GetObjectTagging": 1, "HeadObject": 2}
     assert one == again
@@ -96,7 +98,7 @@ def test_only_requested_facts_are_read_once_per_object(bucket: "S3Client") -> No
 def test_what_the_event_says_itself_stays(bucket: "S3Client") -> None:
     put(bucket, **CREATED, StorageClass="STANDARD_IA")
     changed = event("a", size=1, storage_class="GLACIER", time=LATER)
-    (enriched,) = objects(bucket).enriched([(changed, Fact.HEAD)])
+    (enriched,) = look(objects(bucket), [(changed, Fact.HEAD)])
     assert enriched is not None
     assert (enriched.size, enriched.storage_class, enriched.content_type) == (
         1,
@@ -110,7 +112,7 @@ def test_a_version_is_read_by_its_id(bucket: "S3Client") -> None:
     old = put(bucket, Tagging="n=1")
     new = put(bucket, Tagging="n=2")
     with counted(bucket) as calls:
-        enriched = objects(bucket).enriched([(old, Fact.TAGS), (new, Fact.TAGS)])
+        enriched = look(objects(bucket), [(old, Fact.TAGS), (new, Fact.TAGS)])
     assert [each.tags for each in enriched if each] == [[("n", "1")], [("n", "2")]]
     assert calls == {"GetObjectTagging": 2}
 
@@ -130,7 +132,7 @@ def test_a_gone_or_changed_object_is_noted_and_its_event_sent(
         event("hidden", version_id=marker),
         event("x", bucket="no-such-bucket"),
     ]
-    enriched = objects(bucket, ANY_BUCKET).enriched([(each, BOTH) for each in events])
+    enriched = look(objects(bucket, ANY_BUCKET), [(each, BOTH) for each in events])
     assert enriched == events
     telemetry.flush()
     (line,) = caplog.records
@@ -149,7 +151,7 @@ def test_the_version_null_is_overwritten_like_none() -> None:
 
     s3: Any = Suspended()
     first = event("a", etag="first", version_id="null")
-    assert objects(s3).enriched([(first, Fact.TAGS)]) == [first]
+    assert look(objects(s3), [(first, Fact.TAGS)]) == [first]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +167,7 @@ def test_the_version_null_is_overwritten_like_none() -> None:
 )
 def test_what_cannot_be_there_is_not_looked_for(bucket: "S3Client", unseen: Event) -> None:
     with counted(bucket) as calls:
-        assert objects(bucket).enriched([(unseen, BOTH)]) == [unseen]
+        assert look(objects(bucket), [(unseen, BOTH)]) == [unseen]
     assert not calls
 
 
@@ -192,7 +194,7 @@ def test_a_refusal_or_silence_keeps_its_events_and_no_others(
         silent=EndpointConnectionError(endpoint_url="https://uploads.s3/secret-key"),
     )
     keys = ("denied", "fine", "denied_too", "slow", "silent")
-    enriched = objects(s3).enriched([(event(key), Fact.HEAD) for key in keys])
+    enriched = look(objects(s3), [(event(key), Fact.HEAD) for key in keys])
     assert [each.key if each else None for each in enriched] == [None, "fine", None, None, None]
     lines = list(map(vars, caplog.records))
     reasons = {line["reason"].partition(";")[0]: line["count"] for line in lines}
@@ -211,7 +213,7 @@ def test_an_object_whose_events_cannot_be_sent_is_not_retried_for_ever() -> None
     error.response["ResponseMetadata"] = {"HTTPStatusCode": 400}  # type: ignore[typeddict-item]
     s3: Any = Refusing(encrypted=error)
     one = event("encrypted")
-    assert objects(s3).enriched([(one, Fact.HEAD)]) == [one]
+    assert look(objects(s3), [(one, Fact.HEAD)]) == [one]
 
 
 def test_no_batch_waits_longer_than_it_may() -> None:
@@ -225,7 +227,7 @@ def test_no_batch_waits_longer_than_it_may() -> None:
     s3: Any = Silent()
     try:
         asking = [(event(str(number)), Fact.HEAD) for number in range(40)]
-        assert objects(s3, seconds=0.2).enriched(asking) == [None] * 40
+        assert objects(s3).enriched(asking, 0.2) == [None] * 40
     finally:
         over.set()
 
@@ -252,7 +254,7 @@ def test_what_minio_lists_among_metadata_becomes_headers(s3: "S3Client") -> None
         ObjectLockRetainUntilDate=until,
         ObjectLockLegalHoldStatus="ON",
     )
-    (enriched,) = objects(s3).enriched([(made, Fact.HEAD)])
+    (enriched,) = look(objects(s3), [(made, Fact.HEAD)])
     assert enriched is not None
     assert enriched.headers == {
         "cache-control": "max-age=60",
@@ -276,7 +278,7 @@ def test_what_is_as_usual_is_no_header() -> None:
 def test_a_read_logged_by_cloudtrail_gets_size_and_etag(bucket: "S3Client") -> None:
     put(bucket, "a", b"123")
     read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail", time=LATER)
-    (enriched,) = objects(bucket).enriched([(read, Fact.HEAD)])
+    (enriched,) = look(objects(bucket), [(read, Fact.HEAD)])
     assert enriched is not None
     assert (enriched.size, enriched.etag) == (3, "202cb962ac59075b964b07152d234b70")
     assert enriched.id == read.id
@@ -297,14 +299,14 @@ def test_an_object_that_was_put_after_a_read_lends_it_nothing(
     """The record had the size, the ETag and the tags of an object that had not been read."""
     put(bucket, "a", b"123", Tagging="class=new")
     read = event("a", name="s3:ObjectAccessed:Get", sequencer="", dialect="cloudtrail", **more)
-    assert objects(bucket).enriched([(read, fact)]) == [read]
+    assert look(objects(bucket), [(read, fact)]) == [read]
 
 
 def test_a_later_read_of_the_same_event_has_no_less_of_a_version(bucket: "S3Client") -> None:
     """Given twice, it is the same record, whatever was put meanwhile."""
     bucket.put_bucket_versioning(Bucket="uploads", VersioningConfiguration={"Status": "Enabled"})
     made = put(bucket, **CREATED)
-    first = objects(bucket).enriched([(made, BOTH)])
+    first = look(objects(bucket), [(made, BOTH)])
     put(bucket, "a", b"another", Tagging="class=new")
     bucket.delete_object(Bucket="uploads", Key="a")
-    assert objects(bucket).enriched([(made, BOTH)]) == first != [made]
+    assert look(objects(bucket), [(made, BOTH)]) == first != [made]

@@ -48,7 +48,7 @@ def removal(version: str | None, **more: Any) -> Event:
 
 
 def seen(s3: "S3Client", after: Event, fact: Fact = Fact.HEAD) -> Event | None:
-    (found,) = objects(s3).shown([(after, fact)])
+    (found,) = objects(s3).shown([(after, fact)], 30.0)
     return found
 
 
@@ -125,7 +125,7 @@ def test_a_refusal_is_reported_and_delays_nothing(
 
     monkeypatch.setattr(ObjectReader, "_show", refuse)
     body = message(record_of("Delete", "a", 7, versionId="v1"))
-    routed = route([("1", body)], rulebook(), objects(bucket))
+    routed = route([("1", body)], rulebook(), objects(bucket), lambda: 30.0)
     (delivery,) = routed.batches[MIRROR].deliveries
     assert delivery.event.name == "s3:ObjectRemoved:Delete"
     assert set(routed.failed) == set()
@@ -219,6 +219,6 @@ def test_a_mirror_is_what_the_bucket_lists_though_versions_and_markers_go(
 def mirrored(bodies: list[str], facts: ObjectReader) -> list[Event]:
     """What ingest sends the mirror of these messages; others get only what S3 reports."""
     messages = [(str(number), body) for number, body in enumerate(bodies)]
-    routed = route(messages, rulebook(), facts)
+    routed = route(messages, rulebook(), facts, lambda: 30.0)
     assert len(routed.batches[HOOK].deliveries) == routed.events
     return [delivery.event for delivery in routed.batches[MIRROR].deliveries]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from bucketcast.rules.conditions import Condition
 from bucketcast.settings.environment import DeployedTargets, ObjectFacts, QueueLimits
 from bucketcast.state.counters import Counters, Counts
 from tests.unit.aws import refusal
-from tests.unit.made import message, received, record, recorded
+from tests.unit.made import lambda_context, message, received, record, recorded
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -52,8 +53,8 @@ class Ingest:
         records = [_record(n, body) for n, body in enumerate(bodies)]
         return self.handle(*records)
 
-    def handle(self, *records: Mapping[str, Any]) -> list[str]:
-        answer = self.handler({"Records": records}, None)
+    def handle(self, *records: Mapping[str, Any], context: Any = None) -> list[str]:
+        answer = self.handler({"Records": records}, context or lambda_context())
         assert answer.keys() == {"batchItemFailures"}
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
@@ -224,6 +225,29 @@ def test_without_the_right_to_look_the_messages_stay_as_a_whole(
     logged = str([vars(each) for each in caplog.records])
     assert "S3 could not be asked about an object of uploads" in logged
     assert "payroll" not in logged
+
+
+def test_s3_that_does_not_answer_leaves_the_time_to_send_what_needs_no_answer(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was waited for with each chunk: two took longer than the function may."""
+    answered = threading.Event()
+    monkeypatch.setattr(
+        "bucketcast.aws.object_facts.ObjectReader._look", lambda *_: answered.wait(60)
+    )
+    ingest.put(TABLE)
+    ingest.put(bucket="photos")
+    other = message(record("b", s3__bucket__name="photos"))
+    bodies = [message(record(key)) + " " * 700_000 for key in ("a", "c", "d")]
+    end = time.monotonic() + 10.5
+    context = lambda_context(get_remaining_time_in_millis=lambda: 1_000 * (end - time.monotonic()))
+    try:
+        records = [_record(n, body) for n, body in enumerate([*bodies, other])]
+        assert ingest.handle(*records, context=context) == ["0", "1", "2"]
+    finally:
+        answered.set()
+    assert context.get_remaining_time_in_millis() > 0
+    assert ingest.keys("webhook-primary") == [["b"]]
 
 
 def test_target_whose_queue_refuses_gets_its_events_later_and_its_neighbours_nothing_again(
@@ -410,11 +434,11 @@ def test_a_full_queue_discards_counts_and_reports(
     ingest.put()
     ingest.put(TABLE)
     records = [_record(0, message(record("a")))]
-    assert handler({"Records": records}, None) == {"batchItemFailures": []}
+    assert handler({"Records": records}, lambda_context()) == {"batchItemFailures": []}
     ingest.sqs.send_message(QueueUrl=ingest.urls["webhook-primary"], MessageBody="waits")
     handler = module.build({**os.environ, **limited})
     records = [_record(n, message(record(key))) for n, key in enumerate("bc")]
-    assert handler({"Records": records}, None) == {"batchItemFailures": []}
+    assert handler({"Records": records}, lambda_context()) == {"batchItemFailures": []}
     bodies = [each["Body"] for each in received(ingest.sqs, ingest.urls["webhook-primary"])]
     assert "waits" in bodies
     bodies.remove("waits")

@@ -138,7 +138,11 @@ class Facts:
     def self_caused(self, event: Event) -> bool:
         return event.principal == "ours"
 
-    def enriched(self, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+    def enriched(
+        self,
+        requested: Sequence[tuple[Event, Fact]],
+        seconds: float,  # noqa: ARG002
+    ) -> list[Event | None]:
         self.requested += [(event.key, fact) for event, fact in requested]
         return [
             replace(event, tags=[("class", self._tags[event.key])])
@@ -150,7 +154,11 @@ class Facts:
     def uncovers(self, event: Event) -> bool:
         return event.name == "s3:ObjectRemoved:Delete" and bool(event.version_id)
 
-    def shown(self, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+    def shown(
+        self,
+        requested: Sequence[tuple[Event, Fact]],
+        seconds: float,  # noqa: ARG002
+    ) -> list[Event | None]:
         self.looked += [(event.key, event.version_id, fact) for event, fact in requested]
         return [
             replace(event, name="s3:ObjectCreated:Put", version_id=self.shows[event.key])

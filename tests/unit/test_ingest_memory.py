@@ -51,7 +51,7 @@ given = [
     for n in range(MESSAGES)
 ]
 before = peak_mb()
-taken = Ingester(lambda _: {"uploads": rules}, None, Sending())(given, now)
+taken = Ingester(lambda _: {"uploads": rules}, None, Sending())(given, now, lambda: 30.0)
 print(json.dumps({"sent": Sending.sent, "stay": len(taken.stay), "events": taken.events,
                   "matched": taken.matched, "before": before, "peak": peak_mb()}))
 """

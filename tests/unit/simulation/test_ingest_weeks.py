@@ -80,7 +80,7 @@ class Ingesting:
             now = round(self.simulation.clock() * 1_000)
             if self.crashes_on:
                 self._bomb = any(self.crashes_on in body for body in bodies)
-            taken = intake(map(incoming, event["Records"]), now)
+            taken = intake(map(incoming, event["Records"]), now, lambda: 30.0)
             return {"batchItemFailures": [{"itemIdentifier": each} for each in taken.stay]}
 
         self._bomb = False

@@ -29,10 +29,8 @@ from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-SECONDS: Final = 15.0
-"""The time limit of one batch; the function's is twice as long."""
 SECONDS_FOR_SHOWN: Final = 5.0
-"""The time limit for reading what keys show, which does not hold up their messages."""
+"""The longest time for reading what keys show, which does not hold up their messages."""
 _GONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _OVERWRITTEN: Final = (None, "", "null")
 """Version ids of objects that the next put of their key replaces."""
@@ -54,13 +52,10 @@ _Object = tuple[str, str, str | None, str | None]
 class ObjectReader:
     """Reads objects from S3 for the function called `asker`; `client` is shared by its threads."""
 
-    def __init__(
-        self, client: "S3Client", facts: ObjectFacts, asker: str, *, seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, client: "S3Client", facts: ObjectFacts, asker: str) -> None:
         self._client = client
         self._session = f":{asker}"
         self._buckets = facts.buckets
-        self._seconds = seconds
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self.mirrors = facts.mirrors
         self.wants: Mapping[str, Fact] = {
@@ -72,10 +67,13 @@ class ObjectReader:
         """Return whether the event is of our own read of an object, which would cause the next."""
         return event.dialect == "cloudtrail" and event.principal.endswith(self._session)
 
-    def enriched(self, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+    def enriched(
+        self, requested: Sequence[tuple[Event, Fact]], seconds: float
+    ) -> list[Event | None]:
         """Return each event with the requested facts, or unchanged if its object is gone.
 
-        None is an event whose facts are not available now: S3 refused, or did not answer.
+        None is an event whose facts are not available now: S3 refused, or did not answer within so
+        many seconds.
         """
         wanted: dict[_Object, Fact] = {}
         for event, fact in requested:
@@ -83,7 +81,7 @@ class ObjectReader:
                 object_ = _object(event)
                 wanted[object_] = wanted.get(object_, fact) | fact
         futures = {self._pool.submit(self._look, *each): each[0] for each in wanted.items()}
-        wait(futures, self._seconds)
+        wait(futures, seconds)
         answers = {object_: _answer(future) for future, object_ in futures.items()}
         _log(answers)
         return [
@@ -102,13 +100,13 @@ class ObjectReader:
             and self._may_look(event)
         )
 
-    def shown(self, requested: Sequence[tuple[Event, Fact]]) -> list[Event | None]:
+    def shown(self, requested: Sequence[tuple[Event, Fact]], seconds: float) -> list[Event | None]:
         """Return synthetic puts of what keys show after such events, ordered after them.
 
         None is a key that shows nothing, or that S3 did not return: reconcile repairs it.
         """
         futures = [self._pool.submit(self._show, event, fact) for event, fact in requested]
-        wait(futures, SECONDS_FOR_SHOWN)
+        wait(futures, min(seconds, SECONDS_FOR_SHOWN))
         answers = [_answer(future) for future in futures]
         _log_unseen([answer for answer in answers if isinstance(answer, Exception)])
         return [

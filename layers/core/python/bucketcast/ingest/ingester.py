@@ -17,6 +17,9 @@ CHUNK_CHARACTERS: Final = 1_048_576
 """So much of messages is read and sent on before the next is. What it becomes in memory depends on
 how many rules send each event on; a batch of Lambda's may have six times as much."""
 _AT_ONCE: Final = 8
+_TO_SEND: Final = 10.0
+"""Seconds of a batch in which S3 is not waited for: a function that ran out of time before it had
+sent everything would send it all again."""
 
 
 class Incoming(NamedTuple):
@@ -116,18 +119,21 @@ class Ingester:
         self._facts = facts
         self._publisher = publisher
         self._pool: ThreadPoolExecutor | None = None
+        self._left: Callable[[], float] = lambda: 0.0
 
     def __call__(
         self,
         messages: Iterable[Incoming],
         now: int,
+        remaining: Callable[[], float],
         on_routed: Callable[[Routed], None] = lambda _: None,
     ) -> IngestResult:
-        """Process a batch in chunks; `now` is Unix ms.
+        """Process a batch in chunks; `now` is Unix ms, `remaining` returns the seconds left.
 
         `on_routed` is called with each chunk's events and where they were routed.
         """
         taken = IngestResult()
+        self._left = lambda: max(0.0, remaining() - _TO_SEND)
         messages = list(messages)
         terms = {one.id: one.term(now) for one in messages}
         taken.oldest = max((now - term.started for term in terms.values()), default=0) / 1_000
@@ -160,7 +166,7 @@ class Ingester:
         plain = {one.id: one for one in messages}
         facts = None if lookup else self._facts
         bodies = ((one.id, one.body) for one in plain.values())
-        routed = route(bodies, lookup or self._rules, facts)
+        routed = route(bodies, lookup or self._rules, facts, self._left)
         failed: dict[str, Exception | str] = {**routed.failed}
         for batch in routed.batches.values():
             for delivery, origin in zip(batch.deliveries, batch.origins, strict=True):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Final, Protocol
 
@@ -76,8 +76,10 @@ class Facts(Protocol):
     def self_caused(self, event: Event) -> bool:
         """Return whether the event was only caused by a request of ours, and must be ignored."""
 
-    def enriched(self, requested: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
-        """Return the events in the same order with the requested facts.
+    def enriched(
+        self, requested: Sequence[tuple[Event, Fact]], seconds: float
+    ) -> Sequence[Event | None]:
+        """Return the events in the same order with the requested facts, in so many seconds.
 
         Without, if the object is gone; None if its facts cannot be read now.
         """
@@ -89,7 +91,9 @@ class Facts(Protocol):
     def uncovers(self, event: Event) -> bool:
         """Return whether the key may show another version after it, for which no event comes."""
 
-    def shown(self, requested: Sequence[tuple[Event, Fact]]) -> Sequence[Event | None]:
+    def shown(
+        self, requested: Sequence[tuple[Event, Fact]], seconds: float
+    ) -> Sequence[Event | None]:
         """Return a put of the version that each key shows now; None if that is not known."""
 
 
@@ -110,13 +114,17 @@ def only(arn: str) -> RuleLookup:
 
 
 def route(
-    messages: Iterable[tuple[str, str]], lookup: RuleLookup, facts: Facts | None = None
+    messages: Iterable[tuple[str, str]],
+    lookup: RuleLookup,
+    facts: Facts | None = None,
+    left: Callable[[], float] = lambda: 0.0,
 ) -> Routed:
     """Read (id, body) messages and match each event with the rules.
 
     A message that cannot be read goes to `broken`, one that fails for a reason of our own to
     `failed`; the others are routed. S3 is asked about an object only if a rule that would match
-    depends on it, or if the target wants facts; without `facts` they stay unknown.
+    depends on it, or if the target wants facts; without `facts` they stay unknown. `left` returns
+    the seconds that may be waited for S3.
     """
     routed = Routed()
     read: list[tuple[str, list[Event]]] = []
@@ -134,14 +142,15 @@ def route(
     except Exception as error:  # noqa: BLE001 - whatever the table's trouble is, all of them wait
         routed.failed |= dict.fromkeys((message for message, _ in read), error)
         return routed
-    matched = _matched(read, rules, facts, routed.failed)
+    matched = _matched(read, rules, facts, left, routed.failed)
     for message, event, hits in matched:
         if event is None or message in routed.failed:
             continue
         routed.matches.append((event, _by_rules(hits)))
         _deliver(routed, message, event, hits)
     if facts and not facts.mirrors.isdisjoint(routed.batches):
-        _uncover(routed, [each for each in matched if each[0] not in routed.failed], rules, facts)
+        settled = [each for each in matched if each[0] not in routed.failed]
+        _uncover(routed, settled, rules, facts, left)
     return routed
 
 
@@ -160,7 +169,11 @@ def _deliver(routed: Routed, message: str, event: Event, hits: Iterable[Hit]) ->
 
 
 def _uncover(
-    routed: Routed, settled: Iterable[_Matched], rules: Mapping[str, RuleIndex], facts: Facts
+    routed: Routed,
+    settled: Iterable[_Matched],
+    rules: Mapping[str, RuleIndex],
+    facts: Facts,
+    left: Callable[[], float],
 ) -> None:
     """Add to mirrors what keys show after a version or a marker was removed.
 
@@ -175,7 +188,7 @@ def _uncover(
                 last[event.bucket, event.key] = (message, event)
     requests = [(event, _facts_for_put(event, rules[event.bucket])) for _, event in last.values()]
     try:
-        shown = facts.shown(requests)
+        shown = facts.shown(requests, left())
     except Exception:  # noqa: BLE001 - as where it is not known: the removals themselves go on
         logger.exception("cannot read what keys show after removals")
         return
@@ -196,6 +209,7 @@ def _matched(
     read: Iterable[tuple[str, list[Event]]],
     rules: Mapping[str, RuleIndex],
     facts: Facts | None,
+    left: Callable[[], float],
     failed: dict[str, Exception],
 ) -> list[_Matched]:
     """Return every event that was read, in order.
@@ -214,7 +228,7 @@ def _matched(
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
             failed[message] = error
     if facts and requests:
-        _enrich(requests, facts, rules, found, failed)
+        _enrich(requests, partial(facts.enriched, seconds=left()), rules, found, failed)
     return found
 
 
@@ -234,14 +248,14 @@ def _match(
 
 def _enrich(
     requests: Sequence[tuple[int, Event, Fact]],
-    facts: Facts,
+    look: Callable[[Sequence[tuple[Event, Fact]]], Sequence[Event | None]],
     rules: Mapping[str, RuleIndex],
     found: list[_Matched],
     failed: dict[str, Exception],
 ) -> None:
     """Fetch facts of objects, and match their events again."""
     try:
-        enriched = facts.enriched([(event, fact) for _, event, fact in requests])
+        enriched = look([(event, fact) for _, event, fact in requests])
     except Exception as error:  # noqa: BLE001 - only their messages have to wait
         failed |= dict.fromkeys((found[index][0] for index, _, _ in requests), error)
         return
