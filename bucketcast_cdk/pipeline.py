@@ -10,9 +10,9 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from bucketcast.aws import scan_lease
 from bucketcast.config import PipelineOptions, TargetConfig
 from bucketcast.config.pipeline import ANY
+from bucketcast.state.lease import SCANS
 from bucketcast_cdk import jobs, nag
 from bucketcast_cdk.arns import arn, bucket_arn
 from bucketcast_cdk.context import Context
@@ -91,7 +91,7 @@ class Pipeline(Construct):
         self._allow_folder(scan, "alerts/*")
         scan.allow(["sqs:SendMessage"], [ingest.queue.queue_arn])
         hold = ["dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:PutItem"]
-        scan.allow(hold, [ingest.table.table_arn], leading_keys(scan_lease.PARTITION))
+        scan.allow(hold, [ingest.table.table_arn], leading_keys(SCANS))
         if arns := [queue.queue_arn for queue in queues]:
             for job in senders:
                 job.allow(["sqs:SendMessage"], arns)

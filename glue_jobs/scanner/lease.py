@@ -1,17 +1,28 @@
-"""One scan of a bucket at a time, by a lease that is renewed while it runs."""
+"""One scan of a bucket at a time, by a lease that is renewed while it runs.
+
+A lease only saves two scans from doing the same work: which of them sends its alerts is decided by
+the pointer to their state.
+"""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.aws.scan_lease import RENEWAL_SECONDS, ScanLease
 from bucketcast.errors import BucketcastError
+from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.table import Partition
 from glue_jobs import rules
 from glue_jobs.aws import client
 from glue_jobs.background import running
+
+LEASE_SECONDS: Final = 60
+"""The seconds from a renewal until the lease ends."""
+RENEWAL_SECONDS: Final = 10.0
 
 
 @contextmanager
@@ -21,10 +32,10 @@ def acquired(bucket: str, table: str, run: str) -> Iterator[None]:
     Raises:
         BucketcastError: another run holds it, or the table cannot be used.
     """
-    lease = ScanLease(table, bucket, run, client("dynamodb"))
+    lease = Lease(Partition(table, SCANS, client("dynamodb")), bucket, run=run)
     with rules.named(table):
-        if not lease.take():
-            owner = lease.owner() or "another run"
+        if not lease.take(_unix_ms(LEASE_SECONDS), _unix_ms()):
+            owner = lease.read("run") or "another run"
             raise BucketcastError(
                 f"{bucket}: {owner} scans this bucket now; wait until it has ended"
             )
@@ -32,12 +43,16 @@ def acquired(bucket: str, table: str, run: str) -> Iterator[None]:
         with running("lease", partial(_renew, lease)):
             yield
     finally:
-        with suppress(BotoCoreError, ClientError):  # then it expires
+        with suppress(BotoCoreError, ClientError):  # then it ends by itself
             lease.release()
 
 
-def _renew(lease: ScanLease, ended: threading.Event) -> None:
+def _renew(lease: Lease, ended: threading.Event) -> None:
     while not ended.wait(RENEWAL_SECONDS):
         with suppress(BotoCoreError, ClientError):
-            if not lease.renew():
-                return  # it had expired and was taken; the pointer's ETag refuses our writes
+            if not lease.renew(_unix_ms(LEASE_SECONDS)):
+                return  # it was over and another took it; the pointer's ETag refuses our writes
+
+
+def _unix_ms(later: int = 0) -> int:
+    return round((time.time() + later) * 1_000)

@@ -7,15 +7,15 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from bucketcast.aws.rules import Rules
-from bucketcast.aws.scan_lease import PARTITION, ScanLease
 from bucketcast.errors import BucketcastError
+from bucketcast.state.lease import SCANS, Lease
 from glue_jobs.scanner.lease import acquired
 from tests.glue.emulator import Emulator
 from tests.unit.aws import TABLE
 
 pytestmark = pytest.mark.one_spark
 BUCKET = "uploads"
-KEY = {"partition": {"S": PARTITION}, "key": {"S": BUCKET}}
+KEY = {"partition": {"S": SCANS}, "key": {"S": BUCKET}}
 SECONDS = 30
 
 
@@ -27,14 +27,14 @@ def dynamodb(aws: Emulator, rules: Rules) -> Any:  # noqa: ARG001 - makes the ta
 @pytest.fixture
 def renewed(monkeypatch: pytest.MonkeyPatch) -> dict[bool, Event]:
     """Renewals follow each other at once; set are the answers that there were."""
-    answers, renew = {True: Event(), False: Event()}, ScanLease.renew
+    answers, renew = {True: Event(), False: Event()}, Lease.renew
 
-    def renewing(lease: ScanLease) -> bool:
-        ours = renew(lease)
+    def renewing(lease: Lease, until: int) -> bool:
+        ours = renew(lease, until)
         answers[ours].set()
         return ours
 
-    monkeypatch.setattr(ScanLease, "renew", renewing)
+    monkeypatch.setattr(Lease, "renew", renewing)
     monkeypatch.setattr("glue_jobs.scanner.lease.RENEWAL_SECONDS", 0.01)
     return answers
 
@@ -61,7 +61,7 @@ def test_a_live_owner_is_named_at_once(dynamodb: Any) -> None:
 
 
 def test_the_lease_of_a_killed_run_is_taken_at_once(dynamodb: Any) -> None:
-    left = {"holder": {"S": "a token"}, "run": {"S": "killed"}, "expires": {"N": "1"}}
+    left = {"holder": {"S": "a token"}, "run": {"S": "killed"}, "leased_until": {"N": "1"}}
     dynamodb.put_item(TableName=TABLE, Item={**KEY, **left})
     with acquired(BUCKET, TABLE, "run-2"):
         assert owner(dynamodb) == "run-2"
@@ -77,15 +77,15 @@ def test_a_run_that_failed_leaves_no_lease(dynamodb: Any) -> None:
 def test_a_table_that_is_away_for_a_while_ends_no_renewal(
     renewed: dict[bool, Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    away, renew = [1, 2, 3], ScanLease.renew
+    away, renew = [1, 2, 3], Lease.renew
 
-    def silent(lease: ScanLease) -> bool:
+    def silent(lease: Lease, until: int) -> bool:
         if away:
             away.pop()
             raise EndpointConnectionError(endpoint_url="https://dynamodb")
-        return renew(lease)
+        return renew(lease, until)
 
-    monkeypatch.setattr(ScanLease, "renew", silent)
+    monkeypatch.setattr(Lease, "renew", silent)
     with acquired(BUCKET, TABLE, "run-1"):
         assert renewed[True].wait(SECONDS)
     assert not away
@@ -95,7 +95,7 @@ def test_who_lost_the_lease_leaves_it_to_its_owner(
     dynamodb: Any, renewed: dict[bool, Event]
 ) -> None:
     with acquired(BUCKET, TABLE, "run-1"):
-        taken = {"holder": {"S": "another"}, "run": {"S": "run-2"}, "expires": {"N": "1"}}
+        taken = {"holder": {"S": "another"}, "run": {"S": "run-2"}, "leased_until": {"N": "1"}}
         dynamodb.put_item(TableName=TABLE, Item={**KEY, **taken})
         assert renewed[False].wait(SECONDS)
     assert dynamodb.get_item(TableName=TABLE, Key=KEY)["Item"] == {**KEY, **taken}

@@ -9,7 +9,7 @@ import pytest
 from bucketcast.aws import function_clients
 from bucketcast.aws.removal import Removal
 from bucketcast.aws.runtime.table import Table, Task
-from bucketcast.aws.topics.table import TopicTable, Work
+from bucketcast.aws.topics.table import TopicTable, TopicWork
 from bucketcast.errors import BucketcastError
 from bucketcast.runtime.model import RuntimeTarget, State
 from bucketcast.topics.model import Topic
@@ -249,8 +249,8 @@ def test_the_function_of_a_kind_that_has_topics_is_not_removed(
 ) -> None:
     """Those of one attempt have no target: ingest would write to a queue that is gone."""
     items = TopicTable(state_table, dynamodb)
-    work = Work(tenant="acme", name="photos", holder="me", due=0)
-    assert items.works.begin(work)
+    work = TopicWork(id="1", tenant="acme", name="photos", holder="me", due=0)
+    assert items.works.take(work, 0)
     attributes = {"push-endpoint": "kafka://broker:9092", "persistent": persistent}
     topic = Topic(
         tenant="acme", owner="ann", name="photos", region="eu-west-1", attributes=attributes
@@ -275,7 +275,7 @@ def put_runtime_target(table: str, dynamodb: Any, state: State, name: str = "aud
     )
     task = Task(arn=arn, holder=state, due=0)
     stored = Table(table, dynamodb)
-    assert stored.tasks.begin(task)
+    assert stored.tasks.take(task, 0)
     stored.commit(task, target, None)
 
 

@@ -1,6 +1,7 @@
 """The breakers in DynamoDB: all functions share what one saw of a target."""
 
 import time
+from typing import Any
 
 import boto3
 import pytest
@@ -44,6 +45,22 @@ def test_one_function_alone_probes(breakers: Breakers) -> None:
     assert not other.take(3_000, 20_000)
     assert not other.take(19_999, 40_000)
     assert other.take(20_000, 40_000), "who probed was killed"
+
+
+def test_a_probe_that_was_taken_without_an_answer_is_ours(
+    state_table: str, dynamodb: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client repeats the call; nobody would probe until the lease is over."""
+    one, update = Breakers(state_table, lambda: dynamodb).of(HOOK), dynamodb.update_item
+    one.note(SEEN, probed=False)
+
+    def twice(**given: Any) -> Any:
+        update(**given)
+        return update(**given)
+
+    monkeypatch.setattr(dynamodb, "update_item", twice)
+    assert one.take(3_000, 20_000)
+    assert not one.take(3_000, 20_000)
 
 
 def test_only_the_probe_ends_a_probe(breakers: Breakers) -> None:

@@ -29,6 +29,7 @@ from bucketcast.listeners import (
     queue_prefix,
 )
 from bucketcast.queues import encryption
+from bucketcast.state.lease import Lease
 from bucketcast.state.table import SORT_KEY, Part, Partition, refusals
 
 if TYPE_CHECKING:
@@ -60,18 +61,21 @@ class Table:
             if row == VERSION:
                 version = int(item["version"]["N"])
             elif row.startswith(_LEASE):
-                leases[row.removeprefix(_LEASE)] = int(item["until"]["N"])
+                leases[item["holder"]["S"]] = int(item["leased_until"]["N"])
             elif row.startswith(_LISTENER):
                 listeners.append(_listener.decode(item["text"]["S"]))
         return Seen(version, tuple(listeners), leases)
 
     def renew(self, holder: str, until: int) -> None:
         """Extend a process' lease until then (Unix ms)."""
-        self._items.put(_LEASE + holder, {"until": {"N": str(until)}})
+        self._lease(holder).take(until)
 
     def forget(self, holder: str) -> None:
         """Delete a lease without listeners."""
-        self._items.delete(_LEASE + holder)
+        self._lease(holder).release()
+
+    def _lease(self, holder: str) -> Lease:
+        return Lease(self._items, _LEASE + holder, holder)
 
     def add(self, one: Listener, version: int) -> bool:
         """Add a listener if nothing changed since `version`; return whether it did."""

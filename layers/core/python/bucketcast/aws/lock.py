@@ -1,6 +1,6 @@
-"""Locks in the state table, for AWS documents without conditional writes.
+"""Locks, for AWS documents without conditional writes.
 
-A waiter watches the holder's token by its own clock, and takes the lock when the token has not
+A waiter watches the lease's holder by its own clock, and takes the lease when the holder has not
 changed for `LEASE` seconds: so clocks need not agree, and no dead process keeps it. Before it
 writes, a holder checks whether it still holds the lock.
 """
@@ -8,10 +8,10 @@ writes, a holder checks whether it still holds the lock.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
+from typing import TYPE_CHECKING, Final
 
 from bucketcast.errors import BucketcastError
+from bucketcast.state.lease import Lease
 from bucketcast.state.table import Partition
 
 if TYPE_CHECKING:
@@ -46,45 +46,27 @@ class Lock:
         Raises:
             BucketcastError: others held it for `TIMEOUT_SECONDS` seconds.
         """
-        token = uuid4().hex
-        taken = self._take(name, token)
+        lease = Lease(self._items, name)
+        taken = self._take(name, lease)
         try:
             # The rest of the lease is for the following write with its retries.
             yield lambda: self._clock() - taken < LEASE / 3
         finally:
-            self._release(name, token)
+            lease.release()
 
-    def _take(self, name: str, token: str) -> float:
+    def _take(self, name: str, lease: Lease) -> float:
         """Take it as soon as it is free; return when the lease began."""
         began = self._clock()
         seen, since = "", began
         while True:
-            stale = seen if seen and self._clock() - since >= LEASE else ""
+            gone = seen if self._clock() - since >= LEASE else ""
             now = self._clock()
-            if self._put(name, token, stale):
+            if lease.take(round((time.time() + LEASE) * 1_000), gone=gone):
                 return now
             if now - began >= TIMEOUT_SECONDS:
                 raise BucketcastError(
                     f"somebody else is changing {name} for over {TIMEOUT_SECONDS:.0f} s: try again"
                 )
             self.sleep(_PAUSE)
-            if (holder := self._holder(name)) != seen:
+            if (holder := lease.read()) != seen:
                 seen, since = holder, self._clock()
-
-    def _put(self, name: str, token: str, stale: str) -> bool:
-        """Take it if it is free or its lease has expired; return whether it is ours."""
-        free: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(holder)"}
-        if stale:
-            free["ConditionExpression"] += " OR holder = :stale"
-            free["ExpressionAttributeValues"] = {":stale": {"S": stale}}
-        return self._items.put(name, {"holder": {"S": token}}, **free)
-
-    def _release(self, name: str, token: str) -> None:
-        self._items.delete(
-            name,
-            ConditionExpression="holder = :token",
-            ExpressionAttributeValues={":token": {"S": token}},
-        )
-
-    def _holder(self, name: str) -> str:
-        return str(self._items.get(name).get("holder", {}).get("S", ""))

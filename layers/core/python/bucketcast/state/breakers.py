@@ -7,10 +7,12 @@ no more, because it was removed, expires.
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from botocore.exceptions import ClientError
 
 from bucketcast.dispatch.breaker import LocalStore, Outage
+from bucketcast.state.lease import if_free
 from bucketcast.state.optional_items import OptionalItems
 from bucketcast.state.table import EXPIRES, SORT_KEY, is_refusal
 
@@ -121,7 +123,7 @@ class SharedBreakers:
             names["#expires"] = EXPIRES
             values[":expires"] = {"N": str(outage.next // 1_000 + KEPT_DAYS * 86_400)}
             more["ConditionExpression"] = "attribute_not_exists(paused)"
-        removed = " REMOVE probing" if probed else ""
+        removed = " REMOVE holder, leased_until" if probed else ""
         return self._items.call(
             "update_item",
             self._arn,
@@ -133,16 +135,16 @@ class SharedBreakers:
         )
 
     def take(self, now: int, until: int) -> bool:
+        free = if_free(uuid4().hex, now)
         try:
             answer = self._items.call(
                 "update_item",
                 self._arn,
-                UpdateExpression="SET probing = :until",
-                ConditionExpression="#next <= :now AND "
-                "(attribute_not_exists(probing) OR probing <= :now)",
+                UpdateExpression="SET holder = :holder, leased_until = :until",
+                ConditionExpression=f"#next <= :now AND ({free['ConditionExpression']})",
                 ExpressionAttributeNames={"#next": "next"},
                 ExpressionAttributeValues={
-                    ":now": {"N": str(now)},
+                    **free["ExpressionAttributeValues"],
                     ":until": {"N": str(until)},
                 },
             )
@@ -160,7 +162,7 @@ class SharedBreakers:
             self._items.call(
                 "update_item",
                 self._arn,
-                UpdateExpression="REMOVE since, #next, probing, tries, #error, reason",
+                UpdateExpression="REMOVE since, #next, holder, leased_until, tries, #error, reason",
                 ExpressionAttributeNames={"#next": "next", "#error": "error"},
             )
 
@@ -169,7 +171,7 @@ def _outage(item: Mapping[str, Any]) -> Outage | None:
     """Return what an item says; None if the target is neither unreachable nor paused."""
     since, next_, probing, tries, paused = (
         int(item.get(name, {"N": "0"})["N"])
-        for name in ("since", "next", "probing", "tries", "paused")
+        for name in ("since", "next", "leased_until", "tries", "paused")
     )
     error, reason = (item.get(name, {"S": ""})["S"] for name in ("error", "reason"))
     found = Outage(since, next_, probing, tries, error, reason, paused)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import msgspec
 
+from bucketcast.state.lease import held, if_free, if_held
 from bucketcast.state.table import Part, Partition
 
 if TYPE_CHECKING:
@@ -60,10 +61,10 @@ class Items(Generic[T]):
         return self._items.delete_part(self._prefix + key, **condition)
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What one call does, or left to be done.
 
-    Before `due` (Unix ms) it is `holder`'s, then any call may take it over.
+    Its item is leased: until `due` (Unix ms) it is `holder`'s, then any call may take it over.
     """
 
     holder: str
@@ -73,38 +74,39 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     def key(self) -> str:
         raise NotImplementedError
 
-    @property
-    def mark(self) -> Any:
-        """The attribute that shows whose it is."""
-        return {"S": f"{self.holder} {self.due}"}
+
+W = TypeVar("W", bound=Work)
 
 
-L = TypeVar("L", bound=Lease)
+class Works(Items[W]):
+    """The works of one type."""
 
+    def due(self, now: int) -> list[W]:
+        """Return the works that any call may take over."""
+        return [work for work in self.all() if work.due <= now]
 
-class Leases(Items[L]):
-    """The leases of one type."""
+    def take(self, work: W, now: int, gone: str = "") -> bool:
+        """Store a work whose item is free, as `if_free` says; return whether it was."""
+        return self._items.write(self._leased(work, if_free(work.holder, now, gone)))
 
-    def due(self, now: int) -> list[L]:
-        """Return the leases that any call may take over."""
-        return [lease for lease in self.all() if lease.due <= now]
+    def renew(self, work: W) -> bool:
+        """Store a work once more; return whether it is still its holder's."""
+        return self._items.write(self.renewing(work))
 
-    def begin(self, lease: L, instead_of: L | None = None) -> bool:
-        """Store a lease, in place of another; return whether no other call was first."""
-        return self._items.write(self.beginning(lease, instead_of))
+    def release(self, work: W) -> None:
+        """Delete a work, unless another call holds it by now."""
+        self._items.write(self.releasing(work))
 
-    def end(self, lease: L) -> None:
-        """Delete a lease, unless another call owns it by now."""
-        self._items.write(self.ending(lease))
+    def renewing(self, work: W) -> Part:
+        """Return the part of a transaction that does `renew`."""
+        return self._leased(work, if_held(work.holder))
 
-    def beginning(self, lease: L, instead_of: L | None = None) -> Part:
-        """Return the part of a transaction that does `begin`."""
-        condition = if_same("mark", instead_of.mark if instead_of else None)
-        return self.put(lease.key, lease, condition, mark=lease.mark)
+    def releasing(self, work: W) -> Part:
+        """Return the part of a transaction that does `release`."""
+        return self.delete(work.key, if_held(work.holder))
 
-    def ending(self, lease: L) -> Part:
-        """Return the part of a transaction that does `end`."""
-        return self.delete(lease.key, if_same("mark", lease.mark))
+    def _leased(self, work: W, condition: Mapping[str, Any]) -> Part:
+        return self.put(work.key, work, condition, **held(work.holder, work.due))
 
 
 def if_same(attribute: str, value: Mapping[str, Any] | None) -> dict[str, Any]:

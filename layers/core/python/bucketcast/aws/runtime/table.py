@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from bucketcast.aws.runtime.items import PARTITION, Items, Lease, Leases
+from bucketcast.aws.runtime.items import PARTITION, Items, Work, Works
 from bucketcast.errors import BucketcastError
 from bucketcast.runtime.model import RuntimeTarget
 from bucketcast.state.table import Part, Partition, refusals
@@ -39,7 +39,7 @@ class Leftovers(msgspec.Struct, frozen=True):
     name: str
 
 
-class Task(Lease, frozen=True, kw_only=True):
+class Task(Work, frozen=True, kw_only=True):
     """What one call does to one target, or left to be done: `doomed` is to be removed.
 
     With `if_empty` nobody is at work: a removed target's queue goes once nothing waits there.
@@ -62,7 +62,7 @@ class Table:
         self._client = client
         self._items = Partition(name, PARTITION, client)
         self._targets = Items(name, client, "target#", RuntimeTarget)
-        self.tasks = Leases(name, client, "task#", Task)
+        self.tasks = Works(name, client, "task#", Task)
 
     def version(self) -> int:
         """Return the number that grows with every change of any target."""
@@ -84,7 +84,7 @@ class Table:
         """
         stored, tasks = self._targets, self.tasks
         changed = stored.put(task.arn, target) if target else stored.delete(task.arn)
-        rest = tasks.beginning(leaves, task) if leaves else tasks.ending(task)
+        rest = tasks.renewing(leaves) if leaves else tasks.releasing(task)
         self.transact([changed, rest], task.arn)
 
     def transact(self, parts: Sequence[Part], arn: str) -> None:

@@ -123,7 +123,7 @@ class RuntimeTargets:
         try:
             wanted = validate(self._runtime, kind, id, given)
         except BucketcastError:
-            self._table.tasks.end(task)
+            self._table.tasks.release(task)
             raise
         state: State = "on" if wanted.enabled else "off"
         if existing and existing.state == state and stored == {**wanted.shown, **wanted.secrets}:
@@ -132,7 +132,7 @@ class RuntimeTargets:
             try:
                 self._alarms.make(existing)
             finally:
-                self._table.tasks.end(task)
+                self._table.tasks.release(task)
             return Put(existing, "unchanged", wanted.notes)
         target = self._planned(arn, kind, id, wanted, existing)
         self._make(task, target, wanted, existing)
@@ -162,7 +162,7 @@ class RuntimeTargets:
             unused.append(Leftovers("secret", existing.secret))
         if discard:
             unused.append(Leftovers("queue", existing.queue))
-        rest = self._task(arn.plain, tuple(unused))
+        rest = self._renewed(task, *unused)
         kept = replace(existing, state="kept", settings={}, secret="", number=existing.number + 1)
         self._table.commit(task, None if discard else kept, rest)
         waiting, dead = (
@@ -244,8 +244,8 @@ class RuntimeTargets:
         doomed += [Leftovers("alarms", target.queue)] if not is_watched else []
         doomed += [Leftovers("queue", target.queue)] if existing is None else []
         doomed += [Leftovers("secret", target.secret)] if target.secret else []
-        made = self._task(target.arn, tuple(doomed))
-        if not self._table.tasks.begin(made, task):
+        made = self._renewed(task, *doomed)
+        if not self._table.tasks.renew(made):
             raise BucketcastError(_busy(target.arn))
         try:
             if existing is None:
@@ -257,11 +257,12 @@ class RuntimeTargets:
             self._alarms.make(target)
         except Exception:
             with suppress(Exception):  # the next call cleans up the rest
-                self._take_over(made)
+                if self._table.tasks.renew(made):
+                    self._clean(made)
             raise
         unused = [Leftovers("mapping", target.queue)] if target.state != "on" and is_mapped else []
         unused += [Leftovers("secret", existing.secret)] if existing and existing.secret else []
-        rest = self._task(target.arn, tuple(unused)) if unused else None
+        rest = self._renewed(made, *unused) if unused else None
         self._table.commit(made, target, rest)
         if rest:
             self._clean(rest)
@@ -271,9 +272,9 @@ class RuntimeTargets:
         deadline = time.monotonic() + self._timeout
         while True:
             found = self._table.tasks.get(arn)
-            mine = self._task(arn)
             if found is None or found.if_empty:
-                if self._table.tasks.begin(mine, found):
+                gone = found.holder if found else ""
+                if self._table.tasks.take(mine := self._task(arn), self._now(), gone):
                     return mine
             elif found.due <= self._now():
                 self._take_over(found)
@@ -286,20 +287,20 @@ class RuntimeTargets:
         if task.if_empty:
             return self._remove_if_empty(task)
         mine = self._task(task.arn, task.doomed)
-        return self._table.tasks.begin(mine, task) and self._clean(mine)
+        return self._table.tasks.take(mine, self._now()) and self._clean(mine)
 
     def _remove_if_empty(self, task: Task) -> bool:
         mine = self._task(task.arn)
-        if not self._table.tasks.begin(mine, task):
+        if not self._table.tasks.take(mine, self._now()):
             return False
         target = self._table.target(task.arn)
         if target is None or target.state != "kept":
-            self._table.tasks.end(mine)
+            self._table.tasks.release(mine)
             return False
         if self._resources.waiting(target.queue) or self._resources.waiting(target.dead):
             self._leave(mine, target, LOOK_AGAIN_SECONDS)
             return False
-        rest = self._task(task.arn, (Leftovers("queue", target.queue),))
+        rest = self._renewed(mine, Leftovers("queue", target.queue))
         self._table.commit(mine, None, rest)
         return self._clean(rest)
 
@@ -316,7 +317,7 @@ class RuntimeTargets:
                 else:
                     self._resources.remove_queues(each.name, _dead(each.name))
         except UnsettledError:
-            self._table.tasks.begin(replace(task, due=self._now(GRACE_SECONDS)), task)
+            self._table.tasks.renew(replace(task, due=self._now(GRACE_SECONDS)))
             return False
         self._leave(task, self._table.target(task.arn))
         return True
@@ -324,14 +325,17 @@ class RuntimeTargets:
     def _leave(self, task: Task, target: RuntimeTarget | None, pause: int = GRACE_SECONDS) -> None:
         """End a task; where the target is kept, its queue is looked at again after a pause."""
         if target is None or target.state != "kept":
-            self._table.tasks.end(task)
+            self._table.tasks.release(task)
             return
-        later = Task(arn=task.arn, holder="", due=self._now(pause), if_empty=True)
-        self._table.tasks.begin(later, task)
+        later = replace(task, due=self._now(pause), doomed=(), if_empty=True)
+        self._table.tasks.renew(later)
 
     def _task(self, arn: str, doomed: tuple[Leftovers, ...] = ()) -> Task:
         due = self._now(LEASE_SECONDS)
         return Task(arn=arn, holder=uuid4().hex, due=due, doomed=doomed)
+
+    def _renewed(self, task: Task, *doomed: Leftovers) -> Task:
+        return replace(task, due=self._now(LEASE_SECONDS), doomed=doomed)
 
     def _now(self, later: int = 0) -> int:
         return round((self._clock() + later) * 1000)

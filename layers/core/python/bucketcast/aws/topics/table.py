@@ -1,8 +1,8 @@
 """Topics in the state table, beside their run-time targets.
 
-An item per topic, and one per running call: a `Work` names the run-time targets and secrets that
-are to be removed, unless the topic's own item then names them. A change requires that the topic is
-still as it was read, so of two simultaneous calls one reads it again.
+An item per topic, and one per running call: a `TopicWork` names the run-time targets and secrets
+that are to be removed, unless the topic's own item then names them. A change requires that the
+topic is still as it was read, so of two simultaneous calls one reads it again.
 """
 
 import random
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bucketcast.aws.runtime.items import Items, Lease, Leases, if_same
+from bucketcast.aws.runtime.items import Items, Work, Works, if_same
 from bucketcast.aws.runtime.table import LostTaskError, Table
 from bucketcast.runtime.model import RuntimeTarget
 from bucketcast.state.table import Part
@@ -25,12 +25,14 @@ _TRIES: Final = 20
 _PAUSE_SECONDS: Final = 0.1
 
 
-class Work(Lease, frozen=True, kw_only=True):
+class TopicWork(Work, frozen=True, kw_only=True):
     """What one call does to one topic, or left to be done.
 
-    `targets` are ARNs of run-time targets and `secrets` names; they may exist or not.
+    A topic may have several at once, each with an `id`. `targets` are ARNs of run-time targets and
+    `secrets` names; they may exist or not.
     """
 
+    id: str
     tenant: str
     name: str
     targets: tuple[str, ...] = ()
@@ -38,7 +40,7 @@ class Work(Lease, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        return f"{self.tenant}:{self.name}#{self.holder}"
+        return f"{self.tenant}:{self.name}#{self.id}"
 
 
 class TopicTable:
@@ -47,7 +49,7 @@ class TopicTable:
     def __init__(self, table: str, client: "DynamoDBClient") -> None:
         self._table = Table(table, client)
         self._topics = Items(table, client, "topic#", Topic)
-        self.works = Leases(table, client, "topicwork#", Work)
+        self.works = Works(table, client, "topicwork#", TopicWork)
 
     def topic(self, arn: TopicArn) -> Topic | None:
         """Return the topic of an ARN, ignoring its region; None if there is none."""
@@ -81,11 +83,11 @@ class TopicTable:
             found.append(topic)
         return found, ""
 
-    def commit(self, work: Work, before: Topic | None, after: Topic | None) -> bool:
+    def commit(self, work: TopicWork, before: Topic | None, after: Topic | None) -> bool:
         """Store a topic (None: delete it); return whether it and the work were as expected."""
         changed = self._change(TopicArn("", work.tenant, work.name), before, after)
         # No condition check, which would need another permission.
-        mine = self.works.beginning(work, work)
+        mine = self.works.renewing(work)
         try:
             self._table.transact([changed, mine], f"the topic {work.name}")
         except LostTaskError:

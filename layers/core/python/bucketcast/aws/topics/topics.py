@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from bucketcast.arn import Arn
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.runtime.targets import NoRuntimeTargetError, RuntimeTargets
-from bucketcast.aws.topics.table import TopicTable, Work, until_done
+from bucketcast.aws.topics.table import TopicTable, TopicWork, until_done
 from bucketcast.errors import ConfigErrors
 from bucketcast.runtime.model import Runtime
 from bucketcast.runtime.validation import validate
@@ -107,9 +107,9 @@ class Topics:
             # Events from before a change of its kind are given up, too.
             targets = tuple(str(Arn(id=existing.id, type=kind)) for kind in set(KINDS.values()))
             work = self._work(arn, targets, (existing.secret,))
-            self._items.works.begin(work)
+            self._items.works.take(work, self._now())
             if not self._items.commit(work, existing, None):
-                self._items.works.end(work)
+                self._items.works.release(work)
                 return None
             self._settle(work)
             return True
@@ -171,7 +171,7 @@ class Topics:
         before = (existing.target_arn, existing.secret) if existing else ("", "")
         arn = TopicArn(topic.region, topic.tenant, topic.name)
         work = self._work(arn, (before[0], topic.target_arn), (before[1], topic.secret))
-        self._items.works.begin(work)
+        self._items.works.take(work, self._now())
         try:
             if topic.secret and topic.secret != before[1]:
                 self._resources.make_secret(topic.secret, json.dumps(dict(hidden), sort_keys=True))
@@ -185,14 +185,14 @@ class Topics:
         self._settle(work, made=topic.number if done else 0)
         return done
 
-    def _take_over(self, work: Work) -> bool:
-        mine = replace(work, due=self._now(LEASE_SECONDS))
-        if not self._items.works.begin(mine, work):
+    def _take_over(self, work: TopicWork) -> bool:
+        mine = replace(work, holder=uuid4().hex, due=self._now(LEASE_SECONDS))
+        if not self._items.works.take(mine, self._now()):
             return False
         self._settle(mine)
         return True
 
-    def _settle(self, work: Work, made: int = 0) -> None:
+    def _settle(self, work: TopicWork, made: int = 0) -> None:
         """Keep what the topic's item names, and remove everything else that the work names.
 
         What the item of the number `made` names exists already.
@@ -204,9 +204,9 @@ class Topics:
             after = self._items.topic(arn)
             if (after and after.number) == (topic and topic.number):
                 break
-        self._items.works.end(work)
+        self._items.works.release(work)
 
-    def _apply(self, topic: Topic | None, work: Work, made: int) -> None:
+    def _apply(self, topic: Topic | None, work: TopicWork, made: int) -> None:
         wanted = topic.target_arn if topic else ""
         for unused in work.targets:
             if unused != wanted:
@@ -226,8 +226,9 @@ class Topics:
         with suppress(NoRuntimeTargetError):  # kept already, or removed meanwhile
             self._targets.remove(Arn.parse(arn), discard=discard)
 
-    def _work(self, arn: TopicArn, targets: tuple[str, ...], secrets: tuple[str, ...]) -> Work:
-        return Work(
+    def _work(self, arn: TopicArn, targets: tuple[str, ...], secrets: tuple[str, ...]) -> TopicWork:
+        return TopicWork(
+            id=uuid4().hex,
             tenant=arn.tenant,
             name=arn.name,
             holder=uuid4().hex,

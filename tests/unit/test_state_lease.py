@@ -1,26 +1,45 @@
-"""The lease of a bucket's scan: of two runs one has it, and one that was killed keeps none out."""
+"""The lease: of two holders one has it, and one that was killed keeps none out."""
 
 from typing import Any
 
 import pytest
 
 from bucketcast.aws.rules import Rules
-from bucketcast.aws.scan_lease import LEASE_SECONDS, PARTITION, RENEWAL_SECONDS, ScanLease
-from bucketcast.state.table import EXPIRES
+from bucketcast.state.lease import SCANS, Lease
+from bucketcast.state.table import EXPIRES, Partition
 
 BUCKET = "uploads"
+LEASE_MS = 60_000
+RENEWAL_MS = 10_000
 
 
 class Machine:
-    """Where a run works: its clock, in seconds since 1970."""
+    """Where holders work: its clock, in Unix ms."""
 
     def __init__(self, table: str, dynamodb: Any) -> None:
-        self.now = 1_000.0
-        self._table = table
-        self._dynamodb = dynamodb
+        self.now = 1_000_000
+        self._partition = Partition(table, SCANS, dynamodb)
 
-    def lease(self, run: str, bucket: str = BUCKET) -> ScanLease:
-        return ScanLease(self._table, bucket, run, self._dynamodb, clock=lambda: self.now)
+    def lease(self, run: str, bucket: str = BUCKET) -> "Run":
+        return Run(self, Lease(self._partition, bucket, run=run))
+
+
+class Run:
+    """What takes a lease for a minute, and renews it."""
+
+    def __init__(self, machine: Machine, lease: Lease) -> None:
+        self._machine = machine
+        self._lease = lease
+        self.release = lease.release
+
+    def take(self, gone: str = "") -> bool:
+        return self._lease.take(self._machine.now + LEASE_MS, self._machine.now, gone)
+
+    def renew(self) -> bool:
+        return self._lease.renew(self._machine.now + LEASE_MS)
+
+    def owner(self) -> str:
+        return self._lease.read("run")
 
 
 @pytest.fixture
@@ -46,7 +65,7 @@ def test_a_run_that_was_started_twice_has_one_lease(machine: Machine) -> None:
 def test_a_lease_that_is_not_renewed_expires(machine: Machine) -> None:
     killed, next_ = machine.lease("killed"), machine.lease("next")
     killed.take()
-    machine.now += LEASE_SECONDS
+    machine.now += LEASE_MS - 1
     assert not next_.take()
     machine.now += 1
     assert next_.take()
@@ -57,16 +76,16 @@ def test_a_renewal_puts_the_end_off(machine: Machine) -> None:
     alive, next_ = machine.lease("alive"), machine.lease("next")
     alive.take()
     for _ in range(20):
-        machine.now += RENEWAL_SECONDS
+        machine.now += RENEWAL_MS
         assert alive.renew()
-    machine.now += LEASE_SECONDS
+    machine.now += LEASE_MS - 1
     assert not next_.take()
 
 
 def test_who_was_suspended_keeps_the_lease_if_nobody_took_it(machine: Machine) -> None:
     suspended, next_ = machine.lease("suspended"), machine.lease("next")
     suspended.take()
-    machine.now += 10 * LEASE_SECONDS
+    machine.now += 10 * LEASE_MS
     assert suspended.renew()
     assert not next_.take()
 
@@ -75,7 +94,7 @@ def test_who_was_suspended_keeps_the_lease_if_nobody_took_it(machine: Machine) -
 def test_who_was_suspended_does_not_take_the_lease_back(machine: Machine, ended: bool) -> None:  # noqa: FBT001
     suspended, next_ = machine.lease("suspended"), machine.lease("next")
     suspended.take()
-    machine.now += LEASE_SECONDS + 1
+    machine.now += LEASE_MS
     assert next_.take()
     if ended:
         next_.release()
@@ -90,8 +109,8 @@ def test_clocks_may_differ_by_what_is_left_of_a_lease(
 ) -> None:
     owner, ahead = machine.lease("owner"), Machine(state_table, dynamodb)
     owner.take()
-    machine.now += RENEWAL_SECONDS
-    ahead.now = machine.now + LEASE_SECONDS - RENEWAL_SECONDS
+    machine.now += RENEWAL_MS
+    ahead.now = machine.now + LEASE_MS - RENEWAL_MS - 1
     assert not ahead.lease("next").take()
 
     ahead.now += 1
@@ -99,7 +118,7 @@ def test_clocks_may_differ_by_what_is_left_of_a_lease(
     assert not owner.renew()
 
     behind = Machine(state_table, dynamodb)
-    behind.now -= 600
+    behind.now -= 600_000
     assert not behind.lease("behind").take()
 
 
@@ -130,5 +149,16 @@ def test_the_lease_is_no_rule_and_expires_in_the_table(
     assert Rules(state_table, dynamodb).of(BUCKET) == []
     assert list(Rules(state_table, dynamodb).buckets()) == []
     (item,) = dynamodb.scan(TableName=state_table)["Items"]
-    assert item["partition"] == {"S": PARTITION}
-    assert item[EXPIRES] == {"N": str(1_000 + LEASE_SECONDS)}, "seconds, as DynamoDB counts"
+    assert item["partition"] == {"S": SCANS}
+    assert item[EXPIRES] == {"N": str(1_000 + 60)}, "seconds, as DynamoDB counts"
+
+
+def test_who_watched_a_holder_asks_no_clock(state_table: str, dynamodb: Any) -> None:
+    """Its own may be hours ahead: it takes the lease from the holder it saw, and no other."""
+    items = Partition(state_table, SCANS, dynamodb)
+    dead, waiting = Lease(items, BUCKET, "dead"), Lease(items, BUCKET)
+    assert dead.take(1)
+    assert not waiting.take(LEASE_MS)
+    assert not waiting.take(LEASE_MS, gone="another")
+    assert waiting.take(LEASE_MS, gone="dead")
+    assert not dead.renew(LEASE_MS)
