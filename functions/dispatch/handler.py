@@ -6,8 +6,8 @@ from functools import cache
 from typing import Any
 
 from bucketcast import targets, telemetry
-from bucketcast.arn import Arn
 from bucketcast.aws import function_clients, secrets
+from bucketcast.destination import TargetArn
 from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker, LocalStore
 from bucketcast.queues import Queue
@@ -26,7 +26,7 @@ def build(
     settings = DispatchSettings.from_environ(environ)
     kind = load(settings.kind)
     kind.preload()
-    arn = str(Arn(id=settings.id, type=kind.arn_type))
+    arn = str(TargetArn(id=settings.id, type=kind.arn_type))
     sqs = function_clients.client("sqs")
     queue = TargetQueue(
         arn,

@@ -18,6 +18,7 @@ from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, seal
 from bucketcast.delivery.latency import histogram
+from bucketcast.destination import TopicArn
 from bucketcast.dispatch import Message
 from bucketcast.dispatch.opening import open_envelope
 from bucketcast.dispatch.sender import Sender
@@ -27,8 +28,7 @@ from bucketcast.queues.target import TargetQueue
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic
 from functions.dispatch.batch import connector, message
 from functions.dispatch.postponement import MOST_RECEIVES
 
@@ -106,7 +106,7 @@ class Once:
                 envelope = seal(one.body)
                 deliveries = open_envelope(envelope, one.sent)
                 TopicArn.parse(envelope.topic)
-            except (ValueError, TopicError) as error:
+            except ValueError as error:
                 reason = str(error)
                 telemetry.logger.error("a message for no topic is dropped", id=one.id, why=reason)
                 continue

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 
 from bucketcast import targets, telemetry
-from bucketcast.arn import Arn
 from bucketcast.aws import function_clients, secrets
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.envelope import seal
+from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.dispatch import Dispatcher
 from bucketcast.dispatch.breaker import Breaker
 from bucketcast.dispatch.topic_limits import LimitedDispatcher, Limits
@@ -29,8 +29,6 @@ from bucketcast.settings.environment import RuntimeSettings
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters
 from bucketcast.targets.base import Target
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import TopicArn
 from functions.dispatch.batch import Connect, Handler, connector, deliver, probe
 from functions.dispatch.once import Once
 from functions.dispatch.postponement import postpone
@@ -79,7 +77,7 @@ class Kind:
         queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
         if queue == f"{self._settings.queue_prefix}{ONCE}":
             return self._once(event, context)
-        arn = str(Arn(id=id_of(queue, self._settings.queue_prefix), type=self._kind.arn_type))
+        arn = str(TargetArn(id=id_of(queue, self._settings.queue_prefix), type=self._kind.arn_type))
         try:
             target = self._table.target(arn)
         except (BotoCoreError, ClientError) as error:
@@ -101,7 +99,7 @@ class Kind:
     def _limits(self, event: Mapping[str, Any]) -> Limits:
         """Return the limits of the topic that the events of a batch belong to, if any."""
         for record in event["Records"]:
-            with suppress(ValueError, TopicError):
+            with suppress(ValueError):
                 topic = self._topics.topic(TopicArn.parse(seal(record["body"]).topic))
                 return Limits.of(topic, self._settings.topics) if topic else Limits()
         return Limits()

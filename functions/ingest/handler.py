@@ -16,6 +16,7 @@ from bucketcast.aws.runtime.queue_cache import QueueCache
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery import tracing
+from bucketcast.destination import TopicArn
 from bucketcast.ingest import Ingester, Routed
 from bucketcast.queues import Queue
 from bucketcast.queues.fanout import Fanout
@@ -23,7 +24,6 @@ from bucketcast.queues.ingress import Ingress, incoming
 from bucketcast.rules import loops
 from bucketcast.settings.environment import IngestSettings
 from bucketcast.state.counters import TOPICS, Counters, Counts, Triggered
-from bucketcast.topics.model import is_topic
 
 Handler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 _NAME = "ingress"
@@ -70,7 +70,8 @@ def build(environ: Mapping[str, str]) -> Handler:
 
         def on_routed(routed: Routed) -> None:
             nonlocal triggered
-            triggered += sum(is_topic(hit.arn) for _, hits in routed.matches for hit in hits)
+            matched = (hit.to for _, hits in routed.matches for hit in hits)
+            triggered += sum(isinstance(to, TopicArn) for to in matched)
             _report(routed)
 
         taken = ingester(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bucketcast.arn import Arn
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event.names import expand
 from bucketcast.queues.address import queue_url
@@ -34,7 +34,7 @@ def destination(settings: Backfill) -> Destination:
             rule of the target matches objects created in the bucket.
     """
     try:
-        arn = Arn.parse(settings.target)
+        arn = TargetArn.parse(settings.target)
         queue = queue_url(settings.queues, arn, fifo=settings.fifo)
     except ValueError as error:
         raise BucketcastError(f"--target: {error}") from None

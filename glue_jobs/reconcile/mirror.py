@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from bucketcast import targets
-from bucketcast.arn import Arn
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, ConfigErrors, NotAuthorized, did_you_mean
 from bucketcast.settings.options import read
 from bucketcast.targets.base import Mirror
@@ -49,7 +49,7 @@ def find(arn: str, configured: str) -> MirrorConfig:
         BucketcastError: it does not exist, or keeps no row per object.
     """
     try:
-        wanted = Arn.parse(arn).plain
+        wanted = TargetArn.parse(arn).plain
     except ValueError as error:
         raise BucketcastError(f"target: {error}") from None
     configs = {each: MirrorConfig(each, **about) for each, about in json.loads(configured).items()}

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.runtime.factory import run_time_targets
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.runtime.targets import RuntimeTargets
+from bucketcast.destination import TargetArn
 from bucketcast.rules import Rule
 from bucketcast.runtime.model import RuntimeTarget
 from tests.e2e.arrivals import posted
@@ -99,7 +99,7 @@ def test_a_target_made_by_a_call_works_like_one_of_the_deploy(
     assert arn(id_) in {step["target"] for step in steps["steps"]}
     assert webhook.TOKEN not in json.dumps([msgspec.to_builtins(t) for t in stored(system)])
     system.bucketcast("event", "rm", "uploads", arn(id_))
-    targets.remove(Arn(id_, "webhook"), discard=True)
+    targets.remove(TargetArn(id_, "webhook"), discard=True)
     assert left(system, id_) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
 
 
@@ -157,7 +157,7 @@ def test_two_hundred_are_made_used_and_removed(
         system.until_equal("each at its target", look, expected, within=120)
     rules.remove(made)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        list(pool.map(lambda id_: targets.remove(Arn(id_, "webhook"), discard=True), ids))
+        list(pool.map(lambda id_: targets.remove(TargetArn(id_, "webhook"), discard=True), ids))
     begin = f"many-{prefix[-7:-1]}-"
     assert left(system, begin) == {"queues": [], "mappings": [], "secrets": [], "alarms": []}
     assert [each for each in stored(system) if each.id in ids] == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from bucketcast.topics.model import topic_id
+from bucketcast.destination import TopicArn
 from tests.e2e.system import System
 
 _LOCAL = "arn:aws:sns:us-east-1::"
@@ -44,7 +44,7 @@ def test_a_topic_is_made_read_changed_listed_and_deleted(
     parsed = json.loads(found["EndPoint"])
     assert (parsed["EndpointAddress"], parsed["MaxRetries"]) == (endpoint, "3")
     assert arn in listed(sns)
-    target = f"webhook.{topic_id('', name)}"
+    target = f"webhook.{TopicArn('', '', name).target_id}"
     fares = system.until(
         "its own target online",
         lambda: system.fares().get(target, {}),

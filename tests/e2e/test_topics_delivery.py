@@ -11,8 +11,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from bucketcast.arn import Arn
-from bucketcast.topics.model import topic_id
+from bucketcast.destination import TargetArn, TopicArn
 from tests.e2e.system import System
 from tests.servers.receiver import Answer, Request
 
@@ -234,7 +233,9 @@ def test_limits_hold_by_the_clock_of_the_receiver(
 
     reasons = {}
     for name in ("few", "short"):
-        target = Arn(id=topic_id("", f"{prefix.strip('/')}-{name}"), type="webhook")
+        target = TargetArn(
+            id=TopicArn("", "", f"{prefix.strip('/')}-{name}").target_id, type="webhook"
+        )
         listed = system.bucketcast("target", "ls", "--json").document["targets"]
         (found,) = [each for each in listed if each["arn"] == str(target)]
         (letter,) = system.dead_letters(dead(system, found["arn"]), 1)

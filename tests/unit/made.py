@@ -46,7 +46,7 @@ def event(
 
 def matched(index: RuleIndex, name: str, key: str) -> dict[str, str]:
     """Whom an event of this name and key is for, and by which rule."""
-    return {hit.arn: hit.rule for hit in index.match(event(key, name=name))}
+    return {hit.to.arn: hit.rule for hit in index.match(event(key, name=name))}
 
 
 def record(key: str = "photos/cat.jpg", **changes: Any) -> dict[str, Any]:

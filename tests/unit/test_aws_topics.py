@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import LEASE_SECONDS, Topics, Wanted
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.topics.attributes import checked
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic
 from tests.unit.runtime_targets import RUNTIME, Account, Killed
 
 T1 = TopicArn("eu-central-1", "acme", "t1")
@@ -88,7 +89,7 @@ def test_a_persistent_topic_has_a_queue_that_its_arn_leads_to(account: Account) 
     book.begin()
     found = items(account).topic(TopicArn.parse("arn:aws:sns:elsewhere:acme:t1"))
     assert found is not None
-    queue = book.queue(found.target_arn)
+    queue = book.queue(Destination.of(found.target_arn))
     assert queue is not None
     assert queue.startswith(f"Bucketcast-runtime-webhook-{found.id}-")
 

@@ -122,7 +122,7 @@ def test_missing_facts_are_requested_and_until_then_match(condition: Condition, 
     index = RuleIndex([rule(condition)])
     assert not index.match(bare, requested)
     assert requested == {fact}
-    assert [hit.arn for hit in index.match(bare)] == [HOOK]
+    assert [hit.to.arn for hit in index.match(bare)] == [HOOK]
 
 
 def test_no_facts_are_requested_for_a_rule_that_fails_anyway() -> None:
@@ -144,7 +144,7 @@ def test_regular_expressions_of_many_rules_find_their_own_events() -> None:
     ]
     index = RuleIndex(rules)
     (hit,) = index.match(event("team-42/7"))
-    assert hit[:2] == (rules[42].arn, rules[42].id)
+    assert (hit.to, hit.rule) == (rules[42].to, rules[42].id)
     assert not index.match(event("team-42/x"))
 
 
@@ -162,7 +162,7 @@ def test_a_target_gets_an_event_once_and_a_notification_its_own_copy() -> None:
     plain = [rule(prefix="photos/"), rule(suffix=".jpg"), rule(arn=TABLE)]
     named = [rule(prefix="photos/", name="one"), rule(suffix=".jpg", name="two")]
     hits = list(RuleIndex([*plain, *named]).match(event("photos/cat.jpg")))
-    assert sorted(hit.arn for hit in hits) == sorted([HOOK, TABLE, HOOK, HOOK])
+    assert sorted(hit.to.arn for hit in hits) == sorted([HOOK, TABLE, HOOK, HOOK])
     assert {"one", "two"} < {hit.rule for hit in hits}
 
 

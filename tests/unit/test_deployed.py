@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.health import health
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from tests.unit.aws import ENTRY, INGRESS, MotoAws, make_bucket
 from tests.unit.conftest import Deploy
@@ -26,9 +26,9 @@ def test_targets_come_in_the_order_of_their_arns(aws: MotoAws) -> None:
 
 def test_a_target_is_found_whatever_its_region(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
-    assert deployment.target(Arn("b", "webhook", "eu-west-1")).kind == "webhook"
+    assert deployment.target(TargetArn("b", "webhook", "eu-west-1")).kind == "webhook"
     with pytest.raises(BucketcastError, match="arn:minio:sqs::a:postgresql"):
-        deployment.target(Arn("b", "redis"))
+        deployment.target(TargetArn("b", "redis"))
 
 
 def test_without_a_deployment_the_hint_is_printed(aws: MotoAws) -> None:
@@ -37,7 +37,7 @@ def test_without_a_deployment_the_hint_is_printed(aws: MotoAws) -> None:
     deployment = deployed.find("Bucketcast", aws)
     assert health(deployment.targets, aws) == []
     with pytest.raises(BucketcastError, match="add one to bucketcast"):
-        deployment.target(Arn("b", "webhook"))
+        deployment.target(TargetArn("b", "webhook"))
 
 
 @pytest.mark.parametrize(

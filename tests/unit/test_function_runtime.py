@@ -107,9 +107,9 @@ def test_messages_of_a_target_that_is_gone_wait(runtime: Runtime) -> None:
     runtime.account.fill(queue)
     removed = runtime.account.targets()
     (target,) = runtime.account.table.targets()
-    from bucketcast.arn import Arn  # noqa: PLC0415 - only here
+    from bucketcast.destination import TargetArn  # noqa: PLC0415 - only here
 
-    removed.remove(Arn.parse(target.arn))
+    removed.remove(TargetArn.parse(target.arn))
     (message,) = runtime.account.sqs.receive_message(QueueUrl=RUNTIME.url(queue))["Messages"]
     event = invocation(message["Body"])
     event["Records"][0] |= {

@@ -10,6 +10,7 @@ from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
 from bucketcast.delivery.envelope import Delivery, Envelope, pack, unpack
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import NotConnected, Rejected, Retryable
 from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
@@ -17,7 +18,7 @@ from bucketcast.queues.fanout import Fanout
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic
 from tests.unit.aws import REGION
 from tests.unit.made import event, received
 from tests.unit.runtime_targets import RUNTIME, Account
@@ -91,15 +92,17 @@ def body(arn: str, *keys: str) -> str:
 def test_ingest_finds_the_queue_of_each_kind_of_topic(stack: Stack) -> None:
     kept, once = stack.put("kept", persistent="true"), stack.put("once")
     book = stack.account.book()
-    assert (book.queue(kept.arn) or "").startswith(f"Bucketcast-runtime-webhook-{kept.id}-")
-    assert book.queue(once.arn.replace(REGION, "default")) == SHARED
-    assert book.queue(f"arn:aws:sns:{REGION}:acme:never") is None
+    assert (book.queue(Destination.of(kept.arn)) or "").startswith(
+        f"Bucketcast-runtime-webhook-{kept.id}-"
+    )
+    assert book.queue(TopicArn("default", "acme", "once")) == SHARED
+    assert book.queue(TopicArn(REGION, "acme", "never")) is None
     stack.topics.put(TopicArn(REGION, "acme", "silent"), lambda *_: Wanted("ann", checked({})))
     book.begin()
-    assert book.queue(f"arn:aws:sns:{REGION}:acme:silent") is None
+    assert book.queue(TopicArn(REGION, "acme", "silent")) is None
     stack.topics.delete(TopicArn(REGION, "acme", "once"), lambda _: None)
     book.begin()
-    assert book.queue(once.arn) is None
+    assert book.queue(Destination.of(once.arn)) is None
 
 
 def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
@@ -109,7 +112,7 @@ def test_a_persistent_topic_whose_queue_is_not_there_yet_is_waited_for(
     book = stack.account.book()
     monkeypatch.setattr(book, "_of_target", lambda _: None)
     with pytest.raises(LookupError, match="has no queue yet"):
-        book.queue(kept.arn)
+        book.queue(Destination.of(kept.arn))
 
 
 def test_a_message_names_its_topic(stack: Stack) -> None:
@@ -220,7 +223,7 @@ def with_queue(stack: Stack, limits: dict[str, str]) -> tuple[Topic, str]:
     """A persistent topic with these limits, and its queue."""
     given = checked({**URL, "persistent": "true", **limits})
     topic = stack.topics.put(TopicArn(REGION, "acme", "kept"), lambda *_: Wanted("ann", given))
-    queue = stack.account.book().queue(topic.arn)
+    queue = stack.account.book().queue(Destination.of(topic.arn))
     assert queue
     stack.account.fill(queue)  # moto calls no function for it from now on
     received(stack.account.sqs, RUNTIME.url(queue))

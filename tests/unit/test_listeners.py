@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from bucketcast import listeners
 from bucketcast.aws.listener_cache import FRESH_SECONDS, ListenerCache
 from bucketcast.aws.listeners import Listeners, Table
+from bucketcast.destination import ListenerArn
 from bucketcast.listeners import (
     IN_ALL,
     KEPT_SECONDS,
@@ -239,7 +240,7 @@ def matched(
     rules = {"uploads": RuleIndex([Rule(bucket="uploads", arn="hook", events=PUTS)])}
     found = heard.beside(rules, {bucket}, table.seen().version).get(bucket)
     hits = found.match(event(key, bucket=bucket, **more)) if found else ()
-    return [hit.arn for hit in hits]
+    return [hit.to.arn for hit in hits]
 
 
 def test_ingest_finds_a_new_listener_with_the_next_batch(gateway: Gateway) -> None:
@@ -247,13 +248,18 @@ def test_ingest_finds_a_new_listener_with_the_next_batch(gateway: Gateway) -> No
     assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
     one = gateway.process().take(FILTER)
     everywhere = gateway.process().take(ListenFilter("anna", "", ("s3:BucketCreated:*", *PUTS)))
-    wanted = {"hook", one.arn, everywhere.arn}
+    wanted = {"hook", ListenerArn(one.id).arn, ListenerArn(everywhere.id).arn}
     assert set(matched(heard, gateway.table, "photos/a.jpg")) == wanted
-    assert set(matched(heard, gateway.table, "photos/a.png")) == {"hook", everywhere.arn}
-    assert matched(heard, gateway.table, "photos/a.jpg", "other") == [everywhere.arn]
+    assert set(matched(heard, gateway.table, "photos/a.png")) == {
+        "hook",
+        ListenerArn(everywhere.id).arn,
+    }
+    assert matched(heard, gateway.table, "photos/a.jpg", "other") == [
+        ListenerArn(everywhere.id).arn
+    ]
     made = matched(heard, gateway.table, "", "other", name="s3:BucketCreated:*")
-    assert made == [everywhere.arn]
-    assert heard.queue(one.arn) == one.queue
+    assert made == [ListenerArn(everywhere.id).arn]
+    assert heard.queue(ListenerArn(one.id)) == one.queue
 
 
 def test_a_listener_lives_as_long_as_its_process_renews(gateway: Gateway) -> None:
@@ -262,10 +268,10 @@ def test_a_listener_lives_as_long_as_its_process_renews(gateway: Gateway) -> Non
     for _ in range(100):
         gateway.clock.now += LEASE_SECONDS
         process.renew()
-        assert one.arn in matched(heard, gateway.table, "photos/a.jpg")
+        assert ListenerArn(one.id).arn in matched(heard, gateway.table, "photos/a.jpg")
     gateway.clock.now += LEASE_SECONDS + KEPT_SECONDS + FRESH_SECONDS + 1
     assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
-    assert heard.queue(one.arn) is None
+    assert heard.queue(ListenerArn(one.id)) is None
 
 
 def test_a_listener_whose_process_stood_still_gets_events_again_and_a_note(
@@ -273,7 +279,7 @@ def test_a_listener_whose_process_stood_still_gets_events_again_and_a_note(
 ) -> None:
     heard, process = ListenerCache(gateway.table, gateway.clock), gateway.process()
     one = process.take(FILTER)
-    assert one.arn in matched(heard, gateway.table, "photos/a.jpg")
+    assert ListenerArn(one.id).arn in matched(heard, gateway.table, "photos/a.jpg")
     gateway.clock.now += LEASE_SECONDS + KEPT_SECONDS + 1
     assert matched(heard, gateway.table, "photos/a.jpg") == ["hook"]
     lapse = process.renew()
@@ -283,7 +289,7 @@ def test_a_listener_whose_process_stood_still_gets_events_again_and_a_note(
     assert process.renew() == 0
     gateway.clock.now += FRESH_SECONDS
     process.renew()
-    assert one.arn in matched(heard, gateway.table, "photos/a.jpg")
+    assert ListenerArn(one.id).arn in matched(heard, gateway.table, "photos/a.jpg")
 
 
 def test_who_stood_still_for_a_moment_holds_what_nobody_took_over(gateway: Gateway) -> None:

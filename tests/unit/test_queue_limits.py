@@ -11,6 +11,7 @@ from bucketcast import targets
 from bucketcast.aws.queue_limits import QueueLimits
 from bucketcast.aws.runtime.queue_cache import QueueCache
 from bucketcast.delivery.queue_limit import limit_of
+from bucketcast.destination import Destination
 from bucketcast.runtime.model import RuntimeTarget
 from bucketcast.settings.options import read
 
@@ -103,4 +104,4 @@ def test_a_run_time_target_has_the_limit_of_its_settings() -> None:
     table: Any = SimpleNamespace(version=lambda: 1, target=lambda _: made)
     found = QueueCache(table, table, "prefix")
     assert found.limit(HOOK) is None, "not asked for yet"
-    assert (found.queue(HOOK), found.limit(HOOK)) == ("q", 7)
+    assert (found.queue(Destination.of(HOOK)), found.limit(HOOK)) == ("q", 7)

@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from bucketcast import targets
-from bucketcast.arn import Arn
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import Delivery, unpack
+from bucketcast.destination import Destination, TargetArn
 from bucketcast.ingest import TargetBatch
 from bucketcast.queues import Queue
 from bucketcast.queues.address import kind_of
@@ -238,22 +238,22 @@ def test_event_that_cannot_be_packed_is_buried_alone(sqs: "SQSClient") -> None:
 
 @pytest.mark.parametrize("kind", targets.kinds())
 def test_every_kind_is_found_by_its_type(kind: str) -> None:
-    assert kind_of(Arn("x", targets.load(kind).arn_type)) == kind
+    assert kind_of(TargetArn("x", targets.load(kind).arn_type)) == kind
 
 
 @pytest.mark.parametrize("name", ["postgres", "base", "nothing"])
 def test_the_name_of_a_kind_is_no_type_where_minio_spells_it_differently(name: str) -> None:
     with pytest.raises(ValueError, match=f"no kind of target has the type '{name}'"):
-        kind_of(Arn("x", name))
+        kind_of(TargetArn("x", name))
 
 
 def test_no_target_is_imported_to_find_a_queue() -> None:
     """Ingest pays for what it imports with the first event of each cold start."""
     code = """
 import sys
-from bucketcast.arn import Arn
+from bucketcast.destination import TargetArn
 from bucketcast.queues import fanout
-fanout.queue_url("https://sqs.us-east-1.amazonaws.com/1/B-", Arn("x", "postgresql"), fifo=False)
+fanout.queue_url("https://sqs/1/B-", TargetArn("x", "postgresql"), fifo=False)
 print(*sorted(name for name in sys.modules if name.startswith("bucketcast.targets.")))
 """
     answer = subprocess.run(
@@ -272,21 +272,23 @@ def test_a_target_made_at_run_time_has_a_queue_of_another_name(
 ) -> None:
     name = f"Bucketcast-runtime-webhook-primary-0a1b2c{end}"
     url = made_queue(sqs, name, **attributes)
-    publisher = fanout(sqs, deployed=set().__contains__, runtime_queue={HOOK: name}.get)
+    publisher = fanout(
+        sqs, deployed=set().__contains__, runtime_queue={Destination.of(HOOK): name}.get
+    )
     assert publisher.send(HOOK, batch("a", "b")) == []
     assert keys(received(sqs, url)) == arrived
 
 
 def test_a_queue_that_is_not_there_yet_is_waited_for(sqs: "SQSClient") -> None:
     """SQS may take a second to know a queue that was made; the next read of the table shows it."""
-    made = {HOOK: "Bucketcast-runtime-webhook-primary-0a1b2c"}
+    made = {Destination.of(HOOK): "Bucketcast-runtime-webhook-primary-0a1b2c"}
     publisher = fanout(sqs, deployed=set().__contains__, runtime_queue=made.get)
     (left,) = publisher.send(HOOK, batch("a"))
     assert left.origins == {"message of a"}
 
 
 def test_while_run_time_targets_cannot_be_read_their_events_are_left(sqs: "SQSClient") -> None:
-    def refuse(_: str) -> str:
+    def refuse(_: Destination) -> str:
         raise EndpointConnectionError(endpoint_url="https://dynamodb")
 
     publisher = fanout(sqs, deployed=set().__contains__, runtime_queue=refuse)
@@ -338,10 +340,10 @@ def test_without_any_kind_the_package_is_incomplete(monkeypatch: pytest.MonkeyPa
 
 def test_a_deployed_target_is_itself_whatever_was_made_by_its_name(sqs: "SQSClient") -> None:
     url = made_queue(sqs)
-    lookups: list[str] = []
+    lookups: list[Destination] = []
 
-    def made(arn: str) -> str:
-        lookups.append(arn)
+    def made(to: Destination) -> str:
+        lookups.append(to)
         return "Bucketcast-runtime-webhook-primary-0a1b2c"
 
     publisher = fanout(sqs, deployed={HOOK}.__contains__, runtime_queue=made)

@@ -37,15 +37,15 @@ def test_a_set_too_large_for_re2_is_matched_in_parts(
 
 def test_rules_of_a_bucket_with_many_regular_expressions_find_their_events() -> None:
     index = RuleIndex(_rule(pattern, number) for number, pattern in enumerate(photos(200)))
-    assert [hit.arn for hit in index.match(_at("holiday/17/x.jpg"))] == [_arn(17)]
+    assert [hit.to.arn for hit in index.match(_at("holiday/17/x.jpg"))] == [_arn(17)]
     assert not index.match(_at("holiday/200/x.jpg"))
 
 
 def test_a_regular_expression_applies_to_the_events_of_its_own_rule() -> None:
     one, same = _rule("a/.*", 1), _rule("a/.*", 2, event="s3:ObjectRemoved:*")
     index = RuleIndex([one, same, _rule("b/.*", 3)])
-    assert [hit.arn for hit in index.match(_at("a/x"))] == [_arn(1)]
-    assert [hit.arn for hit in index.match(_at("a/x", "s3:ObjectRemoved:Delete"))] == [_arn(2)]
+    assert [hit.to.arn for hit in index.match(_at("a/x"))] == [_arn(1)]
+    assert [hit.to.arn for hit in index.match(_at("a/x", "s3:ObjectRemoved:Delete"))] == [_arn(2)]
     assert not index.match(_at("a/x", "s3:ObjectAccessed:Get"))
 
 

@@ -7,7 +7,6 @@ import pytest
 from moto.core.botocore_stubber import BotocoreStubber
 from msgspec.structs import replace
 
-from bucketcast.arn import Arn
 from bucketcast.aws.runtime.table import LostTaskError
 from bucketcast.aws.runtime.targets import (
     GRACE_SECONDS,
@@ -16,11 +15,12 @@ from bucketcast.aws.runtime.targets import (
     NoRuntimeTargetError,
     RuntimeTargets,
 )
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, ConfigErrors
 from bucketcast.runtime.model import RuntimeTarget
 from tests.unit.runtime_targets import RUNTIME, TOPIC, Account, Killed
 
-HOOK = Arn("audit", "webhook")
+HOOK = TargetArn("audit", "webhook")
 OPEN = {"endpoint": "https://example.org/hook"}
 HIDDEN = {**OPEN, "auth_token": "hunter2"}
 ALARMS = ("dead", "in-flight", "unread", "waiting")
@@ -60,12 +60,12 @@ def assert_only(account: Account, token: str) -> None:
 
 def test_a_target_has_a_queue_a_mapping_a_secret_and_is_found_at_once(account: Account) -> None:
     book = account.book()
-    assert book.queue(str(HOOK)) is None
+    assert book.queue(HOOK) is None
     assert put(account.targets()) == "made"
     assert_only(account, "hunter2")
     (target,) = account.table.targets()
     book.begin()
-    assert book.queue(str(HOOK)) == target.queue
+    assert book.queue(HOOK) == target.queue
     assert target.settings["auth_token"] == f"secret:{target.secret}#auth_token"
     assert "hunter2" not in repr(target)
     attributes = account.sqs.get_queue_attributes(
@@ -189,7 +189,7 @@ def test_switched_off_it_keeps_its_settings_and_its_events_wait(account: Account
     (target,) = account.table.targets()
     assert target.state == "off"
     assert account.mapped() == set()
-    assert account.book().queue(str(HOOK)) == target.queue
+    assert account.book().queue(HOOK) == target.queue
     put(account.targets(), {"enable": "on"}, merge=True)
     assert_only(account, "hunter2")
 
@@ -220,7 +220,7 @@ def test_one_that_a_later_deploy_has_too_can_still_be_removed(account: Account) 
 def test_removing_a_missing_target_suggests_an_existing_one(account: Account) -> None:
     put(account.targets())
     with pytest.raises(NoRuntimeTargetError, match="did you mean 'arn:minio:sqs::audit:webhook'"):
-        account.targets().remove(Arn("audits", "webhook"))
+        account.targets().remove(TargetArn("audits", "webhook"))
 
 
 def test_discard_removes_everything_and_counts_it(account: Account) -> None:
@@ -241,7 +241,7 @@ def test_what_waits_stays_until_the_target_is_created_again(account: Account) ->
     (kept,) = account.table.targets()
     assert (kept.state, kept.settings, kept.secret) == ("kept", {}, "")
     assert (account.mapped(), account.secret_texts(), account.alarms()) == (set(), {}, {})
-    assert account.book().queue(str(HOOK)) is None
+    assert account.book().queue(HOOK) is None
     with pytest.raises(NoRuntimeTargetError):
         account.targets().remove(HOOK)
     account.now += GRACE_SECONDS + 1

@@ -13,11 +13,11 @@ from msgspec.structs import asdict
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Wanted
+from bucketcast.destination import TopicArn
 from bucketcast.doctor.queues import clock
 from bucketcast.rules import Rule
 from bucketcast.state.breakers import Breakers
 from bucketcast.topics.attributes import checked
-from bucketcast.topics.model import TopicArn
 from tests.unit.aws import (
     ENTRY,
     INGRESS_ARN,

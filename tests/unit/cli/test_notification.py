@@ -9,9 +9,9 @@ import pytest
 
 from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.table import TopicTable
+from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule
 from bucketcast.topics import notification
-from bucketcast.topics.model import TopicArn
 from bucketcast.topics.notification import Notification
 from tests.unit.aws import REGION, TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells

@@ -11,6 +11,7 @@ from bucketcast import sources
 from bucketcast.cli import test
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes
+from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.ingest.routing import ADDRESSED
 from bucketcast.queues import Queue
@@ -37,7 +38,7 @@ class Deployment:
         self.sent += found
         self.to |= {each.attributes["bucketcast-to"] for each in messages}
         (arn,) = self.to
-        matches = [(event, (Hit(arn, ADDRESSED),)) for event in found]
+        matches = [(event, (Hit(Destination.of(arn), ADDRESSED),)) for event in found]
         log("Bucketcast-ingest", tracing.received(matches), ago=-self.ingest_logs_after)
         function = "Bucketcast-webhook-primary" if arn == WEBHOOK else "Bucketcast-postgres-main"
         log(function, tracing.dispatched(arn, self.outcomes(found)), ago=-0.1)

@@ -10,11 +10,12 @@ from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.topics import Wanted
 from bucketcast.delivery.envelope import Delivery, pack, unpack
+from bucketcast.destination import TopicArn
 from bucketcast.queues import Queue, dead_letter
 from bucketcast.rules import Rule
 from bucketcast.state.counters import Counters, Counts
 from bucketcast.topics.attributes import checked
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic
 from tests.unit.aws import TABLE, MotoAws
 from tests.unit.cli.conftest import Run, cells
 from tests.unit.made import event, received
@@ -173,7 +174,7 @@ def test_deleting_twice_is_no_error_and_removes_the_queue(run: Run, aws: MotoAws
         (("get", "b"), 1, "no topic b; `bucketcast topic ls` lists them"),
         (("get", "b", "--tenant", "acme"), 1, "no topic b of the tenant acme"),
         (("stats", "a"), 1, "has no queue: it is not persistent"),
-        (("get", "arn:aws:sqs:x"), 2, "TopicArn: found 'arn:aws:sqs:x'"),
+        (("get", "arn:aws:sqs:x"), 2, "invalid ARN 'arn:aws:sqs:x': the form is arn:aws:sns:"),
     ],
 )
 def test_what_cannot_be_says_so(

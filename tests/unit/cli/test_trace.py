@@ -6,6 +6,7 @@ import pytest
 
 from bucketcast.delivery import tracing
 from bucketcast.delivery.tracing import Outcomes
+from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.rules import Hit
 from tests.unit.aws import MotoAws, log
@@ -24,7 +25,7 @@ def received(*events: tuple[Event, tuple[Hit, ...]]) -> Any:
 @pytest.fixture
 def delivered_late(aws: MotoAws) -> MotoAws:
     """The cat was retried once and then delivered; the dog died."""
-    hit = Hit(WEBHOOK, "r1")
+    hit = Hit(Destination.of(WEBHOOK), "r1")
     log("Bucketcast-ingest", received((CAT, (hit,)), (DOG, (hit,))), ago=30)
     log(FUNCTION, ["START RequestId: 1", '{"level":"INFO"}'], ago=25)
     log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(retried={"HTTP 503": [CAT]})), ago=20)
@@ -48,7 +49,7 @@ def test_an_event_that_was_retried_and_then_delivered(run: Run) -> None:
 def test_the_story_begins_at_its_beginning(run: Run) -> None:
     """Ingest writes its line last, when a quick target has the event already."""
     log(FUNCTION, tracing.dispatched(WEBHOOK, Outcomes(delivered=[CAT])), ago=10)
-    log("Bucketcast-ingest", received((CAT, (Hit(WEBHOOK, "r1"),))), ago=9)
+    log("Bucketcast-ingest", received((CAT, (Hit(Destination.of(WEBHOOK), "r1"),))), ago=9)
     steps = run("trace", "s3://uploads/photos/cat.jpg", "--json").document["steps"]
     assert [step["what"] for step in steps] == ["received", "queued", "delivered"]
 
@@ -69,7 +70,7 @@ def test_an_event_that_no_rule_asks_for_is_reported(run: Run) -> None:
 
 @pytest.mark.parametrize("gone", ["arn:minio:sqs::gone:webhook", "arn:aws:sns:us-east-1::gone"])
 def test_an_event_for_a_missing_target_or_topic_is_not_queued(run: Run, gone: str) -> None:
-    hits = (Hit(gone, "r1"), Hit(WEBHOOK, "r2"))
+    hits = (Hit(Destination.of(gone), "r1"), Hit(Destination.of(WEBHOOK), "r2"))
     log("Bucketcast-ingest", received((CAT, hits), (DOG, hits)), ago=30)
     assert whats(run) == ["received", "queued", "queued"]
     log("Bucketcast-ingest", tracing.dropped(gone, [CAT]), ago=29)
@@ -120,7 +121,7 @@ def test_what_cannot_be_traced_is_refused(run: Run, arguments: list[str], expect
 
 def test_a_line_of_a_thousand_events_fits_a_log_event() -> None:
     many = [event(f"key-{number}") for number in range(12_000)]
-    hit = (Hit(WEBHOOK, "r1"),)
+    hit = (Hit(Destination.of(WEBHOOK), "r1"),)
     lines = list(tracing.received([(one, hit) for one in many]))
     assert len(lines) == 3
     assert max(map(len, lines)) < 262_144

@@ -14,8 +14,8 @@ from bucketcast.aws.target_stats import TargetStats
 from bucketcast.aws.topics.metrics import Pubsub, pubsub
 from bucketcast.control.admin import metrics, prometheus_token
 from bucketcast.control.errors import S3Error
+from bucketcast.destination import TopicArn
 from bucketcast.state.counters import Counts
-from bucketcast.topics.model import topic_id
 from bucketcast.users import Account, User
 from tests.unit.control.requests import ACCESS, ANNA, SECRET
 
@@ -53,7 +53,9 @@ def test_ceph_s_counters_of_topics() -> None:
     found = [
         *FOUND,
         TargetStats("arn:aws:sns:r:acme:once", Counts(sent=5, dead=2, skipped=1), 0, 0),
-        TargetStats(f"arn:minio:sqs::{topic_id('', 't')}:amqp", Counts(sent=7, failed=3), 4, 9),
+        TargetStats(
+            f"arn:minio:sqs::{TopicArn('', '', 't').target_id}:amqp", Counts(sent=7, failed=3), 4, 9
+        ),
     ]
     text = metrics.cluster(found, "h", pubsub(found, 20))
     sums = {name: value for name, value in samples(text).items() if name.startswith("pubsub")}

@@ -10,8 +10,8 @@ from bucketcast.control.errors import S3Error
 from bucketcast.control.request import RawRequest
 from bucketcast.control.s3 import notification as api
 from bucketcast.control.s3.notification import Notifications
+from bucketcast.destination import TopicArn
 from bucketcast.rules import regexes
-from bucketcast.topics.model import topic_id
 from bucketcast.users import User
 from tests.unit.aws import TABLE, MotoAws, make_bucket
 from tests.unit.conftest import Deploy
@@ -108,7 +108,7 @@ def test_the_id_stands_where_ceph_or_its_model_of_boto3_puts_it(query: str, id_:
 def test_a_topics_own_target_is_bound_through_the_topic_only(
     notifications: Notifications, aws: MotoAws
 ) -> None:
-    arn = f"arn:minio:sqs::{topic_id('', 'photos')}:webhook"
+    arn = f"arn:minio:sqs::{TopicArn('', '', 'photos').target_id}:webhook"
     text = aws.outputs["Target0"].replace("arn:minio:sqs::primary:webhook", arn)
     aws.outputs["Target1"] = text
     with pytest.raises(S3Error, match=r"InvalidArgument: .*ARN does not exist"):

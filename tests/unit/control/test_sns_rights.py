@@ -9,7 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from bucketcast.control.secure import secure
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.destination import TopicArn
+from bucketcast.topics.model import Topic
 from bucketcast.topics.permissions import may
 from bucketcast.topics.policy import PUBLISH
 from tests.unit.control.sns_calls import USERS, Server

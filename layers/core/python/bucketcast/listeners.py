@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from bucketcast.destination import ListenerArn
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 
@@ -28,7 +29,6 @@ LOST_SECONDS: Final = 3_600
 """How long a listener that lost events is kept, so that its client gets the error."""
 A_USER: Final = 150
 IN_ALL: Final = 500
-_ARN: Final = "arn:bucketcast:listen:::"
 
 
 class TooManyListenersError(BucketcastError):
@@ -70,17 +70,12 @@ class Listener(msgspec.Struct, frozen=True, kw_only=True):
     state: Literal["on", "lost", "removed"] = "on"
     why: str = ""
 
-    @property
-    def arn(self) -> str:
-        """What stands for it where targets have their ARN."""
-        return _ARN + self.id
-
     def rule(self, bucket: str) -> Rule:
         """Return the rule that it adds to a bucket."""
         requested = self.requested
         return Rule(
             bucket=bucket,
-            arn=self.arn,
+            arn=ListenerArn(self.id).arn,
             events=requested.events,
             prefix=requested.prefix,
             suffix=requested.suffix,
@@ -118,11 +113,6 @@ class Seen(msgspec.Struct, frozen=True):
         if len(alive) >= IN_ALL:
             return f"there are {len(alive)} listeners; a deployment may have {IN_ALL} at once"
         return ""
-
-
-def is_listener(arn: str) -> bool:
-    """Return whether an ARN stands for a listener."""
-    return arn.startswith(_ARN)
 
 
 def queue_prefix(stack: str) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bucketcast.arn import Arn
 from bucketcast.attach import notifications
 from bucketcast.aws.attach.cutover import TAKES_EFFECT
 from bucketcast.aws.clients import LOCAL_HINT, Aws, AwsError, aws_errors
 from bucketcast.aws.runtime.table import Table
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.rules import loops
 from bucketcast.runtime.model import Runtime, RuntimeTarget
@@ -95,7 +95,7 @@ class Deployed:
         """Return whether ingest may read the bucket's objects."""
         return not self.object_facts.isdisjoint((bucket, ANY_BUCKET))
 
-    def target(self, arn: Arn) -> DeployedTarget:
+    def target(self, arn: TargetArn) -> DeployedTarget:
         """Return the target of an ARN, ignoring its region as MinIO does.
 
         Raises:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from bucketcast.aws.listeners import Table
+from bucketcast.destination import ListenerArn
 from bucketcast.event import Event
 from bucketcast.listeners import Listener
 from bucketcast.rules import Hit, RuleIndex
@@ -47,11 +48,11 @@ class ListenerCache:
             return rules
         return {name: WithListeners(rules.get(name), self._index(name)) for name in buckets}
 
-    def queue(self, arn: str) -> str | None:
+    def queue(self, to: ListenerArn) -> str | None:
         """Return the name of a listener's queue; None if the listener does not exist any more."""
-        if arn not in self._alive or self._is_old():
+        if to.id not in self._alive or self._is_old():
             self._read()
-        found = self._alive.get(arn)
+        found = self._alive.get(to.id)
         return found.queue if found else None
 
     def _is_old(self) -> bool:
@@ -59,7 +60,7 @@ class ListenerCache:
 
     def _read(self) -> None:
         seen = self._table.seen()
-        self._alive = {one.arn: one for one in seen.alive(round(self._clock() * 1_000))}
+        self._alive = {one.id: one for one in seen.alive(round(self._clock() * 1_000))}
         # An expired one is renewed when its process resumes after a pause.
         self._some = any(one.state == "on" for one in seen.listeners)
         self._indexes = {}

@@ -8,15 +8,11 @@ it is dead-lettered with the pause as the reason (`delivery.retention`).
 import time
 from dataclasses import dataclass
 
-from bucketcast.arn import Arn
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.invocation import FunctionFailedError, invoke
-from bucketcast.aws.topics.table import TopicTable
 from bucketcast.errors import BucketcastError
 from bucketcast.state.breakers import Breakers
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import TopicArn, is_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +26,6 @@ class Pause:
     since: int
     changed: bool
     unconfirmed: str = ""
-
-
-def target_of(arn: str, deployment: Deployed, aws: Aws) -> DeployedTarget:
-    """Return the target with this ARN, or the one of a topic that has its own queue.
-
-    Raises:
-        BucketcastError: there is no such target or topic, or the topic has no queue of its own.
-        AwsError: AWS does not answer.
-    """
-    if not is_topic(arn):
-        return deployment.target(Arn.parse(arn))
-    try:
-        with aws_errors():
-            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
-    except TopicError as error:
-        raise BucketcastError(str(error)) from None
-    if topic is None:
-        raise BucketcastError(f"no topic {arn}: `bucketcast topic ls` lists topics")
-    if not (topic.kind and topic.persistent):
-        raise BucketcastError(
-            f"the topic {arn} has no queue of its own, so its events cannot wait: only persistent "
-            "topics with an endpoint can be paused"
-        )
-    return deployment.target(Arn.parse(topic.target_arn))
 
 
 def pause(target: DeployedTarget, deployment: Deployed, aws: Aws) -> Pause:

@@ -4,12 +4,12 @@ import time
 
 import click
 
-from bucketcast.arn import Arn
 from bucketcast.aws.attach.cutover import Cutovers
 from bucketcast.aws.clients import aws_errors
 from bucketcast.aws.pipeline import Runs
 from bucketcast.cli import jobs, params
 from bucketcast.cli.output import Output, counted, shared
+from bucketcast.destination import TargetArn
 
 
 @click.command()
@@ -25,7 +25,7 @@ from bucketcast.cli.output import Output, counted, shared
 @jobs.waiting
 @shared
 def command(
-    out: Output, /, *, bucket: str, target: Arn, resume: str | None, no_wait: bool, **values: str
+    out: Output, *, bucket: str, target: TargetArn, resume: str | None, no_wait: bool, **values: str
 ) -> None:
     """Send a bucket's existing objects to a target, as if each had just been uploaded.
 

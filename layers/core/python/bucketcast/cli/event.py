@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.attach.access_events import AccessEvents
 from bucketcast.aws.clients import Aws, aws_errors
@@ -20,6 +19,7 @@ from bucketcast.cli import filters, params
 from bucketcast.cli.event_apply import apply
 from bucketcast.cli.output import Output, shared
 from bucketcast.cli.trail import follow
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule, patterns
 from bucketcast.rules.access_events import PRICE
@@ -71,7 +71,7 @@ def add(
     out: Output,
     /,
     bucket: str,
-    arn: Arn,
+    arn: TargetArn,
     *,
     events: tuple[str, ...],
     ignore_existing: bool,
@@ -126,7 +126,7 @@ def add(
 @click.argument("bucket", type=params.bucket_name, required=False)
 @click.argument("arn", type=params.arn, required=False)
 @shared
-def ls(out: Output, bucket: str | None, arn: Arn | None) -> None:
+def ls(out: Output, bucket: str | None, arn: TargetArn | None) -> None:
     """List the rules of a bucket, or of all buckets; with ARN, only those for that target.
 
     \b
@@ -196,7 +196,7 @@ def rm(
     out: Output,
     /,
     bucket: str,
-    arn: Arn | None,
+    arn: TargetArn | None,
     *,
     events: tuple[str, ...] | None,
     ids: tuple[str, ...],
@@ -250,7 +250,7 @@ def rm(
     out.answer(answer, *(f"Successfully removed {filters.line(rule)}" for rule in rules))
 
 
-def _of(deployment: deployed.Deployed, bucket: str, arn: Arn | None, aws: Aws) -> list[Rule]:
+def _of(deployment: deployed.Deployed, bucket: str, arn: TargetArn | None, aws: Aws) -> list[Rule]:
     """Return the bucket's rules for an ARN, or all, ordered by ARN and filter."""
     with aws_errors():
         rules = Rules(deployment.state_table, aws.dynamodb).of(bucket)

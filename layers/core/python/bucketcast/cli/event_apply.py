@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.object_permission import missing_permission
@@ -15,10 +14,10 @@ from bucketcast.aws.topics.table import TopicTable
 from bucketcast.cli import filters, params
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.trail import follow
+from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import BucketcastError, ConfigError, ConfigErrors
 from bucketcast.rules import Rule, listing, patterns
 from bucketcast.rules.regexes import check_total
-from bucketcast.topics.model import TopicArn, is_topic
 
 _TARGET: Final = "`bucketcast target ls` and `bucketcast topic ls` list what there is"
 
@@ -108,12 +107,13 @@ def _check(
     errors = []
     for bucket, added, _ in changes:
         for arn in sorted({rule.arn for rule in added.values()} - known):
-            if not is_topic(arn):
+            to = Destination.of(arn)
+            if isinstance(to, TargetArn):
                 try:
-                    deployment.target(Arn.parse(arn))
+                    deployment.target(to)
                 except BucketcastError as error:
                     errors.append(ConfigError(f"{bucket}: arn", str(error), _TARGET))
-            elif not topics.topic(TopicArn.parse(arn)):
+            elif not (isinstance(to, TopicArn) and topics.topic(to)):
                 errors.append(ConfigError(f"{bucket}: arn", f"found no topic {arn}", _TARGET))
         blind = next(
             filter(None, (missing_permission(rule, deployment) for rule in added.values())), ""

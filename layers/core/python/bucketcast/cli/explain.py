@@ -16,6 +16,7 @@ from bucketcast.aws.topics.table import TopicTable
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.delivery.explain import Answer, Explanation, Sending, explained
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
 from bucketcast.rules import Rule
@@ -24,7 +25,7 @@ from bucketcast.settings.options import read
 from bucketcast.shapes import aws as s3_record
 from bucketcast.targets.base import Target
 from bucketcast.topics import endpoint
-from bucketcast.topics.model import TopicArn, is_topic
+from bucketcast.topics.endpoint import Pushed
 
 _COLUMNS = ("RULE", "TARGET", "MATCHED", "BECAUSE")
 _URI = "s3://"
@@ -74,7 +75,7 @@ def command(out: Output, /, what: str, **said: Any) -> None:
         with clients.aws_errors():
             return sorted(table.of(bucket), key=lambda rule: (rule.arn, rule.prefix, rule.id))
 
-    explanation = explained(events, rules, lambda arn: unconnected(arn, deployment, aws))
+    explanation = explained(events, rules, lambda to: unconnected(to, deployment, aws))
     if out.json:
         out.answer(_document(explanation))
         return
@@ -82,26 +83,20 @@ def command(out: Output, /, what: str, **said: Any) -> None:
         _show(out, event, explanation)
 
 
-def unconnected(arn: str, deployment: deployed.Deployed, aws: Aws) -> Target | None:
-    """Return the target of an ARN without its login, for the bytes it sends; None if absent."""
-    if is_topic(arn):
-        return _of_topic(arn, deployment.state_table, aws)
-    found = next((each for each in deployment.targets if each.arn == arn), None)
+def unconnected(to: Destination, deployment: deployed.Deployed, aws: Aws) -> Target | None:
+    """Return a target without its login, for the bytes it sends; None if absent."""
+    found: Pushed | deployed.DeployedTarget | None
+    if isinstance(to, TopicArn):
+        with clients.aws_errors():
+            topic = TopicTable(deployment.state_table, aws.dynamodb).topic(to)
+        found = endpoint.target(topic, {}) if topic else None
+    else:
+        found = next((each for each in deployment.targets if each.arn == to.arn), None)
     if found is None:
         return None
     kind = targets.load(found.kind)
-    return kind(read(kind.Settings, deployed.settings(found, aws)))
-
-
-def _of_topic(arn: str, table: str, aws: Aws) -> Target | None:
-    """Return the target of a topic, without its login; None if it has no endpoint."""
-    with clients.aws_errors():
-        topic = TopicTable(table, aws.dynamodb).topic(TopicArn.parse(arn))
-    pushed = endpoint.target(topic, {}) if topic else None
-    if pushed is None:
-        return None
-    kind = targets.load(pushed.kind)
-    return kind(read(kind.Settings, pushed.settings))
+    settings = found.settings if isinstance(found, Pushed) else deployed.settings(found, aws)
+    return kind(read(kind.Settings, settings))
 
 
 def _of_file(path: str, said: dict[str, Any]) -> list[Event]:

@@ -16,11 +16,12 @@ from bucketcast.cli.output import Output, shared
 from bucketcast.control.certificate import certificate
 from bucketcast.control.errors import S3Error
 from bucketcast.control.s3.notification import Notifications
+from bucketcast.destination import TopicArn
 from bucketcast.errors import BucketcastError
 from bucketcast.migrate import ceph
 from bucketcast.topics.attributes import TopicAttributes, checked
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import TopicArn, require_name
+from bucketcast.topics.model import require_name
 from bucketcast.topics.notification import Notification
 from bucketcast.users import User
 

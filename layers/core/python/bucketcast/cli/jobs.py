@@ -6,11 +6,11 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed, pipeline
 from bucketcast.cli import page
 from bucketcast.cli.output import Output
 from bucketcast.cli.progress import Report, progress
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.jobs import GIVEN, JOBS
 from bucketcast.settings.options import Option, options_of
@@ -60,7 +60,7 @@ def options(job: str, *, but: frozenset[str] = frozenset()) -> Callable[[F], F]:
     return give
 
 
-def deployed_target(deployment: deployed.Deployed, arn: Arn) -> deployed.DeployedTarget:
+def deployed_target(deployment: deployed.Deployed, arn: TargetArn) -> deployed.DeployedTarget:
     """Return the deployed target with this ARN.
 
     Raises:

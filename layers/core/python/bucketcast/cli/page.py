@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bucketcast import targets
-from bucketcast.arn import Arn
+from bucketcast.destination import TargetArn
 from bucketcast.settings.options import REFERENCE, Option, options_of, read
 from bucketcast.targets.base import Target
 
@@ -70,7 +70,7 @@ def of(kind: str) -> str:
     options = own_first(declared)
     needed = _needed(kind, target)
     shown = [options[key] for key in options if key in needed or options[key].suggested]
-    arn = str(Arn("primary", target.arn_type))
+    arn = str(TargetArn("primary", target.arn_type))
     parts = [
         f"# {first.rstrip('.')}",
         _MADE,

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from bucketcast.arn import PREFIX, Arn
 from bucketcast.attach import notifications
+from bucketcast.destination import PREFIX, TargetArn
 from bucketcast.event import names
 from bucketcast.queues.address import kind_of
 from bucketcast.rules import grammar
@@ -101,9 +101,9 @@ rule_name = matching(
 )
 
 
-def arn(text: str) -> Arn:
+def arn(text: str) -> TargetArn:
     try:
-        return Arn.parse(text)
+        return TargetArn.parse(text)
     except ValueError as error:
         raise click.BadParameter(f"{error}; `bucketcast target ls` lists targets") from None
 
@@ -112,7 +112,7 @@ def target_name(text: str) -> tuple[str, str]:
     """Return kind and id from `KIND:ID` or from a target's ARN."""
     try:
         if text.startswith(PREFIX):
-            found = Arn.parse(text)
+            found = TargetArn.parse(text)
             return kind_of(found), found.id
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
@@ -124,13 +124,13 @@ def target_name(text: str) -> tuple[str, str]:
     return kind.removeprefix("notify_"), id_
 
 
-def target_arn(text: str) -> Arn:
+def target_arn(text: str) -> TargetArn:
     """Return the ARN from an ARN or `KIND:ID`."""
     if text.startswith("arn:"):
         return arn(text)
     kind, id_ = target_name(text)
     try:
-        return Arn(id=id_, type=load(kind).arn_type)
+        return TargetArn(id=id_, type=load(kind).arn_type)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 import click
 
 from bucketcast import targets
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws
 from bucketcast.aws.pipeline import Runs
 from bucketcast.cli import jobs, params
 from bucketcast.cli.output import Output, counted, shared
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.settings.options import options_of
 
@@ -36,7 +36,7 @@ def command(
     /,
     *,
     bucket: str,
-    target: Arn,
+    target: TargetArn,
     check: bool,
     no_wait: bool,
     **values: str,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.health import health
@@ -15,6 +14,7 @@ from bucketcast.cli import params
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.target_pause import pause, resume
 from bucketcast.cli.target_rows import COLUMNS, MADE, Listed, cells, document, made_how, why
+from bucketcast.destination import TargetArn
 from bucketcast.state.breakers import Breakers
 from bucketcast.state.counters import Counters, Counts, Last
 
@@ -76,7 +76,7 @@ def add(
 @click.argument("arn", type=params.target_arn)
 @click.option("--discard", is_flag=True, help="Also discard its queued events.")
 @shared
-def rm(out: Output, arn: Arn, *, discard: bool) -> None:
+def rm(out: Output, arn: TargetArn, *, discard: bool) -> None:
     """Remove a run-time target by its ARN or KIND:ID.
 
     Its queued events are kept for as long as SQS keeps messages, and sent if the target is created

@@ -5,23 +5,32 @@ from typing import Any
 import click
 
 from bucketcast.aws import pauses
+from bucketcast.aws.clients import Aws
+from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.cli import params
 from bucketcast.cli.output import Output, shared
 from bucketcast.cli.times import moment
+from bucketcast.cli.topic_lookup import topic_target
 from bucketcast.delivery.retention import DAY_MS, DEAD_DAYS, TERM_DAYS
+from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.dispatch.breaker import LONGEST_PAUSED_MS
-from bucketcast.topics.model import is_topic
 
 
-def target_or_topic(text: str) -> str:
-    """Return the ARN of a target, given as ARN or `KIND:ID`, or of a topic."""
-    return text if is_topic(text) else str(params.target_arn(text))
+def target_or_topic(text: str) -> TargetArn | TopicArn:
+    """Return a target, given as ARN or `KIND:ID`, or a topic."""
+    named = Destination.of(text)
+    return named if isinstance(named, TopicArn) else params.target_arn(text)
+
+
+def _target(to: TargetArn | TopicArn, deployment: Deployed, aws: Aws) -> DeployedTarget:
+    """Return a target, or the run-time target of a topic."""
+    return topic_target(to, deployment, aws) if isinstance(to, TopicArn) else deployment.target(to)
 
 
 @click.command()
 @click.argument("arn", type=target_or_topic)
 @shared
-def pause(out: Output, arn: str) -> None:
+def pause(out: Output, arn: TargetArn | TopicArn) -> None:
     """Pause a target or a persistent topic, by ARN or KIND:ID: its events wait.
 
     Batches in flight are finished; nothing else is sent until `target resume`, also after a deploy.
@@ -33,7 +42,7 @@ def pause(out: Output, arn: str) -> None:
       bucketcast target pause arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    done = pauses.pause(pauses.target_of(arn, deployment, aws), deployment, aws)
+    done = pauses.pause(_target(arn, deployment, aws), deployment, aws)
     until = done.since + TERM_DAYS * DAY_MS
     document: dict[str, Any] = {
         "arn": done.target.arn,
@@ -56,7 +65,7 @@ def pause(out: Output, arn: str) -> None:
 @click.command()
 @click.argument("arn", type=target_or_topic)
 @shared
-def resume(out: Output, arn: str) -> None:
+def resume(out: Output, arn: TargetArn | TopicArn) -> None:
     """Resume a paused target or topic, by ARN or KIND:ID.
 
     New events are sent at once, waiting ones within a minute; those of a topic with limits
@@ -68,7 +77,7 @@ def resume(out: Output, arn: str) -> None:
       bucketcast target resume arn:minio:sqs::primary:webhook
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    done = pauses.resume(pauses.target_of(arn, deployment, aws), deployment, aws)
+    done = pauses.resume(_target(arn, deployment, aws), deployment, aws)
     since = moment(done.since) if done.changed else None
     document = {"arn": done.target.arn, "paused": False, "since": since, "changed": done.changed}
     if not done.changed:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed, logs
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
@@ -18,6 +17,7 @@ from bucketcast.config.model import is_mirror
 from bucketcast.delivery import steps, trial
 from bucketcast.delivery.steps import Step
 from bucketcast.delivery.trial import NAME, Trial
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError
 from bucketcast.event import Event
 from bucketcast.queues import Outgoing, Queue
@@ -42,8 +42,8 @@ PAUSE_SECONDS = 1.0
 @click.option("--count", type=click.IntRange(1, _MOST), default=1, show_default=True)
 @params.period("--timeout", "30s", "How long to wait for the delivery.")
 @shared
-def command(  # noqa: PLR0913 - its options
-    out: Output, *, arn: Arn, name: str | None, bucket: str, key: str, count: int, timeout: float
+def command(  # noqa: PLR0913, PLR0917 - its options
+    out: Output, arn: TargetArn, name: str | None, bucket: str, key: str, count: int, timeout: float
 ) -> int:
     """Send a synthetic event through ingress queue, ingest and dispatch to one target.
 

@@ -3,11 +3,11 @@
 import click
 
 from bucketcast.aws.clients import Aws, aws_errors
-from bucketcast.aws.deployed import Deployed
+from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.topics.table import TopicTable
+from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.errors import BucketcastError
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic
 
 tenant_option = click.option("--tenant", default="", help="Tenant of the topic.")
 
@@ -16,18 +16,9 @@ def topic_arn(name: str, tenant: str) -> TopicArn:
     if name.startswith("arn:"):
         try:
             return TopicArn.parse(name)
-        except TopicError as error:
+        except ValueError as error:
             raise click.BadParameter(str(error)) from None
     return TopicArn("", tenant, name)
-
-
-def find_topic(name: str, tenant: str, deployment: Deployed, aws: Aws) -> Topic:
-    """Return the topic that a command's argument names.
-
-    Raises:
-        BucketcastError: there is none.
-    """
-    return read_topic(topic_arn(name, tenant), deployment, aws)
 
 
 def read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
@@ -44,7 +35,15 @@ def read_topic(arn: TopicArn, deployment: Deployed, aws: Aws) -> Topic:
     return topic
 
 
-def without_queue(topic: Topic) -> BucketcastError:
-    return BucketcastError(
-        f"{topic.arn} has no queue: it is not persistent, or has no push-endpoint"
-    )
+def topic_target(arn: TopicArn, deployment: Deployed, aws: Aws) -> DeployedTarget:
+    """Return the run-time target of a topic.
+
+    Raises:
+        BucketcastError: there is no such topic, or it has no queue of its own.
+    """
+    topic = read_topic(arn, deployment, aws)
+    if not topic.target_arn:
+        raise BucketcastError(
+            f"{topic.arn} has no queue: it is not persistent, or has no push-endpoint"
+        )
+    return deployment.target(TargetArn.parse(topic.target_arn))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from bucketcast import targets
-from bucketcast.arn import Arn
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.function import WINDOW_SECONDS, Deploy, RuntimeOptions
 from bucketcast.config.ingest import IngestOptions
@@ -14,6 +13,7 @@ from bucketcast.config.pipeline import PipelineOptions, ScanConfig
 from bucketcast.config.source import SourceConfig
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
+from bucketcast.destination import TargetArn
 from bucketcast.settings.environment import ANY_BUCKET, ObjectFacts
 from bucketcast.settings.options import REFERENCE, Csv, OnOff, choice, option, options_of
 from bucketcast.targets.base.options import Common, Shaped
@@ -114,8 +114,8 @@ class TargetConfig:
     queue_limit: int | None = None
 
     @property
-    def arn(self) -> Arn:
-        return Arn(id=self.id, type=targets.load(self.kind).arn_type)
+    def arn(self) -> TargetArn:
+        return TargetArn(id=self.id, type=targets.load(self.kind).arn_type)
 
     @property
     def is_mirror(self) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from bucketcast import targets
-from bucketcast.arn import Arn
 from bucketcast.config import alarms, ingest, pipeline, trail
 from bucketcast.config.alarms import AlarmOptions
 from bucketcast.config.function import ALL, RuntimeOptions
@@ -19,6 +18,7 @@ from bucketcast.config.tables import Tables
 from bucketcast.config.target import TargetReader
 from bucketcast.config.topics import TopicOptions
 from bucketcast.config.trail import TrailOptions
+from bucketcast.destination import TargetArn
 from bucketcast.errors import ConfigErrors, did_you_mean
 from bucketcast.settings.options import options_of, read
 
@@ -141,7 +141,7 @@ class Reader:
         where = "removed.discard"
         for text in arns:
             try:
-                Arn.parse(text)
+                TargetArn.parse(text)
             except ValueError as error:
                 self._tables.error(where, f"found {text!r}", f"the ARN of a target: {error}")
             if text in configured:

@@ -8,11 +8,12 @@ from bucketcast.aws.topics.table import TopicTable
 from bucketcast.aws.topics.topics import Topics, Wanted
 from bucketcast.control.certificate import certificate
 from bucketcast.control.sns.call import TopicCall
+from bucketcast.destination import TopicArn
 from bucketcast.errors import did_you_mean
 from bucketcast.topics import permissions, policy
 from bucketcast.topics.attributes import BROKERS, KNOWN, USER, checked, has_login
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import ENDPOINT, Topic, TopicArn, missing, require_name
+from bucketcast.topics.model import ENDPOINT, Topic, missing, require_name
 from bucketcast.users import User
 
 _INSECURE: Final = "a user and a password are only taken over HTTPS"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.rules import Rule, RuleIndex
 from bucketcast.targets.base import Target
@@ -53,21 +54,21 @@ class Explanation:
 def explained(
     events: Sequence[Event],
     rules: Callable[[str], Sequence[Rule]],
-    target: Callable[[str], Target | None],
+    target: Callable[[Destination], Target | None],
 ) -> Explanation:
-    """Match each event with its bucket's rules; `target` returns the target of an ARN, if any.
+    """Match each event with its bucket's rules; `target` returns a destination's target.
 
     A target only formats the event: no connection is opened and no secret is read.
     """
     answers = [_answer(event, rule) for event in events for rule in rules(event.bucket)]
     indexes = {bucket: RuleIndex(rules(bucket)) for bucket in {event.bucket for event in events}}
     hits = [
-        (replace(event, rule=hit.rule, named=hit.named), hit.arn)
+        (replace(event, rule=hit.rule, named=hit.named), hit.to)
         for event in events
         for hit in indexes[event.bucket].match(event)
     ]
-    found = {arn: target(arn) for arn in dict.fromkeys(arn for _, arn in hits)}
-    missing = [arn for arn, each in found.items() if each is None]
+    found = {to: target(to) for to in dict.fromkeys(to for _, to in hits)}
+    missing = [to.arn for to, each in found.items() if each is None]
     return Explanation(events, answers, list(_sendings(hits, found)), missing)
 
 
@@ -81,9 +82,9 @@ def _answer(event: Event, rule: Rule) -> Answer:
 
 
 def _sendings(
-    hits: Iterable[tuple[Event, str]], targets: Mapping[str, Target | None]
+    hits: Iterable[tuple[Event, Destination]], targets: Mapping[Destination, Target | None]
 ) -> Iterator[Sending]:
-    for event, arn in hits:
-        target = targets[arn]
+    for event, to in hits:
+        target = targets[to]
         if target is not None:
-            yield Sending(event, arn, target.headers(event), target.body(event))
+            yield Sending(event, to.arn, target.headers(event), target.body(event))

@@ -70,8 +70,8 @@ def received(matches: Sequence[tuple[Event, Collection[Hit]]]) -> Iterator[str]:
         part = matches[start : start + TRACE_IDS_A_LINE]
         to: dict[str, list[int]] = {}
         for index, (_, hits) in enumerate(part):
-            for arn, rule, _ in hits:
-                to.setdefault(f"{arn} {rule}", []).append(index)
+            for hit in hits:
+                to.setdefault(f"{hit.to.arn} {hit.rule}", []).append(index)
         yield _written(Received(_trace_ids(event for event, _ in part), to))
 
 

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, Protocol
 from msgspec.structs import force_setattr
 
 from bucketcast.delivery.retries import NO_ANSWER, Term, pause
+from bucketcast.destination import Destination, ListenerArn
 from bucketcast.ingest.routing import Facts, Routed, RuleLookup, TargetBatch, only, route
-from bucketcast.listeners import is_listener
 from bucketcast.telemetry import logger
 
 CHUNK_CHARACTERS: Final = 1_048_576
@@ -212,9 +212,9 @@ class Ingester:
 
     def _sent(self, batches: Mapping[str, TargetBatch]) -> Iterator[tuple[str, Sequence[Unsent]]]:
         """Send each batch: the targets' in turn, then the listeners' in parallel."""
-        listeners = [arn for arn in batches if is_listener(arn)]
+        listeners = [arn for arn in batches if isinstance(Destination.of(arn), ListenerArn)]
         for arn, batch in batches.items():
-            if not is_listener(arn):
+            if arn not in listeners:
                 yield arn, self._publisher.send(arn, batch)
         if listeners:
             self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE)

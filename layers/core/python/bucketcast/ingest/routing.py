@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from bucketcast import sources
 from bucketcast.delivery.envelope import Delivery
+from bucketcast.destination import Destination, ListenerArn
 from bucketcast.errors import BadEvent, BucketcastError
 from bucketcast.event import Event
-from bucketcast.listeners import is_listener
 from bucketcast.rules import Hit, RuleIndex
 from bucketcast.rules.conditions import Fact
 from bucketcast.telemetry import logger
@@ -102,7 +102,7 @@ class _Only(RuleIndex):
 
     def __init__(self, arn: str) -> None:
         super().__init__(())
-        self._hits = (Hit(arn, ADDRESSED),)
+        self._hits = (Hit(Destination.of(arn), ADDRESSED),)
 
     def match(self, event: Event, asks: set[Fact] | None = None) -> Collection[Hit]:  # noqa: ARG002
         return self._hits
@@ -156,11 +156,12 @@ def route(
 
 def _by_rules(hits: Collection[Hit]) -> Collection[Hit]:
     """Return the matches without listeners, which traces leave out."""
-    return [hit for hit in hits if not is_listener(hit.arn)]
+    return [hit for hit in hits if not isinstance(hit.to, ListenerArn)]
 
 
 def _deliver(routed: Routed, message: str, event: Event, hits: Iterable[Hit]) -> None:
-    for arn, rule, named in hits:
+    for to, rule, named in hits:
+        arn = to.arn
         batch = routed.batches.get(arn)
         if batch is None:
             batch = routed.batches[arn] = TargetBatch()
@@ -182,7 +183,7 @@ def _uncover(
     """
     last: dict[tuple[str, str], tuple[str, Event]] = {}
     for message, event, hits in settled:
-        if event and facts.uncovers(event) and any(hit.arn in facts.mirrors for hit in hits):
+        if event and facts.uncovers(event) and any(hit.to.arn in facts.mirrors for hit in hits):
             before = last.get((event.bucket, event.key))
             if before is None or before[1].order < event.order:
                 last[event.bucket, event.key] = (message, event)
@@ -195,7 +196,7 @@ def _uncover(
     for (message, _), event in zip(last.values(), shown, strict=True):
         if event is not None:
             hits = rules[event.bucket].match(event)
-            _deliver(routed, message, event, (hit for hit in hits if hit.arn in facts.mirrors))
+            _deliver(routed, message, event, (hit for hit in hits if hit.to.arn in facts.mirrors))
 
 
 def _facts_for_put(event: Event, rules: RuleIndex) -> Fact:
@@ -242,7 +243,7 @@ def _match(
     hits = index.match(event, needed if facts else None)
     if facts and (wants := facts.wants):
         likely = index.match(event) if needed else hits
-        needed.update(wants[hit.arn] for hit in likely if hit.arn in wants)
+        needed.update(wants[arn] for hit in likely if (arn := hit.to.arn) in wants)
     return hits, needed
 
 

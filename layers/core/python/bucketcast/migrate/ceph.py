@@ -14,12 +14,12 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from bucketcast.destination import TopicArn
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.migrate.parsed import LeftOut
 from bucketcast.topics import notification
 from bucketcast.topics.attributes import KNOWN
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import ENDPOINT, TopicArn
+from bucketcast.topics.model import ENDPOINT
 from bucketcast.topics.notification import Notification
 
 _LIMITS: Final = ("time_to_live", "max_retries", "retry_sleep_duration")
@@ -105,7 +105,7 @@ def _read_topics(name: str, listed: Any, parsed: ParsedCeph) -> None:
         try:
             topic = each.get("topic", each)
             dest, arn = topic["dest"], TopicArn.parse(topic["arn"])
-        except (AttributeError, KeyError, TypeError, TopicError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"invalid topic: {error}", ALLOWED))
             continue
         if dest.get("push_endpoint_topic") not in (None, "", topic.get("name", arn.name)):
@@ -149,7 +149,7 @@ def _read_notifications(name: str, listed: Any, bucket: str, parsed: ParsedCeph)
                 **dict(_filters(each.get("Filter") or {})),
             )
             made = msgspec.convert(msgspec.to_builtins(made), Notification)  # all values are text
-        except (KeyError, TypeError, TopicError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             parsed.errors.append(ConfigError(where, f"cannot be imported: {error}", ALLOWED))
         else:
             parsed.notifications.append((bucket, made))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from bucketcast import targets
-from bucketcast.arn import PREFIX, Arn
+from bucketcast.destination import PREFIX, TargetArn
 from bucketcast.event import names
 from bucketcast.migrate.parsed import Parsed
 from bucketcast.rules import Rule
@@ -53,7 +53,7 @@ def _read_rule(each: ET.Element, bucket: str, where: str, parsed: Parsed) -> Non
         parsed.leave_out(f"{where} ({text})", "S3 itself sends there")
         return
     try:
-        arn = Arn.parse(text)
+        arn = TargetArn.parse(text)
         events = names.from_words(",".join(_texts(each, "Event")))
     except ValueError as error:
         parsed.error(where, str(error), f"an ARN such as {PREFIX}:ID:KIND, and event names")

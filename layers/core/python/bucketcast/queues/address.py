@@ -1,11 +1,11 @@
 """The URL of a target's queue, from its ARN."""
 
 from bucketcast import targets
-from bucketcast.arn import Arn
+from bucketcast.destination import TargetArn
 from bucketcast.queues import queue_name
 
 
-def queue_url(prefix: str, arn: Arn, *, fifo: bool) -> str:
+def queue_url(prefix: str, arn: TargetArn, *, fifo: bool) -> str:
     """Return the URL of a target's queue; `prefix` is the part before the kind.
 
     Raises:
@@ -15,7 +15,7 @@ def queue_url(prefix: str, arn: Arn, *, fifo: bool) -> str:
     return f"{base}/{queue_name(stack, kind_of(arn), arn.id, fifo=fifo)}"
 
 
-def kind_of(arn: Arn) -> str:
+def kind_of(arn: TargetArn) -> str:
     """Return the kind of target that an ARN's type means. It imports no target.
 
     Raises:

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from bucketcast.arn import Arn
 from bucketcast.delivery import tracing
 from bucketcast.delivery.envelope import MAX_EVENTS, Envelope, Packed, TooLarge, pack, unpack
+from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn
 from bucketcast.event import Event
 from bucketcast.ingest import TargetBatch, Unsent
-from bucketcast.listeners import is_listener
 from bucketcast.queues import Outgoing, Queue, dead_letter, escaped
 from bucketcast.queues.address import queue_url
 from bucketcast.telemetry import logger, trace
-from bucketcast.topics.model import is_topic
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -46,8 +44,8 @@ class Fanout:
         *,
         fifo: bool,
         deployed: Callable[[str], bool],
-        runtime_queue: Callable[[str], str | None] = lambda _: None,
-        listener_queue: Callable[[str], str | None] = lambda _: None,
+        runtime_queue: Callable[[Destination], str | None] = lambda _: None,
+        listener_queue: Callable[[ListenerArn], str | None] = lambda _: None,
         is_full: Callable[[str, str], bool] = lambda _arn, _url: False,
     ) -> None:
         self._prefix = prefix
@@ -75,9 +73,11 @@ class Fanout:
             gone = self._discarded.setdefault(arn, [])
             gone.extend(each.event for each in batch.deliveries)
             return []
-        most = 1 if where.fifo else _HEARD_EVENTS if is_listener(arn) else MAX_EVENTS
+        most = (
+            1 if where.fifo else _HEARD_EVENTS if isinstance(where.to, ListenerArn) else MAX_EVENTS
+        )
         try:
-            packed = list(_packed(arn, batch, most))
+            packed = list(_packed(where.to, batch, most))
         except TooLarge as error:
             return self._without(arn, batch, error.index, error)
         except Exception as error:  # noqa: BLE001 - one event must not stop its neighbours
@@ -115,7 +115,7 @@ class Fanout:
 
     def _send(self, where: "_Destination", messages: Sequence[Outgoing]) -> dict[int, str]:
         """Return what SQS did not take, by index; nothing if the queue does not exist."""
-        arn = where.arn
+        arn = where.to.arn
         refused: dict[int, str] | None = None
         try:
             if where.queue:
@@ -128,7 +128,7 @@ class Fanout:
             refused = None if gone else dict.fromkeys(range(len(messages)), str(error))
         except BotoCoreError as error:
             refused = dict.fromkeys(range(len(messages)), str(error))
-        if refused is None and is_listener(arn):
+        if refused is None and isinstance(where.to, ListenerArn):
             return {}  # its client went away
         if refused is None:
             logger.warning("a rule names a target that is not deployed", target=arn)
@@ -155,30 +155,33 @@ class Fanout:
         return left if taken else [*left, Unsent("", {batch.origins[index]}, str(error))]
 
     def _destination(self, arn: str) -> "_Destination":
-        listens = is_listener(arn)
+        to = Destination.of(arn)
+        listens = isinstance(to, ListenerArn)
         try:
-            name = self._listener_queue(arn) if listens else self._runtime_name(arn)
+            name = self._name(to)
         except Exception:  # noqa: BLE001 - only this target waits for it
             logger.exception("run-time targets or listeners cannot be read", target=arn)
-            return _Destination(arn, None, fifo=self._fifo and not listens, certain=True)
+            return _Destination(to, None, fifo=self._fifo and not listens, certain=True)
         if listens and not name:
-            return _Destination(arn, None, fifo=False, certain=False)
+            return _Destination(to, None, fifo=False, certain=False)
         if name:
             queue = Queue(f"{self._prefix.rpartition('/')[0]}/{name}", self._client)
-            return _Destination(arn, queue, fifo=name.endswith(".fifo"), certain=True)
+            return _Destination(to, queue, fifo=name.endswith(".fifo"), certain=True)
         try:
-            url = queue_url(self._prefix, Arn.parse(arn), fifo=self._fifo)
+            url = queue_url(self._prefix, TargetArn.parse(arn), fifo=self._fifo)
         except ValueError:
-            return _Destination(arn, None, fifo=self._fifo, certain=self._deployed(arn))
+            return _Destination(to, None, fifo=self._fifo, certain=self._deployed(arn))
         except ImportError:  # raised further, it would repeat what other targets were sent
             logger.exception("the kinds of targets cannot be read", target=arn)
-            return _Destination(arn, None, fifo=self._fifo, certain=True)
+            return _Destination(to, None, fifo=self._fifo, certain=True)
         return _Destination(
-            arn, Queue(url, self._client), fifo=self._fifo, certain=self._deployed(arn)
+            to, Queue(url, self._client), fifo=self._fifo, certain=self._deployed(arn)
         )
 
-    def _runtime_name(self, arn: str) -> str | None:
-        return None if self._deployed(arn) else self._runtime_queue(arn)
+    def _name(self, to: Destination) -> str | None:
+        if isinstance(to, ListenerArn):
+            return self._listener_queue(to)
+        return None if self._deployed(to.arn) else self._runtime_queue(to)
 
 
 class _Destination(NamedTuple):
@@ -187,15 +190,15 @@ class _Destination(NamedTuple):
     The queue of a run-time target may be of another type than the others.
     """
 
-    arn: str
+    to: Destination
     queue: Queue | None
     fifo: bool
     certain: bool
 
 
-def _packed(arn: str, batch: TargetBatch, most: int) -> Iterator[Packed]:
+def _packed(to: Destination, batch: TargetBatch, most: int) -> Iterator[Packed]:
     now = round(time.time() * 1000)
-    about = Envelope(now, topic=arn if is_topic(arn) else "")
+    about = Envelope(now, topic=to.arn if isinstance(to, TopicArn) else "")
     return pack(batch.deliveries, now, history=about, most=most)
 
 
@@ -203,7 +206,7 @@ def _message(where: _Destination, batch: TargetBatch, one: Packed) -> Outgoing:
     if not where.fifo:
         return Outgoing(one.body)
     token = batch.deliveries[one.start].copy_id
-    return Outgoing(one.body, group=where.arn, token=token)
+    return Outgoing(one.body, group=where.to.arn, token=token)
 
 
 def _events(body: str) -> list[Event]:

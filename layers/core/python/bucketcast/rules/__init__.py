@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from bucketcast.destination import Destination
 from bucketcast.event import Event
 from bucketcast.event.names import expand, spellings
 from bucketcast.rules.conditions import Condition, Fact
@@ -46,6 +47,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = ""
     label: str = ""
     filters: tuple[str, ...] = ()
+
+    @property
+    def to(self) -> Destination:
+        return Destination.of(self.arn)
 
     @property
     def id(self) -> str:
@@ -80,9 +85,9 @@ def patterns(rule: Rule) -> set[str]:
 
 
 class Hit(NamedTuple):
-    """A match: the target's ARN, and the rule: its name if `named`, else its id."""
+    """A match: where the event goes, and the rule: its name if `named`, else its id."""
 
-    arn: str
+    to: Destination
     rule: str
     named: bool = False
 
@@ -161,7 +166,7 @@ class _IndexedRule:
     __slots__ = ("conditions", "heads", "hit", "pattern", "regex", "shortest", "slot", "tails")
 
     def __init__(self, rule: Rule) -> None:
-        self.hit = Hit(rule.arn, rule.name or rule.id, bool(rule.name))
+        self.hit = Hit(rule.to, rule.name or rule.id, bool(rule.name))
         self.slot = f"{rule.arn}\0{rule.name}" if rule.name else rule.arn
         self.regex = next((one.values[0] for one in rule.conditions if _is_regex(one)), "")
         self.conditions = tuple(one for one in rule.conditions if not _is_regex(one))

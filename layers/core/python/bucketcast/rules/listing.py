@@ -15,13 +15,12 @@ from typing import Any
 
 import msgspec
 
-from bucketcast.arn import Arn
+from bucketcast.destination import Destination, TargetArn, TopicArn
 from bucketcast.errors import ConfigError, ConfigErrors
 from bucketcast.event import names
 from bucketcast.rules import Rule
 from bucketcast.rules.conditions import Condition
 from bucketcast.rules.grammar import parse, texts
-from bucketcast.topics.model import is_topic
 
 _FORM = "allowed is what `bucketcast event ls --json` prints"
 
@@ -97,8 +96,8 @@ def _wrong(
     entry: _ListedRule, checks: Mapping[str, Callable[[str], object]], where: str
 ) -> list[ConfigError]:
     errors = []
-    if not is_topic(entry.arn):
-        checks = {"arn": Arn.parse, **checks}
+    if not isinstance(Destination.of(entry.arn), TopicArn):
+        checks = {"arn": TargetArn.parse, **checks}
     for field, check in checks.items():
         if text := getattr(entry, field):
             try:
@@ -122,10 +121,9 @@ def _wrong(
 
 
 def _rule(entry: _ListedRule) -> Rule:
-    arn = entry.arn if is_topic(entry.arn) else Arn.parse(entry.arn).plain
     return Rule(
         bucket=entry.bucket,
-        arn=arn,
+        arn=Destination.of(entry.arn).plain,
         events=names.from_words(",".join(entry.event)),
         prefix=entry.prefix,
         suffix=entry.suffix,

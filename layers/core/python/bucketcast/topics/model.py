@@ -1,14 +1,12 @@
-"""Topics, their ARNs and their names."""
+"""Topics and their names."""
 
-import hashlib
 import re
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from bucketcast.arn import Arn
+from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.settings.options import REFERENCE
 from bucketcast.topics.errors import TopicError, invalid
 
@@ -34,33 +32,6 @@ OWN: Final = frozenset(
 )
 """The attributes that are the topic's own; all others are arguments of its endpoint."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,256}")
-_PREFIX: Final = "arn:aws:sns:"
-_FIELDS: Final = 6
-_TARGET: Final = re.compile(r"arn:minio:sqs:[^:]*:topic-[0-9a-f]{16}:[a-z]+")
-
-
-@dataclass(frozen=True, slots=True)
-class TopicArn:
-    """`arn:aws:sns:REGION:TENANT:NAME`; the tenant is "" for users without one."""
-
-    region: str
-    tenant: str
-    name: str
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """Parse an ARN; ARNs that differ by region name the same topic.
-
-        Raises:
-            TopicError: it is invalid.
-        """
-        fields = text.split(":")
-        if not text.startswith(_PREFIX) or len(fields) != _FIELDS or not fields[5]:
-            raise invalid("TopicArn", repr(text), f"{_PREFIX}REGION:TENANT:NAME")
-        return cls(region=fields[3], tenant=fields[4], name=fields[5])
-
-    def __str__(self) -> str:
-        return f"{_PREFIX}{self.region}:{self.tenant}:{self.name}"
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -105,14 +76,14 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def id(self) -> str:
         """The id of its run-time target, which is the same as long as its tenant and name are."""
-        return topic_id(self.tenant, self.name)
+        return TopicArn(self.region, self.tenant, self.name).target_id
 
     @property
     def target_arn(self) -> str:
         """The ARN of the run-time target of its own; "" where it has none."""
         if not self.kind or not self.persistent:
             return ""
-        return str(Arn(id=self.id, type=self.kind))
+        return str(TargetArn(id=self.id, type=self.kind))
 
     @property
     def persistent(self) -> bool:
@@ -165,21 +136,6 @@ class TopicDefaults(msgspec.Struct, frozen=True, kw_only=True):
     max_retries: int = 0
     retry_sleep_duration: int = 0
     topics_per_user: int = 0
-
-
-def is_topic(arn: str) -> bool:
-    """Return whether an ARN is a topic's, not a target's."""
-    return arn.startswith(_PREFIX)
-
-
-def is_topics_target(arn: str) -> bool:
-    """Return whether an ARN is that of a topic's run-time target, which only the topic may use."""
-    return bool(_TARGET.fullmatch(arn))
-
-
-def topic_id(tenant: str, name: str) -> str:
-    """Return the id of a topic's run-time target: topics may have longer names than queues."""
-    return "topic-" + hashlib.sha256(f"{tenant}:{name}".encode()).hexdigest()[:16]
 
 
 def require_name(name: str) -> None:

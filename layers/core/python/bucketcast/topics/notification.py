@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
+from bucketcast.destination import TopicArn
 from bucketcast.event import names
 from bucketcast.rules import Rule, patterns
 from bucketcast.rules.conditions import METADATA, TAG, Condition, How, check
 from bucketcast.rules.regexes import check_total
-from bucketcast.topics.model import is_topic
 
 KEY_FILTERS: Final[tuple[How, ...]] = ("prefix", "suffix", "regex")
 DEFAULT_EVENTS: Final = ("s3:ObjectCreated:*", "s3:ObjectRemoved:*")
@@ -87,7 +87,7 @@ def rule(bucket: str, given: Notification) -> Rule:
 
 def is_notification(rule: Rule) -> bool:
     """Return whether a rule is a notification."""
-    return is_topic(rule.arn)
+    return isinstance(rule.to, TopicArn)
 
 
 def notification(rule: Rule) -> Notification:

@@ -50,7 +50,7 @@ class Statement:
         found = {
             "Action": any(_like(each.lower(), action.lower()) for each in self.actions),
             "Principal": any(_is_user(each, names) for each in self.principals),
-            "Resource": any(_is_topic(each, resource) for each in self.resources),
+            "Resource": any(_names(each, resource) for each in self.resources),
         }
         return all(met != (part in self.negated) for part, met in found.items())
 
@@ -135,7 +135,7 @@ def _is_user(given: str, names: Sequence[str]) -> bool:
     return given == "*" or _like(given, user) or given == root or (bool(tenant) and given == tenant)
 
 
-def _is_topic(given: str, arn: str) -> bool:
+def _names(given: str, arn: str) -> bool:
     """Return whether a pattern matches a topic, ignoring the region."""
     parts = given.split(":", _FIELDS - 1)
     if len(parts) == _FIELDS:

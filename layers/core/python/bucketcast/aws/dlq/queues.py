@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bucketcast import targets
-from bucketcast.arn import Arn
 from bucketcast.aws.clients import Aws, AwsError, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.queues import queue_names
 from bucketcast.queues.depth import Depth
@@ -110,9 +110,9 @@ def _arn(name: str) -> str:
     """Return the ARN that a name stands for, without its region."""
     try:
         if name.startswith("arn:"):
-            return Arn.parse(name).plain
+            return TargetArn.parse(name).plain
         kind, colon, id_ = name.partition(":")
-        return str(Arn(id=id_, type=targets.load(kind).arn_type)) if colon else name
+        return str(TargetArn(id=id_, type=targets.load(kind).arn_type)) if colon else name
     except (ValueError, BucketcastError):
         return name
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
+from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError
 from bucketcast.telemetry import logger
-from bucketcast.topics.model import is_topics_target
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -37,7 +37,7 @@ def require_functions(
     targets = [
         target
         for target in table.targets()
-        if target.state != "kept" and goes(target.kind) and not is_topics_target(target.arn)
+        if target.state != "kept" and goes(target.kind) and not Destination.of(target.arn).of_topic
     ]
     pushed, _ = topics.page(None, sys.maxsize, keep=lambda topic: goes(topic.kind))
     if not targets and not pushed:

@@ -3,8 +3,9 @@
 from bucketcast.aws.runtime.table import Table
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.delivery.queue_limit import limit_of
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.runtime.model import once_queue
-from bucketcast.topics.model import Topic, TopicArn, is_topic
+from bucketcast.topics.model import Topic
 
 
 class QueueCache:
@@ -18,7 +19,7 @@ class QueueCache:
         self._topics = topics
         self._prefix = prefix
         self._version = -1
-        self._queues: dict[str, str | None] = {}
+        self._queues: dict[Destination, str | None] = {}
         self._limits: dict[str, int] = {}
         self._refreshed = False
 
@@ -26,8 +27,8 @@ class QueueCache:
         """Begin a new batch: the cache may be out of date."""
         self._refreshed = False
 
-    def queue(self, arn: str) -> str | None:
-        """Return the name of the queue of the target or topic with this ARN; None if there is none.
+    def queue(self, to: Destination) -> str | None:
+        """Return the name of the queue of a target or topic; None if there is none.
 
         Events of a disabled one wait in its queue. A topic that was deleted, or is not pushed, has
         none.
@@ -43,16 +44,14 @@ class QueueCache:
                 self._limits.clear()
                 self._version = version
             self._refreshed = True
-        if arn not in self._queues:
-            self._queues[arn] = self._find(arn)
-        return self._queues[arn]
+        if to not in self._queues:
+            found = self._of_topic(to) if isinstance(to, TopicArn) else self._of_target(to.arn)
+            self._queues[to] = found
+        return self._queues[to]
 
     def limit(self, arn: str) -> int | None:
         """Return how many messages may wait for a target whose queue was asked for before."""
         return self._limits.get(arn)
-
-    def _find(self, arn: str) -> str | None:
-        return self._of_topic(arn) if is_topic(arn) else self._of_target(arn)
 
     def _of_target(self, arn: str) -> str | None:
         found = self._table.target(arn)
@@ -60,8 +59,8 @@ class QueueCache:
             self._limits[arn] = limit
         return found.queue if found and found.state != "kept" else None
 
-    def _of_topic(self, arn: str) -> str | None:
-        topic: Topic | None = self._topics.topic(TopicArn.parse(arn))
+    def _of_topic(self, arn: TopicArn) -> str | None:
+        topic: Topic | None = self._topics.topic(arn)
         if topic is None or not topic.kind:
             return None
         if not topic.persistent:

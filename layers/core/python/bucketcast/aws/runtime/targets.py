@@ -22,15 +22,14 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from bucketcast.arn import Arn
 from bucketcast.aws.runtime.alarms import Alarms
 from bucketcast.aws.runtime.resources import Resources, UnsettledError
 from bucketcast.aws.runtime.table import Leftovers, Table, Task
+from bucketcast.destination import TargetArn
 from bucketcast.errors import BucketcastError, did_you_mean
 from bucketcast.runtime.model import TOKEN_LENGTH, Runtime, RuntimeTarget, State
 from bucketcast.runtime.validation import ValidatedTarget, require_available, validate
 from bucketcast.targets import load
-from bucketcast.topics.model import is_topics_target
 
 LEASE_SECONDS = 180
 GRACE_SECONDS = 60
@@ -113,11 +112,11 @@ class RuntimeTargets:
         require_available(self._runtime, kind, id)
         if not merge:
             validate(self._runtime, kind, id, values)
-        arn = str(Arn(id=id, type=load(kind).arn_type))
-        self.require_changeable(arn)
+        named = TargetArn(id=id, type=load(kind).arn_type)
+        self.require_changeable(named)
         self.sweep()
-        task = self._begin(arn)
-        existing = self._table.target(arn)
+        task = self._begin(named.arn)
+        existing = self._table.target(named.arn)
         stored = self._stored_values(existing)
         given = {**stored, **values} if merge and existing and existing.state != "kept" else values
         try:
@@ -134,13 +133,13 @@ class RuntimeTargets:
             finally:
                 self._table.tasks.release(task)
             return Put(existing, "unchanged", wanted.notes)
-        target = self._planned(arn, kind, id, wanted, existing)
+        target = self._planned(named.arn, kind, id, wanted, existing)
         self._make(task, target, wanted, existing)
         return Put(
             target, "changed" if existing and existing.state != "kept" else "made", wanted.notes
         )
 
-    def remove(self, arn: Arn, *, discard: bool = False) -> Removed:
+    def remove(self, arn: TargetArn, *, discard: bool = False) -> Removed:
         """Remove a target; its waiting events are kept for its next creation, or discarded.
 
         An empty queue is removed by the first call after a minute.
@@ -150,7 +149,7 @@ class RuntimeTargets:
             BucketcastError: the configuration file has this target, it is a topic's, or another
                 call is at work on it.
         """
-        self._require_no_topic(arn.plain)
+        self._require_no_topic(arn)
         self.sweep()
         task = self._begin(arn.plain)
         existing = self._table.target(arn.plain)
@@ -186,20 +185,20 @@ class RuntimeTargets:
             f"no run-time target {arn}: {near}there is {', '.join(known) or 'none'}"
         )
 
-    def require_changeable(self, arn: str) -> None:
+    def require_changeable(self, arn: TargetArn) -> None:
         """Check that a target may be created or changed here.
 
         Raises:
             BucketcastError: the configuration file has this target, or it is a topic's.
         """
-        if arn in self._deployed:
+        if arn.plain in self._deployed:
             raise BucketcastError(
                 f"{arn} is in bucketcast.toml: change it there and deploy, or choose another id"
             )
         self._require_no_topic(arn)
 
-    def _require_no_topic(self, arn: str) -> None:
-        if is_topics_target(arn) and not self._for_topics:
+    def _require_no_topic(self, arn: TargetArn) -> None:
+        if arn.of_topic and not self._for_topics:
             raise BucketcastError(
                 f"{arn} is the target of a topic: change or remove the topic (`bucketcast topic`)"
             )

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.target_stats import TargetStats
+from bucketcast.destination import Destination
 from bucketcast.state.counters import Counters
-from bucketcast.topics.model import is_topic, is_topics_target
 
 
 class Pubsub(NamedTuple):
@@ -26,7 +26,8 @@ class Pubsub(NamedTuple):
 
 def pubsub(found: Iterable[TargetStats], triggered: int) -> Pubsub:
     """Return the counters; `triggered` includes events for deleted topics."""
-    topics = [each for each in found if of_topic(each.arn)]
+    # A persistent topic has its target's counts, another those of its own ARN.
+    topics = [each for each in found if Destination.of(each.arn).of_topic]
     return Pubsub(
         event_triggered=triggered - sum(each.counts.skipped for each in topics),
         event_lost=sum(each.counts.dead for each in topics),
@@ -45,11 +46,3 @@ def counted(found: Iterable[TargetStats], table: str, aws: Aws) -> Pubsub:
     with aws_errors():
         triggered = Counters(table, lambda: aws.dynamodb).triggered()
     return pubsub(found, triggered)
-
-
-def of_topic(arn: str) -> bool:
-    """Return whether the counts of this ARN are a topic's.
-
-    A persistent topic has its target's counts, another those of its own ARN.
-    """
-    return is_topic(arn) or is_topics_target(arn)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from bucketcast.aws.runtime.items import Items, Work, Works, if_same
 from bucketcast.aws.runtime.table import LostTaskError, Table
+from bucketcast.destination import TopicArn
 from bucketcast.runtime.model import RuntimeTarget
 from bucketcast.state.table import Part
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.topics.model import Topic
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -23,17 +23,17 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
-from bucketcast.arn import Arn
 from bucketcast.aws.runtime.resources import Resources
 from bucketcast.aws.runtime.targets import NoRuntimeTargetError, RuntimeTargets
 from bucketcast.aws.topics.table import TopicTable, TopicWork, until_done
+from bucketcast.destination import TargetArn, TopicArn
 from bucketcast.errors import ConfigErrors
 from bucketcast.runtime.model import Runtime
 from bucketcast.runtime.validation import validate
 from bucketcast.topics.attributes import TopicAttributes
 from bucketcast.topics.endpoint import Pushed, target
 from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import KINDS, Topic, TopicArn
+from bucketcast.topics.model import KINDS, Topic
 
 LEASE_SECONDS: Final = 300
 
@@ -105,7 +105,7 @@ class Topics:
                 return False
             allow(existing)
             # Events from before a change of its kind are given up, too.
-            targets = tuple(str(Arn(id=existing.id, type=kind)) for kind in set(KINDS.values()))
+            targets = tuple(TargetArn(existing.id, kind).arn for kind in set(KINDS.values()))
             work = self._work(arn, targets, (existing.secret,))
             self._items.works.take(work, self._now())
             if not self._items.commit(work, existing, None):
@@ -169,8 +169,7 @@ class Topics:
     ) -> bool:
         """Create what the topic names, store it, and remove what it no longer names."""
         before = (existing.target_arn, existing.secret) if existing else ("", "")
-        arn = TopicArn(topic.region, topic.tenant, topic.name)
-        work = self._work(arn, (before[0], topic.target_arn), (before[1], topic.secret))
+        work = self._work(topic, (before[0], topic.target_arn), (before[1], topic.secret))
         self._items.works.take(work, self._now())
         try:
             if topic.secret and topic.secret != before[1]:
@@ -224,13 +223,15 @@ class Topics:
         if self._items.target(arn) is None:
             return
         with suppress(NoRuntimeTargetError):  # kept already, or removed meanwhile
-            self._targets.remove(Arn.parse(arn), discard=discard)
+            self._targets.remove(TargetArn.parse(arn), discard=discard)
 
-    def _work(self, arn: TopicArn, targets: tuple[str, ...], secrets: tuple[str, ...]) -> TopicWork:
+    def _work(
+        self, named: TopicArn | Topic, targets: tuple[str, ...], secrets: tuple[str, ...]
+    ) -> TopicWork:
         return TopicWork(
             id=uuid4().hex,
-            tenant=arn.tenant,
-            name=arn.name,
+            tenant=named.tenant,
+            name=named.name,
             holder=uuid4().hex,
             due=self._now(LEASE_SECONDS),
             targets=tuple(dict.fromkeys(filter(None, targets))),

@@ -13,11 +13,11 @@ from bucketcast.aws.dlq.reader import Reader, seconds_for
 from bucketcast.cli.dlq import records
 from bucketcast.cli.output import Output
 from bucketcast.cli.progress import progress
-from bucketcast.cli.topic_lookup import read_topic, without_queue
+from bucketcast.cli.topic_lookup import topic_target
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.repack import Plan, plan
 from bucketcast.queues.depth import Depth
-from bucketcast.topics.model import TopicArn, is_topic
 
 _BATCH: Final = 10
 
@@ -42,12 +42,8 @@ def target_name(name: str, deployment: Deployed, aws: Aws) -> str:
     Raises:
         BucketcastError: there is no such topic, or it is not persistent.
     """
-    if not is_topic(name):
-        return name
-    topic = read_topic(TopicArn.parse(name), deployment, aws)
-    if not topic.target_arn:
-        raise without_queue(topic)
-    return topic.target_arn
+    named = Destination.of(name)
+    return topic_target(named, deployment, aws).arn if isinstance(named, TopicArn) else name
 
 
 def chosen_queue(out: Output, target: str) -> Found:

@@ -28,6 +28,7 @@ from bucketcast.cli.dlq.queue import (
 from bucketcast.cli.explain import unconnected
 from bucketcast.cli.output import Output, counted, shared
 from bucketcast.cli.times import age, clock
+from bucketcast.destination import Destination
 from bucketcast.dlq.filters import Filter
 from bucketcast.dlq.letter import count
 from bucketcast.dlq.repack import plan
@@ -117,7 +118,7 @@ def show(out: Output, /, target: str, *, limit: int, **given: Any) -> None:
                 break
     kind = None
     if found.queue.target:
-        kind = unconnected(found.queue.name, found.deployment, found.aws)
+        kind = unconnected(Destination.of(found.queue.name), found.deployment, found.aws)
     entries = [records.shown(each, found.queue.name, kind) for each in plans]
     text = [line for each in entries for line in (*records.lines(each), "")]
     out.answer({"dead_letters": entries}, *text[:-1])

@@ -10,10 +10,10 @@ from bucketcast.aws.rules import Rules
 from bucketcast.aws.topics.factory import topics_of
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.cli.output import Output, shared
-from bucketcast.cli.topic_lookup import find_topic, tenant_option, topic_arn
+from bucketcast.cli.topic_lookup import read_topic, tenant_option, topic_arn
 from bucketcast.control.sns.responses import endpoint
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import Topic, TopicArn
+from bucketcast.destination import TopicArn
+from bucketcast.topics.model import Topic
 
 _COLUMNS: Final = ("ARN", "OWNER", "ENDPOINT", "PERSISTENT", "BUCKETS")
 _ALL: Final = 1_000_000
@@ -71,7 +71,7 @@ def get(out: Output, name: str, *, tenant: str) -> None:
       bucketcast topic get mytopic --tenant acme
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    topic = find_topic(name, tenant, deployment, aws)
+    topic = read_topic(topic_arn(name, tenant), deployment, aws)
     with aws_errors():
         buckets = _buckets_by_topic(deployment.state_table, aws).get((topic.tenant, topic.name), ())
     document = _document(topic, buckets)
@@ -132,10 +132,7 @@ def _buckets_by_topic(table: str, aws: Aws) -> Mapping[tuple[str, str], list[str
     rules = Rules(table, aws.dynamodb)
     found: dict[tuple[str, str], list[str]] = {}
     for bucket in sorted(rules.versions(names)):
-        for arn in {rule.arn for rule in rules.in_order(bucket)}:
-            try:
-                named = TopicArn.parse(arn)
-            except TopicError:
-                continue
-            found.setdefault((named.tenant, named.name), []).append(bucket)
+        for to in {rule.to for rule in rules.in_order(bucket)}:
+            if isinstance(to, TopicArn):
+                found.setdefault((to.tenant, to.name), []).append(bucket)
     return found

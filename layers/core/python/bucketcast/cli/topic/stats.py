@@ -3,9 +3,8 @@
 import click
 
 from bucketcast.aws.clients import aws_errors
-from bucketcast.aws.runtime.table import Table
 from bucketcast.cli.output import Output, counted, shared
-from bucketcast.cli.topic_lookup import find_topic, tenant_option, without_queue
+from bucketcast.cli.topic_lookup import tenant_option, topic_arn, topic_target
 from bucketcast.queues.depth import depth
 from bucketcast.state.counters import Counters, Counts
 
@@ -26,16 +25,12 @@ def stats(out: Output, name: str, *, tenant: str) -> None:
       bucketcast topic stats mytopic
     """  # noqa: D301 - click reads the character
     deployment, aws = out.deployed()
-    topic = find_topic(name, tenant, deployment, aws)
+    target = topic_target(topic_arn(name, tenant), deployment, aws)
     with aws_errors():
-        table = Table(deployment.state_table, aws.dynamodb)
-        target = table.target(topic.target_arn) if topic.target_arn else None
-        if target is None or deployment.runtime is None:
-            raise without_queue(topic)
-        waiting = depth(deployment.runtime.url(target.queue), aws.sqs)
-        letters = depth(deployment.runtime.url(target.dead), aws.sqs).all
+        waiting = depth(target.queue, aws.sqs)
+        letters = depth(target.dead, aws.sqs).all
         totals = Counters(deployment.state_table, lambda: aws.dynamodb).read()
-    counts = totals.get(topic.target_arn, Counts())
+    counts = totals.get(target.arn, Counts())
     document = {
         "Topic Stats": {"Entries": waiting.all},
         "messages": waiting.all,

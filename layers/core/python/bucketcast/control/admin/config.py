@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bucketcast import targets
-from bucketcast.arn import Arn
 from bucketcast.aws import deployed
 from bucketcast.aws.clients import Aws, aws_errors
 from bucketcast.aws.deployed import Deployed, DeployedTarget
 from bucketcast.aws.runtime.factory import run_time_targets
 from bucketcast.aws.runtime.targets import NoRuntimeTargetError
 from bucketcast.control.admin.kvs import DEFAULT_ID, Line, parsed, written
+from bucketcast.destination import TargetArn
 from bucketcast.errors import ConfigError, ConfigErrors, did_you_mean
 from bucketcast.settings.options import Option, options_of
 
@@ -84,7 +84,7 @@ class AdminConfig:
         wanted = [line for line in map(parsed, lines) if line.system.startswith(_NOTIFY)]
         changed = [line for line in wanted if not self._is_so(deployment, line)]
         for line in changed:
-            run_time_targets(deployment, self._aws).require_changeable(str(_arn(line)))
+            run_time_targets(deployment, self._aws).require_changeable(_arn(line))
         for line in changed:
             self._put(deployment, line)
 
@@ -157,8 +157,8 @@ class AdminConfig:
         return written(_API, "", {"sync_events": "on" if ordered else "off"}) + "\n"
 
 
-def _arn(line: Line) -> Arn:
-    return Arn(id=line.id or DEFAULT_ID, type=targets.load(_kind(line.system)).arn_type)
+def _arn(line: Line) -> TargetArn:
+    return TargetArn(id=line.id or DEFAULT_ID, type=targets.load(_kind(line.system)).arn_type)
 
 
 def _kind(system: str) -> str:

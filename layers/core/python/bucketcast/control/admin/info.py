@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from bucketcast.arn import Arn
 from bucketcast.aws.deployed import DeployedTarget
 from bucketcast.aws.health import Health
+from bucketcast.destination import TargetArn
 
 
 def arns(targets: Sequence[DeployedTarget]) -> list[str]:
@@ -19,7 +19,7 @@ def server_info(
 ) -> dict[str, Any]:
     """Return the answer as MinIO's clients read it; `uptime` is seconds."""
     notifications = [
-        {Arn.parse(target.arn).type: [{target.id: {"status": _status(fare)}}]}
+        {TargetArn.parse(target.arn).type: [{target.id: {"status": _status(fare)}}]}
         for target, fare in zip(targets, fares, strict=True)
     ]
     server = {

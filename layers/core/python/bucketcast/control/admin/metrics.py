@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from bucketcast.arn import Arn
 from bucketcast.aws.target_stats import TargetStats
 from bucketcast.aws.topics.metrics import Pubsub
-from bucketcast.topics.model import is_topic
+from bucketcast.destination import Destination, TargetArn
 
 
 class _Metric(NamedTuple):
@@ -89,10 +88,10 @@ def _family(name: str, about: str, numbers: Mapping[str, int], kind: str = "") -
 
 
 def _target(arn: str, server: str) -> str:
-    if is_topic(arn):
-        return _labels(server=server, target_id=arn, target_name="topic")
-    named = Arn.parse(arn)
-    return _labels(server=server, target_id=named.id, target_name=named.type)
+    named = Destination.of(arn)
+    if isinstance(named, TargetArn):
+        return _labels(server=server, target_id=named.id, target_name=named.type)
+    return _labels(server=server, target_id=arn, target_name="topic")
 
 
 def _labels(**labels: str) -> str:

@@ -7,9 +7,8 @@ from bucketcast.aws.deployed import Deployed
 from bucketcast.aws.object_permission import missing_permission
 from bucketcast.aws.topics.table import TopicTable
 from bucketcast.control.errors import S3Error
+from bucketcast.destination import TopicArn
 from bucketcast.rules import Rule, access_events, patterns
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import TopicArn
 from bucketcast.topics.notification import WrongFilterError, check_memory
 from bucketcast.topics.permissions import may
 from bucketcast.topics.policy import PUBLISH
@@ -22,11 +21,7 @@ def bindable(arn: str, user: User, deployment: Deployed, aws: Aws) -> str:
     Raises:
         S3Error: there is no such topic, or the user may not use it.
     """
-    try:
-        wanted = TopicArn.parse(arn)
-    except TopicError as error:
-        raise S3Error("InvalidArgument", str(error)) from None
-    found = TopicTable(deployment.state_table, aws.dynamodb).topic(wanted)
+    found = TopicTable(deployment.state_table, aws.dynamodb).topic(TopicArn.parse(arn))
     if found is None:
         raise S3Error("NoSuchKey", f"there is no topic {arn}", Key=arn)
     if not may(user, PUBLISH, found):

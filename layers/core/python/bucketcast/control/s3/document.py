@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from xml.etree.ElementTree import Element
 
-from bucketcast.arn import Arn
 from bucketcast.control import xml
 from bucketcast.control.errors import S3Error
 from bucketcast.control.s3 import topics
+from bucketcast.destination import TargetArn
 from bucketcast.event import names
 from bucketcast.topics.notification import Notification
 
@@ -107,7 +107,7 @@ class _Requested:
     """A QueueConfiguration as sent, before its ARN is looked up."""
 
     id: str = ""
-    arn: Arn | None = None
+    arn: TargetArn | None = None
     events: list[str] = field(default_factory=list)
     filters: list[tuple[str, str]] = field(default_factory=list)
 
@@ -135,9 +135,9 @@ def _requested(element: Element) -> _Requested:
     return found
 
 
-def _arn(text: str) -> Arn:
+def _arn(text: str) -> TargetArn:
     try:
-        return Arn.parse(text)
+        return TargetArn.parse(text)
     except ValueError:
         raise S3Error("InvalidArgument", _ARN) from None
 

@@ -29,11 +29,11 @@ from bucketcast.control.responses import Handler, Send, send_response
 from bucketcast.control.s3 import conversion, document
 from bucketcast.control.s3.checks import bindable, check_supported, require_logged
 from bucketcast.control.s3.document import Document
+from bucketcast.destination import Destination
 from bucketcast.errors import BucketcastError
 from bucketcast.rules import Rule
 from bucketcast.telemetry import logger
 from bucketcast.topics import notification
-from bucketcast.topics.model import is_topics_target
 from bucketcast.topics.notification import Notification
 from bucketcast.users import User
 
@@ -236,7 +236,7 @@ class Notifications:
 
 def _for_queues(deployment: Deployed) -> list[str]:
     """Return the targets that a `QueueConfiguration` may name: all but those of topics."""
-    return [target.arn for target in deployment.targets if not is_topics_target(target.arn)]
+    return [target.arn for target in deployment.targets if not Destination.of(target.arn).of_topic]
 
 
 def requested_id(call: RawRequest) -> str:

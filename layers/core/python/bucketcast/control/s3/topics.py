@@ -5,9 +5,8 @@ from typing import Any, Final
 from xml.etree.ElementTree import Element
 
 from bucketcast.control.errors import S3Error
+from bucketcast.destination import TopicArn
 from bucketcast.topics import notification
-from bucketcast.topics.errors import TopicError
-from bucketcast.topics.model import TopicArn
 from bucketcast.topics.notification import Notification, WrongFilterError
 
 ELEMENT: Final = "TopicConfiguration"
@@ -90,5 +89,5 @@ def rules(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
 def _topic(text: str) -> str:
     try:
         return str(TopicArn.parse(text))
-    except TopicError as error:
+    except ValueError as error:
         raise S3Error("InvalidArgument", str(error)) from None

@@ -20,9 +20,9 @@ from bucketcast.control.sns import responses
 from bucketcast.control.sns.call import Refusal, TopicCall
 from bucketcast.control.sns.form import Form
 from bucketcast.control.user_topics import UserTopics
+from bucketcast.destination import Destination, TopicArn
 from bucketcast.errors import did_you_mean
 from bucketcast.topics.errors import TopicError, invalid
-from bucketcast.topics.model import TopicArn
 
 PAGE: Final = 100
 _SERVICES: Final = ("sns", "s3")
@@ -151,7 +151,10 @@ def _form(call: TopicCall) -> Form:
 
 
 def _arn(form: Form) -> TopicArn:
-    return TopicArn.parse(form.need("TopicArn"))
+    named = Destination.of(form.need("TopicArn"))
+    if isinstance(named, TopicArn):
+        return named
+    raise invalid("TopicArn", repr(named.arn), TopicArn.form)
 
 
 def _token(marker: str) -> str:

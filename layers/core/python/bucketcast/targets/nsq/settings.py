@@ -10,7 +10,7 @@ from bucketcast.targets.base import options
 
 MAX_TOPIC = 64
 EPHEMERAL = "#ephemeral"
-_is_topic = re.compile(r"[.a-zA-Z0-9_-]+(?:#ephemeral)?").fullmatch
+_valid_topic = re.compile(r"[.a-zA-Z0-9_-]+(?:#ephemeral)?").fullmatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class NsqSettings(options.Common, options.TlsSwitched):
     def validation_errors(self) -> Iterator[options.ValidationError]:
         yield from options.tls_errors(self, encrypted=self.encrypted, idle=("cert_authority",))
         topic = self.topic
-        if not options.is_reference(topic) and (len(topic) > MAX_TOPIC or not _is_topic(topic)):
+        if not options.is_reference(topic) and (len(topic) > MAX_TOPIC or not _valid_topic(topic)):
             allowed = f"1 to {MAX_TOPIC} of a-z, A-Z, 0-9, '.', '_' and '-'"
             ending = f"{EPHEMERAL} may be the end"
             yield "topic", f"found {topic!r}", f"allowed is {allowed}; {ending}"

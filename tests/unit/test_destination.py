@@ -1,0 +1,80 @@
+"""Destinations, and the ARNs that name them."""
+
+import pytest
+
+from bucketcast.destination import Destination, ListenerArn, TargetArn, TopicArn, Unknown
+
+
+@pytest.mark.parametrize(
+    ("text", "arn"),
+    [
+        ("arn:minio:sqs::primary:webhook", TargetArn("primary", "webhook")),
+        ("arn:minio:sqs::_:postgresql", TargetArn("_", "postgresql")),
+        ("arn:minio:sqs:eu-central-1:1:redis", TargetArn("1", "redis", "eu-central-1")),
+    ],
+)
+def test_text_and_arn_are_one(text: str, arn: TargetArn) -> None:
+    assert TargetArn.parse(text) == arn
+    assert str(arn) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "webhook",
+        "arn:aws:sqs::1:webhook",
+        "arn:minio:sns::1:webhook",
+        "arn:minio:sqs::webhook",
+        "arn:minio:sqs:::webhook",
+        "arn:minio:sqs::1:",
+        "arn:minio:sqs::1:webhook:more",
+        " arn:minio:sqs::1:webhook",
+    ],
+)
+def test_what_is_no_arn_is_shown_with_the_form(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid ARN") as refused:
+        TargetArn.parse(text)
+    assert f"'{text}'" in str(refused.value)
+    assert "arn:minio:sqs:<region>:<id>:<type>" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("arn", "what", "of_topic"),
+    [
+        ("arn:minio:sqs::primary:webhook", TargetArn("primary", "webhook"), False),
+        ("arn:minio:sqs::topic-1:webhook", TargetArn("topic-1", "webhook"), False),
+        (
+            "arn:minio:sqs::topic-de9f2c7fd25e1b3a:amqp",
+            TargetArn("topic-de9f2c7fd25e1b3a", "amqp"),
+            True,
+        ),
+        ("arn:aws:sns:eu-west-1:acme:t1", TopicArn("eu-west-1", "acme", "t1"), True),
+        ("arn:aws:sns:::t1", TopicArn("", "", "t1"), True),
+        ("arn:bucketcast:listen:::0a1b", ListenerArn("0a1b"), False),
+        ("arn:aws:sns:eu-west-1:acme:", Unknown("arn:aws:sns:eu-west-1:acme:"), False),
+        (
+            "arn:aws:sns:eu-west-1:acme:t1:more",
+            Unknown("arn:aws:sns:eu-west-1:acme:t1:more"),
+            False,
+        ),
+        ("hook", Unknown("hook"), False),
+    ],
+)
+def test_an_arn_says_what_it_names_and_who_owns_it(
+    arn: str, what: Destination, *, of_topic: bool
+) -> None:
+    assert Destination.of(arn) == what
+    assert (what.arn, str(what), what.of_topic) == (arn, arn, of_topic)
+
+
+def test_the_target_of_a_topic_is_the_topic_s_in_any_region() -> None:
+    here, there = TopicArn("eu-west-1", "acme", "t1"), TopicArn("", "acme", "t1")
+    assert here.target_id == there.target_id
+    assert TargetArn(here.target_id, "webhook").of_topic
+    assert here.target_id != TopicArn("eu-west-1", "", "t1").target_id
+
+
+def test_rules_store_targets_without_their_region_and_topics_as_they_are() -> None:
+    assert Destination.of("arn:minio:sqs:eu:1:redis").plain == "arn:minio:sqs::1:redis"
+    assert Destination.of("arn:aws:sns:eu::t1").plain == "arn:aws:sns:eu::t1"
