@@ -24,6 +24,7 @@ from bucketcast.errors import (
     NotConnected,
     Rejected,
     Retryable,
+    TimedOut,
 )
 from bucketcast.event import Event
 from bucketcast.settings import options
@@ -228,7 +229,7 @@ def test_a_broker_that_confirms_nothing_is_named(
         error = refusal(target)
     finally:
         kafka.resume()
-    assert type(error) is NotConnected
+    assert type(error) is TimedOut
     assert "not confirmed within 1 s" in str(error)
 
 

@@ -13,7 +13,14 @@ import pytest
 import trustme
 
 from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    TimedOut,
+)
 from bucketcast.event import Event
 from bucketcast.settings.options import read
 from bucketcast.targets import base
@@ -303,7 +310,7 @@ def test_a_lock_that_stays_lets_the_batch_wait(
         mirror.send([put("a", 1)])
         with locked(mysql, "SELECT * FROM events_guard FOR UPDATE"):
             reason = refusal(mirror, [put("a", 2), event(DELETE, "b", 2)])
-        assert type(reason) is Retryable
+        assert type(reason) is TimedOut
         assert "holds a lock" in str(reason)
         assert mirror.send([put("a", 2)]) == {}
 

@@ -15,7 +15,14 @@ import pytest
 import trustme
 
 from bucketcast.delivery.retention import LONGEST_LIFE_DAYS, TOMBSTONE_DAYS
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    TimedOut,
+)
 from bucketcast.event import Event, padded
 from bucketcast.namespace.rows import MergedState
 from bucketcast.settings.options import read
@@ -464,10 +471,24 @@ def test_a_silent_server_is_abandoned(
     with target(postgres) as mirror:
         mirror.send([put("a", 1)])
         postgres.pause()
-        with pytest.raises(NotConnected):
+        with pytest.raises(TimedOut, match=r"no answer within 0\.5 s"):
             bounded(lambda: mirror.send([put("b", 1)]))
         postgres.resume()
         assert mirror.send([put("b", 1)]) == {}
+
+
+def test_a_statement_that_the_server_cancels_took_too_long(postgres: PostgresServer) -> None:
+    admin = postgres.connect()
+    given = postgres.settings()
+    given["connection_string"] += " options='-c statement_timeout=200ms'"
+    with closing(admin), Target(read(PostgresSettings, given)) as mirror:
+        mirror.send([put("a", 1)])
+        admin.execute("begin")
+        admin.execute("lock table events in exclusive mode")
+        with pytest.raises(TimedOut, match=r"statement timeout .* somebody holds a lock"):
+            mirror.send([put("a", 2)])
+        admin.execute("rollback")
+        assert mirror.send([put("a", 2)]) == {}
 
 
 def test_a_closed_port_fails_at_once() -> None:

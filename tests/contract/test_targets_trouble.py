@@ -11,7 +11,7 @@ from itertools import count
 
 import pytest
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.event import Event
 from bucketcast.shapes import minio
 from tests.contract.trial import HANGS_AFTER, SOON, Sender, Trial, event, events
@@ -94,7 +94,7 @@ def test_a_server_killed_in_a_run_of_sends_loses_nothing(trial: Trial) -> None:
     run.join(HANGS_AFTER)
     run.enough = True
     assert run.failed, "no send failed, although the server is gone"
-    assert {type(error) for _, error in run.failed.values()} <= {NotConnected, Retryable}
+    assert {type(error) for _, error in run.failed.values()} <= {NotConnected, Retryable, TimedOut}
     trial.server.start_again()
     delivered = {minio.path(each) for each in run.delivered}
     kept = delivered if trial.server.keeps_what_it_confirmed else set()
@@ -114,8 +114,8 @@ def test_a_silent_server_is_given_up_and_later_used_again(
     connected, new = one.sender(soon), one.sender(soon)
     assert connected.send(events(1, "before")) == {}
     one.server.pause()
-    assert isinstance(connected.refusal(events(2, "connected")), Retryable)
-    assert isinstance(new.refusal(events(2, "new")), Retryable)
+    assert isinstance(connected.refusal(events(2, "connected")), TimedOut)
+    assert isinstance(new.refusal(events(2, "new")), TimedOut)
     one.server.resume()
     connected.send_within_two_tries(events(2, "connected"))
     new.send_within_two_tries(events(2, "new"))
@@ -128,7 +128,7 @@ def test_a_probe_sees_a_silent_server(one: Trial, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patched:
         patched.setattr(one.kind, "timeout", 2.0)
         one.server.pause()
-        assert isinstance(sender.probe(), Retryable)
+        assert isinstance(sender.probe(), TimedOut)
     one.server.resume()
     # Its first answers may be late on a busy machine.
     assert None in (sender.probe() for _ in range(10))

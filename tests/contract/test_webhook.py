@@ -23,6 +23,7 @@ from bucketcast.errors import (
     Rejected,
     Retryable,
     Throttled,
+    TimedOut,
 )
 from bucketcast.event import Event
 from bucketcast.settings import options
@@ -313,7 +314,7 @@ def test_one_that_hangs_delays_no_other(webhook: WebhookServer, make: Make) -> N
     target = make(timeout="500ms", in_flight="8")
     failures = bounded(lambda: target.send(events(200)))
     assert failures.keys() == {3}
-    assert isinstance(failures[3], NotConnected)
+    assert isinstance(failures[3], TimedOut)
     assert "see timeout" in str(failures[3])
 
 
@@ -322,7 +323,7 @@ def test_a_dead_endpoint_costs_one_timeout(webhook: WebhookServer, make: Make) -
     target = make(timeout="300ms", in_flight="4")
     failures = bounded(lambda: target.send(events(100)))
     assert len(failures) == 100
-    assert all(isinstance(error, NotConnected) for error in failures.values())
+    assert all(isinstance(error, TimedOut) for error in failures.values())
 
 
 def test_a_slow_endpoint_gets_what_it_can_take(webhook: WebhookServer, make: Make) -> None:

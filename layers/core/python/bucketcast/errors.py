@@ -8,7 +8,8 @@
     └── DeliveryError                     what a target answers for one event
         ├── Retryable                     a fault of the target: the event stays in the queue
         │   ├── NotConnected              the connection is lost: it is closed
-        │   │   └── NotAuthorized         as before, and the secret is fetched again
+        │   │   ├── NotAuthorized         as before, and the secret is fetched again
+        │   │   └── TimedOut              as before; fewer events at a time may get through
         │   └── Throttled(after)          not before so many seconds
         └── Rejected                      a fault of the event: dead-lettered at once
 
@@ -69,6 +70,10 @@ class NotConnected(Retryable):
 
 class NotAuthorized(NotConnected):
     """The target refused the credentials; they are fetched again before the next try."""
+
+
+class TimedOut(NotConnected):
+    """The target did not answer in time, or cancelled what took it too long."""
 
 
 class Throttled(Retryable):

@@ -19,7 +19,7 @@ exchange missing, or     `Retryable`, with what to change
 declared differently
 access refused           `NotAuthorized`
 low on memory or disk    `Retryable`: messages already sent may be confirmed later, and arrive twice
-no answer, disconnected  `NotConnected`: unconfirmed messages may have arrived
+no answer, disconnected  `TimedOut`, `NotConnected`: unconfirmed messages may have arrived
 =======================  =======================================================================
 
 * `exchange_type` declares the exchange before each batch, with the properties given here. They must

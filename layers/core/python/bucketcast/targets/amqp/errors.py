@@ -3,7 +3,7 @@
 import re
 import ssl
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.amqp.address import Address
 from bucketcast.targets.amqp.client import BlockedError, ClosedError
 
@@ -51,7 +51,7 @@ def delivery_error(error: Exception, address: Address, *, opening: bool = False)
     elif isinstance(error, ClosedError) and not error.whole and kind is NotConnected:
         kind = Retryable
     elif isinstance(error, TimeoutError):
-        said = "no answer in time"
+        kind, said = TimedOut, "no answer in time"
     if opening and not hint:
         hint = _while_opening(error, address)
     return kind.hinted(f"{address}: {said}", hint, ": ")

@@ -6,7 +6,9 @@ import ssl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Timer
+from threading import Event, Timer
+
+from bucketcast.errors import TimedOut
 
 CHUNK = 65_536
 _LEAST_WAIT = 0.001
@@ -75,9 +77,15 @@ class DeadlineSocket:
 
 @contextmanager
 def hung_up_after(seconds: float, line: socket.socket) -> Iterator[None]:
-    """Hang up on a peer that is not done after so many seconds, for a client that would wait."""
+    """Hang up on a peer that is not done after so many seconds, for a client that would wait.
+
+    Raises:
+        TimedOut: that is why there was an error.
+    """
+    late = Event()
 
     def hang_up() -> None:
+        late.set()
         with suppress(OSError):
             line.shutdown(socket.SHUT_RDWR)
 
@@ -86,6 +94,10 @@ def hung_up_after(seconds: float, line: socket.socket) -> Iterator[None]:
     timer.start()
     try:
         yield
+    except Exception:
+        if late.is_set():
+            raise TimedOut(f"no answer within {seconds:g} s") from None
+        raise
     finally:
         timer.cancel()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from bucketcast import __version__
-from bucketcast.errors import Retryable
+from bucketcast.errors import TimedOut
 from bucketcast.targets.base import CONNECT_SECONDS, tls
 from bucketcast.targets.elasticsearch import errors, iam
 from bucketcast.targets.elasticsearch.settings import ElasticsearchSettings, where
@@ -93,7 +93,7 @@ class Requests:
 
         client = self._client
         if time.monotonic() > self._ends:
-            raise Retryable(f"{client.where} took more than {SECONDS:.0f} s for what came before")
+            raise TimedOut(f"{client.where} took more than {SECONDS:.0f} s for what came before")
         try:
             answer = client.pool.request(
                 method,

@@ -12,6 +12,7 @@ from bucketcast.errors import (
     Rejected,
     Retryable,
     Throttled,
+    TimedOut,
 )
 from bucketcast.settings import urls
 
@@ -71,8 +72,10 @@ def of_answer(status: int, headers: Mapping[str, str], body: bytes, where: str) 
     after = min(float(said), LONGEST_PAUSE) if said.isdecimal() else PAUSE
     if status == 503 and said.isdecimal():  # noqa: PLR2004 - asks for a pause
         return Throttled(reason, after)
-    if status in (502, 503, 504):  # a proxy whose server is away, or a cluster without its master
+    if status in (502, 503):  # a proxy whose server is away, or a cluster without its master
         return NotConnected(reason)
+    if status == 504:  # noqa: PLR2004 - a proxy whose server is slow
+        return TimedOut(reason)
     moved = f"; set url to {urls.redacted(headers['Location'])}" if "Location" in headers else ""
     return _of_either(status, error, reason, after) or Retryable(reason + moved)
 
@@ -97,7 +100,8 @@ def of_connection(error: Exception, where: str) -> DeliveryError:
     if "CERTIFICATE_VERIFY_FAILED" in found:
         hint = "set cert_authority to the authority that signed the server's certificate, and "
         return NotConnected(f"{where}: {found}; {hint}url to a name that stands in it")
-    return NotConnected(
+    kind = TimedOut if "timed out" in found else NotConnected
+    return kind(
         f"{where}: {found}; is url right, does its network let this function in, and does its "
         "scheme (http, https) suit the port?"
     )

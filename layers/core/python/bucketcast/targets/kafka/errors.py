@@ -3,7 +3,7 @@
 import re
 from typing import TYPE_CHECKING
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.base import iam
 from bucketcast.targets.kafka.settings import KafkaSettings
 
@@ -45,6 +45,7 @@ _REFUSALS: dict[str, tuple[type[DeliveryError], str]] = {
         NotAuthorized,
         f"{_RIGHTS}, before Kafka 2.8 also IDEMPOTENT_WRITE on the cluster",
     ),
+    "REQUEST_TIMED_OUT": (TimedOut, "is a replica slow or away?"),
     "MSG_SIZE_TOO_LARGE": (
         TooLargeError,
         "raise max.message.bytes of topic {topic}, or set compression_codec",
@@ -59,19 +60,20 @@ def unreachable(heard: str, settings: KafkaSettings, where: str) -> NotConnected
     """Why no broker can be talked to, from the last that was heard; "" if they said nothing."""
     options = {"sasl": "on" if settings.sasl else "off", "tls": "on" if settings.tls else "off"}
     if not heard:
-        return NotConnected(f"{where}: {_NO_WORD.format(**options)}")
+        return TimedOut(f"{where}: {_NO_WORD.format(**options)}")
     text = _when.sub("", heard).replace("/bootstrap:", ":")
     hint = next((hint for word, hint in _HINTS.items() if word in text), "")
     login = "SASL" in text or " alert " in text  # by which TLS refuses a client's certificate
-    kind = NotAuthorized if login else NotConnected
+    late = "timed out" in text.lower()
+    kind = NotAuthorized if login else TimedOut if late else NotConnected
     if "SASL" in text and settings.by_iam:
         hint = iam.HINT
     return kind.hinted(f"{where}: {text}", hint.format(**options))
 
 
-def unconfirmed(seconds: float, where: str) -> NotConnected:
+def unconfirmed(seconds: float, where: str) -> TimedOut:
     """Return why events were taken back that some broker may have had."""
-    return NotConnected(
+    return TimedOut(
         f"{where}: not confirmed within {seconds:g} s; is a broker overloaded, or are fewer "
         "replicas in sync than min.insync.replicas asks?"
     )

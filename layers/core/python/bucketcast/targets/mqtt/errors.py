@@ -1,6 +1,6 @@
 """What a broker refuses and what breaks on the way to it, as an error that says what to do."""
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.base import iam
 from bucketcast.targets.mqtt.client import HungUpError, Refused
 from bucketcast.targets.mqtt.protocol import HandshakeError, Malformed
@@ -78,7 +78,9 @@ def delivery_error(error: Exception, where: str, *, by_iam: bool = False) -> Del
         login = " alert " in reason
     if login and by_iam:
         reason = f"{where}: {error}; {iam.HINT}"
-    return NotAuthorized(reason) if login else NotConnected(reason)
+    if login:
+        return NotAuthorized(reason)
+    return TimedOut(reason) if isinstance(error, TimeoutError) else NotConnected(reason)
 
 
 def refusal(error: Refused, where: str) -> DeliveryError:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bucketcast.errors import NotAuthorized, NotConnected
+from bucketcast.errors import NotAuthorized, NotConnected, TimedOut
 from bucketcast.targets import base
 from bucketcast.targets.base import database, iam, sockets, tls
 from bucketcast.targets.mysql.address import Dsn
@@ -111,7 +111,8 @@ def _line(dsn: Dsn, seconds: float) -> socket.socket:
         line = socket.create_connection((dsn.host, dsn.port), seconds)
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, UnicodeError) as error:
-        raise NotConnected(f"cannot reach {dsn.where}: {error}") from None
+        kind = TimedOut if isinstance(error, TimeoutError) else NotConnected
+        raise kind(f"cannot reach {dsn.where}: {error}") from None
     return line
 
 

@@ -8,7 +8,14 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    TimedOut,
+)
 
 Outcome = tuple[type[DeliveryError], str]
 """What it is, and its hint."""
@@ -25,6 +32,7 @@ _PRIMARY_KEY = (
 )
 _READ_ONLY = (NotConnected, "the server takes no writes: name the one that does in dsn_string")
 _ROW = (Rejected, "")
+_TOO_LONG = (TimedOut, "the server is overloaded, or its limit for a statement is low")
 _TOO_MANY = (NotConnected, "lower max_open_connections, or let the server take more")
 _OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
     {
@@ -46,7 +54,7 @@ _OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
         1152: _LEAVE,
         1153: _PACKET,
         1203: _TOO_MANY,
-        1205: (Retryable, "somebody holds a lock for long"),
+        1205: (TimedOut, "somebody holds a lock for long"),
         1226: _TOO_MANY,
         1227: _GRANT,
         1264: _ROW,
@@ -67,9 +75,11 @@ _OUTCOMES: Mapping[int, Outcome] = MappingProxyType(
         1836: _READ_ONLY,
         1862: (NotAuthorized, "the user's password has expired"),
         1927: _LEAVE,
+        1969: _TOO_LONG,
         2005: _LEAVE,
         2026: (NotConnected, "without TLS at the server, tls=false in dsn_string connects"),
         2059: (NotAuthorized, "the server asks for a way to log in that does not go here"),
+        3024: _TOO_LONG,
         3098: _PRIMARY_KEY,
         3140: _ROW,
         3141: _ROW,
@@ -112,5 +122,7 @@ def delivery_error(error: Exception) -> DeliveryError:
         return NotConnected(text or "the server hung up")
     if code in _CLIENT and _about_certificates(text):
         return NotAuthorized(f"{text}: the server asks for a client_cert that it trusts")
+    if code in _CLIENT and "timed out" in text:
+        return TimedOut(f"{text} ({code})")
     kind, hint = _OUTCOMES.get(code) or ((NotConnected if code in _CLIENT else Retryable), "")
     return kind.hinted(f"{text} ({code})", hint, ": ")

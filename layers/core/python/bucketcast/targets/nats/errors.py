@@ -2,7 +2,7 @@
 
 from nats import errors
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.nats.settings import NatsSettings
 
 RAISED = (errors.Error, OSError, TimeoutError, DeliveryError)
@@ -42,9 +42,9 @@ def delivery_error(
     low = found.lower()
     hint = next((hint for word, hint in _HINTS.items() if word in low), "")
     if isinstance(error, TimeoutError):
-        found = "no answer in time"
         hint = _NO_WORD if connecting else ""
-    elif isinstance(error, ConnectionError | errors.UnexpectedEOF) and connecting:
+        return TimedOut.hinted(f"{where}: no answer in time", hint)
+    if isinstance(error, ConnectionError | errors.UnexpectedEOF) and connecting:
         hint = _NOT_LET_IN if settings.encrypted else hint
     reason = f"{where}: {found}"
     if _FORBIDDEN in low:

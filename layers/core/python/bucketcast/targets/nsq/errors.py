@@ -1,6 +1,6 @@
 """What nsqd refuses and what breaks on the way to it, as an error that says what to do."""
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 
 
 class Refused(Exception):
@@ -38,4 +38,5 @@ def delivery_error(error: Exception, where: str) -> DeliveryError:
         return NotAuthorized.hinted(reason, hint)
     if isinstance(error, Refused) and "TLS required" not in found:
         return Retryable.hinted(reason, hint)
-    return NotConnected.hinted(reason, hint)
+    kind = TimedOut if isinstance(error, TimeoutError) else NotConnected
+    return kind.hinted(reason, hint)

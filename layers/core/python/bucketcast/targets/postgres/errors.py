@@ -5,7 +5,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Rejected, Retryable
+from bucketcast.errors import (
+    DeliveryError,
+    NotAuthorized,
+    NotConnected,
+    Rejected,
+    Retryable,
+    TimedOut,
+)
 from bucketcast.targets.base import iam
 
 if TYPE_CHECKING:
@@ -33,13 +40,14 @@ _OUTCOMES: Mapping[str, tuple[type[DeliveryError], str]] = MappingProxyType(
         "53300": (NotConnected, "lower max_open_connections, or let the server take more"),
         "54": (Rejected, ""),
         "57": (NotConnected, ""),
-        "57014": (Retryable, "the server is overloaded, or somebody holds a lock for long"),
+        "57014": (TimedOut, "the server is overloaded, or somebody holds a lock for long"),
     }
 )
 """What a SQLSTATE, or its class, means here, and its hint; all others are `Retryable`."""
 _about_login = re.compile(
     r"authentication|password|pg_hba|role .+ does not exist|client certificate"
 ).search
+_about_time = re.compile(r"timed out|timeout expired").search
 
 
 def delivery_error(error: "psycopg.Error") -> DeliveryError:
@@ -51,6 +59,8 @@ def delivery_error(error: "psycopg.Error") -> DeliveryError:
             return NotAuthorized(f"{text}: the server asks for a client_cert that it trusts")
         if "PAM" in text:  # by which RDS checks tokens
             return NotAuthorized.hinted(text, iam.HINT)
-        return NotAuthorized(text) if _about_login(text) else NotConnected(text)
+        if _about_login(text):
+            return NotAuthorized(text)
+        return TimedOut(text) if _about_time(text) else NotConnected(text)
     kind, hint = _OUTCOMES.get(code) or _OUTCOMES.get(code[:2]) or (Retryable, "")
     return kind.hinted(f"{text} ({code})", hint, ": ")

@@ -2,7 +2,7 @@
 
 import re
 
-from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable
+from bucketcast.errors import DeliveryError, NotAuthorized, NotConnected, Retryable, TimedOut
 from bucketcast.targets.base import iam
 from bucketcast.targets.redis.settings import RedisSettings
 
@@ -59,6 +59,8 @@ def delivery_error(error: Exception, settings: RedisSettings, where: str) -> Del
         advice = iam.HINT
     if login or " alert " in found:  # by which TLS refuses a client's certificate
         return NotAuthorized.hinted(reason, advice)
+    if isinstance(error, exceptions.TimeoutError | TimeoutError):
+        return TimedOut.hinted(reason, advice)
     if "READONLY" in found or not isinstance(
         error, exceptions.ResponseError | exceptions.BusyLoadingError
     ):

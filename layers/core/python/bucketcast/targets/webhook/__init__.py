@@ -27,8 +27,9 @@ The status of the response decides:
 everything else          `Retryable`. Redirects are not followed: that would send the event and the
                          token to a host that nobody configured, and a 301, 302 or 303 would turn
                          the POST into a GET. The reason names the new location
-no response              `NotConnected` (refused, no such host, TLS, no response within `timeout`);
-                         requests in flight may still arrive, the rest of the batch is not sent
+no response              `NotConnected` (refused, no such host, TLS), or `TimedOut` (none within
+                         `timeout`); requests in flight may still arrive, the rest of the batch is
+                         not sent
 =======================  =======================================================================
 
 Up to `in_flight` requests run in parallel, each over its own kept connection; if the server closed

@@ -11,6 +11,7 @@ from bucketcast.errors import (
     Rejected,
     Retryable,
     Throttled,
+    TimedOut,
 )
 from bucketcast.settings import urls
 from bucketcast.targets.webhook.guard import Guard
@@ -43,7 +44,8 @@ def connection_error(
     # TLS 1.3 refuses a client's certificate only after the handshake, by an alert or a hang-up.
     if any(word in text for word in ("alert", "private key")) or (encrypted and code in dropped):
         return NotAuthorized(f"{reason} (if it asks for a client's certificate: see client_cert)")
-    return NotConnected(f"{reason} ({hints[code]})" if code in hints else reason)
+    kind = TimedOut if code == pycurl.E_OPERATION_TIMEDOUT else NotConnected
+    return kind(f"{reason} ({hints[code]})" if code in hints else reason)
 
 
 def refusal(settings: WebhookSettings, handle: Any, status: int, body: bytes) -> DeliveryError:
